@@ -228,6 +228,13 @@ class ActionType(ABC):
     foresees_go_on: ClassVar[bool] = False
     """Whether a preflight calls ``go_on``, too, which then fulfils the conditions of `foresee`."""
 
+    availability: ClassVar[Mapping[str, bool]] = {}
+    """For a type that makes compute nodes available to servers, or unavailable: which of the two, by ``state``.
+
+    The node is that of its ``resource_name``, or else of its ``resource_id``. A rollback makes nodes available again
+    before it undoes other actions, and unavailable after them.
+    """
+
     validator: ClassVar[Draft202012Validator]
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -1,5 +1,8 @@
 """Switch a compute node on or off."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from django.template.defaultfilters import pluralize
 
 from actions.types.base import DONE, ActionFailed, ActionType, Outcome, Recovery
@@ -26,6 +29,7 @@ class ChangeNodePowerState(ActionType):
         "required": ["resource_id", "state"],
         "additionalProperties": False,
     }
+    availability: ClassVar[Mapping[str, bool]] = {ON: True, OFF: False}
 
     @property
     def node(self) -> str:

@@ -1,7 +1,7 @@
 """Enable or disable a compute node for the scheduler."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Affected, Outcome, Recovery
 from cluster.drivers.base import ComputeServiceNotFound, cloud
@@ -28,6 +28,7 @@ class ChangeNovaServiceState(ActionType):
         "required": ["resource_id", "state"],
         "additionalProperties": False,
     }
+    availability: ClassVar[Mapping[str, bool]] = {ENABLED: True, DISABLED: False}
 
     @classmethod
     def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:

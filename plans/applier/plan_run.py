@@ -16,6 +16,7 @@ from actions.models import Action
 from actions.models.querysets import ActionQuerySet
 from plans.applier.backlog import Backlog
 from plans.applier.readiness import Releases
+from plans.applier.rollback import find_next
 from plans.executors import Executor, Job, Work
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
@@ -286,8 +287,8 @@ class PlanRun:
         self.walk_all()
 
     def next_revert(self) -> Job | None:
-        """Revert one at a time, so that the order is the reverse of how it was done."""
-        action = None if self.at_work or self.in_hand() else self.actions.to_revert().first()
+        """Revert one at a time, in the order of a rollback."""
+        action = None if self.at_work or self.in_hand() else find_next(self.actions)
         if not (self.at_work or action):
             self.state = RunState.OPEN
         return self.job(execution.revert, action) if action else None

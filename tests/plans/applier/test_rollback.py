@@ -8,8 +8,9 @@ from django.utils import timezone
 from actions.engine.execution import MOST_RECOVERIES
 from actions.models import Action, ActionEvent
 from actions.types.nop import Nop
+from cluster.models import ComputeNode, Server
 from plans.models import ActionPlan
-from tests.builders import action, make_plan
+from tests.builders import action, make_node, make_plan, make_server
 from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
@@ -20,6 +21,39 @@ def failing_plan() -> ActionPlan:
     found = action(plan, "c")
     Action.objects.filter(pk=found.pk).update(input_parameters={"message": "c", "fail_execute": True})
     return plan
+
+
+def plan_that_fails_after(*steps: tuple[str, dict[str, object]]) -> ActionPlan:
+    """Make a plan of these actions, one after the other, and of a last one that fails."""
+    plan = make_plan(state="PENDING")
+    last = None
+    for action_type, parameters in (*steps, ("nop", {"message": None, "fail_execute": True})):
+        made = Action.objects.create(action_plan=plan, action_type=action_type, input_parameters=parameters)
+        made.parents.set([last] if last else [])
+        last = made
+    return plan
+
+
+def set_service(node: ComputeNode, state: str) -> tuple[str, dict[str, object]]:
+    return "change_nova_service_state", {
+        "resource_id": str(node.uuid),
+        "resource_name": node.hostname,
+        "state": state,
+    }
+
+
+def migrate(server: Server, source: ComputeNode, destination: ComputeNode) -> tuple[str, dict[str, object]]:
+    hosts = {"source_node": source.hostname, "destination_node": destination.hostname}
+    return "migrate", {"resource_id": str(server.uuid), "migration_type": "live", **hosts}
+
+
+def reverts(plan: ActionPlan) -> list[tuple[str, str]]:
+    """Return the states of compute services that were undone, and the servers that were moved back, in this order."""
+    events = ActionEvent.objects.filter(action__action_plan=plan, event="revert").order_by("pk")
+    return [
+        (event.action.input_parameters.get("state") or event.action.action_type, event.result)
+        for event in events.select_related("action")
+    ]
 
 
 def reverted(plan: ActionPlan) -> list[str]:
@@ -124,3 +158,36 @@ def test_a_revert_that_another_began_anew_is_not_recorded(settings: object, monk
     monkeypatch.setattr(Nop, "revert", revert)
     run_waiting()
     assert action(plan, "b").events.get(event="revert").result is None
+
+
+def test_nodes_that_the_plan_disabled_are_enabled_before_servers_return_and_others_disabled_afterwards(
+    settings: object,
+) -> None:
+    settings.ROLLBACK = True
+    emptied, backup = make_node("cmp1"), make_node("cmp2", status="disabled")
+    server = make_server(node=emptied)
+    plan = plan_that_fails_after(
+        set_service(backup, "enabled"), set_service(emptied, "disabled"), migrate(server, emptied, backup)
+    )
+    run_waiting()
+    assert reverts(plan) == [("disabled", "Success"), ("migrate", "Success"), ("enabled", "Success")]
+    server.refresh_from_db()
+    assert (server.node, *ComputeNode.objects.order_by("hostname").values_list("status", flat=True)) == (
+        emptied,
+        "enabled",
+        "disabled",
+    )
+
+
+def test_a_node_that_the_plan_disabled_and_enabled_again_is_enabled_before_servers_return(settings: object) -> None:
+    settings.ROLLBACK = True
+    emptied, other = make_node("cmp1"), make_node("cmp2")
+    server = make_server(node=emptied)
+    plan = plan_that_fails_after(
+        set_service(emptied, "disabled"), migrate(server, emptied, other), set_service(emptied, "enabled")
+    )
+    run_waiting()
+    assert reverts(plan) == [("enabled", "Success"), ("disabled", "Success"), ("migrate", "Success")]
+    emptied.refresh_from_db()
+    server.refresh_from_db()
+    assert (server.node, emptied.status) == (emptied, "enabled")
