@@ -59,8 +59,11 @@ def describe(problem: Exception) -> str:
     return f"line {parsed[1]} cannot be parsed." if parsed else str(problem)
 
 
-def make_middleware(path: str, application: Any = None) -> Any:
+def make_middleware(path: str, application: Any = None, protocol: Any = None) -> Any:
     """Return keystonemiddleware around a WSGI application, with the options of a file.
+
+    Args:
+        protocol: the class of the middleware, keystonemiddleware's own by default.
 
     Raises:
         Exception: the file, or an option in it, is wrong.
@@ -92,7 +95,8 @@ def make_middleware(path: str, application: Any = None) -> Any:
     else:
         options.set_default("cache", CACHE, group=SECTION)
     # Requests without a token never come here: to refuse is all that there is to decide.
-    return auth_token.AuthProtocol(application, {"oslo_config_config": options, "delay_auth_decision": False})
+    make = protocol or auth_token.AuthProtocol
+    return make(application, {"oslo_config_config": options, "delay_auth_decision": False})
 
 
 def find_auth_url(path: str, section: str) -> str | None:

@@ -58,16 +58,38 @@ class ProcessCache:
 
 
 process_cache = ProcessCache()
+# Threads that may wait for Keystone at once: if it hangs, the others serve requests with cached tokens, sessions and
+# passwords.
+turns = BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
 
 
 @cache
 def middleware(file: str) -> Any:
     """Return keystonemiddleware with the options of a file, once in each process."""
-    return make_middleware(file, confirm)
+    return make_middleware(file, confirm, make_protocol())
 
 
-# Threads that may wait for Keystone at once: if it hangs, the others serve requests with sessions and passwords.
-turns = BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
+@cache
+def make_protocol() -> Any:
+    """Return the class of the middleware, which takes a turn only for a token that is not cached."""
+    from keystonemiddleware.auth_token import AuthProtocol
+
+    class CacheFirst(AuthProtocol):
+        def fetch_token(self, token: str, **options: Any) -> Any:
+            """Return what Keystone knows of a token.
+
+            The middleware has no public access to its cache, and would query it itself only in a turn.
+            """
+            if cached := self._token_cache.get(token):
+                return cached
+            if not turns.acquire(timeout=TURN_SECONDS):
+                raise KeystoneLost
+            try:
+                return super().fetch_token(token, **options)
+            finally:
+                turns.release()
+
+    return CacheFirst
 
 
 def identify_user(request: Any) -> KeystoneUser:
@@ -80,12 +102,7 @@ def identify_user(request: Any) -> KeystoneUser:
     environ = {**request.META, CACHE: process_cache}
     if not all(TOKEN.fullmatch(environ.get(name, "-")) for name in ("HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN")):
         raise BadToken
-    if not turns.acquire(timeout=TURN_SECONDS):
-        raise KeystoneLost
-    try:
-        status = call(environ)
-    finally:
-        turns.release()
+    status = call(environ)
     if status.startswith("503"):
         raise KeystoneLost
     if status != CONFIRMED:

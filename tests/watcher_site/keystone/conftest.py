@@ -1,15 +1,18 @@
 """The site with tokens of Keystone, and a Keystone on loopback."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from django.conf import settings as site_settings
 from django.core.cache import caches
+from django.test import RequestFactory
 from pytest_django import Settings
 
+from tests.waiting import wait_for
 from tests.watcher_site.keystone.identity import Keystone
-from watcher_site.keystone.tokens import middleware
+from watcher_site.keystone.tokens import identify_user, middleware
 
 
 @pytest.fixture
@@ -38,3 +41,28 @@ def both(keystone: Keystone, settings: Settings) -> Keystone:
     """Keystone, beside the tokens of the site itself."""
     settings.TOKEN_SOURCES = ["local", "keystone"]
     return keystone
+
+
+@pytest.fixture
+def hang(keystone: Keystone) -> Iterator[Callable[[], None]]:
+    """A function that makes Keystone hang, and returns when each thread that may wait for it does so.
+
+    Keystone must have confirmed a token before, so that the site has a token of its own.
+    """
+    waiting: list[Thread] = []
+
+    def identify(token: str) -> None:
+        identify_user(RequestFactory().get("/", headers={"X-Auth-Token": token}))
+
+    def hang() -> None:
+        keystone.answering.clear()
+        tokens = [keystone.issue("ines", "admin") for _ in range(site_settings.WEB_THREADS // 2)]
+        for token in tokens:
+            waiting.append(Thread(target=identify, args=(token,)))
+            waiting[-1].start()
+        wait_for(lambda: set(tokens) <= set(keystone.validations))
+
+    yield hang
+    keystone.answering.set()
+    for thread in waiting:
+        thread.join()

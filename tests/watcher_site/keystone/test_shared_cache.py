@@ -1,6 +1,6 @@
 """Tokens that memcached caches for all processes, and that go on without it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -62,3 +62,13 @@ def test_without_an_answer_of_memcached_tokens_are_validated_by_keystone(
     for _ in range(2):
         assert TokenCaller(token).get("/goals").status_code == 200
     assert keystone.validations == [token, token]
+
+
+def test_a_token_of_the_shared_cache_goes_on_while_all_threads_that_may_wait_for_keystone_do(
+    keystone: Keystone, memcached: Memcached, settings: Settings, tmp_path: Path, hang: Callable[[], None]
+) -> None:
+    settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "o.conf", memcached_servers=memcached.address))
+    token = keystone.issue("rosa", "admin")
+    assert TokenCaller(token).get("/goals").status_code == 200
+    hang()
+    assert TokenCaller(token).get("/goals").status_code == 200

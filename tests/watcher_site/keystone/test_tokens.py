@@ -1,6 +1,7 @@
 """Tokens of Keystone in X-Auth-Token: which are accepted, and what is answered if Keystone does not confirm one."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.builders import make_plan
 from tests.waiting import wait_for
 from tests.watcher_site.api.test_authentication import basic
 from tests.watcher_site.keystone.identity import PROJECT, Keystone
+from watcher_site.keystone import tokens
 from watcher_site.keystone.tokens import middleware
 from watcher_site.models import HistoryEntry
 
@@ -257,6 +259,25 @@ def test_without_keystone_cached_tokens_and_local_accounts_go_on(
     assert client.get("/v1/goals", headers=basic("alice", "alice-password")).status_code == 200
     client.force_login(cloud_admin)
     assert client.get("/console/").status_code == 200
+
+
+def test_cached_tokens_go_on_while_all_threads_that_may_wait_for_keystone_do(
+    client: Client, keystone: Keystone, hang: Callable[[], None]
+) -> None:
+    token = keystone.issue("rosa", "admin")
+    assert get(client, token).status_code == 200
+    hang()
+    assert get(client, token).status_code == 200
+    assert keystone.validations.count(token) == 1
+
+
+def test_a_token_that_is_not_cached_is_answered_503_if_all_threads_that_may_wait_for_keystone_do(
+    client: Client, keystone: Keystone, hang: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "TURN_SECONDS", 0)
+    assert get(client, keystone.issue("rosa", "admin")).status_code == 200
+    hang()
+    assert_unavailable(get(client, keystone.issue("rosa", "admin")))
 
 
 def test_tokens_are_accepted_again_when_keystone_is_back(client: Client, keystone: Keystone) -> None:
