@@ -155,12 +155,16 @@ class CloudFlavor:
 
 @dataclass(frozen=True)
 class ComputeService:
-    """The nova-compute service of a host; ``status`` is enabled or disabled, ``state`` up or down."""
+    """The nova-compute service of a host; ``status`` is enabled or disabled, ``state`` up or down.
+
+    ``forced_down`` says that a person, or a program that fences hosts, told the cloud that it is down.
+    """
 
     host: str
     status: str
     state: str
     disabled_reason: str | None
+    forced_down: bool = False
 
 
 @dataclass(frozen=True)
@@ -296,6 +300,21 @@ class Cloud(ABC):
         """Move a server that may be interrupted; it then is in the state it was in before."""
 
     @abstractmethod
+    def evacuate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        """Build a server on another host in the place of its own, which is down: also without a destination.
+
+        Its UUID, addresses, volumes, flavor and metadata stay; a local disk is built from the image again, unless the
+        hosts share it. A stopped server stays stopped, any other runs afterwards. Nothing undoes an evacuation.
+
+        The caller knows that the host is off: on one that runs, the server would run twice.
+
+        Raises:
+            ServerNotFound, OperationRefused: there is no such server, its host is up, or its state forbids it.
+            NoValidHost: the destination, or every host, has not enough capacity. The server may be in ERROR then.
+            CloudBusy: another operation on it is in progress.
+        """
+
+    @abstractmethod
     def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         """Give up one's own migration under way, and return the server as it then is."""
 
@@ -363,8 +382,19 @@ class Cloud(ABC):
         pass
 
     @abstractmethod
-    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
-        """Switch off a node that no server runs on."""
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed, *, is_fencing: bool = False) -> None:
+        """Switch off a node that no server runs on.
+
+        Args:
+            is_fencing: switch it off whatever is on it, as its compute service is down.
+
+        Raises:
+            NodeNotFound, OperationRefused: there is no such node, servers run on it, or it is up and is to be fenced.
+        """
+
+    @abstractmethod
+    def find_power_state(self, host: str) -> str | None:
+        """Return whether the machine of a compute service is on or off; None, if nothing knows that."""
 
     @abstractmethod
     def find_volume(self, volume: str) -> CloudVolume:

@@ -35,6 +35,8 @@ RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
 # What a server must be in to be migrated so, or to be resized.
 LIVE_MIGRATED = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
 COLD_MIGRATED = RESIZED = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
+# What a server must be in to be evacuated, as Nova has it.
+EVACUATED = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
 # What a server that never ran is built from.
 BUILT = frozenset({Server.State.BUILDING, Server.State.PENDING, Server.State.ERROR})
 # What it must be in to be rebooted or rebuilt, as Nova has it.
@@ -68,7 +70,7 @@ def make_row(wanted: NewServer, flavor: Flavor) -> Server:
 
 
 def describe_service(node: ComputeNode) -> ComputeService:
-    return ComputeService(node.hostname, node.status, node.state, node.disabled_reason)
+    return ComputeService(node.hostname, node.status, node.state, node.disabled_reason, node.forced_down)
 
 
 def describe_node(node: ComputeNode, running_servers: int) -> CloudNode:
@@ -96,6 +98,14 @@ def require_movable(row: Server, states: frozenset[Server.State]) -> None:
     require_node(row)
     if row.state not in states:
         raise OperationRefused(f"Instance {row.uuid} can not be migrated so while it is {row.state}")
+
+
+def require_evacuable(row: Server) -> None:
+    node = require_node(row)
+    if node.state == ComputeNode.State.UP:
+        raise OperationRefused(f"Compute service of {node.hostname} is still in use")
+    if row.state not in EVACUATED:
+        raise OperationRefused(f"Instance {row.uuid} can not be evacuated while it is {row.state}")
 
 
 def require_resizable(row: Server, wanted: Flavor) -> ComputeNode:
@@ -140,6 +150,12 @@ def require_idle(node: ComputeNode, running_servers: int) -> None:
         raise OperationRefused(
             f"Compute node {node.hostname} has {running_servers} running server{pluralize(running_servers)}"
         )
+
+
+def require_down(node: ComputeNode) -> None:
+    """Raise `OperationRefused` for a node that is to be switched off although servers are on it, and that is up."""
+    if node.state == ComputeNode.State.UP:
+        raise OperationRefused(f"Compute node {node.hostname} is up: it is not fenced")
 
 
 def require_power(node: ComputeNode) -> None:

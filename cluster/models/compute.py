@@ -79,6 +79,9 @@ class ComputeNode(Record):
     allocation_units = models.JSONField(
         null=True, editable=False, help_text="by resource: min_unit, max_unit and step_size of what one server takes"
     )
+    forced_down = models.BooleanField(
+        default=False, db_default=False, help_text="whether a person, or a program that fences, told the cloud so"
+    )
     reported_at = models.DateTimeField(
         null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
     )

@@ -38,6 +38,8 @@ from cluster.drivers.rules import (
     describe_service,
     make_row,
     merged,
+    require_down,
+    require_evacuable,
     require_free,
     require_idle,
     require_movable,
@@ -190,6 +192,13 @@ class ForeseenCloud(ForeseenStorage):
         candidates = self.capacities.named(destination) if destination else self.capacities.find_best(row)
         self.capacities.move(row, node=choose_among(candidates, row, destination))
 
+    def evacuate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        row = self.free_server(server)
+        require_evacuable(row)
+        candidates = self.capacities.named(destination) if destination else self.capacities.find_best(row)
+        self.capacities.move(row, node=choose_among(candidates, row, destination))
+        row.state = state_after_rebuild(row)
+
     def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         return self.reconcile(server)
 
@@ -258,10 +267,17 @@ class ForeseenCloud(ForeseenStorage):
         row = self.node(node)
         row.power_state, row.state = ComputeNode.PowerState.ON, ComputeNode.State.UP
 
-    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed, *, is_fencing: bool = False) -> None:
         row = self.node(node)
-        require_idle(row, self.count_running(row))
+        if is_fencing:
+            require_down(row)
+        else:
+            require_idle(row, self.count_running(row))
         row.power_state, row.state = ComputeNode.PowerState.OFF, ComputeNode.State.DOWN
+
+    def find_power_state(self, host: str) -> str | None:
+        found = self.capacities.named(host)
+        return found[0].node.power_state if found else None
 
     def count_running(self, node: ComputeNode) -> int:
         """Count the servers that run on a node, are just being changed there, or are on their way to it."""

@@ -82,6 +82,7 @@ class NodeSnapshot:
     allocation_units: Mapping[str, Mapping[str, int]] | None = None
     zone: str = DEFAULT_ZONE
     power_state: str = ComputeNode.PowerState.ON
+    forced_down: bool = False
     aggregates: list[AggregateSnapshot] = field(default_factory=list)
     servers: list[ServerSnapshot] = field(default_factory=list)
     arriving: list[ServerSnapshot] = field(default_factory=list)
@@ -93,6 +94,11 @@ class NodeSnapshot:
     @property
     def is_up(self) -> bool:
         return self.state == ComputeNode.State.UP
+
+    @property
+    def is_known_to_be_off(self) -> bool:
+        """Return whether the machine is switched off, or a person or a program forced its compute service down."""
+        return not self.is_up and (self.power_state == ComputeNode.PowerState.OFF or self.forced_down)
 
     @property
     def used_vcpus(self) -> int:

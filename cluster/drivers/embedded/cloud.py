@@ -1,5 +1,7 @@
 """The embedded cloud: nodes and servers in our own tables, with capacity, time and failures as a real one has."""
 
+from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 from django.db import transaction
@@ -20,7 +22,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.drivers.embedded.delay import pass_time
-from cluster.drivers.embedded.lifecycle import EmbeddedLifecycle, find_flavor
+from cluster.drivers.embedded.lifecycle import REBUILDING, EmbeddedLifecycle, find_flavor
 from cluster.drivers.embedded.storage import EmbeddedStorage
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.rules import (
@@ -30,11 +32,14 @@ from cluster.drivers.rules import (
     describe_node,
     describe_server,
     describe_service,
+    require_down,
+    require_evacuable,
     require_free,
     require_idle,
     require_movable,
     require_power,
     require_resizable,
+    state_after_rebuild,
 )
 from cluster.drivers.scheduler import choose_destination, read_size, require_growth
 from cluster.models import ComputeNode, Flavor, Server
@@ -70,9 +75,15 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
     def migrate(
         self, server: str, destination: str | None, checkpoint: Checkpoint, states: frozenset[Server.State]
     ) -> None:
-        node = self.reserve(server, destination, states)
+        row = self.reserve(server, destination, MIGRATING, partial(require_movable, states=states))
         self.work(server, checkpoint)
-        self.finish(server, MIGRATING, node=node, destination=None)
+        self.finish(server, MIGRATING, node=row.destination, destination=None)
+
+    def evacuate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        row = self.reserve(server, destination, REBUILDING, require_evacuable)
+        self.work(server, checkpoint)
+        after = {"state": state_after_rebuild(row), "fault": None}
+        self.finish(server, REBUILDING, node=row.destination, destination=None, **after)
 
     def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         return self.reconcile(server)
@@ -128,18 +139,27 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         pass_time(checkpoint)
         self.set_power(node, ComputeNode.PowerState.ON, ComputeNode.State.UP)
 
-    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
-        row = find_compute_node(node)
-        require_idle(row, count_running(row))
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed, *, is_fencing: bool = False) -> None:
+        require = require_down if is_fencing else require_empty
+        require(find_compute_node(node))
         pass_time(checkpoint)
-        self.set_power(node, ComputeNode.PowerState.OFF, ComputeNode.State.DOWN)
+        self.set_power(node, ComputeNode.PowerState.OFF, ComputeNode.State.DOWN, require)
+
+    def find_power_state(self, host: str) -> str | None:
+        return ComputeNode.objects.present().filter(hostname=host).values_list("power_state", flat=True).first()
 
     @transaction.atomic
-    def set_power(self, node: str, power_state: ComputeNode.PowerState, state: ComputeNode.State) -> None:
+    def set_power(
+        self,
+        node: str,
+        power_state: ComputeNode.PowerState,
+        state: ComputeNode.State,
+        require: Callable[[ComputeNode], None] | None = None,
+    ) -> None:
         """Switch a node on or off, and its compute service with it, under the lock that servers arrive under."""
         row = find_compute_node(node, lock=True)
-        if power_state == ComputeNode.PowerState.OFF:
-            require_idle(row, count_running(row))
+        if require:
+            require(row)
         row.power_state, row.state = power_state, state
         row.save_changes(["power_state", "state"])
         require_attempt()
@@ -160,15 +180,17 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
             require_attempt()
 
     @transaction.atomic
-    def reserve(self, server: str, destination: str | None, states: frozenset[Server.State]) -> ComputeNode:
-        """Reserve capacity for a server on its destination, and return that."""
+    def reserve(
+        self, server: str, destination: str | None, task_state: str, require: Callable[[Server], object]
+    ) -> Server:
+        """Reserve capacity for a server on its destination, and return its row."""
         row = self.lock_free(server)
-        require_movable(row, states)
-        row.task_state, row.operation_owner = MIGRATING, OWNER.get()
+        require(row)
+        row.task_state, row.operation_owner = task_state, OWNER.get()
         row.destination = choose_destination(row, destination)
         row.save_changes(["task_state", "operation_owner", "destination"])
         require_attempt()
-        return row.destination
+        return row
 
     @transaction.atomic
     def occupy(self, server: str, task_state: str) -> None:
@@ -235,6 +257,11 @@ def find_compute_node(node: str, lock: bool = False) -> ComputeNode:
     if found is None:
         raise NodeNotFound(node)
     return found
+
+
+def require_empty(node: ComputeNode) -> None:
+    """Raise `OperationRefused` where servers run on a node."""
+    require_idle(node, count_running(node))
 
 
 def count_running(node: ComputeNode) -> int:

@@ -64,8 +64,16 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
         return services[0]
 
     def describe_service(self, service: Any) -> ComputeService:
-        found = ComputeService(service.host, service.status, service.state, service.disabled_reason)
-        record_node(found.host, status=found.status, state=found.state, disabled_reason=found.disabled_reason)
+        found = ComputeService(
+            service.host, service.status, service.state, service.disabled_reason, bool(service.is_forced_down)
+        )
+        record_node(
+            found.host,
+            status=found.status,
+            state=found.state,
+            disabled_reason=found.disabled_reason,
+            forced_down=found.forced_down,
+        )
         return found
 
     def enable_compute_service(self, host: str) -> None:
@@ -103,11 +111,24 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
         hypervisor = find_hypervisor(self.access, node)
         switch(self.access, hypervisor, host_of(hypervisor), ComputeNode.PowerState.ON, checkpoint)
 
-    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed, *, is_fencing: bool = False) -> None:
         hypervisor = find_hypervisor(self.access, node)
-        if count := self.count_running(host_of(hypervisor)):
-            raise OperationRefused(f"Compute node {host_of(hypervisor)} has {count} running server{pluralize(count)}")
-        switch(self.access, hypervisor, host_of(hypervisor), ComputeNode.PowerState.OFF, checkpoint)
+        host = host_of(hypervisor)
+        if is_fencing:
+            if self.find_compute_service(host).state == ComputeNode.State.UP:
+                raise OperationRefused(f"Compute node {host} is up: it is not fenced")
+        elif count := self.count_running(host):
+            raise OperationRefused(f"Compute node {host} has {count} running server{pluralize(count)}")
+        switch(self.access, hypervisor, host, ComputeNode.PowerState.OFF, checkpoint)
+
+    def find_power_state(self, host: str) -> str | None:
+        """Return what Ironic says; the site's table knows the hypervisor of the host."""
+        node = ComputeNode.objects.present().filter(hostname=host).first()
+        if node is None or not self.access.has(SERVICE[0]):
+            return None
+        machines = self.access.read(lambda cloud: list(cloud.baremetal.nodes(details=True)))
+        machine = machine_of(find_hypervisor(self.access, str(node.uuid)), machines)
+        return POWER_STATES.get(machine.power_state) if machine else None
 
 
 def find_machine(access: Access, hypervisor: Any) -> Any:

@@ -45,6 +45,7 @@ def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], pow
         "status": match_choice(ComputeNode.Status, hypervisor.status, ComputeNode.Status.DISABLED),
         "state": match_choice(ComputeNode.State, hypervisor.state, ComputeNode.State.DOWN),
         "disabled_reason": (hypervisor.service_details or {}).get("disabled_reason"),
+        "forced_down": bool(service and service.is_forced_down),
         "zone": (service and service.availability_zone) or DEFAULT_ZONE,
         "vcpus": hypervisor.vcpus or 0,
         "memory": hypervisor.memory_size or 0,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
+from openstack import exceptions as sdk
 from openstack.compute.v2.server import Server as ServerResource
 from openstack.connection import Connection
 
@@ -23,7 +24,14 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.items import has_no_host, server_item
-from cluster.drivers.openstack.operations import find_reason, is_marked, marked, wait_for_begin, wait_until
+from cluster.drivers.openstack.operations import (
+    find_reason,
+    is_marked,
+    judge_failure,
+    marked,
+    wait_for_begin,
+    wait_until,
+)
 from cluster.models import Server
 from cluster.synchronization.mirroring import record_server, record_server_gone
 
@@ -36,6 +44,8 @@ WAITING = "PENDING"
 UNBUILT = {"BUILD", "ERROR"}
 # What Nova shows while a server is on its way, also between two of its task states.
 MOVING = {"MIGRATING", "RESIZE", "REVERT_RESIZE"}
+# Evacuations are requested in this microversion: from 2.95 on, Nova leaves every evacuated server stopped.
+EVACUATION = "2.56"
 
 
 class OpenStackServers(Cloud, ABC):
@@ -88,6 +98,15 @@ class OpenStackServers(Cloud, ABC):
         if destination not in {None, after.host}:
             raise self.failed(f"Instance {server} went to {after.host}, not to {destination}", server)
         self.require_status(after, before.status)
+
+    def evacuate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        """Nova itself refuses an evacuation from a host whose compute service is up."""
+        before, what = self.find_free(server), f"Evacuating instance {server}"
+        begin = partial(request_evacuation, server=server, destination=destination)
+        after = self.carry_out(before, begin, what, checkpoint)
+        if after.host == before.host or after.status not in {"ACTIVE", "SHUTOFF"}:
+            reason = find_reason(self.access, server)
+            raise judge_failure(what, reason or f"it is on {after.host} in status {after.status}")
 
     def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         before = self.find_free(server)
@@ -265,6 +284,13 @@ def is_settled(server: Any) -> bool:
 
 def is_confirmed(server: Any) -> bool:
     return is_settled(server) and server.status != UNCONFIRMED
+
+
+def request_evacuation(cloud: Connection, server: str, destination: str | None) -> None:
+    """Request an evacuation, for which the scheduler checks the destination, or chooses one."""
+    # The method of the proxy takes no microversion.
+    body = {"evacuate": {"host": destination} if destination else {}}
+    sdk.raise_from_response(cloud.compute.post(f"/servers/{server}/action", json=body, microversion=EVACUATION))
 
 
 def set_metadata(cloud: Connection, server: str, entries: Mapping[str, str]) -> None:

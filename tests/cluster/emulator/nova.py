@@ -57,7 +57,7 @@ class Nova(Operations):
 
     def add_host(self, host: str, vcpus: int = 16, memory: int = 32768, disk: int = 500, **columns: Any) -> str:
         key, service = make_uuid(host), make_uuid(f"service of {host}")
-        states = {"status": "enabled", "state": "up", "disabled_reason": None}
+        states = {"status": "enabled", "state": "up", "disabled_reason": None, "forced_down": False}
         states |= {name: columns.pop(name) for name in list(columns) if name in states}
         zone = columns.pop("zone", "nova")
         self.services[service] = {"id": service, "binary": "nova-compute", "host": host, "zone": zone, **states}

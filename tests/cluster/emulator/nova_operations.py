@@ -32,6 +32,9 @@ class Operations:
     def embed(self, flavor: str) -> dict[str, Any]:
         raise NotImplementedError
 
+    def version(self, request: Request) -> tuple[int, ...]:
+        raise NotImplementedError
+
     def find(self, server: str) -> dict[str, Any]:
         if server not in self.servers:
             raise NotFound(f"Instance {server} could not be found.")
@@ -53,8 +56,11 @@ class Operations:
             "reboot": self.reboot,
             "rebuild": self.rebuild,
             "os-resetState": self.reset_state,
+            "evacuate": self.evacuate,
         }
         verbs[verb](found, options or {})
+        if verb == "evacuate" and self.version(request) >= (2, 95):
+            self.operations[server]["changes"] |= {"status": "SHUTOFF", VM_STATE: "stopped"}
         if verb == "rebuild":
             return Response(json.dumps({"server": found}), 202, content_type="application/json")
         return Response(status=202)
@@ -137,6 +143,17 @@ class Operations:
             raise BadRequest("Cannot find image for rebuild")
         after = {"status": "SHUTOFF", VM_STATE: "stopped"} if server["status"] == "SHUTOFF" else RUNNING
         self.begin(server, "rebuild", "REBUILD", "rebuild_spawning", {**after, "image": {"id": options["imageRef"]}})
+
+    def evacuate(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        if any(found["host"] == server[HOST] and found["state"] == "up" for found in self.services.values()):
+            raise BadRequest(f"Compute service of {server[HOST]} is still in use.")
+        self.require(server, "evacuate", "ACTIVE", "SHUTOFF", "ERROR")
+        host = self.choose(server, options.get("host"))
+        after = {"status": "SHUTOFF", VM_STATE: "stopped"} if server["status"] == "SHUTOFF" else RUNNING
+        self.begin(server, "evacuate", "REBUILD", "rebuilding", {HOST: host, **after})
+        if host is None:
+            fault = {"code": 500, "message": NO_VALID_HOST}
+            self.operations[server["id"]]["before"] |= {"status": "ERROR", VM_STATE: "error", "fault": fault}
 
     def reset_state(self, server: dict[str, Any], options: dict[str, Any]) -> None:
         server |= {VM_STATE: options["state"], "status": options["state"].upper(), TASK_STATE: None}

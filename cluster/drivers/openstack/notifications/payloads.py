@@ -222,6 +222,7 @@ def service_columns(data: Mapping[str, Any], time: datetime) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "status": ComputeNode.Status.DISABLED if data["disabled"] else ComputeNode.Status.ENABLED,
         "disabled_reason": data["disabled_reason"] and cut(data["disabled_reason"]),
+        "forced_down": data["forced_down"],
     }
     if data["forced_down"]:
         return {**columns, "state": ComputeNode.State.DOWN}

@@ -7,7 +7,9 @@ import pytest
 
 from cluster.drivers.base import CloudError, NoValidHost, OperationFailed, ServerNotFound, cloud
 from cluster.drivers.embedded import EmbeddedCloud
+from cluster.drivers.embedded.cloud import MIGRATING
 from cluster.drivers.ownership import acting_for
+from cluster.drivers.rules import require_node
 from cluster.drivers.scheduler import choose_destination
 from cluster.models import ComputeNode, Server
 from tests.builders import make_flavor, make_node, make_server
@@ -226,7 +228,7 @@ def test_a_slow_worker_does_not_end_what_its_successor_began(server: Server) -> 
         if again(server).operation_owner == "one/1":
             with acting_for("one", 2):
                 cloud().reconcile(str(server.uuid))
-                EmbeddedCloud().reserve(str(server.uuid), "target", {Server.State.ACTIVE})
+                EmbeddedCloud().reserve(str(server.uuid), "target", MIGRATING, require_node)
 
     with acting_for("one", 1), pytest.raises(OperationFailed, match="was taken out of its operation migrating"):
         migrate(server, "target", checkpoint=begin_again)

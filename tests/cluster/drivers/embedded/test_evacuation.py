@@ -1,0 +1,147 @@
+"""Servers that the embedded cloud evacuates from a node that is down, and the fencing of that node."""
+
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from cluster.drivers.base import CloudBusy, CloudError, NoValidHost, OperationFailed, OperationRefused, cloud
+from cluster.drivers.ownership import acting_for
+from cluster.models import ComputeNode, Server
+from cluster.simulated import ForeseenCloud
+from tests.builders import make_node, make_server
+
+pytestmark = pytest.mark.django_db
+
+
+class Killed(BaseException):
+    pass
+
+
+def die() -> None:
+    raise Killed
+
+
+@pytest.fixture
+def failed() -> ComputeNode:
+    """A node that is down, beside one with capacity."""
+    make_node("compute2")
+    return make_node("compute1", state="down", status="disabled")
+
+
+def evacuate(server: Server, destination: str | None = None, **options: Any) -> None:
+    cloud().evacuate(str(server.uuid), destination, **options)
+
+
+def place_of(server: Server) -> tuple[str, str, str | None, str | None]:
+    row = Server.objects.select_related("node", "destination").get(pk=server.pk)
+    assert row.node
+    return row.node.hostname, row.state, row.task_state, row.destination and row.destination.hostname
+
+
+@pytest.mark.parametrize(("state", "then"), [("active", "active"), ("stopped", "stopped"), ("error", "active")])
+def test_a_server_goes_to_another_node_and_runs_there_unless_it_was_stopped(
+    failed: ComputeNode, state: str, then: str
+) -> None:
+    server = make_server(node=failed, state=state)
+    evacuate(server)
+    assert place_of(server) == ("compute2", then, None, None)
+
+
+def test_it_goes_where_it_is_sent(failed: ComputeNode) -> None:
+    make_node("roomy", memory=65536)
+    server = make_server(node=failed)
+    evacuate(server, "compute2")
+    assert place_of(server)[0] == "compute2"
+
+
+def test_a_server_on_a_node_that_is_up_is_refused() -> None:
+    make_node("compute2")
+    server = make_server(node=make_node())
+    with pytest.raises(OperationRefused, match=r"^Compute service of compute1 is still in use$"):
+        evacuate(server)
+    assert place_of(server) == ("compute1", "active", None, None)
+
+
+def test_a_server_that_finds_no_host_stays(failed: ComputeNode) -> None:
+    server = make_server(node=failed, memory=100000)
+    with pytest.raises(NoValidHost):
+        evacuate(server)
+    assert place_of(server) == ("compute1", "active", None, None)
+
+
+def test_while_it_is_evacuated_its_capacity_is_reserved(failed: ComputeNode) -> None:
+    server, seen = make_server(node=failed), []
+    evacuate(server, checkpoint=lambda: seen.append(place_of(server)))
+    assert seen[0] == ("compute1", "active", "rebuilding", "compute2")
+
+
+def test_of_two_who_begin_at_once_one_finds_it_busy(failed: ComputeNode) -> None:
+    server, refused = make_server(node=failed), []
+
+    def begin_too() -> None:
+        with acting_for("another", 1), pytest.raises(CloudBusy) as caught:
+            evacuate(server)
+        refused.append(str(caught.value))
+
+    with acting_for("action", 1):
+        evacuate(server, checkpoint=begin_too)
+    assert refused[0] == f"Instance {server.uuid} is busy: rebuilding"
+    assert place_of(server) == ("compute2", "active", None, None)
+
+
+def test_an_evacuation_that_was_interrupted_is_undone_by_its_owner_alone(failed: ComputeNode) -> None:
+    server = make_server(node=failed)
+    with acting_for("action", 1), pytest.raises(Killed):
+        evacuate(server, checkpoint=die)
+    with acting_for("another", 5):
+        cloud().reconcile(str(server.uuid))
+    assert place_of(server) == ("compute1", "active", "rebuilding", "compute2")
+    with acting_for("action", 2):
+        cloud().reconcile(str(server.uuid))
+    assert place_of(server) == ("compute1", "active", None, None)
+
+
+def test_an_evacuation_that_fails_leaves_the_server_as_it_was(failed: ComputeNode, settings: Settings) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    server = make_server(node=failed)
+    with pytest.raises(OperationFailed):
+        evacuate(server)
+    assert place_of(server) == ("compute1", "active", None, None)
+
+
+@pytest.mark.parametrize("state", Server.State.values)
+def test_an_evacuation_is_foreseen_as_the_embedded_cloud_does_it(failed: ComputeNode, state: str) -> None:
+    server = make_server(node=failed, state=state)
+    model = ForeseenCloud.load()
+    foreseen, done = ((attempt(to, server), to.find_server(str(server.uuid))) for to in (model, cloud()))
+    assert foreseen == done
+
+
+def attempt(to: Any, server: Server) -> str | None:
+    try:
+        to.evacuate(str(server.uuid))
+    except CloudError as refusal:
+        return str(refusal)
+    return None
+
+
+def test_a_node_that_is_down_is_switched_off_whatever_is_on_it(failed: ComputeNode) -> None:
+    make_server(node=failed)
+    for to in (ForeseenCloud.load(), cloud()):
+        assert to.find_power_state("compute1") == "on"
+        to.power_off(str(failed.uuid), is_fencing=True)
+        assert to.find_power_state("compute1") == "off"
+
+
+def test_a_node_that_came_back_is_not_fenced(failed: ComputeNode) -> None:
+    def come_back() -> None:
+        ComputeNode.objects.filter(pk=failed.pk).update(state="up")
+
+    with pytest.raises(OperationRefused, match=r"^Compute node compute1 is up: it is not fenced$"):
+        cloud().power_off(str(failed.uuid), come_back, is_fencing=True)
+    assert cloud().find_power_state("compute1") == "on"
+
+
+def test_nothing_knows_the_power_state_of_an_unknown_host(failed: ComputeNode) -> None:
+    assert [to.find_power_state("nowhere") for to in (ForeseenCloud.load(), cloud())] == [None, None]
