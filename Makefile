@@ -12,7 +12,7 @@ TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP = $(ENVIRONMENT) -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 DEFINITIONS = pyproject.toml .ci/constraints.txt
 # What a real cloud, its Keystone, its metrics, a broker of notifications and a policy file need is installed where one is set.
-CLOUD = $(findstring openstack,$(WATCHER_CLOUD))$(findstring keystone,$(WATCHER_AUTH))$(filter %.Aetos %.Gnocchi,$(WATCHER_DATASOURCE))
+CLOUD = $(findstring openstack,$(WATCHER_CLOUD))$(findstring keystone,$(WATCHER_AUTH))$(WATCHER_KEYSTONE_URL)$(filter %.Aetos %.Gnocchi,$(WATCHER_DATASOURCE))
 EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(CLOUD)$(WATCHER_POLICY_FILE),-openstack)
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 

@@ -35,7 +35,13 @@ from watcher_site.configuration.environment import (
     read_whole,
     refuse,
 )
-from watcher_site.configuration.keystone import KEYSTONE, read_keystone_file, read_roles, read_token_sources
+from watcher_site.configuration.keystone import (
+    KEYSTONE,
+    read_keystone_file,
+    read_keystone_url,
+    read_roles,
+    read_token_sources,
+)
 from watcher_site.configuration.policy_file import read_policy_file
 from watcher_site.plugin_settings import (  # noqa: F401 (Django reads them here)
     ACTION_TYPES,
@@ -141,7 +147,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "watcher_site.web.keystone_session.SessionAuthentication",
     "watcher_site.web.middleware.SlidingSession",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -219,6 +225,10 @@ TOKEN_SOURCES = read_token_sources("WATCHER_AUTH")
 # The file with the section [keystone_authtoken], and the rights that the roles of a token give.
 KEYSTONE_CONFIG = read_keystone_file("WATCHER_KEYSTONE_CONFIG", is_needed=KEYSTONE in TOKEN_SOURCES)
 KEYSTONE_ROLES = read_roles("WATCHER_KEYSTONE_ROLES")
+# The Keystone at which people may log in to the console, beside local accounts; without an address, at none.
+KEYSTONE_URL = read_keystone_url("WATCHER_KEYSTONE_URL")
+KEYSTONE_DOMAIN = read(env.str, "WATCHER_KEYSTONE_DOMAIN", "Default")
+KEYSTONE_CAFILE = read_path("WATCHER_KEYSTONE_CAFILE")
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # Tokens of Keystone in a process, unless the file names servers of memcached.

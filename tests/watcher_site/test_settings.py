@@ -54,6 +54,7 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("WATCHER_PROMETHEUS_URL", "prometheus.example.org:9090"),
         ("WATCHER_PROMETHEUS_URL", "http://prometheus.example.org:metrics"),
         ("WATCHER_PROMETHEUS_CAFILE", "/no/such/file.pem"),
+        ("WATCHER_KEYSTONE_URL", "keystone.example.org"),
         ("WATCHER_PROMETHEUS_METRICS", "host_power"),
         ("WATCHER_GNOCCHI_METRICS", "host_power"),
         ("WATCHER_GNOCCHI_METRICS", "host_power=hardware.*"),

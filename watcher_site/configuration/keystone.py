@@ -1,4 +1,4 @@
-"""The settings for Keystone's tokens: where tokens come from, keystonemiddleware's file, and the table of roles."""
+"""The settings for Keystone: where tokens come from, keystonemiddleware's file, the table of roles, and the login."""
 
 import logging
 import re
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from watcher_site.configuration.environment import env, read, read_list, read_path, refuse
+from watcher_site.configuration.environment import env, read, read_address, read_list, read_path, refuse
 from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER, PROJECT_READER, READER
 
 LOCAL, KEYSTONE = "local", "keystone"
@@ -121,3 +121,14 @@ def read_roles(name: str) -> dict[str, str]:
             refuse(name, f"{rule} It has {role}={right}.")
         roles[role] = right
     return roles
+
+
+def read_keystone_url(name: str, default: str = "") -> str:
+    """Read the address of Keystone's API, version 3, or nothing."""
+    rule = "must begin with https:// or http:// and a host, as in https://keystone.example.org/v3."
+    if not read(env.str, name, default):
+        return ""
+    if not find_spec("keystoneauth1"):
+        refuse(name, "needs the package keystoneauth1, which the extra [openstack] brings.")
+    address = read_address(name, default, ["http", "https"], rule).rstrip("/")
+    return address if address.endswith("/v3") else f"{address}/v3"

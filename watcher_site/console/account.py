@@ -1,5 +1,6 @@
 """The console's pages of a person's own account: tokens and password. They need a login and no other right."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import django_tables2 as tables
@@ -33,8 +34,11 @@ from watcher_site.accounts.tokens import (
 from watcher_site.accounts.users import store_password
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, TimeColumn
 from watcher_site.console.pages import Page, Verb
+from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Refused
 from watcher_site.templatetags.console import when
+from watcher_site.web.keystone_session import scope_in_session
+from watcher_site.web.middleware import KEYSTONE_KEY as KEY
 
 
 class OwnPage(Page):
@@ -44,6 +48,13 @@ class OwnPage(Page):
 
     def has_permission(self) -> bool:
         return self.request.user.is_authenticated
+
+
+class LocalPage(OwnPage):
+    """A page of the own account for people who have one: users of Keystone have neither tokens nor a password here."""
+
+    def has_permission(self) -> bool:
+        return super().has_permission() and not isinstance(self.request.user, KeystoneUser)
 
 
 class TokenTable(tables.Table):
@@ -90,6 +101,16 @@ class AccountPage(OwnPage, View):
     http_method_names = ["get"]
 
     def get(self, request: Any) -> HttpResponse:
+        if isinstance(request.user, KeystoneUser):
+            stored, user = request.session[KEY], request.user
+            context = {
+                "domain": stored["domain"],
+                "scope": scope_in_session(request),
+                "roles": sorted(user.roles),
+                "rights": sorted(user.rights),
+                "expiry": datetime.fromtimestamp(stored["expires_at"], UTC),
+            }
+            return render(request, "accounts/keystone_account.html", context)
         tokens = valid_tokens().filter(user=request.user).order_by("created")
         table = TokenTable(tokens, "account:revoke-token")
         groups = list(request.user.groups.order_by("name").values_list("name", flat=True))
@@ -119,7 +140,7 @@ class TokenForm(forms.Form):
         self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
 
 
-class NewToken(OwnPage, View):
+class NewToken(LocalPage, View):
     history_event = "token.create"
     http_method_names = ["get", "post"]
 
@@ -167,7 +188,7 @@ class TokenVerb(Verb):
         return f"The token {record.token_key}… was revoked."
 
 
-class RevokeToken(OwnPage, TokenVerb):
+class RevokeToken(LocalPage, TokenVerb):
     def tokens(self) -> QuerySet[AuthToken]:
         return valid_tokens().filter(user=self.request.user)
 
@@ -200,7 +221,7 @@ class OwnPasswordForm(PasswordChangeForm):
         return self.user
 
 
-class OwnPassword(OwnPage, View):
+class OwnPassword(LocalPage, View):
     """The change of the own password: the session goes on, the others and all tokens end."""
 
     history_event = "user.change_password"

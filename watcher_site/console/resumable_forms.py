@@ -2,16 +2,19 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView
+from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import resolve
+from django.urls import resolve, reverse
 from django_htmx.http import HttpResponseClientRefresh
 
 from watcher_site.accounts.login_limits import LoginsBusy, LoginsLimited
 from watcher_site.console.pages import Page
+from watcher_site.keystone.login import revoke_tokens
+from watcher_site.web.keystone_session import tokens_to_revoke
 
 KEPT = "kept_form"
 
@@ -27,7 +30,7 @@ class KeepsForm(Page):
         if request.method != "POST" or request.user.is_authenticated or getattr(request, "htmx", False):
             return super().handle_no_permission()
         context = {"form": AuthenticationForm(request), "next": request.path, "kept": typed(request)}
-        return render(request, "login.html", context)
+        return render(request, "login.html", {**context, "ways": other_ways(request)})
 
     def kept(self) -> QueryDict | None:
         """Return the fields that were kept for this page, once."""
@@ -36,6 +39,22 @@ class KeepsForm(Page):
             return None
         del self.request.session[KEPT]
         return QueryDict(kept["fields"])
+
+
+def other_ways(request: HttpRequest) -> list[dict[str, str]]:
+    """Return the ways to log in beside that of the page, with their addresses and the labels of their buttons."""
+    ways = [{"where": reverse("login"), "label": "Log in with a local account"}]
+    if settings.KEYSTONE_URL:
+        ways.append({"where": reverse("login-keystone"), "label": "Log in with Keystone"})
+    present = request.path if request.path in {way["where"] for way in ways} else reverse("login")
+    return [way for way in ways if way["where"] != present]
+
+
+def keep_form(request: Any, target: str, fields: str) -> HttpResponse:
+    """Lead to the page that a person has logged in for, and keep the fields of a form that was not executed."""
+    if fields:
+        request.session[KEPT] = {"path": target, "fields": fields}
+    return redirect(target)
 
 
 class LoginForm(AuthenticationForm):
@@ -52,9 +71,15 @@ class LoginForm(AuthenticationForm):
 
 
 class Login(LoginView):
+    """The login with a local account. The pages of the other ways send their visitors here without a name."""
+
     template_name = "login.html"
     redirect_authenticated_user = True
     form_class = LoginForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        options = super().get_form_kwargs()
+        return options if "username" in self.request.POST else {**options, "data": None, "files": None}
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)
@@ -65,12 +90,21 @@ class Login(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
-        if kept := self.request.POST.get("kept"):
-            self.request.session[KEPT] = {"path": response.headers["Location"], "fields": kept}
-        return response
+        return keep_form(self.request, response.headers["Location"], self.request.POST.get("kept", ""))
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        return super().get_context_data(kept=self.request.POST.get("kept", ""), **context)
+        kept, ways = self.request.POST.get("kept", ""), other_ways(self.request)
+        return super().get_context_data(kept=kept, ways=ways, **context)
+
+
+class Logout(LogoutView):
+    """The logout, which also revokes the tokens of a user of Keystone."""
+
+    def post(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        tokens = tokens_to_revoke(request)
+        answer = super().post(request, *args, **kwargs)
+        revoke_tokens(*tokens)
+        return answer
 
 
 def expired(request: HttpRequest, reason: str = "") -> HttpResponse:

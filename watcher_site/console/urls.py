@@ -1,11 +1,10 @@
 """The console: every page lives under one path, as the paths without a prefix belong to the API."""
 
-from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 
 from audits.console.overview import Overview
-from watcher_site.console import account, history, subscriptions, undelivered, users
-from watcher_site.console.resumable_forms import Login
+from watcher_site.console import account, history, keystone_login, subscriptions, undelivered, users
+from watcher_site.console.resumable_forms import Login, Logout
 from watcher_site.history.reading import FORMATS
 
 history_patterns = [
@@ -28,6 +27,7 @@ notification_patterns = [
 account_patterns = [
     path("", account.AccountPage.as_view(), name="page"),
     path("password/", account.OwnPassword.as_view(), name="password"),
+    path("scope/", keystone_login.ScopeChange.as_view(), name="scope"),
     path("tokens/new/", account.NewToken.as_view(), name="new-token"),
     path("tokens/<slug:key>/revoke/", account.RevokeToken.as_view(), name="revoke-token"),
 ]
@@ -47,7 +47,9 @@ user_patterns = [
 urlpatterns = [
     path("", Overview.as_view(), name="home"),
     path("login/", Login.as_view(), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("login/keystone/", keystone_login.KeystoneLogin.as_view(), name="login-keystone"),
+    path("login/keystone/scope/", keystone_login.ScopeChoice.as_view(), name="login-scope"),
+    path("logout/", Logout.as_view(), name="logout"),
     path("account/", include((account_patterns, "account"))),
     path("users/", include((user_patterns, "users"))),
     path("audits/", include("audits.urls")),

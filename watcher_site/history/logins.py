@@ -15,6 +15,7 @@ from watcher_site.web.middleware import SlidingSession
 
 restraint = Restraint(60)
 REASON = "Wrong name or password."
+KEYSTONE_REASON = "Keystone refused the login."
 TOKEN_REASON = "The token is unknown or has expired."  # noqa: S105 (words, and no token)
 
 

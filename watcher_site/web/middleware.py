@@ -18,6 +18,8 @@ from structlog.contextvars import bound_contextvars
 
 from watcher_site.request_context import caller_of, on_behalf_of
 
+# The key of a session that holds the user of Keystone whose it is.
+KEYSTONE_KEY = "keystone"
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -109,9 +111,12 @@ class SlidingSession:
         response, session = self.get_response(request), request.session
         # After a failure, such as that of the database, the session may be unavailable as well.
         is_available = response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR
-        if is_available and session.accessed and SESSION_KEY in session and self.is_due(session):
+        if is_available and session.accessed and self.is_of_person(session) and self.is_due(session):
             self.note(session)
         return response
+
+    def is_of_person(self, session: Any) -> bool:
+        return SESSION_KEY in session or KEYSTONE_KEY in session
 
     def is_due(self, session: Any) -> bool:
         return bool(time() - session.get(self.KEY, 0) >= settings.SESSION_COOKIE_AGE / 100)

@@ -1,4 +1,4 @@
-"""A Keystone on loopback: it issues, validates and revokes tokens, and can refuse to answer."""
+"""A Keystone on loopback: it logs people in, issues, validates and revokes tokens, and can refuse to answer."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -20,6 +20,7 @@ class Keystone(ThreadingHTTPServer):
     Attributes:
         tokens: what Keystone knows of each token.
         validations: the tokens that were validated, in order.
+        people: the roles of people who may log in, by scope: system, or the id of a project.
         is_failing: whether it answers 500 to all requests.
         answering: cleared, it answers no request until it is set again.
     """
@@ -30,6 +31,7 @@ class Keystone(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), KeystoneRequest)
         self.tokens: dict[str, dict[str, Any]] = {}
         self.validations: list[str] = []
+        self.people: dict[str, dict[str, list[str]]] = {}
         self.is_failing = False
         self.answering = Event()
         self.answering.set()
@@ -88,14 +90,28 @@ class KeystoneRequest(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         if address.path.rstrip("/") == "/v3/auth/tokens":
             return self.validate(parse_qs(address.query).get("allow_expired") == ["1"])
+        if address.path in ("/v3/auth/system", "/v3/auth/projects"):
+            return self.find_scopes(address.path.rpartition("/")[2])
         version = {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": f"{self.server.url}/v3/"}]}
         if address.path.rstrip("/") == "/v3":
             return self.answer(200, {"version": version})
         return self.answer(300, {"versions": {"values": [version]}})
 
+    def do_DELETE(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.server.tokens.pop(self.headers["X-Subject-Token"], None) is None:
+            return self.answer(404, {"error": {"code": 404, "title": "Not Found", "message": "No such token."}})
+        return self.answer(204, None)
+
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        user = body["auth"]["identity"]["password"]["user"]
+        auth = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["auth"]
+        if auth["identity"]["methods"] == ["token"]:
+            found = self.server.find(auth["identity"]["token"]["id"])
+            return self.log_in(found and found["user"], auth["scope"])
+        user = auth["identity"]["password"]["user"]
+        if user["name"] in self.server.people:
+            is_right = user["password"] == f"password of {user['name']}" and user["domain"] == {"name": "Default"}
+            return self.log_in(is_right and {"id": f"id-of-{user['name']}", "name": user["name"]}, auth["scope"])
         if user["password"] != PASSWORD:
             return self.answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": "Wrong password."}})
         token = self.server.issue(user["name"], "service", "admin", project="service")
@@ -107,6 +123,26 @@ class KeystoneRequest(BaseHTTPRequestHandler):
             {"id": "identity", "type": "identity", "name": "keystone", "endpoints": endpoints}
         ]
         return self.answer(201, {"token": self.server.tokens[token]}, token)
+
+    def log_in(self, user: Any, scope: Any) -> None:
+        """Issue a token in a scope to one of the people, if they have a role there."""
+        roles = self.server.people.get(user["name"], {}) if user else {}
+        place = "" if scope == "unscoped" else "system" if "system" in scope else scope["project"]["id"]
+        if not user or (place and place not in roles):
+            return self.answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": "Not allowed."}})
+        others: dict[str, Any] = {"system": {"all": True}} if place == "system" else {}
+        project = place if place not in ("", "system") else None
+        token = self.server.issue(user["name"], *roles.get(place, ()), project=project, **others)
+        return self.answer(201, {"token": self.server.tokens[token]}, token)
+
+    def find_scopes(self, kind: str) -> None:
+        found = self.server.find(self.headers["X-Auth-Token"])
+        if found is None:
+            return self.answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": "Who are you?"}})
+        places = self.server.people[found["user"]["name"]]
+        systems = [{"all": True}] if "system" in places else []
+        projects = [{"id": place, "name": "shop"} for place in places if place != "system"]
+        return self.answer(200, {kind: systems if kind == "system" else projects})
 
     def validate(self, allow_expired: bool) -> None:
         if self.server.find(self.headers.get("X-Auth-Token", "")) is None:
@@ -120,7 +156,7 @@ class KeystoneRequest(BaseHTTPRequestHandler):
 
     def answer(self, status: int, body: Any, token: str = "") -> None:
         self.server.answering.wait()
-        sent = json.dumps(body).encode()
+        sent = b"" if body is None else json.dumps(body).encode()
         self.send_response(500 if self.server.is_failing else status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(sent)))

@@ -1,0 +1,278 @@
+"""The login at Keystone: the form, the choice of a scope, and the page of the session with the change of its scope."""
+
+from time import time
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.generic import View
+
+from watcher_site.accounts.login_limits import LoginsLimited, login_of
+from watcher_site.console.pages import Page
+from watcher_site.console.resumable_forms import Login, keep_form
+from watcher_site.history.logins import KEYSTONE_REASON, place_of, record_refused_login
+from watcher_site.history.recording import differences, record
+from watcher_site.keystone.login import (
+    Granted,
+    KeystoneUnavailable,
+    LoginFailed,
+    Scope,
+    exchange_token,
+    find_scopes,
+    request_token,
+    revoke_tokens,
+)
+from watcher_site.keystone.users import KeystoneUser
+from watcher_site.refusals import Invalid
+from watcher_site.request_context import seal, unseal
+from watcher_site.web.keystone_session import begin_session, scope_in_session, tokens_of
+from watcher_site.web.middleware import SlidingSession
+
+PENDING = "keystone_login"
+# How long a person may take to choose a scope, in seconds.
+CHOICE_SECONDS = 600
+NO_SCOPE = "Your account has no role in any project nor in the system."
+NO_RIGHTS = "None of your roles gives a right here in this scope: {scope}."
+
+
+class KeystoneLoginForm(forms.Form):
+    """The form of a login at Keystone. If the user has a single scope, it is chosen."""
+
+    username = forms.CharField(
+        label="User name", max_length=255, widget=forms.TextInput({"autocomplete": "username", "autofocus": True})
+    )
+    password = forms.CharField(
+        strip=False, max_length=4096, widget=forms.PasswordInput({"autocomplete": "current-password"})
+    )
+    domain = forms.CharField(max_length=64)
+
+    refusal: LoginsLimited | KeystoneUnavailable | None = None
+    unscoped: Granted
+    scopes: list[Scope]
+    granted: Granted | None = None
+
+    def __init__(self, request: Any = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.fields["domain"].initial = settings.KEYSTONE_DOMAIN
+        self.request = request
+
+    @method_decorator(sensitive_variables("password"))
+    def clean(self) -> Any:
+        if self.errors:
+            return self.cleaned_data
+        name, password, domain = (self.cleaned_data[field] for field in ("username", "password", "domain"))
+        attempt = login_of(self.request, f"keystone {domain}/{name}")
+        try:
+            if attempt:
+                attempt.require_allowed()
+            try:
+                self.unscoped = request_token(name, domain, password)
+            except LoginFailed:
+                if attempt:
+                    attempt.note_failure()
+                record_refused_login(str, "", self.request, KEYSTONE_REASON)
+                raise
+            if attempt:
+                attempt.note_success()
+            self.scopes, self.granted = enter(self.unscoped.token)
+        except LoginFailed as refusal:
+            raise ValidationError(str(refusal)) from refusal
+        except (LoginsLimited, KeystoneUnavailable) as refusal:
+            self.refusal = refusal
+            raise ValidationError(str(refusal)) from refusal
+        return self.cleaned_data
+
+
+def enter(unscoped: str) -> tuple[list[Scope], Granted | None]:
+    """Return the scopes that a user has, and if there is a single one, the token in it.
+
+    Raises:
+        LoginFailed: the user has no scope, or no right in the single one. The token is revoked.
+        KeystoneUnavailable: Keystone does not answer.
+    """
+    scopes = find_scopes(unscoped)
+    try:
+        if not scopes:
+            raise LoginFailed(NO_SCOPE)
+        return scopes, take_scope(unscoped, scopes[0]) if len(scopes) == 1 else None
+    except LoginFailed:
+        revoke_tokens(unscoped)
+        raise
+
+
+def take_scope(unscoped: str, scope: Scope) -> Granted:
+    """Return a token in a scope.
+
+    Raises:
+        LoginFailed: no role in the scope gives a right, or Keystone refused it.
+        KeystoneUnavailable: Keystone does not answer.
+    """
+    granted = exchange_token(unscoped, scope)
+    if not granted.user.rights:
+        revoke_tokens(granted.token)
+        raise LoginFailed(NO_RIGHTS.format(scope=scope))
+    return granted
+
+
+def begin(request: Any, unscoped: str, granted: Granted) -> None:
+    """Begin the session of a user of Keystone, and record the login."""
+    begin_session(request, unscoped, granted)
+    SlidingSession.note(request.session)
+    record("user.login", granted.user, details={**place_of(request), "scope": scope_in_session(request)})
+
+
+class KeystoneLogin(Login):
+    """The login with a user name and a password of Keystone."""
+
+    template_name = "login_keystone.html"
+    form_class = KeystoneLoginForm  # type: ignore[assignment]
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if not settings.KEYSTONE_URL:
+            raise Http404
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        target, kept = self.get_success_url(), self.request.POST.get("kept", "")
+        if form.granted is None:
+            return await_choice(self.request, form.unscoped, target, kept)
+        begin(self.request, form.unscoped.token, form.granted)
+        return keep_form(self.request, target, kept)
+
+
+def await_choice(request: Any, unscoped: Granted, target: str, kept: str = "") -> HttpResponse:
+    """Keep a login until the person has chosen a scope, and lead to that page."""
+    request.session.cycle_key()
+    request.session[PENDING] = {
+        "name": unscoped.user.name,
+        "token": seal({"unscoped": unscoped.token}),
+        "until": min(unscoped.expires_at, time() + CHOICE_SECONDS),
+        "target": target,
+        "kept": kept,
+    }
+    return redirect("login-scope")
+
+
+class ScopeForm(forms.Form):
+    """The choice of one of the scopes that a user has."""
+
+    scope = forms.ChoiceField(label="Scope", help_text="Your roles in it decide on your rights.")
+
+    def __init__(self, scopes: list[Scope], data: Any = None, initial: str = "") -> None:
+        super().__init__(data, initial={"scope": initial})
+        self.scopes = {scope.key: scope for scope in scopes}
+        names = [scope.name for scope in scopes]
+        choices = [
+            (scope.key, f"{scope} ({scope.project_id})" if names.count(scope.name) > 1 else str(scope))
+            for scope in scopes
+        ]
+        self.fields["scope"].choices = choices  # type: ignore[attr-defined]
+
+    @property
+    def chosen(self) -> Scope:
+        return self.scopes[self.cleaned_data["scope"]]
+
+
+@method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
+class ScopeChoice(View):
+    """The choice of a scope between the login and the session."""
+
+    http_method_names = ["get", "post"]
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        self.pending = request.session.get(PENDING)
+        if request.user.is_authenticated:
+            return redirect("home")
+        if not settings.KEYSTONE_URL or not self.pending or self.pending["until"] <= time():
+            return self.give_up(request, "Log in to choose a scope.")
+        try:
+            self.token = unseal(self.pending["token"])["unscoped"]
+            self.scopes = find_scopes(self.token)
+            return super().dispatch(request, *args, **kwargs)
+        except (Invalid, LoginFailed):
+            return self.give_up(request, "Keystone accepts your login no longer. Log in again.")
+        except KeystoneUnavailable as refusal:
+            return self.give_up(request, str(refusal))
+
+    def give_up(self, request: Any, why: str) -> HttpResponse:
+        request.session.pop(PENDING, None)
+        messages.error(request, why)
+        return redirect("login")
+
+    def get(self, request: Any) -> HttpResponse:
+        return self.show(ScopeForm(self.scopes))
+
+    def post(self, request: Any) -> HttpResponse:
+        form = ScopeForm(self.scopes, request.POST)
+        if form.is_valid():
+            try:
+                granted = take_scope(self.token, form.chosen)
+            except LoginFailed as refusal:
+                form.add_error("scope", str(refusal))
+            else:
+                pending = request.session.pop(PENDING)
+                begin(request, self.token, granted)
+                return keep_form(request, pending["target"], pending["kept"])
+        return self.show(form)
+
+    def show(self, form: ScopeForm) -> HttpResponse:
+        heading = f"Choose a scope for {self.pending['name']}"
+        context = {"form": form, "heading": heading, "verb": "Log in", "back": reverse("login")}
+        return render(self.request, "accounts/form.html", context)
+
+
+class ScopeChange(Page, View):
+    """The change of the scope of a session."""
+
+    permission_required = ()
+    history_event = "user.change_scope"
+    http_method_names = ["get", "post"]
+
+    def has_permission(self) -> bool:
+        return isinstance(self.request.user, KeystoneUser)
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self.has_permission():
+            return self.handle_no_permission()
+        try:
+            self.tokens = tokens_of(request.session)
+            self.scopes = find_scopes(self.tokens["unscoped"])
+            return super().dispatch(request, *args, **kwargs)
+        except (Invalid, LoginFailed, KeystoneUnavailable) as refusal:
+            messages.error(request, f"The scope was not changed. {refusal}")
+            return redirect("account:page")
+
+    def get(self, request: Any) -> HttpResponse:
+        user = request.user
+        present = Scope(user.scope, user.project_id or "", "").key
+        return self.show(ScopeForm(self.scopes, initial=present))
+
+    def post(self, request: Any) -> HttpResponse:
+        form = ScopeForm(self.scopes, request.POST)
+        if form.is_valid():
+            try:
+                granted = take_scope(self.tokens["unscoped"], form.chosen)
+            except LoginFailed as refusal:
+                form.add_error("scope", str(refusal))
+            else:
+                before = {"scope": scope_in_session(request)}
+                begin_session(request, self.tokens["unscoped"], granted)
+                SlidingSession.note(request.session)
+                after = {"scope": scope_in_session(request)}
+                record("user.change_scope", granted.user, details=differences(before, after))
+                revoke_tokens(self.tokens["scoped"])
+                messages.success(request, f"The scope of your session: {after['scope']}.")
+                return redirect("account:page")
+        return self.show(form)
+
+    def show(self, form: ScopeForm) -> HttpResponse:
+        context = {"form": form, "heading": "Change scope", "verb": "Change", "back": reverse("account:page")}
+        return render(self.request, "accounts/form.html", context)

@@ -1,0 +1,206 @@
+"""Log people in at Keystone for the console: their tokens, the scopes that these may have, and what ends them.
+
+The requests are those of keystoneauth, without its attempts to log in anew: a person's password is used once.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import structlog
+from django.conf import settings
+from django.views.decorators.debug import sensitive_variables
+
+from watcher_site.configuration.keystone import PROJECT, SYSTEM
+from watcher_site.keystone.tokens import TURN_SECONDS, turns
+from watcher_site.keystone.users import KeystoneUser
+from watcher_site.refusals import Refused
+
+# How long Keystone may take to answer, in seconds.
+TIMEOUT = 10
+log = structlog.get_logger(__name__)
+
+
+class LoginFailed(Refused):
+    """Keystone refused a login, or the user may do nothing here; the message is for the form."""
+
+    status = 200
+
+
+class KeystoneUnavailable(Refused):
+    """Keystone does not answer."""
+
+    status = 503
+    retry_after = 5
+
+    def __init__(self) -> None:
+        super().__init__("Keystone does not answer. Try again later, or log in with a local account.")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A scope that a token may be limited to.
+
+    Attributes:
+        kind: system or project.
+        project_id: empty for the system.
+    """
+
+    kind: str
+    project_id: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}:{self.project_id}" if self.project_id else self.kind
+
+    def __str__(self) -> str:
+        return f"Project {self.name}" if self.project_id else "System"
+
+
+@dataclass(frozen=True)
+class Granted:
+    """A token that Keystone issued, with its user as far as the token's scope has one."""
+
+    token: str
+    user: KeystoneUser
+    domain: str
+    project: str
+    expires_at: float
+
+    @classmethod
+    def of_access(cls, access: Any) -> Self:
+        """Return what keystoneauth read from Keystone's answer."""
+        scope = SYSTEM if access.system_scoped else PROJECT if access.project_id else ""
+        user = KeystoneUser(
+            user_id=access.user_id,
+            name=access.username,
+            scope=scope,
+            project_id=access.project_id,
+            roles=frozenset(name.lower() for name in access.role_names or ()),
+        )
+        domain, project = access.user_domain_name or "", access.project_name or ""
+        return cls(access.auth_token, user, domain, project, access.expires.timestamp())
+
+    def __repr__(self) -> str:
+        return f"<token of {self.user}>"
+
+
+@contextmanager
+def talking() -> Iterator[Any]:
+    """Yield a session of keystoneauth, while this thread has one of the turns to wait for Keystone.
+
+    Raises:
+        LoginFailed: Keystone refused the request.
+        KeystoneUnavailable: it does not answer, or too many threads wait for it.
+    """
+    # These take half a second to import, which a site without Keystone does not need.
+    from keystoneauth1 import exceptions
+    from keystoneauth1.session import Session
+
+    if not turns.acquire(timeout=TURN_SECONDS):
+        raise KeystoneUnavailable
+    try:
+        yield Session(verify=settings.KEYSTONE_CAFILE or True, timeout=TIMEOUT, user_agent="watcher-site")
+    except exceptions.MissingAuthMethods as problem:
+        raise LoginFailed("Keystone requires a second factor, which this form does not offer.") from problem
+    except (exceptions.Unauthorized, exceptions.Forbidden, exceptions.BadRequest) as problem:
+        raise LoginFailed("Keystone refused the user name, the password or the domain.") from problem
+    except exceptions.ClientException as problem:
+        log.warning("Keystone does not answer.", reason=f"{type(problem).__name__}: {problem}")
+        raise KeystoneUnavailable from problem
+    finally:
+        turns.release()
+
+
+@sensitive_variables("password")
+def request_token(name: str, domain: str, password: str) -> Granted:
+    """Return a token without scope for a name and a password.
+
+    Raises:
+        LoginFailed, KeystoneUnavailable: as `talking`.
+    """
+    from keystoneauth1.identity.v3 import Password
+
+    with talking() as session:
+        identity = Password(
+            settings.KEYSTONE_URL, username=name, user_domain_name=domain, password=password, unscoped=True
+        )
+        return Granted.of_access(identity.get_access(session))
+
+
+@sensitive_variables("token")
+def exchange_token(token: str, scope: Scope | None = None) -> Granted:
+    """Return a token for the same user in a scope, or without one.
+
+    Raises:
+        LoginFailed: Keystone refused the token, or the user has no role in the scope.
+        KeystoneUnavailable: as `talking`.
+    """
+    from keystoneauth1.identity.v3 import Token
+
+    if scope is None:
+        wanted: dict[str, Any] = {"unscoped": True}
+    else:
+        wanted = {"project_id": scope.project_id} if scope.project_id else {"system_scope": "all"}
+    try:
+        with talking() as session:
+            identity = Token(settings.KEYSTONE_URL, token=token, include_catalog=False, **wanted)
+            return Granted.of_access(identity.get_access(session))
+    except LoginFailed as problem:
+        raise LoginFailed("Keystone refused the token. Log in again.") from problem
+
+
+@sensitive_variables("token")
+def find_scopes(token: str) -> list[Scope]:
+    """Return the scopes that a token may have, the system first and the projects by name.
+
+    Raises:
+        LoginFailed, KeystoneUnavailable: as `talking`.
+    """
+    headers = {"X-Auth-Token": token}
+    with talking() as session:
+        systems, projects = (
+            session.get(f"{settings.KEYSTONE_URL}/auth/{kind}", headers=headers, authenticated=False).json()
+            for kind in ("system", "projects")
+        )
+    found = [Scope(PROJECT, project["id"], project["name"]) for project in projects["projects"]]
+    found.sort(key=lambda scope: (scope.name.casefold(), scope.project_id))
+    return [*([Scope(SYSTEM, "", "")] if systems["system"] else []), *found]
+
+
+@sensitive_variables("token")
+def read_user(token: str) -> KeystoneUser | None:
+    """Return the user of a scoped token with the present roles, or None if it is valid no longer.
+
+    Raises:
+        KeystoneUnavailable: as `talking`.
+    """
+    from keystoneauth1.exceptions import NotFound
+
+    headers = {"X-Auth-Token": token, "X-Subject-Token": token}
+    try:
+        with talking() as session:
+            try:
+                answer = session.get(
+                    f"{settings.KEYSTONE_URL}/auth/tokens?nocatalog", headers=headers, authenticated=False
+                )
+            except NotFound:
+                return None
+            return KeystoneUser.of_token(answer.json()["token"])
+    except LoginFailed:
+        return None
+
+
+def revoke_tokens(*tokens: str) -> None:
+    """Revoke tokens, as far as Keystone answers: they expire by themselves."""
+    for token in tokens:
+        headers = {"X-Auth-Token": token, "X-Subject-Token": token}
+        try:
+            with talking() as session:
+                session.delete(f"{settings.KEYSTONE_URL}/auth/tokens", headers=headers, authenticated=False)
+        except KeystoneUnavailable:
+            return
+        except LoginFailed:
+            continue  # It was revoked or has expired already.

@@ -1,0 +1,120 @@
+"""Sessions of users of Keystone, who have no account: the session itself holds the user and the encrypted tokens.
+
+A session ends with its token. Every five minutes it is compared with Keystone: it ends if the token was revoked or the
+user disabled, and has the roles of that time. While Keystone does not answer, it goes on as it was.
+"""
+
+from functools import partial
+from time import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.middleware import AuthenticationMiddleware, get_user
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
+from django.middleware.csrf import rotate_token
+from django.utils.functional import SimpleLazyObject
+
+from watcher_site.keystone.login import Granted, KeystoneUnavailable, Scope, read_user
+from watcher_site.keystone.users import KeystoneUser
+from watcher_site.refusals import Invalid
+from watcher_site.request_context import seal, unseal
+from watcher_site.web.middleware import KEYSTONE_KEY as KEY
+
+# How long a token is taken for valid before Keystone is queried about it again, in seconds.
+CHECK_SECONDS = 300
+
+
+class SessionAuthentication(AuthenticationMiddleware):
+    """Django's middleware, which also finds the users of Keystone."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        request.user = SimpleLazyObject(partial(find_person, request))  # type: ignore[assignment]
+
+
+def find_person(request: Any) -> Any:
+    """Return the account or the user of Keystone whose session it is, or an anonymous user."""
+    session = request.session
+    if SESSION_KEY in session or KEY not in session:
+        return get_user(request)
+    user = find_keystone_user(session)
+    if user is None:
+        session.flush()
+        return AnonymousUser()
+    return user
+
+
+def find_keystone_user(session: Any) -> KeystoneUser | None:
+    """Return the user of Keystone whose session it is, or None if the token is valid no longer."""
+    stored, now = session[KEY], time()
+    if not settings.KEYSTONE_URL or stored["expires_at"] <= now:
+        return None
+    user = KeystoneUser(**{**stored["user"], "roles": frozenset(stored["user"]["roles"])})
+    if now - stored["checked_at"] < CHECK_SECONDS:
+        return user
+    try:
+        found = read_user(tokens_of(session)["scoped"])
+    except Invalid:  # SECRET_KEY was changed.
+        return None
+    except KeystoneUnavailable:
+        found = user
+    if found is not None:
+        session[KEY] = {**stored, "user": user_as_json(found), "checked_at": now}
+    return found
+
+
+def user_as_json(user: KeystoneUser) -> dict[str, Any]:
+    return {
+        "user_id": user.user_id,
+        "name": user.name,
+        "scope": user.scope,
+        "project_id": user.project_id,
+        "roles": sorted(user.roles),
+    }
+
+
+def begin_session(request: Any, unscoped: str, granted: Granted) -> None:
+    """Make the session that of a user of Keystone, with another key, and with nothing of an earlier person.
+
+    Args:
+        unscoped: the token by which the user gets one of another scope later.
+        granted: the token whose rights the session has.
+    """
+    request.session.flush() if request.user.is_authenticated else request.session.cycle_key()
+    request.session[KEY] = {
+        "user": user_as_json(granted.user),
+        "domain": granted.domain,
+        "project": granted.project,
+        "expires_at": granted.expires_at,
+        "checked_at": time(),
+        "tokens": seal({"unscoped": unscoped, "scoped": granted.token}),
+    }
+    request.user = granted.user
+    rotate_token(request)
+
+
+def tokens_of(session: Any) -> dict[str, str]:
+    """Return the tokens of the session of a user of Keystone.
+
+    Raises:
+        Invalid: they were encrypted with a key that is no longer known.
+    """
+    return unseal(session[KEY]["tokens"])
+
+
+def tokens_to_revoke(request: Any) -> list[str]:
+    """Return the tokens of the session of a user of Keystone, that with a scope first; of another session, none."""
+    try:
+        tokens = tokens_of(request.session) if isinstance(request.user, KeystoneUser) else {}
+    except Invalid:
+        return []
+    return [tokens["scoped"], tokens["unscoped"]] if tokens else []
+
+
+def scope_in_session(request: Any) -> str:
+    """Return the scope of the session in words."""
+    stored = request.session[KEY]
+    user = stored["user"]
+    return str(Scope(user["scope"], user["project_id"] or "", stored["project"]))
