@@ -5,7 +5,7 @@ from django.db import connection
 from tests.benchmarks import applier, growth, notifications, rows, workers
 from tests.benchmarks.table import Line
 from tests.benchmarks.web import client as web
-from tests.benchmarks.web import requests, servers
+from tests.benchmarks.web import keystone, requests, servers
 
 
 def measure(database: str) -> list[Line]:
@@ -15,6 +15,6 @@ def measure(database: str) -> list[Line]:
         cursor.execute("VACUUM ANALYZE")
     with web.served() as client:
         lines = requests.measure(client, token, database)
-    lines += servers.measure(token)
+    lines += keystone.measure(token) + servers.measure(token)
     lines += applier.measure(database) + growth.measure(database) + workers.measure(database)
     return [*lines, *notifications.measure(database)]

@@ -18,7 +18,13 @@ from watcher_site.refusals import Refused
 TOKEN = re.compile(r"[\x21-\x7e]+")
 # Tokens of the site itself; those of Keystone have other lengths and letters.
 LOCAL_TOKEN = re.compile(r"[0-9a-f]{64}")
-CONFIRMED = "200 OK"
+# The headers with tokens, and those in which the middleware says whether they are valid: it always overwrites these.
+TOKEN_HEADERS = {
+    "HTTP_X_AUTH_TOKEN": "HTTP_X_IDENTITY_STATUS",
+    "HTTP_X_SERVICE_TOKEN": "HTTP_X_SERVICE_IDENTITY_STATUS",
+}
+VALID = "Confirmed"
+CONFIRMED, REFUSED = "200 OK", "401 Unauthorized"
 # In seconds: how long a request waits for its turn while Keystone does not answer those before it.
 TURN_SECONDS = 2
 log = structlog.get_logger(__name__)
@@ -39,8 +45,9 @@ class KeystoneLost(Refused):
 
 
 def confirm(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer a request whose token is valid: the application that keystonemiddleware protects."""
-    start_response(CONFIRMED, [])
+    """Answer 200 if the tokens of a request are valid, and 401 else: the application behind the middleware."""
+    is_valid = all(environ.get(status) == VALID for token, status in TOKEN_HEADERS.items() if token in environ)
+    start_response(CONFIRMED if is_valid else REFUSED, [])
     return ()
 
 
@@ -71,10 +78,19 @@ def middleware(file: str) -> Any:
 
 @cache
 def make_protocol() -> Any:
-    """Return the class of the middleware, which takes a turn only for a token that is not cached."""
+    """Return the class of the middleware, which is quick with cached tokens and takes turns for the others."""
     from keystonemiddleware.auth_token import AuthProtocol
 
     class CacheFirst(AuthProtocol):
+        def process_request(self, request: Any) -> Any:
+            """Validate the tokens of a request, as the base class of AuthProtocol does.
+
+            AuthProtocol also writes the catalog and thirty other headers for the application behind it, which takes
+            longer than all the rest.
+            """
+            self._token_cache.initialize(request.environ)
+            return super(AuthProtocol, self).process_request(request)
+
         def fetch_token(self, token: str, **options: Any) -> Any:
             """Return what Keystone knows of a token.
 
@@ -100,7 +116,7 @@ def identify_user(request: Any) -> KeystoneUser:
         KeystoneLost: Keystone does not answer.
     """
     environ = {**request.META, CACHE: process_cache}
-    if not all(TOKEN.fullmatch(environ.get(name, "-")) for name in ("HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN")):
+    if not all(TOKEN.fullmatch(environ.get(name, "-")) for name in TOKEN_HEADERS):
         raise BadToken
     status = call(environ)
     if status.startswith("503"):

@@ -59,12 +59,13 @@ class Client:
 
 
 @contextmanager
-def served() -> Iterator[Client]:
-    """Serve the site and its references for as long as the context lasts."""
+def served(**variables: str) -> Iterator[Client]:
+    """Serve the site and its references, with these variables of the environment, for as long as the context lasts."""
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn", "--workers", "1"]
     command += ["--worker-class", WORKER, "--threads", "1", "--bind", f"127.0.0.1:{port}"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = {**os.environ, **variables}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     try:
         wait_for(port)
         yield Client(port)

@@ -11,6 +11,8 @@ import psycopg
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from watcher_site.keystone.tokens import identify_user
+
 ACTIONS = """
     SELECT action.uuid, action.state, action.action_type, action_plan.uuid AS action_plan_uuid,
            ARRAY(SELECT parent.uuid FROM actions_actionparent AS edge JOIN actions_action AS parent
@@ -50,6 +52,12 @@ def connection() -> "psycopg.Connection[dict[str, Any]]":
 
 
 def bare(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(b"{}", "application/json")
+
+
+def validated(request: HttpRequest) -> HttpResponse:
+    """Identify the user of a token of Keystone: a bare view and the validation."""
+    identify_user(request)
     return HttpResponse(b"{}", "application/json")
 
 

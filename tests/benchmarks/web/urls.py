@@ -7,6 +7,7 @@ from watcher_site.urls import urlpatterns as site
 
 urlpatterns = [
     path("reference/bare", references.bare),
+    path("reference/validated", references.validated),
     path("reference/query", references.query),
     path("reference/actions", references.actions),
     path("reference/action_plans", references.action_plans),
