@@ -277,7 +277,7 @@ QUOTAS = {
     "stacks": read_whole("WATCHER_QUOTA_STACKS", 100, least=-1),
     # In one stack, those of groups and nested stacks included.
     "stack_resources": read_whole("WATCHER_QUOTA_STACK_RESOURCES", 1000, least=1, most=1000),
-    # On the site: clusters belong to no project.
+    # Of a project, and of those that belong to none.
     "clusters": read_whole("WATCHER_QUOTA_CLUSTERS", 1000, least=-1),
     # Of one server, as in Nova.
     "metadata_items": read_whole("WATCHER_QUOTA_METADATA_ITEMS", 128, least=-1),

@@ -216,9 +216,11 @@ class AffectedLookup:
         """Find the clusters of nodes, the servers of the nodes, and the hosts on which new servers are placed."""
         by_server: dict[UUID, list[UUID]] = defaultdict(list)
         nodes = set()
-        columns = ("uuid", "physical_id", "cluster__uuid", "cluster__name", "data")
-        for uuid, server, cluster, name, data in rows(Node, "uuid", list(self.left), *columns):
+        columns = ("uuid", "physical_id", "cluster__uuid", "cluster__name", "project_id", "data")
+        for uuid, server, cluster, name, project, data in rows(Node, "uuid", list(self.left), *columns):
             nodes.add(uuid)
+            if project:
+                self.add(self.left[uuid], PROJECTS, project)
             if cluster:
                 self.add(self.left[uuid], CLUSTERS, cluster, name)
             if server:
@@ -255,13 +257,16 @@ class AffectedLookup:
         self.look_at_servers(by_server)
 
     def look_at_clusters(self) -> None:
-        if CLUSTERS not in self.kinds:
+        """Find the clusters that are acted on or joined, and the projects of these."""
+        if not self.kinds & {CLUSTERS, PROJECTS}:
             return
-        wanted = list({**self.left, **self.by_cluster})
-        clusters = dict(rows(Cluster, "uuid", wanted, "uuid", "name"))
-        for uuid, name in clusters.items():
-            self.add([*self.left.get(uuid, ()), *self.by_cluster.get(uuid, ())], CLUSTERS, uuid, name)
-        self.forget(clusters)
+        found = list(rows(Cluster, "uuid", list({**self.left, **self.by_cluster}), "uuid", "name", "project_id"))
+        for uuid, name, project in found:
+            actions = [*self.left.get(uuid, ()), *self.by_cluster.get(uuid, ())]
+            self.add(actions, CLUSTERS, uuid, name)
+            if project:
+                self.add(actions, PROJECTS, project)
+        self.forget(uuid for uuid, *_ in found)
 
     def look_at_compute_nodes(self) -> None:
         """Find compute nodes by their host names, or as what is acted on by their UUIDs."""

@@ -89,6 +89,7 @@ class ClusterFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
     status = django_filters.ChoiceFilter(choices=make_choices(Cluster.Status.values), empty_label="any")
     profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
+    project_id = django_filters.CharFilter(label="Project")
 
     class Meta:
         model = Cluster

@@ -37,8 +37,12 @@ def demand_of(vcpus: int, memory: int) -> dict[str, int]:
 
 
 def demand_of_template(template: Mapping[str, Any]) -> Counter[str]:
-    """Return the resources that the servers of a normalised template take. Flavors that do not exist count as zero."""
-    numbers = count_flavors(template)
+    """Return the resources that the servers of a normalised template take."""
+    return demand_of_flavors(count_flavors(template))
+
+
+def demand_of_flavors(numbers: Mapping[str, int]) -> Counter[str]:
+    """Return the resources that so many servers of each flavor take. Flavors that do not exist count as zero."""
     rows = list(Flavor.objects.present().filter(Q(flavor_id__in=numbers) | Q(name__in=numbers)))
     flavors = {row.name: row for row in rows} | {row.flavor_id: row for row in rows}
     demand: Counter[str] = Counter()
@@ -116,14 +120,15 @@ def usage_of(project: str, names: Mapping[str, Any] | tuple[str, ...] = RESOURCE
     return usage
 
 
-def require_cluster_quota() -> None:
-    """Check that there may be one cluster more. Clusters belong to no project: their quota is that of the site.
+def require_cluster_quota(project: str) -> None:
+    """Check that a project may have one cluster more; the clusters of no project have a quota of their own.
 
     Raises: `QuotaExceeded`.
     """
     limit = settings.QUOTAS["clusters"]
-    if limit != UNLIMITED and (number := Cluster.objects.present().count()) >= limit:
-        raise QuotaExceeded(f"Quota exceeded for clusters: requested 1, but already used {number} of {limit}.")
+    if limit != UNLIMITED and (number := Cluster.objects.present().filter(project_id=project).count()) >= limit:
+        where = f" of project {project}" if project else ""
+        raise QuotaExceeded(f"Quota exceeded for clusters{where}: requested 1, but already used {number} of {limit}.")
 
 
 def require_metadata_quota(metadata: Mapping[str, Any] | None) -> None:

@@ -19,6 +19,18 @@ UNLIMITED = -1
 LAST_PRIORITY = 1000
 
 
+def project_field() -> models.CharField:
+    return models.CharField(
+        max_length=255, default="", db_default="", blank=True, help_text="that it belongs to; empty: to none"
+    )
+
+
+def user_field() -> models.CharField:
+    return models.CharField(
+        max_length=255, default="", db_default="", blank=True, editable=False, help_text="of the person who created it"
+    )
+
+
 def names_among(names: Collection[str]) -> Q:
     """Return the condition that a record has one of these names, ignoring case."""
     return Q(*(Q(name__iexact=name) for name in names), _connector=Q.OR)
@@ -108,6 +120,8 @@ class Cluster(StatefulModel):
     desired_capacity = models.PositiveIntegerField(default=0, help_text="how many nodes are wanted")
     timeout = models.PositiveIntegerField(default=0, help_text="of its actions, in seconds; 0: the site's default")
     metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the cluster itself")
+    project_id = project_field()
+    user_id = user_field()
     next_index = models.PositiveIntegerField(default=1, editable=False, help_text="of the node that joins next")
     status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
     status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
@@ -122,6 +136,7 @@ class Cluster(StatefulModel):
             models.Index("name", "id", name="cluster_name"),
             models.Index(Upper("name"), "id", name="cluster_any_case_name"),
             models.Index("status", "id", name="cluster_status"),
+            models.Index("project_id", "id", name="cluster_project_id"),
             models.Index("created_at", "id", name="cluster_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="cluster_updated_at"),
         ]

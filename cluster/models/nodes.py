@@ -8,7 +8,7 @@ from django.db.models.functions import Upper
 from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
-from cluster.models.clusters import NAME_LENGTH, Cluster, NamedQuerySet, Profile
+from cluster.models.clusters import NAME_LENGTH, Cluster, NamedQuerySet, Profile, project_field, user_field
 from cluster.models.stacks import MARKED
 from watcher_site.database.records import NullsFirst
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
@@ -72,6 +72,8 @@ class Node(StatefulModel):
     )
     role = models.CharField(max_length=255, default="", blank=True, help_text="what it is for, in a word of its owner")
     metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the node itself")
+    project_id = project_field()
+    user_id = user_field()
     tainted = models.BooleanField(
         default=False, db_default=False, help_text="it is the first to go when its cluster shrinks"
     )
@@ -104,6 +106,7 @@ class Node(StatefulModel):
             models.Index("name", "id", name="node_name"),
             models.Index(Upper("name"), "id", name="node_any_case_name"),
             models.Index("status", "id", name="node_status"),
+            models.Index("project_id", "id", name="node_project_id"),
             models.Index("cluster", "index", "id", name="node_cluster"),
             models.Index("created_at", "id", name="node_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="node_updated_at"),

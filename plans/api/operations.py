@@ -5,6 +5,7 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,6 +15,7 @@ from watcher_site.api.versions import Version
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import caller_of
 
+VIEW_PLAN = "plans.view_actionplan"
 PLAN_ONLY = "whether the plan is only made, to look at it and to start it later"
 PLAN_ONLY_PARAMETER = OpenApiParameter("plan_only", bool, description=PLAN_ONLY)
 
@@ -44,6 +46,19 @@ class Operating:
         if not plan_only:
             self.require(request, "plans.start_actionplan")
         return RequestOptions(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))
+
+    def project_request_options(self: Any, request: Request, plan_only: bool, project: str) -> RequestOptions:
+        """Return the options of a requested operation on an object of a project.
+
+        An operation on an object of the person's own project that begins at once needs no right on plans.
+
+        Raises:
+            PermissionDenied: the plan would wait for somebody who may not even look at it.
+        """
+        if plan_only and not request.user.has_perm(VIEW_PLAN):
+            raise PermissionDenied("plan_only: you may not see plans; without plan_only it is done at once.")
+        is_own = project in self.projects
+        return RequestOptions(caller_of(request), plan_only) if is_own else self.request_options(request, plan_only)
 
     def accepted(self: Any, operation: Operation) -> Response:
         answer = {

@@ -7,7 +7,6 @@ from django.db.models.fields.json import KeyTextTransform
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,7 +18,6 @@ from cluster.stacks.templates.schemas import TEMPLATE as TEMPLATE_VALIDATOR
 from plans.api.marks import Marking
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
 from plans.api.servers import refuse_strays
-from plans.operations.base import RequestOptions
 from plans.operations.stack_progress import having_status, shown_status, starting_operations
 from plans.operations.stacks import create_stack, delete_stack, update_stack
 from watcher_site.api.bodies import FLAG, DescribedField, WholeField, read_body
@@ -27,13 +25,11 @@ from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.permissions import OwnedByProjects
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView
-from watcher_site.request_context import caller_of
 
 # The version that brought stacks.
 STACKS = (1, 11)
 VIEW_STACK = "cluster.view_stack"
 MARK_STACK = "cluster.mark_stack"
-VIEW_PLAN = "plans.view_actionplan"
 TEMPLATE_SCHEMA = {"oneOf": [{"type": "string", "minLength": 1}, TEMPLATE_VALIDATOR.schema]}
 TEMPLATE = "an object, or a text in JSON or YAML"
 
@@ -243,16 +239,3 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         options = self.project_request_options(request, read_flag(request, "plan_only"), stack.project_id)
         return self.accepted(delete_stack(stack, options=options))
-
-    def project_request_options(self, request: Request, plan_only: bool, project: str) -> RequestOptions:
-        """Return the options of a requested operation.
-
-        An operation on a stack of the person's own project that begins at once needs no right on plans.
-
-        Raises:
-            PermissionDenied: the plan would wait for somebody who may not even look at it.
-        """
-        if plan_only and not request.user.has_perm(VIEW_PLAN):
-            raise PermissionDenied("plan_only: you may not see plans; without plan_only it is done at once.")
-        is_own = project in self.projects
-        return RequestOptions(caller_of(request), plan_only) if is_own else self.request_options(request, plan_only)

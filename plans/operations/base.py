@@ -22,7 +22,9 @@ from plans.models import ActionPlan
 from plans.planning.proposals import propose
 from plans.planning.scheduling import why_it_waits
 from watcher_site import plugins
+from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.database.locks import lock_present
+from watcher_site.database.text import require_storable
 from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.request_context import CallingContext
@@ -42,6 +44,11 @@ class RequestOptions:
     plan_only: bool = False
     may_cancel: bool = False
     """Whether the caller may cancel other operations, if this one is forced."""
+
+    @property
+    def identity(self) -> str:
+        """The id of the caller; empty where a command or the site itself requests the operation."""
+        return self.caller.identity if self.caller else ""
 
 
 AT_ONCE = RequestOptions()
@@ -249,6 +256,14 @@ def written(
     if not options.plan_only:
         made.launch(options.caller)
     return Operation(action.uuid, made.uuid, target.uuid)
+
+
+def checked_project(project: Any) -> str:
+    """Return the id of a project, or that of none. Raises: `Invalid`."""
+    if not isinstance(project, str) or len(project) > PROJECT_LENGTH:
+        raise Invalid(f"project_id: must be a text of at most {PROJECT_LENGTH} characters.")
+    require_storable("project_id", project)
+    return project
 
 
 def profile_named(identifier: Any) -> Profile:

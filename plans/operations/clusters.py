@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.template.defaultfilters import pluralize
 
-from cluster.drivers.quotas import require_cluster_quota
+from cluster.drivers.quotas import demand_of_flavors, require_cluster_quota, require_creatable, require_quota
 from cluster.models import Cluster, Node
 from cluster.models.clusters import UNLIMITED
 from cluster.operations.profiles import checked_metadata, checked_name
@@ -18,6 +18,7 @@ from plans.operations.base import (
     AT_ONCE,
     Operation,
     RequestOptions,
+    checked_project,
     lock_for_operation,
     plan_cluster_action,
     profile_named,
@@ -42,6 +43,7 @@ def create_cluster(
     desired_capacity: int | None = None,
     timeout: int = 0,
     metadata: Mapping[str, Any] | None = None,
+    project_id: str = "",
     options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Make a cluster, and have its nodes created.
@@ -53,7 +55,8 @@ def create_cluster(
 
     Raises:
         Invalid: the message names the field and the rule.
-        QuotaExceeded: the site has as many clusters as it may.
+        Conflict: the cloud can create no servers in the project.
+        QuotaExceeded: the project may not have the cluster, or its servers.
     """
     wanted = min_size if desired_capacity is None else desired_capacity
     require_sizes(Bounds(min_size, max_size), wanted)
@@ -65,8 +68,12 @@ def create_cluster(
         desired_capacity=wanted,
         timeout=checked_cluster_timeout(timeout),
         metadata=checked_metadata(metadata),
+        project_id=checked_project(project_id),
+        user_id=options.identity,
     )
-    require_cluster_quota()
+    require_creatable(cluster.project_id)
+    require_cluster_quota(cluster.project_id)
+    require_quota(cluster.project_id, demand_of_flavors({cluster.profile.spec["flavor"]: wanted}))
     cluster.save()
     return plan_cluster_action("CLUSTER_CREATE", cluster, options)
 
@@ -206,6 +213,8 @@ def add_nodes(cluster: Cluster, nodes: Sequence[str], *, options: RequestOptions
     for node in Node.objects.filter(pk__in=[one.pk for one in found]).select_related("cluster").order_by("pk"):
         if node.cluster is not None:
             raise Conflict(f"nodes: node {node.uuid} is already owned by cluster {node.cluster.uuid}.")
+        if node.project_id != current.project_id:
+            raise Conflict(f"nodes: node {node.uuid} does not belong to the project of cluster {current.uuid}.")
         if node.status != Node.Status.ACTIVE:
             raise Conflict(f"nodes: node {node.uuid} is {node.status}; only ACTIVE nodes join a cluster.")
     return plan_cluster_action("CLUSTER_ADD_NODES", current, options, nodes=[str(one.uuid) for one in found])

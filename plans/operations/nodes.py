@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from cluster.drivers.quotas import demand_of_flavors, require_creatable, require_quota
 from cluster.models import Cluster, Node
 from cluster.operations.profiles import checked_metadata, checked_name
 from cluster.policies.sizes import Bounds
@@ -12,6 +13,7 @@ from plans.operations.base import (
     AT_ONCE,
     Operation,
     RequestOptions,
+    checked_project,
     lock_for_operation,
     plan_node_action,
     profile_named,
@@ -30,6 +32,7 @@ def create_node(
     cluster: str | None = None,
     role: str = "",
     metadata: Mapping[str, Any] | None = None,
+    project_id: str | None = None,
     options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Make a node, and have its server created.
@@ -37,13 +40,16 @@ def create_node(
     Args:
         profile: its UUID or its name; left out, that of the cluster.
         cluster: the UUID or the name of the one that it joins.
+        project_id: that it belongs to; left out, that of the cluster.
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: another operation on the cluster waits or runs, or it has as many nodes as it may.
+        Conflict: another operation on the cluster waits or runs, or it has as many nodes as it may; or the cloud can
+            create no servers in the project.
+        QuotaExceeded: the project may not have another server.
     """
     named = None if profile is None else profile_named(profile)  # Profiles are locked before clusters.
-    joined = cluster_to_join(cluster, options) if cluster else None
+    joined = cluster_to_join(cluster, project_id, options) if cluster else None
     made_from = named or (joined.profile if joined else None)
     if made_from is None:
         raise Invalid("profile: must be there, unless cluster is.")
@@ -52,14 +58,20 @@ def create_node(
         profile=made_from,
         role=checked_role(role),
         metadata=checked_metadata(metadata),
+        project_id=joined.project_id if joined else checked_project(project_id or ""),
+        user_id=options.identity,
     )
+    require_creatable(node.project_id)
+    require_quota(node.project_id, demand_of_flavors({made_from.spec["flavor"]: 1}))
     node.save()
     return plan_node_action("NODE_CREATE", node, options, cluster_id=joined and str(joined.uuid))
 
 
-def cluster_to_join(identifier: str, options: RequestOptions) -> Cluster:
-    """Return a cluster, locked, that may have one more node."""
+def cluster_to_join(identifier: str, project: str | None, options: RequestOptions) -> Cluster:
+    """Return a cluster, locked, that may have one more node; one of this project, if one is named."""
     found = Cluster.objects.present().named(identifier)
+    if project is not None:
+        found = found.filter(project_id=project)
     if len(few := list(found[:2])) != 1:
         raise Invalid(f"cluster: there is {'no' if not few else 'more than one'} cluster {identifier}.")
     current: Cluster = lock_for_operation("NODE_CREATE", few[0], options)

@@ -21,14 +21,13 @@ from plans.operations.base import (
     AT_ONCE,
     Operation,
     RequestOptions,
+    checked_project,
     parameters_of,
     plan_action,
     requested_operations,
     require_no_operation,
 )
-from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.database.locks import lock_present
-from watcher_site.database.text import require_storable
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
@@ -166,11 +165,3 @@ def checked_stack_timeout(minutes: Any) -> int | None:
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= LONGEST_TIMEOUT:
         raise Invalid(f"timeout_mins: must be a whole number of minutes from 1 to {LONGEST_TIMEOUT}.")
     return minutes
-
-
-def checked_project(project: Any) -> str:
-    """Return the id of a project, or that of none. Raises: `Invalid`."""
-    if not isinstance(project, str) or len(project) > PROJECT_LENGTH:
-        raise Invalid(f"project_id: must be a text of at most {PROJECT_LENGTH} characters.")
-    require_storable("project_id", project)
-    return project

@@ -116,7 +116,7 @@ class ProjectPermission(ModelPermission):
         if obj is None:
             is_member = bool(view.projects)
         else:
-            project = obj[view.shown_project] if isinstance(obj, dict) else obj.project_id
+            project = obj.get(view.shown_project) if isinstance(obj, dict) else obj.project_id
             is_member = project in view.projects
         if is_member and may_use_projects(request):
             return True

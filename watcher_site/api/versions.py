@@ -15,6 +15,8 @@ Version = tuple[int, int]
 STRICT: Version = (1, 8)
 # The first that has what other servers of this service do not.
 EXTENDED: Version = (1, 12)
+# The first in which clusters and nodes belong to projects.
+TENANTS: Version = (1, 15)
 
 # The one table that the rest follows from: minimum, maximum, documentation, and what `Meta.since` may name.
 HISTORY: dict[Version, str] = {
@@ -74,6 +76,10 @@ HISTORY: dict[Version, str] = {
     (1, 14): (
         "Events of history have the `user_id` that Keystone has for a user, and are filtered by it."
         " `/v1/tokens` lists, creates and revokes tokens of the site."
+    ),
+    TENANTS: (
+        "Clusters and their nodes belong to a project, `project_id`: people without rights on all clusters see and"
+        " handle those of their projects."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

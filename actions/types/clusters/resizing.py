@@ -40,6 +40,8 @@ def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) 
             name=name_of(cluster, uuid),
             profile=cluster.profile,
             cluster=cluster,
+            project_id=cluster.project_id,
+            user_id=cluster.user_id,
             index=cluster.next_index + number,
             data=placed.get(uuid, {}),
         )

@@ -45,6 +45,8 @@ def find_joined(action: NodeAction, node: Node) -> Cluster | None:
     found = find_named(named)
     if found is None:
         raise ActionFailed(f"Cluster {named} not found")
+    if found.project_id != node.project_id:
+        raise ActionFailed(f"Node {node.uuid} does not belong to the project of cluster {found.uuid}.")
     return found
 
 

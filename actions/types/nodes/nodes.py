@@ -283,6 +283,8 @@ def wanted(node: Node) -> NewServer:
         metadata=spec.get("metadata", {}),
         zone=placement.get("zone"),
         host=placement.get("host"),
+        project=node.project_id,
+        user=node.user_id,
     )
 
 

@@ -7,10 +7,11 @@ from rest_framework import serializers
 
 from cluster.models.clusters import LAST_PRIORITY, NAME_LENGTH, UNLIMITED
 from cluster.policies.sizes import MOST_NODES, AdjustmentType
+from plans.api.clusters.ownership import project_body_field
 from plans.api.operations import OperationSerializer, OptionsSerializer
 from plans.operations.clusters import LONGEST_TIMEOUT
 from watcher_site.api.bodies import UUID_SCHEMA, FlagField
-from watcher_site.api.versions import Version
+from watcher_site.api.versions import TENANTS, Version
 
 RECOVERIES = ("REBOOT", "REBUILD", "RECREATE")
 
@@ -44,8 +45,10 @@ class NewClusterSerializer(OptionsSerializer):
     desired_capacity = SizeField(required=False, help_text="min_size, where it is left out")
     timeout = TimeoutField(required=False, default=0, help_text="of its actions, in seconds")
     metadata = serializers.DictField(required=False, allow_null=True)
+    project_id = project_body_field("the only one that one has, if left out; empty: none")
 
     argument = "cluster"
+    since = {"project_id": TENANTS}
 
 
 class ScaleSerializer(OptionsSerializer):

@@ -25,7 +25,8 @@ from plans.api.clusters.bodies import (
     ResizeSerializer,
     ScaleSerializer,
 )
-from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, OptionsSerializer, changes_of, columns_of
+from plans.api.clusters.ownership import OwnedFromTenants
+from plans.api.operations import PLAN_ONLY_PARAMETER, OptionsSerializer, changes_of, columns_of
 from plans.operations.base import Operation
 from plans.operations.clusters import (
     CHANGEABLE,
@@ -43,6 +44,7 @@ from plans.operations.clusters import (
 from watcher_site.api.bodies import read_attributes, read_body, read_patch
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.versions import TENANTS
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid
 
@@ -80,13 +82,15 @@ class ClusterSerializer(ResourceSerializer):
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
+    project_id = serializers.CharField(help_text="that it belongs to; empty: to none")
 
     class Meta:
         collection = "clusters"
         short = (
             *("uuid", "name", "profile_uuid", "profile_name", "min_size", "max_size", "desired_capacity"),
-            *("status", "links"),
+            *("status", "links", "project_id"),
         )
+        since = {"project_id": TENANTS}
         columns = {"profile_uuid": "profile__uuid", "profile_name": "profile__name"}
         json = ("metadata",)
         computed = ("links", "nodes", "policies")
@@ -112,15 +116,15 @@ def add_uuids(rows: list[Row], field: str, related: QuerySet[Any], column: str) 
         row[field] = found[row["uuid"]]
 
 
-class ClusterView(Operating, ResourceView):
+class ClusterView(OwnedFromTenants, ResourceView):
     since = CLUSTERS
     serializer_class = ClusterSerializer
     model = Cluster
     title = "Cluster"
     policy = "cluster"
     identifiers = ("uuid", "name")
-    arguments_since = {"sort": CLUSTERS}
-    filters = ["name", "status", "profile"]
+    arguments_since = {"sort": CLUSTERS, "project_id": TENANTS}
+    filters = ["name", "status", "profile", "project_id"]
     repeatable = frozenset({"name", "status"})
     sort_keys = {
         "uuid": "uuid",
@@ -170,8 +174,10 @@ class ClusterView(Operating, ResourceView):
     def create(self, request: Request) -> Response:
         """Make a cluster, and have its nodes created by an action."""
         attributes = read_body(request, NewClusterSerializer, ClusterSerializer._declared_fields)
-        options = self.request_options(request, attributes.pop("plan_only"))
-        return self.accepted(create_cluster(**attributes, options=options))
+        plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
+        project = self.choose_project(wanted)
+        options = self.project_request_options(request, plan_only, project)
+        return self.accepted(create_cluster(**attributes, project_id=project, options=options))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Have the name, the profile, the timeout or the metadata changed by an action."""
@@ -184,14 +190,15 @@ class ClusterView(Operating, ResourceView):
         cluster = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(cluster, CHANGEABLE), "profile": str(cluster.profile.uuid)}, patch)
-        options = self.request_options(request, read_flag(request, "plan_only"))
+        options = self.project_request_options(request, read_flag(request, "plan_only"), cluster.project_id)
         return self.accepted(update_cluster(cluster, changes, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Delete a cluster by an action; if forced, cancel other operations on it and delete its nodes, too."""
         cluster = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"force", "plan_only"})
-        force, options = read_flag(request, "force"), self.request_options(request, read_flag(request, "plan_only"))
+        force, plan_only = read_flag(request, "force"), read_flag(request, "plan_only")
+        options = self.project_request_options(request, plan_only, cluster.project_id)
         return self.accepted(delete_cluster(cluster, force=force, options=options))
 
     def scale_in(self, request: Request, identifier: str) -> Response:
@@ -235,7 +242,7 @@ class ClusterView(Operating, ResourceView):
     def operate(self, request: Request, identifier: str, name: str, document: Any) -> Response:
         cluster: Cluster = self.get_object(request, identifier)
         inputs = read_attributes(document, self.bodies[name])
-        options = self.request_options(request, inputs.pop("plan_only"))
+        options = self.project_request_options(request, inputs.pop("plan_only"), cluster.project_id)
         return self.accepted(OPERATIONS[name](cluster, **inputs, options=options))
 
 

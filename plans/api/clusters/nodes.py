@@ -12,10 +12,10 @@ from cluster.models import Node
 from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.named_records import only_one
 from plans.api.clusters.bodies import RECOVERIES
+from plans.api.clusters.ownership import OwnedFromTenants, project_body_field
 from plans.api.marks import Marking
 from plans.api.operations import (
     PLAN_ONLY_PARAMETER,
-    Operating,
     OperationSerializer,
     OptionsSerializer,
     changes_of,
@@ -33,6 +33,7 @@ from plans.operations.nodes import (
 from watcher_site.api.bodies import FlagField, read_body, read_patch
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.serializers import ResourceSerializer, links_field
+from watcher_site.api.versions import TENANTS
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid
 
@@ -58,13 +59,15 @@ class NodeSerializer(ResourceSerializer):
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
+    project_id = serializers.CharField(help_text="that it belongs to; empty: to none")
 
     class Meta:
         collection = "nodes"
         short = (
             *("uuid", "name", "profile_uuid", "profile_name", "role", "status", "physical_id"),
-            *("cluster_uuid", "index", "links"),
+            *("cluster_uuid", "index", "links", "project_id"),
         )
+        since = {"project_id": TENANTS}
         columns = {
             "profile_uuid": "profile__uuid",
             "profile_name": "profile__name",
@@ -90,8 +93,10 @@ class NewNodeSerializer(OptionsSerializer):
     )
     role = serializers.CharField(max_length=ROLE_LENGTH, required=False, allow_blank=True)
     metadata = serializers.DictField(required=False, allow_null=True)
+    project_id = project_body_field("left out, that of the cluster, or the only one that one has; empty: none")
 
     argument = "node"
+    since = {"project_id": TENANTS}
 
 
 class NodeRecoverySerializer(OptionsSerializer):
@@ -102,15 +107,15 @@ class NodeRecoverySerializer(OptionsSerializer):
 OPERATIONS = {"create": NewNodeSerializer, "check": OptionsSerializer, "recover": NodeRecoverySerializer}
 
 
-class NodeView(Marking, Operating, ResourceView):
+class NodeView(Marking, OwnedFromTenants, ResourceView):
     since = CLUSTERS
     serializer_class = NodeSerializer
     model = Node
     title = "Node"
     policy = "node"
     identifiers = ("uuid", "name")
-    arguments_since = {"sort": CLUSTERS}
-    filters = ["name", "status", "profile", "cluster"]
+    arguments_since = {"sort": CLUSTERS, "project_id": TENANTS}
+    filters = ["name", "status", "profile", "cluster", "project_id"]
     repeatable = frozenset({"status"})
     sort_keys = {
         "uuid": "uuid",
@@ -157,14 +162,18 @@ class NodeView(Marking, Operating, ResourceView):
     def create(self, request: Request) -> Response:
         """Make a node from a profile, and have its server created by an action."""
         attributes = read_body(request, NewNodeSerializer, NodeSerializer._declared_fields)
-        options = self.request_options(request, attributes.pop("plan_only"))
-        return self.accepted(create_node(**attributes, options=options))
+        plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
+        is_of_cluster = wanted is None and "cluster" in attributes and self.may("add")
+        project = None if is_of_cluster else self.choose_project(wanted)
+        options = self.project_request_options(request, plan_only, project or "")
+        return self.accepted(create_node(**attributes, project_id=project, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Have a node and its server deleted by an action."""
         node = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
-        return self.accepted(delete_node(node, self.request_options(request, read_flag(request, "plan_only"))))
+        options = self.project_request_options(request, read_flag(request, "plan_only"), node.project_id)
+        return self.accepted(delete_node(node, options))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Have the name, the role, the metadata, the profile, or whether it is tainted, changed by an action."""
@@ -173,19 +182,18 @@ class NodeView(Marking, Operating, ResourceView):
         node = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(node, CHANGEABLE), "profile": str(node.profile.uuid)}, patch)
-        return self.accepted(
-            update_node(node, changes, self.request_options(request, read_flag(request, "plan_only")))
-        )
+        options = self.project_request_options(request, read_flag(request, "plan_only"), node.project_id)
+        return self.accepted(update_node(node, changes, options))
 
     def check(self, request: Request, identifier: str) -> Response:
         """Have an action look whether the server of a node runs: it is ACTIVE or ERROR then."""
         node = self.get_object(request, identifier)
         plan_only = read_body(request, OptionsSerializer)["plan_only"]
-        return self.accepted(check_node(node, self.request_options(request, plan_only)))
+        return self.accepted(check_node(node, self.project_request_options(request, plan_only, node.project_id)))
 
     def recover(self, request: Request, identifier: str) -> Response:
         """Have a node get a server that runs by an action, where its own does not."""
         node = self.get_object(request, identifier)
         inputs = read_body(request, NodeRecoverySerializer)
-        options = self.request_options(request, inputs.pop("plan_only"))
+        options = self.project_request_options(request, inputs.pop("plan_only"), node.project_id)
         return self.accepted(recover_node(node, **inputs, options=options))

@@ -8,6 +8,7 @@ from cluster.models import Cluster, Policy, Profile
 from cluster.models.clusters import LAST_PRIORITY, NAME_LENGTH, UNLIMITED
 from cluster.policies.sizes import MOST_NODES, AdjustmentType
 from plans.operations.base import is_operated_on
+from watcher_site.accounts.projects import PROJECT_LENGTH
 
 RECOVERY_WORDS = {
     "": "as in the health policy; without one, replace the server",
@@ -82,6 +83,12 @@ class NewClusterForm(OperationForm):
         min_value=0,
         label="Timeout",
         help_text="For the cluster's actions, in seconds. 0: the site's default.",
+    )
+    project_id = forms.CharField(
+        max_length=PROJECT_LENGTH,
+        required=False,
+        label="Project",
+        help_text="The project that owns the cluster and its servers.",
     )
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

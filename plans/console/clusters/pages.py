@@ -40,12 +40,13 @@ class ClusterTable(tables.Table):
         verbose_name="profile",
         linkify=("cluster:profile", {"uuid": tables.A("profile__uuid")}),
     )
+    project_id = tables.Column(verbose_name="project", default="—")
     status_reason = MessageColumn(verbose_name="reason")
     created_at = TimeColumn(accessor="created_at", verbose_name="created")
 
     class Meta:
         model = Cluster
-        fields = ("name", "status", "size", "profile", "status_reason", "created_at")
+        fields = ("name", "status", "size", "profile", "project_id", "status_reason", "created_at")
         attrs = TABLE_ATTRIBUTES
 
     def render_size(self, record: Any) -> str:
