@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from django.template.defaultfilters import pluralize
 
-from actions.types.base import DONE, ActionFailed, ActionType, Outcome, Recovery
+from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import cloud
 
 ON, OFF = "on", "off"
@@ -13,6 +13,9 @@ ON, OFF = "on", "off"
 
 class ChangeNodePowerState(ActionType):
     """A node in the wanted state is not changed, and a node with running servers is not switched off.
+
+    With ``fence`` a node whose compute service is down is switched off whatever is on it, so that it can be evacuated:
+    nobody knows whether its servers run. A rollback does not switch it on again.
 
     The switching can not be aborted: once begun it runs to its end.
     """
@@ -25,8 +28,11 @@ class ChangeNodePowerState(ActionType):
             "resource_id": {"type": "string", "minLength": 1},
             "resource_name": {"type": "string", "minLength": 1},
             "state": {"type": "string", "enum": [ON, OFF]},
+            "fence": {"type": "boolean", "default": False},
         },
         "required": ["resource_id", "state"],
+        "if": {"properties": {"fence": {"const": True}}, "required": ["fence"]},
+        "then": {"properties": {"state": {"const": OFF}}},
         "additionalProperties": False,
     }
     availability: ClassVar[Mapping[str, bool]] = {ON: True, OFF: False}
@@ -38,6 +44,16 @@ class ChangeNodePowerState(ActionType):
     @property
     def state(self) -> str:
         return str(self.input_parameters["state"])
+
+    @property
+    def is_fencing(self) -> bool:
+        return bool(self.input_parameters["fence"])
+
+    def pre_condition(self) -> None:
+        if self.is_fencing:
+            host = cloud().find_node(self.node).hostname
+            if cloud().find_compute_service(host).state == "up":
+                raise ActionSkipException(f"Compute node {host} is up again: it is not switched off")
 
     def execute(self) -> Outcome:
         self.bring_to(self.state)
@@ -52,6 +68,8 @@ class ChangeNodePowerState(ActionType):
             return
         if state == ON:
             cloud().power_on(self.node)
+        elif self.is_fencing:
+            cloud().power_off(self.node, is_fencing=True)
         elif count := node.running_servers:
             raise ActionFailed(f"Compute node {node.hostname} has {count} running server{pluralize(count)}")
         else:
@@ -61,6 +79,8 @@ class ChangeNodePowerState(ActionType):
         return False
 
     def revert(self) -> bool:
+        if self.is_fencing:
+            raise ActionFailed("The compute node was fenced: it stays off until a person switches it on")
         self.bring_to(OFF if self.state == ON else ON)
         return True
 

@@ -24,6 +24,7 @@ class ChangeNovaServiceState(ActionType):
             "resource_name": {"type": "string", "minLength": 1},
             "state": {"type": "string", "enum": ["up", ENABLED, "down", DISABLED]},
             "disabled_reason": {"type": "string", "minLength": 1, "maxLength": 255},
+            "revertible": {"type": "boolean", "default": True},
         },
         "required": ["resource_id", "state"],
         "additionalProperties": False,
@@ -70,6 +71,8 @@ class ChangeNovaServiceState(ActionType):
             raise ActionFailed("The target state is not defined")
 
     def revert(self) -> bool:
+        if not self.input_parameters["revertible"]:
+            raise ActionFailed(f"nova-compute service {self.host} stays {self.state} until a person changes that")
         self.bring_to(DISABLED if self.state == ENABLED else ENABLED)
         return True
 

@@ -33,11 +33,11 @@ pytestmark = pytest.mark.django_db
 
 ON_SERVERS = {
     *("build_server", "rebuild_server", "reset_state", "delete_server", "live_migrate", "cold_migrate"),
-    *("stop", "start", "reboot_server", "resize"),
+    *("stop", "start", "reboot_server", "resize", "evacuate"),
 }
 ON_HOSTS = {"enable_compute_service", "disable_compute_service", "power_on", "power_off"}
 ON_VOLUMES = {"migrate_volume", "retype_volume"}
-TO_HOSTS = {"live_migrate", "cold_migrate"}
+TO_HOSTS = {"live_migrate", "cold_migrate", "evacuate"}
 
 
 class Recorder:
@@ -102,6 +102,9 @@ def do_to_servers() -> None:
     run("reset_state", resource_id=server, state="error")
     run("delete_server", resource_id=server)
     run("build", resource_id=str(make_server("web-2", state="building").uuid))
+    failed = make_node("failed", state="down", power_state="off", status="disabled")
+    left = str(make_server("web-3", failed).uuid)
+    run("evacuate", resource_id=left, source_node="failed", destination_node="compute1")
     other = str(make_node("compute3").uuid)
     run("change_nova_service_state", resource_id=other, resource_name="compute2", state="disabled")
     run("change_node_power_state", resource_id=str(node.uuid), state="off")

@@ -93,8 +93,13 @@ kinds: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {"resource_id": st.just("x"), "state": st.sampled_from(["enabled", "disabled", "up"])},
         optional={"resource_name": hosts},
     ),
-    "change_node_power_state": st.fixed_dictionaries(
-        {"resource_id": named("node"), "state": st.sampled_from(["on", "off"])}
+    "change_node_power_state": st.one_of(
+        st.fixed_dictionaries({"resource_id": named("node"), "state": st.sampled_from(["on", "off"])}),
+        st.fixed_dictionaries({"resource_id": named("node"), "state": st.just("off"), "fence": st.just(True)}),
+    ),
+    "evacuate": st.fixed_dictionaries(
+        {"resource_id": named("server"), "source_node": st.sampled_from(["node-0", "node-0", "node-1"])},
+        optional={"destination_node": hosts, "fencing": st.just("confirmed")},
     ),
     "volume_migrate": st.one_of(
         st.fixed_dictionaries(

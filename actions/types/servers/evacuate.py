@@ -1,0 +1,162 @@
+"""Build a server on another compute node in the place of its own, which is down."""
+
+from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Answer, Outcome, Recovery
+from actions.types.servers.servers import ServerAction
+from cluster.drivers.base import (
+    CloudServer,
+    ComputeService,
+    ComputeServiceNotFound,
+    NoValidHost,
+    ServerNotFound,
+    cloud,
+)
+
+VERIFIED, CONFIRMED = "verify", "confirmed"
+EVACUABLE = {"ACTIVE", "SHUTOFF", "ERROR"}
+RUNNING, STOPPED, BROKEN = "ACTIVE", "SHUTOFF", "ERROR"
+UP, DISABLED, OFF = "up", "disabled", "off"
+STATUS, DESTINATION = "status", "destination_node"
+
+
+class Evacuate(ServerAction):
+    """An evacuation from a node that is fenced: on one that runs, the cloud would start a second copy of the server.
+
+    A node is fenced if it is switched off, if its compute service was forced down, or if a person has confirmed it
+    (``fencing``). It is evacuated only while it is disabled, so that nothing comes to it when it is back.
+
+    The destination is a preference: where it cannot take the server, the cloud chooses. Nothing undoes an evacuation.
+    """
+
+    name = "evacuate"
+    description = "Build a server on another compute node in the place of its own, which is down"
+    operation = "evacuate"
+    schema = {
+        "type": "object",
+        "properties": {
+            "resource_id": UUID_SCHEMA,
+            "resource_name": {"type": "string"},
+            "source_node": {"type": "string", "minLength": 1},
+            DESTINATION: {"type": ["string", "null"], "minLength": 1},
+            "fencing": {"type": "string", "enum": [VERIFIED, CONFIRMED], "default": VERIFIED},
+        },
+        "required": ["resource_id", "source_node"],
+        "additionalProperties": False,
+    }
+
+    @property
+    def source(self) -> str:
+        return str(self.input_parameters["source_node"])
+
+    def pre_condition(self) -> None:
+        server = self.server_to_act_on()
+        if server.host != self.source:
+            raise ActionSkipException(
+                f"Instance {self.server} is no longer on compute node {self.source} (currently on {server.host})"
+            )
+        service = cloud().find_compute_service(self.source)
+        if service.state == UP:
+            raise ActionSkipException(self.why_needless)
+        self.require_fenced(service)
+        if server.status not in EVACUABLE:
+            raise ActionFailed(
+                f"Instance {self.server} can not be evacuated while it is {server.status}:"
+                " reset its state to error first"
+            )
+
+    @property
+    def why_needless(self) -> str:
+        return f"Compute node {self.source} is up again: instance {self.server} stays there"
+
+    def require_fenced(self, service: ComputeService) -> None:
+        """Check that a node which is down is disabled, and known to be off.
+
+        Raises:
+            ActionFailed: it is not; the message says what a person can do.
+        """
+        if service.status != DISABLED:
+            raise ActionFailed(
+                f"Compute node {self.source} is enabled: disable it first, so that nothing comes to it when it is back"
+            )
+        is_confirmed = self.input_parameters["fencing"] == CONFIRMED or service.forced_down
+        if not is_confirmed and cloud().find_power_state(self.source) != OFF:
+            raise ActionFailed(
+                f"Compute node {self.source} is down, but not known to be off: its servers may still run, and would"
+                " run twice. Switch it off, force its compute service down, or confirm that it is off"
+                " (fencing: confirmed)"
+            )
+
+    def execute(self) -> Outcome:
+        found = self.find()
+        if found is None:
+            return Outcome(Answer.CANCEL, self.gone)
+        if found.host == self.source:
+            # Once more, as the process that checked it may have been lost some time ago.
+            service = cloud().find_compute_service(self.source)
+            if service.state == UP:
+                return Outcome(Answer.CANCEL, self.why_needless)
+            self.require_fenced(service)
+            if STATUS not in self.context.data:
+                self.context.save_data({STATUS: found.status})
+            self.move()
+            found = cloud().find_server(self.server)
+        self.require_arrival(found)
+        if self.is_to_be_stopped(found):
+            cloud().stop(self.server, self.context.checkpoint)
+        return DONE
+
+    def foresee(self) -> Outcome:
+        return self.execute()
+
+    def move(self) -> None:
+        """Evacuate the server to its destination, or where that cannot take it to a node that the cloud chooses."""
+        if destination := self.find_destination():
+            try:
+                return cloud().evacuate(self.server, destination, self.context.checkpoint)
+            except NoValidHost:
+                self.context.checkpoint()
+        return cloud().evacuate(self.server, None, self.context.checkpoint)
+
+    def find_destination(self) -> str | None:
+        """Return the requested destination, or None if there is none that takes servers."""
+        wanted = self.input_parameters.get(DESTINATION)
+        if wanted in {None, self.source}:
+            return None
+        try:
+            service = cloud().find_compute_service(str(wanted))
+        except ComputeServiceNotFound:
+            return None
+        return str(wanted) if service.state == UP and service.status != DISABLED else None
+
+    def require_arrival(self, server: CloudServer) -> None:
+        """Check that the server is well on another node, and record on which.
+
+        Raises:
+            ActionFailed: it is not.
+        """
+        if server.status == BROKEN or server.host in {None, self.source}:
+            raise ActionFailed(
+                f"Instance {self.server} is {server.status} on {server.host} after its evacuation from {self.source}"
+            )
+        self.context.outputs[DESTINATION] = server.host
+
+    def is_to_be_stopped(self, server: CloudServer) -> bool:
+        """Return whether a server that was stopped runs, as it was in error when it was evacuated once more."""
+        return self.context.data.get(STATUS) == STOPPED and server.status == RUNNING
+
+    def abort(self) -> bool:
+        """Wait for the end of an evacuation that the cloud goes on with."""
+        found = cloud().reconcile(self.server, self.context.checkpoint)
+        if found.host == self.source:
+            return True
+        self.require_arrival(found)
+        return False
+
+    def recover(self) -> Recovery:
+        try:
+            found = cloud().reconcile(self.server, self.context.checkpoint)
+        except ServerNotFound:
+            return Recovery.DONE
+        if found.host == self.source:
+            return Recovery.AGAIN
+        self.require_arrival(found)
+        return Recovery.AGAIN if self.is_to_be_stopped(found) else Recovery.DONE
