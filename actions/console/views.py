@@ -9,17 +9,18 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.functional import cached_property
 
 from actions.console.descriptions import explain_refusal, since
 from actions.console.tables import ActionTable
 from actions.event_details import sees_details
-from actions.models import REASON_LENGTH, Action
+from actions.models import REASON_LENGTH, Action, ActionEvent
 from actions.models.refusals import PERMISSIONS, Operation, allowed_signals, is_allowed
 from actions.models.statuses import status_expression
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
 from watcher_site.console.columns import make_choices
-from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
+from watcher_site.console.pages import FollowedPage, ListPage, Verb, compose_version, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Conflict
 from watcher_site.templatetags.console import short
@@ -64,20 +65,42 @@ class ActionList(ListPage):
     table_class = ActionTable
     filterset_class = ActionFilters
     heading = "Actions"
+    follows = True
     guidance = "No actions yet. Audits propose action plans, which consist of actions."
 
     def get_queryset(self) -> QuerySet[Action]:
         return Action.objects.present().select_related("action_plan").order_by("-pk")
 
 
-class ActionPage(RecordPage):
+class ActionPage(FollowedPage):
     """One action: its parameters, what it waits for and what waits for it, and the record of its phases."""
 
     model = Action
     permission_required = "actions.view_action"
 
-    def get_template_names(self) -> list[str]:
-        return ["actions/_action.html" if getattr(self.request, "htmx", False) else "actions/action_detail.html"]
+    template_name = "actions/action_detail.html"
+    part_template = "actions/_action.html"
+
+    def get_version(self) -> str:
+        action: Action = self.object
+        plan = action.action_plan
+        relatives = [(relative.state, relative.updated_at) for relative in (*self.parents, *self.children)]
+        events = [(event.pk, event.finish_time) for event in self.events]
+        return compose_version(
+            action.updated_at, action.state, action.owner_id, plan.state, plan.updated_at, relatives, events
+        )
+
+    @cached_property
+    def parents(self) -> list[Action]:
+        return list(self.object.parents.order_by("pk")[: SHOWN_RELATIVES + 1])
+
+    @cached_property
+    def children(self) -> list[Action]:
+        return list(self.object.children.order_by("pk")[: SHOWN_RELATIVES + 1])
+
+    @cached_property
+    def events(self) -> list[ActionEvent]:
+        return list(self.object.events.all())
 
     def get_queryset(self) -> QuerySet[Action]:
         return with_status(super().get_queryset())
@@ -85,10 +108,10 @@ class ActionPage(RecordPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         action: Action = self.object
         return super().get_context_data(
-            parents=list(action.parents.order_by("pk")[: SHOWN_RELATIVES + 1]),
+            parents=self.parents,
             derived_from=[action.derived_from] if action.derived_from else [],
-            children=list(action.children.order_by("pk")[: SHOWN_RELATIVES + 1]),
-            events=action.events.all(),
+            children=self.children,
+            events=self.events,
             sees_details=sees_details(self.request.user),
             moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
             form=context.pop("form", None) or reason_form(self.request, action),

@@ -5,7 +5,7 @@ due.
 """
 
 from collections.abc import Sequence, Set
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from django.db.models import (
     Exists,
     ExpressionWrapper,
     IntegerField,
+    Max,
     OuterRef,
     Prefetch,
     Q,
@@ -215,6 +216,14 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
 
     def count_states(self) -> dict[str, int]:
         return dict(self.present().order_by().values_list("state").annotate(Count("pk")))
+
+    def latest_changes(self) -> dict[str, tuple[int, datetime | None]]:
+        """Return the number of actions in each state, and the time of their latest change.
+
+        One of the values differs after each change, also if the later of two changes was committed first.
+        """
+        by_state = self.present().order_by().values_list("state").annotate(Count("pk"), Max("updated_at"))
+        return {state: (number, latest) for state, number, latest in by_state}
 
     def with_first_parents(self, most: int = 3) -> Self:
         """Add ``parent_count``, and the links to a few parents of each as ``first_parents``, in one more query."""

@@ -25,7 +25,7 @@ from watcher_site.console.columns import (
     TimeColumn,
     make_choices,
 )
-from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
+from watcher_site.console.pages import Deletion, FollowedPage, ListPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Refused
 
@@ -76,20 +76,21 @@ class AuditList(ListPage):
     filterset_class = AuditFilters
     template_name = "audits/audit_list.html"
     heading = "Audits"
+    follows = True
     guidance = "No audits yet. An audit examines the cloud and proposes an action plan."
 
     def get_queryset(self) -> QuerySet[Audit]:
         return Audit.objects.present().select_related("goal", "strategy").order_by("-pk")
 
 
-class AuditPage(RecordPage):
+class AuditPage(FollowedPage):
     """One audit, with the plans that it proposed."""
 
     model = Audit
     permission_required = "audits.view_audit"
 
-    def get_template_names(self) -> list[str]:
-        return ["audits/_audit.html" if getattr(self.request, "htmx", False) else "audits/audit_detail.html"]
+    template_name = "audits/audit_detail.html"
+    part_template = "audits/_audit.html"
 
     def get_queryset(self) -> QuerySet[Audit]:
         return super().get_queryset().select_related("goal", "strategy")
@@ -123,7 +124,7 @@ class NewAudit(KeepsForm, View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         if htmx := getattr(request, "htmx", None):
-            form = draw_anew(request, str(htmx.trigger_name))
+            form = draw_anew(request, str(htmx.source).rpartition("#id_")[2])
             return render(request, "audits/_choices.html", {"form": form})
         form = AuditForm(request.POST, url=request.path)
         audit = self.make(form) if form.is_valid() else None

@@ -20,6 +20,7 @@ class ServerList(ListPage):
     filterset_class = ServerFilters
     template_name = "cluster/server_list.html"
     heading = "Servers"
+    follows = True
     guidance = "No servers. Load a topology with manage.py load_topology FILE."
 
     def get_queryset(self) -> QuerySet[Server]:

@@ -21,7 +21,7 @@ from cluster.stacks.trees import grow
 from plans.console.clusters.pages import RECENT, is_coming, unfinished_holders
 from plans.operations.stack_progress import having_status, with_progress
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
-from watcher_site.console.pages import ByUUID, ListPage, Page, RecordPage
+from watcher_site.console.pages import ByUUID, FollowedPage, ListPage, Page
 
 
 class StackTable(tables.Table):
@@ -62,6 +62,7 @@ class StackList(ListPage):
     filterset_class = ShownStackFilters
     template_name = "stacks/stack_list.html"
     heading = "Stacks"
+    follows = True
     guidance = "No stacks yet. A stack is a tree of servers, server groups and nested stacks, made from a template."
 
     def get_queryset(self) -> QuerySet[Stack]:
@@ -75,15 +76,15 @@ def with_health(stacks: QuerySet[Any]) -> QuerySet[Any]:
     return stacks.annotate(resource_count=here, has_failed=Exists(parts.filter(status__in=FAILED)))
 
 
-class StackPage(RecordPage):
-    """One stack and all that is in it, and what was done to it. To htmx, the part that moves alone."""
+class StackPage(FollowedPage):
+    """One stack and all that is in it, and what was done to it."""
 
     model = Stack
     permission_required = "cluster.view_stack"
     context_object_name = "stack"
 
-    def get_template_names(self) -> list[str]:
-        return ["stacks/_stack.html" if getattr(self.request, "htmx", False) else "stacks/stack_detail.html"]
+    template_name = "stacks/stack_detail.html"
+    part_template = "stacks/_stack.html"
 
     def get_queryset(self) -> QuerySet[Stack]:
         return with_progress(Stack.objects.present().roots())

@@ -1,11 +1,13 @@
 """The console's pages of action plans."""
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django_tables2 import RequestConfig
 
 from actions.console.descriptions import in_order
@@ -20,7 +22,7 @@ from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, 
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import started_in_words, waiting_in_words, window_in_words
-from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
+from watcher_site.console.pages import Deletion, FollowedPage, ListPage, Verb, compose_version
 from watcher_site.models import Service
 from watcher_site.request_context import caller_of
 
@@ -28,8 +30,10 @@ ACTIONS_PER_PAGE = 100
 SHOWN_EVENTS = 12
 MOST_EVENTS = 500
 LEFT_OUT = (Action.State.SKIPPED, Action.State.CANCELLED)
-# The page of a plan in these states updates itself: somebody else's process is about to change it.
+# The states in which a plan needs an applier.
 MOVING = frozenset({ActionPlan.State.PENDING, ActionPlan.State.ONGOING, ActionPlan.State.CANCELLING})
+# The seconds after which the page of a plan requests its part again; another person may change a RECOMMENDED plan.
+UPDATED_EVERY = dict.fromkeys(MOVING, 2) | {ActionPlan.State.RECOMMENDED: 5}
 
 
 class ActionPlanList(ListPage):
@@ -38,6 +42,7 @@ class ActionPlanList(ListPage):
     table_class = ActionPlanTable
     filterset_class = ActionPlanFilters
     heading = "Action plans"
+    follows = True
     guidance = "No action plans yet. Audits propose action plans."
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
@@ -45,21 +50,47 @@ class ActionPlanList(ListPage):
         return plans.select_related("audit", "strategy").order_by("-pk")
 
 
-class ActionPlanPage(RecordPage):
-    """The plan, its graph, its actions and what happens to them. To htmx, the part that moves alone."""
+class ActionPlanPage(FollowedPage):
+    """The plan, its graph, its actions and their events."""
 
     model = ActionPlan
     permission_required = ("plans.view_actionplan", "actions.view_action")
 
-    def get_template_names(self) -> list[str]:
-        return ["plans/_progress.html" if getattr(self.request, "htmx", False) else "plans/actionplan_detail.html"]
+    template_name = "plans/actionplan_detail.html"
+    part_template = "plans/_progress.html"
+
+    def get_version(self) -> str:
+        plan: ActionPlan = self.object
+        events = [(event.pk, event.finish_time) for event in self.latest_events["events"]]
+        return compose_version(plan.state, plan.updated_at, self.idle_without, self.states, events)
+
+    @cached_property
+    def states(self) -> dict[str, tuple[int, datetime | None]]:
+        return dict(sorted(self.object.actions.all().latest_changes().items()))
+
+    @cached_property
+    def idle_without(self) -> str | None:
+        """The name of the service without which the plan does not go on, if none of them lives."""
+        names = [Service.APPLIER, Service.WORKER] if settings.EXECUTOR == "celery" else [Service.APPLIER]
+        if self.object.state not in MOVING:
+            return None
+        alive = set(Service.objects.active().filter(name__in=names).values_list("name", flat=True).distinct())
+        return next((name for name in names if name not in alive), None)
+
+    @cached_property
+    def latest_events(self) -> dict[str, Any]:
+        """The latest events, more of them on request, and whether there are still more."""
+        most = MOST_EVENTS if "events" in self.request.GET else SHOWN_EVENTS
+        events = ActionEvent.objects.filter(action__action_plan=self.object).select_related("action")
+        found = list(events.order_by("-pk")[: most + 1])
+        return {"events": found[:most], "more_events": len(found) > most, "all_events": most == MOST_EVENTS}
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
         return super().get_queryset().with_operation().select_related("audit__goal", "strategy", "continues")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         plan: ActionPlan = self.object
-        counts = in_order(plan.actions.all().count_states())
+        counts = in_order({state: number for state, (number, _) in self.states.items()})
         total = sum(counts.values())
         allowed = allowed_operations(self.request, plan)
         continuation = plan.continuation() if is_plan_allowing(PlanOperation.CONTINUE, plan) else None
@@ -69,8 +100,8 @@ class ActionPlanPage(RecordPage):
             total=total,
             finished=sum(count for state, count in counts.items() if state in Action.CARRIED_OUT),
             left_out={state: counts[state] for state in LEFT_OUT if state in counts},
-            moving=plan.state in MOVING,
-            idle_without=missing_service(plan),
+            updated_every=UPDATED_EVERY.get(plan.state),
+            idle_without=self.idle_without,
             allowed=allowed,
             offers_resume=plan.is_suspended or Action.State.SUSPENDED in counts,
             continuation=continuation,
@@ -80,19 +111,10 @@ class ActionPlanPage(RecordPage):
             only=chosen_state(self.request),
             efficacy=efficacy_of(plan),
             sees_details=sees_details(self.request.user),
-            **latest_events(self.request, plan),
+            **self.latest_events,
             **picture_of(plan, total),
             **context,
         )
-
-
-def missing_service(plan: ActionPlan) -> str | None:
-    """Return the name of the service without which a plan does not go on, if none of them lives."""
-    names = [Service.APPLIER, Service.WORKER] if settings.EXECUTOR == "celery" else [Service.APPLIER]
-    if plan.state not in MOVING:
-        return None
-    alive = set(Service.objects.active().filter(name__in=names).values_list("name", flat=True).distinct())
-    return next((name for name in names if name not in alive), None)
 
 
 def allowed_operations(request: HttpRequest, plan: ActionPlan) -> set[PlanOperation]:
@@ -114,14 +136,6 @@ def chosen_state(request: HttpRequest) -> str:
     """Return the state that the table is narrowed to, if any."""
     state = request.GET.get("state", "")
     return state if state in Action.State.values else ""
-
-
-def latest_events(request: HttpRequest, plan: ActionPlan) -> dict[str, Any]:
-    """Return the latest events, more of them on request, and whether there are still more."""
-    most = MOST_EVENTS if "events" in request.GET else SHOWN_EVENTS
-    events = ActionEvent.objects.filter(action__action_plan=plan).select_related("action")
-    found = list(events.order_by("-pk")[: most + 1])
-    return {"events": found[:most], "more_events": len(found) > most, "all_events": most == MOST_EVENTS}
 
 
 class ActionPlanVerb(Verb):

@@ -1,6 +1,8 @@
 """The base classes of all pages: permissions, lists, single records, and buttons that change an object."""
 
+import hashlib
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, ClassVar
@@ -8,7 +10,7 @@ from typing import Any, ClassVar
 from django.contrib import messages
 from django.contrib.auth.mixins import PermissionRequiredMixin
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import redirect, render
 from django.views.generic import DetailView, View
 from django.views.generic.detail import SingleObjectMixin
@@ -20,6 +22,9 @@ from watcher_site.history.recording import describe_refusal, is_recorded, record
 from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago
+
+# In seconds: a page that follows its object tells "2 minutes ago" no later than this.
+RELATIVE_TIMES = 30
 
 
 class Page(PermissionRequiredMixin):
@@ -59,16 +64,32 @@ class Page(PermissionRequiredMixin):
 
 
 class ListPage(Page, SingleTableMixin, FilterView):
-    """A table of records with filters, sorting and pages; nothing is shown that a filter cannot mean."""
+    """A table of records with filters, sorting and pages; nothing is shown that a filter cannot mean.
+
+    If it ``follows`` its records, htmx requests the table, and gets it if a value of its records has changed.
+    """
 
     table_pagination = {"per_page": 50}
     template_name = "list.html"
     heading: ClassVar[str]
     guidance: ClassVar[str] = ""
+    follows: ClassVar[bool] = False
+
+    def get_template_names(self) -> list[str]:
+        return ["_rows.html"] if getattr(self.request, "htmx", False) else super().get_template_names()
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
+        context |= {"heading": self.heading, "guidance": self.guidance, "follows": self.follows}
         filtered = any(self.request.GET.get(name) for name in self.filterset_class.base_filters)
-        return super().get_context_data(heading=self.heading, guidance=self.guidance, is_filtered=filtered, **context)
+        return super().get_context_data(is_filtered=filtered, **context)
+
+    def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
+        if self.follows:
+            rows = [{**vars(row.record), "_state": None} for row in context["table"].paginated_rows]
+            context["version"] = compose_version(rows)
+            if is_current(self.request, context["version"]):
+                return HttpResponseNotModified()
+        return super().render_to_response(context, **options)
 
 
 class ByUUID(SingleObjectMixin):
@@ -83,6 +104,41 @@ class ByUUID(SingleObjectMixin):
 
 class RecordPage(Page, ByUUID, DetailView):
     """All about one record."""
+
+
+class FollowedPage(RecordPage):
+    """All about one record, with a part that updates itself: htmx requests ``part_template`` alone.
+
+    A page that has a version answers 304 to a request with the same one, without composing the part.
+    """
+
+    part_template: ClassVar[str]
+
+    def get_template_names(self) -> list[str]:
+        return [self.part_template] if getattr(self.request, "htmx", False) else super().get_template_names()
+
+    def get_version(self) -> str:
+        """Return a text that is another one when the part has changed, or an empty one if that is not known."""
+        return ""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        self.object = self.get_object()
+        version = self.get_version()
+        if version and is_current(request, version):
+            return HttpResponseNotModified()
+        return self.render_to_response(self.get_context_data(object=self.object, version=version))
+
+
+def is_current(request: HttpRequest, version: str) -> bool:
+    """Return whether htmx has this version of the part that it requests."""
+    htmx = getattr(request, "htmx", None)
+    return bool(htmx and htmx.ptag == version)
+
+
+def compose_version(*parts: Any) -> str:
+    """Return the version of a page that these parts determine; it also changes with the times that the page tells."""
+    moment = int(time.time() / RELATIVE_TIMES)
+    return hashlib.blake2s(repr((moment, *parts)).encode(), digest_size=8).hexdigest()
 
 
 class Verb(Page, ByUUID, View, ABC):

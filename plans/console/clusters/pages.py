@@ -25,7 +25,7 @@ from plans.console.views import MOVING
 from plans.operations.base import Operation, RequestOptions
 from plans.operations.clusters import create_cluster
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
-from watcher_site.console.pages import RecordPage
+from watcher_site.console.pages import FollowedPage, RecordPage
 from watcher_site.templatetags.console import linked
 
 RECENT = 10
@@ -103,6 +103,7 @@ class ClusterList(MemberList):
     filterset_class = ClusterFilters
     template_name = "clusters/cluster_list.html"
     heading = "Clusters"
+    follows = True
     guidance = "No clusters yet. A cluster keeps a number of servers of one profile."
 
     def get_queryset(self) -> QuerySet[Cluster]:
@@ -110,14 +111,14 @@ class ClusterList(MemberList):
         return Cluster.objects.present().select_related("profile").annotate(node_count=here).order_by("name", "pk")
 
 
-class ClusterPage(RecordPage):
-    """One cluster: its members, its policies, what was done to it, and what is. To htmx, the part that moves alone."""
+class ClusterPage(FollowedPage):
+    """One cluster: its members, its policies, what was done to it, and what is."""
 
     model = Cluster
     permission_required = "cluster.view_cluster"
 
-    def get_template_names(self) -> list[str]:
-        return ["clusters/_cluster.html" if getattr(self.request, "htmx", False) else "clusters/cluster_detail.html"]
+    template_name = "clusters/cluster_detail.html"
+    part_template = "clusters/_cluster.html"
 
     def get_queryset(self) -> QuerySet[Cluster]:
         return super().get_queryset().select_related("profile")

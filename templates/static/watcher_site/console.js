@@ -46,29 +46,29 @@
     if (dialog.open && event.target.closest("[data-close]")) { event.preventDefault(); dialog.close(); }
   });
 
-  // A fragment that is about to be replaced: remember what was chosen and how far it was scrolled.
-  let kept = { state: "", chosen: new Set(), scrolled: new Map() };
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target === dialog) return;
-    kept = {
-      state: document.getElementById("progress")?.dataset.state,
-      chosen: new Set(boxes().filter((box) => box.checked).map((box) => box.value)),
-      scrolled: new Map([...document.querySelectorAll("[data-keep-scroll]")].map((part) => [part.id, part.scrollLeft])),
-    };
+  // A button of a form may go to an address of its own.
+  document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+    ctx.request.action = ctx.request.submitter?.getAttribute("formaction") ?? ctx.request.action;
   });
-  document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target === dialog) {
+
+  // A part of the page that updates itself is changed in place: focus, selection, scrolling and checked boxes stay.
+  // What a person unfolded stays, too: the server knows nothing of it.
+  htmx.registerExtension("unfolded", {
+    htmx_before_morph_attr: (element, { attrName }) => !(element.localName === "details" && attrName === "open"),
+  });
+  let state;
+  document.addEventListener("htmx:before:swap", () => { state = document.getElementById("progress")?.dataset.state; });
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.target === dialog) {
       if (!dialog.open) dialog.showModal();
       return;
     }
-    boxes().forEach((box) => { box.checked = kept.chosen.has(box.value); });
-    kept.scrolled.forEach((left, id) => { const part = document.getElementById(id); if (part) part.scrollLeft = left; });
     countChosen();
     hintAtScroll();
     announce();
     // What was said of a step is past when the next one was made.
     const now = document.getElementById("progress")?.dataset.state;
-    if (now !== kept.state) document.querySelectorAll("#messages .alert-success").forEach((message) => message.remove());
+    if (now !== state) document.querySelectorAll("#messages .alert-success").forEach((message) => message.remove());
   });
 
   // Fields that the server draws anew: what was typed while it did so is put back.
@@ -79,9 +79,9 @@
   };
   document.addEventListener("input", remember);
   document.addEventListener("change", remember);
-  document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.target.id === "choices") typed = new Map(); });
-  document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target.id !== "choices") return;
+  document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => { if (ctx.target.id === "choices") typed = new Map(); });
+  document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+    if (ctx.target.id !== "choices") return;
     typed.forEach(({ value, checked }, id) => {
       const field = document.getElementById(id);
       if (!field || (field.options && ![...field.options].some((option) => option.value === value))) return;
@@ -89,9 +89,33 @@
     });
   });
 
-  // Where the server has no fragment to give, the page itself says why; a poll that found it down tries again.
-  document.addEventListener("htmx:responseError", (event) => {
-    if (event.detail.elt.id !== "progress" || event.detail.xhr.status < 500) location.reload();
+  // A part that updates itself says since when it could not, and goes on trying; nobody is misled by what it shows.
+  const connection = document.getElementById("connection");
+  let updated = new Date();
+  const follows = ({ ctx }) => ctx.sourceElement.matches("[data-follows]");
+  const disconnect = () => {
+    connection.textContent = `No connection to the site. This page shows the state of ${updated.toLocaleTimeString()}.`;
+    connection.hidden = false;
+  };
+  document.addEventListener("htmx:after:request", ({ detail }) => {
+    if (!follows(detail) || detail.ctx.response.status >= 400) return;
+    updated = new Date();
+    connection.hidden = true;
+  });
+  // A page that nobody looks at does not ask.
+  document.addEventListener("htmx:before:request", (event) => {
+    if (follows(event.detail) && document.hidden) event.preventDefault();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) document.querySelectorAll("[data-follows]").forEach((part) => htmx.trigger(part, "every"));
+  });
+  // Where the server has no fragment to give, the page itself says why.
+  document.addEventListener("htmx:response:error", ({ detail }) => {
+    if (follows(detail) && detail.ctx.response.status >= 500) disconnect(); else location.reload();
+  });
+  document.addEventListener("htmx:error", ({ detail }) => {
+    if (detail.ctx && follows(detail)) disconnect();
+    else if (detail.ctx) connection.textContent = "No connection to the site: nothing was sent.", connection.hidden = false;
   });
 
   window.addEventListener("resize", hintAtScroll);

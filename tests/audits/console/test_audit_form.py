@@ -27,7 +27,7 @@ def show(client: Client, **query: Any) -> str:
 
 
 def redraw(client: Client, trigger: str, **query: Any) -> str:
-    headers = {"HX-Request": "true", "HX-Trigger-Name": trigger}
+    headers = {"HX-Request": "true", "HX-Source": f"select#id_{trigger}"}
     return client.post(reverse("audits:create"), query, headers=headers).content.decode()
 
 

@@ -49,7 +49,9 @@ def test_choosing_a_goal_offers_its_strategies_alone(administrator: Client, stra
     other = Goal.objects.create(name="other", display_name="Other")
     Strategy.objects.create(name="stranger", display_name="Stranger", goal=other)
     response = administrator.post(
-        reverse("audits:create"), {"goal": "empty-a-node"}, headers={"HX-Request": "true", "HX-Trigger-Name": "goal"}
+        reverse("audits:create"),
+        {"goal": "empty-a-node"},
+        headers={"HX-Request": "true", "HX-Source": "select#id_goal"},
     ).content.decode()
     assert "Emptier" in response
     assert "Stranger" not in response
@@ -58,7 +60,7 @@ def test_choosing_a_goal_offers_its_strategies_alone(administrator: Client, stra
 
 def test_choosing_a_strategy_asks_for_its_parameters(administrator: Client, strategy: Strategy) -> None:
     query = {"goal": "empty-a-node", "strategy": "emptier"}
-    headers = {"HX-Request": "true", "HX-Trigger-Name": "strategy"}
+    headers = {"HX-Request": "true", "HX-Source": "select#id_strategy"}
     text = administrator.post(reverse("audits:create"), query, headers=headers).content.decode()
     assert [name for name in SCHEMA["properties"] if f'name="parameter-{name}"' not in text] == []
     assert "The node to empty." in text

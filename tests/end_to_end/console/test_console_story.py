@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 from django.urls import reverse
+from django.utils.timezone import now
 from playwright.sync_api import Locator, Page, expect
 
 from actions.models import Action, ActionParent
@@ -153,6 +154,52 @@ def test_what_a_person_chose_survives_the_updates_of_the_page(page: Page) -> Non
     with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
         pass
     expect(page.get_by_role("dialog").get_by_label("Reason")).to_have_value("half a senten")
+
+
+@pytest.fixture
+def running(page: Page, plan: ActionPlan) -> Page:
+    """The page of the plan while it is ONGOING."""
+    change(plan, "ONGOING")
+    page.reload()
+    return page
+
+
+def change(plan: ActionPlan, state: str) -> None:
+    """Change the state of a plan from a thread that is not the browser's."""
+    work = Thread(target=lambda: (ActionPlan.objects.update(state=state, updated_at=now()), connections.close_all()))
+    work.start()
+    work.join()
+
+
+def test_the_focus_and_a_selection_survive_the_updates_of_the_page(running: Page, plan: ActionPlan) -> None:
+    link = row(running, "web-2").get_by_role("link").first
+    link.focus()
+    running.evaluate("getSelection().selectAllChildren(document.querySelector('#progress .facts dd'))")
+    selected = running.evaluate("getSelection().toString()")
+    change(plan, "CANCELLING")
+    expect(running.get_by_role("heading", level=1)).to_contain_text("CANCELLING")
+    expect(link).to_be_focused()
+    assert (bool(selected), running.evaluate("getSelection().toString()")) == (True, selected)
+
+
+def test_a_page_of_a_recommended_plan_says_that_another_person_started_it(page: Page, plan: ActionPlan) -> None:
+    expect(page.get_by_role("heading", level=1)).to_contain_text("RECOMMENDED")
+    change(plan, "ONGOING")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ONGOING")
+
+
+def test_a_page_that_cannot_be_updated_says_so_until_it_is(running: Page) -> None:
+    warning = running.get_by_text("No connection to the site.")
+    running.context.set_offline(True)
+    expect(warning).to_be_visible()
+    running.context.set_offline(False)
+    expect(warning).to_be_hidden()
+
+
+def test_a_button_without_a_connection_says_that_nothing_was_sent(running: Page) -> None:
+    running.context.set_offline(True)
+    running.get_by_role("link", name="Cancel…").first.click()
+    expect(running.get_by_text("nothing was sent")).to_be_visible()
 
 
 def test_the_dialog_is_left_by_keyboard_and_nothing_was_done(page: Page) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -153,7 +154,7 @@ def test_delete_leads_to_the_list(administrator: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "moves"), [("RECOMMENDED", False), ("PENDING", True), ("ONGOING", True), ("SUCCEEDED", False)]
+    ("state", "moves"), [("RECOMMENDED", True), ("PENDING", True), ("ONGOING", True), ("SUCCEEDED", False)]
 )
 def test_the_page_updates_itself_only_while_something_can_happen(
     administrator: Client, state: str, moves: bool
@@ -164,6 +165,48 @@ def test_the_page_updates_itself_only_while_something_can_happen(
 def test_an_update_is_the_part_that_moves_alone(administrator: Client) -> None:
     text = page(administrator, make_plan({"a": []}, state="ONGOING"), headers={"HX-Request": "true"})
     assert text.lstrip().startswith('<div id="progress"')
+
+
+def request_part(client: Client, url: str, version: str = "") -> HttpResponse:
+    return client.get(url, headers={"HX-Request": "true", "HX-PTag": version})
+
+
+def version_in(response: HttpResponse) -> str:
+    return re.search(r'hx-ptag="(\w+)"', response.content.decode())[1]
+
+
+@pytest.fixture
+def same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("watcher_site.console.pages.time.time", lambda: 0.0)
+
+
+@pytest.mark.parametrize("name", ["plans:detail", "actions:detail", "plans:list"])
+def test_a_part_that_has_not_changed_is_not_sent_again(administrator: Client, same_moment: None, name: str) -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
+    record = plan.actions.earliest("pk") if name == "actions:detail" else plan
+    url = reverse(name, args=[] if name == "plans:list" else [record.uuid])
+    first = version_in(request_part(administrator, url))
+    unchanged = request_part(administrator, url, first)
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+    Action.objects.filter(pk=plan.actions.earliest("pk").pk).update(state="SUCCEEDED", updated_at=timezone.now())
+    assert request_part(administrator, url, first).status_code == 200
+
+
+def test_a_part_that_has_not_changed_takes_few_queries(
+    administrator: Client, same_moment: None, django_assert_num_queries: Any
+) -> None:
+    url = reverse("plans:detail", args=[make_plan({"a": [], "b": ["a"]}, state="ONGOING").uuid])
+    version = version_in(request_part(administrator, url))
+    with django_assert_num_queries(6):
+        request_part(administrator, url, version)
+
+
+def test_a_new_event_changes_the_version_of_a_plan(administrator: Client, same_moment: None) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    url = reverse("plans:detail", args=[plan.uuid])
+    version = version_in(request_part(administrator, url))
+    ActionEvent.objects.create(action=plan.actions.get(), event="execute")
+    assert request_part(administrator, url, version).status_code == 200
 
 
 def test_an_update_after_the_session_ended_loads_the_page_anew(client: Client, db: None) -> None:
