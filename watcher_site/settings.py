@@ -42,6 +42,7 @@ from watcher_site.configuration.keystone import (
     read_roles,
     read_token_sources,
 )
+from watcher_site.configuration.openid import ALGORITHMS, read_groups, read_issuer, read_needed
 from watcher_site.configuration.policy_file import read_policy_file
 from watcher_site.plugin_settings import (  # noqa: F401 (Django reads them here)
     ACTION_TYPES,
@@ -229,6 +230,19 @@ KEYSTONE_ROLES = read_roles("WATCHER_KEYSTONE_ROLES")
 KEYSTONE_URL = read_keystone_url("WATCHER_KEYSTONE_URL")
 KEYSTONE_DOMAIN = read(env.str, "WATCHER_KEYSTONE_DOMAIN", "Default")
 KEYSTONE_CAFILE = read_path("WATCHER_KEYSTONE_CAFILE")
+# The OpenID provider at which people may log in to the console, beside local accounts; without an issuer, at none.
+OIDC_ISSUER = read_issuer("WATCHER_OIDC_ISSUER")
+OIDC_CLIENT_ID = read_needed("WATCHER_OIDC_CLIENT_ID", OIDC_ISSUER)
+OIDC_CLIENT_SECRET = read_needed("WATCHER_OIDC_CLIENT_SECRET", OIDC_ISSUER)
+OIDC_NAME = read(env.str, "WATCHER_OIDC_NAME", "single sign-on")
+OIDC_SCOPES = read_list("WATCHER_OIDC_SCOPES", ["openid", "profile"])
+if "openid" not in OIDC_SCOPES:
+    refuse("WATCHER_OIDC_SCOPES", "must have openid.")
+OIDC_ALGORITHM = read_choice("WATCHER_OIDC_ALGORITHM", "RS256", ALGORITHMS)
+OIDC_CAFILE = read_path("WATCHER_OIDC_CAFILE")
+# The claim that holds the groups of a person at the provider, and the groups here that follow from them.
+OIDC_GROUPS_CLAIM = read(env.str, "WATCHER_OIDC_GROUPS_CLAIM", "groups")
+OIDC_GROUPS = read_groups("WATCHER_OIDC_GROUPS", OIDC_ISSUER)
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # Tokens of Keystone in a process, unless the file names servers of memcached.

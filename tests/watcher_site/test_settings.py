@@ -55,6 +55,8 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("WATCHER_PROMETHEUS_URL", "http://prometheus.example.org:metrics"),
         ("WATCHER_PROMETHEUS_CAFILE", "/no/such/file.pem"),
         ("WATCHER_KEYSTONE_URL", "keystone.example.org"),
+        ("WATCHER_OIDC_SCOPES", "profile"),
+        ("WATCHER_OIDC_ALGORITHM", "HS256"),
         ("WATCHER_PROMETHEUS_METRICS", "host_power"),
         ("WATCHER_GNOCCHI_METRICS", "host_power"),
         ("WATCHER_GNOCCHI_METRICS", "host_power=hardware.*"),

@@ -18,6 +18,7 @@ from watcher_site.apps import SiteApp
 from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER, READER, is_for_readers
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.history import record
+from watcher_site.models import ExternalIdentity
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
 # The right to administer accounts and the tokens of all of them.
@@ -74,6 +75,7 @@ def change_password(name: str, password: str, source: str) -> None:
     Raises:
         Invalid: the password breaks a rule.
         NotFound: there is no such account.
+        Conflict: the person logs in at a provider.
     """
     user = find_user(name)
     require_sound(password, user, source)
@@ -82,7 +84,13 @@ def change_password(name: str, password: str, source: str) -> None:
 
 @transaction.atomic
 def store_password(user: Any, password: str) -> None:
-    """Store a password that keeps the rules, which ends the sessions and the tokens of the account."""
+    """Store a password that keeps the rules, which ends the sessions and the tokens of the account.
+
+    Raises:
+        Conflict: the person logs in at a provider.
+    """
+    if identity := ExternalIdentity.objects.filter(user=user).first():
+        raise Conflict(f"{user.get_username()} logs in at {identity.issuer}, and has no password here.")
     user.set_password(password)
     user.save(update_fields=["password"])
     record("user.change_password", user)

@@ -35,6 +35,7 @@ from watcher_site.accounts.users import store_password
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, TimeColumn
 from watcher_site.console.pages import Page, Verb
 from watcher_site.keystone.users import KeystoneUser
+from watcher_site.models import ExternalIdentity
 from watcher_site.refusals import Refused
 from watcher_site.templatetags.console import when
 from watcher_site.web.keystone_session import scope_in_session
@@ -114,7 +115,10 @@ class AccountPage(OwnPage, View):
         tokens = valid_tokens().filter(user=request.user).order_by("created")
         table = TokenTable(tokens, "account:revoke-token")
         groups = list(request.user.groups.order_by("name").values_list("name", flat=True))
-        return render(request, "accounts/account.html", {"table": table, "groups": groups})
+        is_local = request.user.has_usable_password()
+        identity = None if is_local else ExternalIdentity.objects.filter(user=request.user).first()
+        context = {"table": table, "groups": groups, "identity": identity}
+        return render(request, "accounts/account.html", context)
 
 
 class TokenForm(forms.Form):
@@ -226,6 +230,10 @@ class OwnPassword(LocalPage, View):
 
     history_event = "user.change_password"
     http_method_names = ["get", "post"]
+
+    def has_permission(self) -> bool:
+        user: Any = self.request.user
+        return super().has_permission() and bool(user.has_usable_password())
 
     def get(self, request: Any) -> HttpResponse:
         return self.show(OwnPasswordForm(request))

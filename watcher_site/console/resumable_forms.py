@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -13,8 +13,6 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from watcher_site.accounts.login_limits import LoginsBusy, LoginsLimited
 from watcher_site.console.pages import Page
-from watcher_site.keystone.login import revoke_tokens
-from watcher_site.web.keystone_session import tokens_to_revoke
 
 KEPT = "kept_form"
 
@@ -46,6 +44,8 @@ def other_ways(request: HttpRequest) -> list[dict[str, str]]:
     ways = [{"where": reverse("login"), "label": "Log in with a local account"}]
     if settings.KEYSTONE_URL:
         ways.append({"where": reverse("login-keystone"), "label": "Log in with Keystone"})
+    if settings.OIDC_ISSUER:
+        ways.append({"where": reverse("login-openid"), "label": f"Log in with {settings.OIDC_NAME}"})
     present = request.path if request.path in {way["where"] for way in ways} else reverse("login")
     return [way for way in ways if way["where"] != present]
 
@@ -95,16 +95,6 @@ class Login(LoginView):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         kept, ways = self.request.POST.get("kept", ""), other_ways(self.request)
         return super().get_context_data(kept=kept, ways=ways, **context)
-
-
-class Logout(LogoutView):
-    """The logout, which also revokes the tokens of a user of Keystone."""
-
-    def post(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        tokens = tokens_to_revoke(request)
-        answer = super().post(request, *args, **kwargs)
-        revoke_tokens(*tokens)
-        return answer
 
 
 def expired(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -3,8 +3,8 @@
 from django.urls import include, path, re_path
 
 from audits.console.overview import Overview
-from watcher_site.console import account, history, keystone_login, subscriptions, undelivered, users
-from watcher_site.console.resumable_forms import Login, Logout
+from watcher_site.console import account, external_login, history, keystone_login, subscriptions, undelivered, users
+from watcher_site.console.resumable_forms import Login
 from watcher_site.history.reading import FORMATS
 
 history_patterns = [
@@ -49,7 +49,9 @@ urlpatterns = [
     path("login/", Login.as_view(), name="login"),
     path("login/keystone/", keystone_login.KeystoneLogin.as_view(), name="login-keystone"),
     path("login/keystone/scope/", keystone_login.ScopeChoice.as_view(), name="login-scope"),
-    path("logout/", Logout.as_view(), name="logout"),
+    path("login/openid/", external_login.OpenIDStart.as_view(), name="login-openid"),
+    path("login/openid/callback/", external_login.OpenIDCallback.as_view(), name="login-openid-callback"),
+    path("logout/", external_login.Logout.as_view(), name="logout"),
     path("account/", include((account_patterns, "account"))),
     path("users/", include((user_patterns, "users"))),
     path("audits/", include("audits.urls")),

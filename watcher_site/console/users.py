@@ -100,7 +100,7 @@ class UserPage(RecordPage):
     context_object_name = "account"
 
     def get_queryset(self) -> QuerySet[User]:
-        return User.objects.all()
+        return User.objects.select_related("external_identity")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         account = self.object
@@ -111,6 +111,7 @@ class UserPage(RecordPage):
             groups_form=GroupsForm(initial={"groups": groups}),
             project_form=ProjectForm(),
             projects=list(memberships),
+            identity=getattr(account, "external_identity", None),
             table=TokenTable(tokens, "users:revoke-token", account.pk),
             **context,
         )

@@ -1,10 +1,11 @@
-from watcher_site.models.accounts import FailedLogins, ProjectMember, TokenDetails
+from watcher_site.models.accounts import ExternalIdentity, FailedLogins, ProjectMember, TokenDetails
 from watcher_site.models.history import HistoryEntry
 from watcher_site.models.notifications import Delivery, Notification, Subscription
 from watcher_site.models.services import Service, ServiceQuerySet
 
 __all__ = [
     "Delivery",
+    "ExternalIdentity",
     "FailedLogins",
     "HistoryEntry",
     "Notification",

@@ -1,4 +1,4 @@
-"""Models of accounts: failed logins, members of projects, and the limits and the last use of tokens."""
+"""Models of accounts: failed logins, members of projects, people at a provider, and the limits and use of tokens."""
 
 from django.conf import settings
 from django.db import models
@@ -36,6 +36,23 @@ class ProjectMember(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.project_id}"
+
+
+class ExternalIdentity(models.Model):
+    """The person at an OpenID provider to whom an account belongs; a local account has none."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="external_identity"
+    )
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint("issuer", "subject", name="external_identity")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"
 
 
 class TokenDetails(models.Model):

@@ -1,0 +1,384 @@
+"""The login by OpenID Connect: what proves a person, the account and its groups, the logout, and a lost provider."""
+
+import logging
+from collections.abc import Iterator
+from html import unescape
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+from django.contrib.auth.models import Group, User
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from tests.watcher_site.openid.identity import CLIENT, SECRET, Provider
+from watcher_site.accounts.tokens import make_token
+from watcher_site.accounts.users import change_password
+from watcher_site.models import ExternalIdentity, HistoryEntry
+from watcher_site.openid.provider import ID_TOKEN
+from watcher_site.refusals import Conflict
+
+pytestmark = pytest.mark.django_db
+CALLBACK = "login-openid-callback"
+NOT_CONFIRMED = "Staff did not confirm your login. Try again."
+
+
+@pytest.fixture
+def provider(settings: Settings) -> Iterator[Provider]:
+    server = Provider()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    settings.OIDC_ISSUER, settings.OIDC_NAME = server.url, "Staff"
+    settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET = CLIENT, SECRET
+    settings.OIDC_GROUPS = {"cloud-team": "cloud-admin", "staff": "reader"}
+    cache.clear()
+    yield server
+    cache.clear()
+    server.shutdown()
+    server.server_close()
+
+
+def text(answer: Any) -> str:
+    return unescape(answer.content.decode())
+
+
+def begin(client: Client, **fields: str) -> str:
+    """Return the address at which the provider sends the browser back, after a login there."""
+    left = client.post(reverse("login-openid"), fields)
+    where = left.context["where"]
+    return str(requests.get(where, allow_redirects=False, timeout=10).headers["Location"])
+
+
+def log_in(client: Client, **fields: str) -> Any:
+    back = urlsplit(begin(client, **fields))
+    return client.get(f"{back.path}?{back.query}")
+
+
+def refusal(client: Client) -> str:
+    """Return the page after a login that is refused."""
+    answer = log_in(client)
+    assert answer["Location"] == reverse("login")
+    assert "_auth_user_id" not in client.session
+    return text(client.get(reverse("login")))
+
+
+def test_a_login_makes_an_account_with_the_groups_of_the_table(client: Client, provider: Provider) -> None:
+    answer = log_in(client, next="/console/plans/")
+    assert answer["Location"] == "/console/plans/"
+    assert client.get("/console/plans/").status_code == 200
+    user = User.objects.get()
+    assert (user.username, user.has_usable_password()) == ("rosa", False)
+    assert [group.name for group in user.groups.all()] == ["cloud-admin"]
+    assert ExternalIdentity.objects.values_list("issuer", "subject").get() == (provider.url, "subject-of-rosa")
+
+
+def test_the_request_has_a_state_a_nonce_and_a_proof_key(client: Client, provider: Provider) -> None:
+    left = client.post(reverse("login-openid"))
+    fields = parse_qs(urlsplit(left.context["where"]).query)
+    assert (fields["response_type"], fields["code_challenge_method"]) == (["code"], ["S256"])
+    assert min(len(fields[name][0]) for name in ("state", "nonce", "code_challenge")) >= 32
+    assert fields["redirect_uri"] == [f"http://testserver{reverse(CALLBACK)}"]
+
+
+def test_the_page_leads_on_without_a_form_so_that_the_policy_stays_strict(client: Client, provider: Provider) -> None:
+    left = client.post(reverse("login-openid"))
+    assert "form-action 'self'" in left["Content-Security-Policy"].split("; ")
+    assert f'<meta http-equiv="refresh" content="0; url={left.context["where"]}">' in text(left)
+
+
+def test_a_login_is_begun_by_a_form_of_the_site_alone(provider: Provider) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert client.post(reverse("login-openid")).status_code == 403
+    assert client.get(reverse("login-openid")).status_code == 405
+
+
+def test_the_page_offers_the_provider_only_where_it_is_set(
+    client: Client, provider: Provider, settings: Settings
+) -> None:
+    assert "Log in with Staff" in text(client.get(reverse("login")))
+    settings.OIDC_ISSUER = ""
+    assert "Log in with Staff" not in text(client.get(reverse("login")))
+    assert [client.post(reverse("login-openid")).status_code, client.get(reverse(CALLBACK)).status_code] == [404, 404]
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"iss": "https://other.example.org"},
+        {"aud": "another"},
+        {"aud": [CLIENT, "another"]},
+        {"aud": [CLIENT, "another"], "azp": "another"},
+        {"exp": None},
+        {"sub": None},
+        {"nonce": None},
+    ],
+    ids=str,
+)
+def test_an_id_token_with_wrong_claims_is_refused(client: Client, provider: Provider, claims: dict[str, Any]) -> None:
+    provider.claims |= claims
+    assert NOT_CONFIRMED in refusal(client)
+    entry = HistoryEntry.objects.get()
+    assert (entry.deed, entry.outcome, entry.user) == ("user.login", "refused", "")
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("shifted", [{"exp": -3600}, {"iat": 3600}], ids=str)
+def test_an_id_token_of_another_time_is_refused(client: Client, provider: Provider, shifted: dict[str, int]) -> None:
+    provider.shifted = shifted
+    assert NOT_CONFIRMED in refusal(client)
+
+
+def test_a_clock_of_the_provider_that_is_a_little_ahead_is_accepted(client: Client, provider: Provider) -> None:
+    provider.shifted = {"iat": 20}
+    assert log_in(client)["Location"] == reverse("home")
+
+
+def test_an_id_token_of_another_key_is_refused(client: Client, provider: Provider) -> None:
+    provider.key = "another"
+    assert NOT_CONFIRMED in refusal(client)
+
+
+def test_an_id_token_with_the_nonce_of_another_login_is_refused(client: Client, provider: Provider) -> None:
+    provider.nonce = "another"
+    assert NOT_CONFIRMED in refusal(client)
+
+
+def test_an_id_token_for_several_clients_is_taken_if_this_one_requested_it(client: Client, provider: Provider) -> None:
+    provider.claims |= {"aud": [CLIENT, "another"], "azp": CLIENT}
+    assert log_in(client)["Location"] == reverse("home")
+
+
+def test_a_state_is_taken_once(client: Client, provider: Provider) -> None:
+    back = urlsplit(begin(client))
+    client.get(f"{back.path}?{back.query}")
+    client.logout()
+    client.get(f"{back.path}?{back.query}")
+    assert "This login was not begun here, or too long ago." in text(client.get(reverse("login")))
+
+
+def test_the_state_of_another_browser_is_refused(client: Client, provider: Provider) -> None:
+    back = urlsplit(begin(Client()))
+    begin(client)
+    client.get(f"{back.path}?{back.query}")
+    assert "_auth_user_id" not in client.session
+    assert provider.paths.count("token") == 0
+
+
+def test_a_code_of_another_login_is_refused_as_its_proof_is_missing(client: Client, provider: Provider) -> None:
+    stolen, own = parse_qs(urlsplit(begin(Client())).query), parse_qs(urlsplit(begin(client)).query)
+    client.get(reverse(CALLBACK), {"code": stolen["code"][0], "state": own["state"][0]})
+    assert NOT_CONFIRMED in text(client.get(reverse("login")))
+
+
+def test_a_login_that_the_provider_refuses_is_reported(client: Client, provider: Provider) -> None:
+    state = parse_qs(urlsplit(begin(client)).query)["state"][0]
+    client.get(reverse(CALLBACK), {"error": "access_denied", "state": state})
+    assert "You were not logged in at Staff." in text(client.get(reverse("login")))
+
+
+def test_a_page_of_another_site_is_not_gone_to_after_the_login(client: Client, provider: Provider) -> None:
+    assert log_in(client, next="https://evil.example.org/")["Location"] == reverse("home")
+
+
+def test_a_person_without_a_group_of_the_table_is_refused(client: Client, provider: Provider) -> None:
+    provider.claims["groups"] = ["gardeners"]
+    assert "None of your groups at Staff gives a right here." in refusal(client)
+    assert not User.objects.exists()
+
+
+def test_the_groups_are_those_of_the_present_login(client: Client, provider: Provider) -> None:
+    log_in(client)
+    provider.claims["groups"] = ["staff"]
+    log_in(Client())
+    assert [group.name for group in User.objects.get().groups.all()] == ["reader"]
+    entry = HistoryEntry.objects.filter(deed="user.set_groups").latest("pk")
+    assert (entry.user, entry.details) == ("rosa", {"groups": {"from": ["cloud-admin"], "to": ["reader"]}})
+
+
+def test_a_person_who_has_lost_all_groups_loses_them_here_as_well(client: Client, provider: Provider) -> None:
+    log_in(client)
+    _, token = make_token(User.objects.get())
+    provider.claims["groups"] = []
+    assert "gives a right here" in refusal(Client())
+    assert not User.objects.get().groups.exists()
+    assert Client().get("/v1/goals", headers={"X-Auth-Token": token}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "claims"),
+    [
+        ("groups", {"groups": "staff"}),
+        ("realm_access.roles", {"realm_access": {"roles": ["staff"]}}),
+        ("https://example.org/groups", {"https://example.org/groups": ["staff", 7]}),
+    ],
+)
+def test_the_claim_of_the_groups_may_be_elsewhere(
+    client: Client, provider: Provider, settings: Settings, path: str, claims: dict[str, Any]
+) -> None:
+    settings.OIDC_GROUPS_CLAIM, provider.claims = path, {"preferred_username": "rosa", **claims}
+    log_in(client)
+    assert User.objects.get().groups.get().name == "reader"
+
+
+def test_groups_that_the_id_token_lacks_are_those_of_userinfo(client: Client, provider: Provider) -> None:
+    del provider.claims["groups"]
+    provider.userinfo = {"groups": ["staff"]}
+    log_in(client)
+    assert User.objects.get().groups.get().name == "reader"
+
+
+def test_userinfo_about_another_person_is_refused(client: Client, provider: Provider) -> None:
+    del provider.claims["groups"]
+    provider.userinfo = {"sub": "another", "groups": ["staff"]}
+    assert NOT_CONFIRMED in refusal(client)
+
+
+def test_a_group_that_does_not_exist_gives_no_right_and_is_logged(
+    client: Client, provider: Provider, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.OIDC_GROUPS = {"cloud-team": "cloud-admins"}
+    assert "gives a right here" in refusal(client)
+    assert "WATCHER_OIDC_GROUPS names a group that does not exist." in caplog.text
+
+
+@pytest.mark.parametrize("name", ["rosa", "ROSA"])
+def test_a_local_account_of_the_same_name_or_mail_address_is_not_taken_over(
+    client: Client, provider: Provider, name: str
+) -> None:
+    local = User.objects.create_user(name, "rosa@example.org", "rosa-password")
+    provider.claims |= {"email": "rosa@example.org", "email_verified": True}
+    log_in(client)
+    made = User.objects.exclude(pk=local.pk).get()
+    assert made.username == "rosa@127.0.0.1"
+    assert not local.groups.exists()
+
+
+def test_the_account_stays_that_of_the_subject_when_the_name_at_the_provider_changes(
+    client: Client, provider: Provider
+) -> None:
+    log_in(client)
+    provider.claims["preferred_username"] = "ines"
+    log_in(Client())
+    assert User.objects.get().username == "rosa"
+
+
+def test_a_subject_of_another_issuer_has_an_account_of_its_own(client: Client, provider: Provider) -> None:
+    other = User.objects.create_user("other")
+    ExternalIdentity.objects.create(user=other, issuer="https://other.example.org", subject="subject-of-rosa")
+    log_in(client)
+    assert client.session["_auth_user_id"] != str(other.pk)
+
+
+@pytest.mark.parametrize("name", [None, "", "Rosa Luxemburg <b>", "\x00", 7, "n" * 400])
+def test_any_name_at_the_provider_makes_a_valid_name(client: Client, provider: Provider, name: Any) -> None:
+    provider.claims["preferred_username"] = name
+    log_in(client)
+    User.objects.get().clean_fields(exclude=["password"])
+
+
+def test_a_disabled_account_is_refused(client: Client, provider: Provider) -> None:
+    log_in(client)
+    User.objects.update(is_active=False)
+    assert "Your account is disabled." in refusal(Client())
+
+
+def test_the_login_is_recorded_and_the_secret_and_the_code_are_in_no_log(
+    client: Client, provider: Provider, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    log_in(client)
+    found = HistoryEntry.objects.order_by("pk").values_list("deed", "user", "outcome")
+    assert list(found) == [
+        ("user.create", "rosa", "success"),
+        ("user.set_groups", "rosa", "success"),
+        ("user.login", "rosa", "success"),
+    ]
+    kept = caplog.text + str(HistoryEntry.objects.values())
+    assert SECRET not in kept
+    assert client.session[ID_TOKEN] not in kept
+
+
+def test_a_logout_leads_to_that_of_the_provider(client: Client, provider: Provider) -> None:
+    log_in(client)
+    token = client.session[ID_TOKEN]
+    where = urlsplit(client.post(reverse("logout")).context["where"])
+    fields = parse_qs(where.query)
+    assert where.path == "/realms/staff/logout"
+    assert fields["id_token_hint"] == [token]
+    assert fields["post_logout_redirect_uri"] == [f"http://testserver{reverse('login')}"]
+    assert "_auth_user_id" not in client.session
+
+
+@pytest.mark.parametrize("end", [None, "javascript:alert(1)"])
+def test_a_logout_ends_on_the_site_if_the_provider_has_none(client: Client, provider: Provider, end: Any) -> None:
+    provider.configuration["end_session_endpoint"] = end
+    log_in(client)
+    assert client.post(reverse("logout"))["Location"] == reverse("login")
+
+
+def test_a_logout_works_without_the_provider(client: Client, provider: Provider) -> None:
+    log_in(client)
+    cache.clear()
+    provider.is_failing = True
+    assert client.post(reverse("logout"))["Location"] == reverse("login")
+
+
+@pytest.mark.parametrize(
+    "configuration", [{"issuer": "https://other.example.org"}, {"token_endpoint": None}, {"jwks_uri": "ftp://x"}]
+)
+def test_a_configuration_that_is_not_of_the_issuer_or_lacks_an_endpoint_is_not_used(
+    client: Client, provider: Provider, configuration: dict[str, Any]
+) -> None:
+    provider.configuration = configuration
+    answer = client.post(reverse("login-openid"), follow=True)
+    assert "Staff does not answer. Try again later, or log in with a local account." in text(answer)
+
+
+def test_without_the_provider_the_page_says_so_and_local_accounts_log_in(
+    client: Client, provider: Provider, reader: User
+) -> None:
+    back = urlsplit(begin(client))
+    provider.is_failing = True
+    client.get(f"{back.path}?{back.query}")
+    assert "Staff does not answer." in text(client.get(reverse("login")))
+    assert client.post(reverse("login"), {"username": "rob", "password": "rob-password"}).status_code == 302
+
+
+def test_the_configuration_of_the_provider_is_requested_once(client: Client, provider: Provider) -> None:
+    log_in(client)
+    log_in(Client())
+    assert provider.paths.count("openid-configuration") == 1
+
+
+def test_the_page_of_the_account_names_the_provider_and_offers_no_password(client: Client, provider: Provider) -> None:
+    log_in(client)
+    page = text(client.get(reverse("account:page")))
+    assert f"OpenID provider {provider.url}" in page
+    assert reverse("account:password") not in page
+    assert client.get(reverse("account:password")).status_code == 403
+
+
+def test_no_password_can_be_given_to_an_account_of_the_provider(
+    client: Client, provider: Provider, cloud_admin: User
+) -> None:
+    log_in(Client())
+    with pytest.raises(Conflict, match="rosa logs in at http"):
+        change_password("rosa", "something else entirely", "password")
+    client.force_login(cloud_admin)
+    user = User.objects.get(username="rosa")
+    page = text(client.get(reverse("users:detail", args=[user.pk])))
+    assert f"OpenID provider {provider.url}, subject subject-of-rosa" in page
+    assert reverse("users:password", args=[user.pk]) not in page
+    client.post(reverse("users:password", args=[user.pk]))
+    user.refresh_from_db()
+    assert not user.has_usable_password()
+
+
+def test_a_table_may_name_any_group_of_the_site(client: Client, provider: Provider, settings: Settings) -> None:
+    Group.objects.create(name="operators")
+    settings.OIDC_GROUPS = {"cloud-team": "operators"}
+    log_in(client)
+    assert User.objects.get().groups.get().name == "operators"

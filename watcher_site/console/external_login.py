@@ -1,0 +1,114 @@
+"""Logins that begin at another site, by OpenID Connect, and the logout, which ends sessions at other sites as well."""
+
+from time import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.views import LogoutView, RedirectURLMixin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.generic import View
+
+from watcher_site.console.resumable_forms import keep_form
+from watcher_site.history.logins import record_refused_login
+from watcher_site.keystone.login import revoke_tokens
+from watcher_site.openid.accounts import enter_account
+from watcher_site.openid.provider import (
+    ID_TOKEN,
+    LoginRejected,
+    LoginRequest,
+    ProviderUnavailable,
+    find_logout,
+    read_claims,
+)
+from watcher_site.refusals import Refused
+from watcher_site.web.keystone_session import tokens_to_revoke
+
+# How long a login at another site may take, in seconds.
+LOGIN_SECONDS = 600
+BACKEND = "watcher_site.backends.OneQueryBackend"
+
+
+def leave_for(request: HttpRequest, where: str, name: str) -> HttpResponse:
+    """Show a page that leads to another site at once.
+
+    It takes the place of a redirect after a form, which browsers refuse: the policy of the pages has no other site
+    for forms, and a provider may lead on to further sites.
+    """
+    return render(request, "leave.html", {"where": where, "name": name})
+
+
+def give_up(request: HttpRequest, why: object) -> HttpResponse:
+    messages.error(request, str(why))
+    return redirect("login")
+
+
+@method_decorator(never_cache, name="dispatch")
+class LoginStart(RedirectURLMixin, View):
+    """The button that leads to another site, with the page to go to after the login."""
+
+    http_method_names = ["post"]
+    next_page = "home"
+
+    def describe_target(self) -> dict[str, Any]:
+        """Return what is to be done after the login, and until when it may take place."""
+        kept = self.request.POST.get("kept", "")
+        return {"target": self.get_success_url(), "kept": kept, "until": time() + LOGIN_SECONDS}
+
+
+class OpenIDStart(LoginStart):
+    def post(self, request: Any) -> HttpResponse:
+        if not settings.OIDC_ISSUER:
+            raise Http404
+        try:
+            where = LoginRequest().get(request)["Location"]
+        except ProviderUnavailable as refusal:
+            return give_up(request, refusal)
+        # The library has added the state of this login as the last one.
+        *_, state = request.session["oidc_states"]
+        request.session["oidc_states"][state].update(self.describe_target())
+        return leave_for(request, where, settings.OIDC_NAME)
+
+
+@method_decorator(never_cache, name="dispatch")
+class OpenIDCallback(View):
+    """The page to which the provider leads after the login."""
+
+    http_method_names = ["get"]
+
+    def get(self, request: Any) -> HttpResponse:
+        if not settings.OIDC_ISSUER:
+            raise Http404
+        # Each state is used once, whatever comes of it.
+        states = request.session.pop("oidc_states", {})
+        started = states.pop(request.GET.get("state", ""), None)
+        request.session["oidc_states"] = states
+        try:
+            if started is None or started["until"] <= time():
+                raise LoginRejected("This login was not begun here, or too long ago. Try again.")
+            if "error" in request.GET or "code" not in request.GET:
+                raise LoginRejected(f"You were not logged in at {settings.OIDC_NAME}.")
+            claims, token = read_claims(request, started)
+            user = enter_account(claims)
+        except ProviderUnavailable as refusal:
+            return give_up(request, refusal)
+        except Refused as refusal:
+            record_refused_login(str, "", request, f"OpenID Connect: {refusal}")
+            return give_up(request, refusal)
+        login(request, user, backend=BACKEND)
+        request.session[ID_TOKEN] = token
+        return keep_form(request, started["target"], started["kept"])
+
+
+class Logout(LogoutView):
+    """The logout, which revokes the tokens of a user of Keystone, and leads to the OpenID provider's own logout."""
+
+    def post(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        tokens, where = tokens_to_revoke(request), find_logout(request)
+        answer = super().post(request, *args, **kwargs)
+        revoke_tokens(*tokens)
+        return leave_for(request, where, settings.OIDC_NAME) if where else answer

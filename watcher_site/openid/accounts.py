@@ -1,0 +1,101 @@
+"""The accounts of people who log in at an OpenID provider, found by the issuer and the subject of their claims alone.
+
+Neither a name nor a mail address leads to an account: people at the provider often choose these themselves.
+"""
+
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import IntegrityError, transaction
+from structlog.contextvars import get_contextvars
+
+from watcher_site.accounts.users import set_groups
+from watcher_site.database.text import make_storable
+from watcher_site.history import record
+from watcher_site.models import ExternalIdentity
+from watcher_site.openid.provider import LoginRejected, find_claim
+from watcher_site.request_context import CallingContext, on_behalf_of
+
+NAME_LENGTH, SUBJECT_LENGTH = 150, 255
+log = structlog.get_logger(__name__)
+
+
+def enter_account(claims: dict[str, Any]) -> User:
+    """Return the account of a person at the provider with the groups that follow from the claims.
+
+    An account is made at the first login. The groups of an account whose person has none any more are removed, too.
+
+    Raises:
+        LoginRejected: the person has no group here, or the account is disabled.
+    """
+    subject, groups = claims["sub"], find_groups(claims)
+    if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_LENGTH or subject != make_storable(subject):
+        raise LoginRejected(f"{settings.OIDC_NAME} has no usable identifier for you.")
+    user = find_account(subject)
+    if user is None and groups:
+        user = make_account(subject, claims)
+    if user is not None:
+        with on_behalf_of(lambda: caller_named(user.username)):
+            set_groups(user.username, groups)
+    if user is None or not groups:
+        raise LoginRejected(f"None of your groups at {settings.OIDC_NAME} gives a right here.")
+    if not user.is_active:
+        raise LoginRejected("Your account is disabled.")
+    return user
+
+
+def find_account(subject: str) -> User | None:
+    return User.objects.filter(
+        external_identity__issuer=settings.OIDC_ISSUER, external_identity__subject=subject
+    ).first()
+
+
+def find_groups(claims: dict[str, Any]) -> list[str]:
+    """Return the names of the groups here that the table of groups names for those in the claims."""
+    found = find_claim(claims, settings.OIDC_GROUPS_CLAIM)
+    named = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    wanted = {settings.OIDC_GROUPS[name] for name in named if isinstance(name, str) and name in settings.OIDC_GROUPS}
+    present = set(Group.objects.filter(name__in=wanted).values_list("name", flat=True)) if wanted else set()
+    for missing in sorted(wanted - present):
+        log.error("WATCHER_OIDC_GROUPS names a group that does not exist.", group=missing)
+    return sorted(present)
+
+
+def make_account(subject: str, claims: dict[str, Any]) -> User:
+    """Return a new account without a password, or that which was made at the same time."""
+    for name in choose_names(subject, claims):
+        if User.objects.filter(username__iexact=name).exists():
+            continue
+        user = User(username=name)
+        user.set_unusable_password()
+        try:
+            with transaction.atomic():
+                user.save(force_insert=True)
+                ExternalIdentity.objects.create(user=user, issuer=settings.OIDC_ISSUER, subject=subject)
+                details = {"issuer": settings.OIDC_ISSUER, "subject": subject}
+                record("user.create", user, caller=caller_named(name), details=details)
+                return user
+        except IntegrityError:
+            if found := find_account(subject):
+                return found
+    raise LoginRejected("No name is free for your account.")
+
+
+def choose_names(subject: str, claims: dict[str, Any]) -> Iterator[str]:
+    """Yield names for an account: that at the provider, then with the provider's host, then with a digest."""
+    chosen = claims.get("preferred_username") or claims.get("email") or "user"
+    name = re.sub(r"[^\w.@+-]", "", str(chosen))[:100] or "user"
+    digest = sha256(f"{settings.OIDC_ISSUER}\n{subject}".encode()).hexdigest()
+    host = urlsplit(settings.OIDC_ISSUER).hostname or ""
+    for text in (name, f"{name}@{host}", f"{name}-{digest[:12]}"):
+        yield text[:NAME_LENGTH]
+
+
+def caller_named(name: str) -> CallingContext:
+    return CallingContext(user=name, request_id=get_contextvars().get("request_id"))
