@@ -187,6 +187,25 @@ CLUSTER_HEALTH = GoalDefinition(
     ),
 )
 
+NODE_RECOVERY = GoalDefinition(
+    "node_recovery",
+    "Node Recovery",
+    (
+        count("failed_nodes_count", "How many compute nodes are down."),
+        count("unfenced_nodes_count", "How many of them are left alone, as they are not known to be off."),
+        count("failed_servers_count", "How many servers are on the compute nodes that are down."),
+        count("evacuated_servers_count", "How many of these servers are to be evacuated."),
+    ),
+    (
+        Ratio(
+            "evacuated_servers_ratio",
+            "The share of the servers on compute nodes that are down which is to be evacuated.",
+            "evacuated_servers_count",
+            "failed_servers_count",
+        ),
+    ),
+)
+
 STACK_HEALTH = GoalDefinition(
     "stack_health",
     "Stack Health",
@@ -213,6 +232,7 @@ GOALS = {
         GoalDefinition("cluster_maintaining", "Cluster Maintaining"),
         GoalDefinition("dummy", "Dummy goal"),
         HARDWARE_MAINTENANCE,
+        NODE_RECOVERY,
         GoalDefinition("noisy_neighbor", "Noisy Neighbor"),
         GoalDefinition("saving_energy", "Saving Energy"),
         SERVER_CONSOLIDATION,

@@ -85,6 +85,7 @@ STRATEGIES = read_plugins(
         "audits.strategies.cluster_recovery.ClusterRecovery",
         "audits.strategies.capacity.make_room.MakeRoom",
         "audits.strategies.replace_unhealthy.ReplaceUnhealthy",
+        "audits.strategies.node_recovery.NodeRecovery",
     ],
 )
 SCORING_ENGINES = read_plugins(

@@ -156,4 +156,4 @@ def check_default_parameters(template: AuditTemplate) -> None:
         return
     if template.strategy is None:
         raise Invalid("default_parameters requires a strategy to be specified")
-    complete_for(template.strategy, template.default_parameters, "default_parameters")
+    complete_for(template.strategy, template.default_parameters, "default_parameters", is_repeated=True)

@@ -93,7 +93,7 @@ def checked(audit: Audit, name: str, value: Any, now: datetime) -> Any:
             raise Invalid("Invalid input for field/attribute name. It must not be empty.")
         return text
     if name == "parameters":
-        return merge_parameters(None, audit.strategy, value)
+        return merge_parameters(None, audit.strategy, value, is_repeated=audit.audit_type != Audit.Type.ONESHOT)
     if name == "interval":
         return read_interval(value, now)
     if name in TIMES:

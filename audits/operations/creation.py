@@ -64,7 +64,7 @@ def create_audit(
         audit_type=audit_type,
         goal=aim,
         strategy=way,
-        parameters=merge_parameters(template, way, parameters),
+        parameters=merge_parameters(template, way, parameters, is_repeated=audit_type != Audit.Type.ONESHOT),
         scope=scope or (template.scope if template else []),
         auto_trigger=auto_trigger,
         force=force,
@@ -140,7 +140,11 @@ def default_name(origin: Strategy | AuditTemplate | Goal) -> str:
 
 
 def merge_parameters(
-    template: AuditTemplate | None, strategy: Strategy | None, parameters: Mapping[str, Any] | None
+    template: AuditTemplate | None,
+    strategy: Strategy | None,
+    parameters: Mapping[str, Any] | None,
+    *,
+    is_repeated: bool,
 ) -> dict[str, Any]:
     """Return the parameters of the audit: given, else of the template for its own strategy, else the defaults."""
     if parameters is not None and not isinstance(parameters, Mapping):
@@ -152,7 +156,7 @@ def merge_parameters(
     if strategy is None:
         return {}
     inherited = template.default_parameters if template and template.strategy_id == strategy.pk else {}
-    return complete_for(strategy, {**inherited, **(parameters or {})})
+    return complete_for(strategy, {**inherited, **(parameters or {})}, is_repeated=is_repeated)
 
 
 def save_named(

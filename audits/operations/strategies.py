@@ -49,8 +49,13 @@ def strategy_named(identifier: str, goal: Goal) -> Strategy:
     return strategy
 
 
-def complete_for(strategy: Any, parameters: Mapping[str, Any], field: str = "parameters") -> dict[str, Any]:
+def complete_for(
+    strategy: Any, parameters: Mapping[str, Any], field: str = "parameters", *, is_repeated: bool = False
+) -> dict[str, Any]:
     """Return the parameters of a strategy, given as its row, completed and seen by its plug-in where it is installed.
+
+    Args:
+        is_repeated: whether they may be used more than once.
 
     Raises:
         Invalid: as `complete`, or what `Strategy.check` of the plug-in finds.
@@ -61,6 +66,8 @@ def complete_for(strategy: Any, parameters: Mapping[str, Any], field: str = "par
     if plugin and plugin.schema == strategy.parameters_spec:
         try:
             plugin().check(completed)
+            if is_repeated:
+                plugin().check_repeated(completed)
         except Invalid as problem:
             raise Invalid(f"Invalid {field} for strategy: {problem}") from problem
     return completed

@@ -126,6 +126,15 @@ class Strategy(ABC):
             Invalid: the message begins with the path of the parameter, and names the rule.
         """
 
+    def check_repeated(self, parameters: Mapping[str, Any]) -> None:  # noqa: B027
+        """Look, beside `check`, for what only a ONESHOT audit may have, as it holds for one moment.
+
+        It is called for audits of other types, and for templates.
+
+        Raises:
+            Invalid: as for `check`.
+        """
+
     def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the cluster models that it reads, given these parameters. An audit fails if one is empty.
 

@@ -59,6 +59,7 @@ def test_all_goals_stand_in_a_migrated_database() -> None:
         "cluster_maintaining",
         "dummy",
         "hardware_maintenance",
+        "node_recovery",
         "noisy_neighbor",
         "saving_energy",
         "server_consolidation",
@@ -81,6 +82,7 @@ def test_the_installed_strategies_stand_in_a_migrated_database_with_their_goals(
         "cluster_maintaining": {"host_maintenance"},
         "dummy": {"dummy", "dummy_with_resize", "dummy_with_scorer"},
         "hardware_maintenance": {"zone_migration"},
+        "node_recovery": {"node_recovery"},
         "noisy_neighbor": {"noisy_neighbor"},
         "saving_energy": {"saving_energy"},
         "server_consolidation": {"basic", "node_resource_consolidation", "vm_workload_consolidation"},
@@ -229,4 +231,4 @@ def test_processes_that_synchronize_at_once_make_each_row_once() -> None:
     ScoringEngine.objects.all().delete()
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(synchronize_in_a_thread, range(8)))
-    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (13, 19, 4)
+    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (14, 20, 4)

@@ -1,0 +1,216 @@
+"""A strategy that evacuates compute nodes which are down."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.host_maintenance import find, find_backup
+from audits.strategies.placement import Place, Placement, enabled
+from cluster.drivers.rules import EVACUATED
+from cluster.models import Server
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
+from watcher_site.refusals import Invalid
+
+# Why the compute service of an evacuated node is disabled. Other strategies do not enable it again: a person does.
+REASON = "watcher_evacuated"
+VERIFY, POWER_OFF, CONFIRMED = "verify", "power_off", "confirmed"
+# What Masakari takes for true in the metadata of a server.
+TRUE = {"1", "t", "true", "on", "y", "yes"}
+
+
+class NodeRecovery(Strategy):
+    name = "node_recovery"
+    display_name = "Recovery of the servers of failed compute nodes"
+    goal = "node_recovery"
+    planner = "explicit"
+    distinguished_by = ("failed_node",)
+    schema = {
+        "type": "object",
+        "properties": {
+            "failed_node": {
+                "description": "the host name of the compute node to evacuate; without it all that are down "
+                "although servers on them should run",
+                "type": "string",
+                "format": "compute-node",
+            },
+            "fencing": {
+                "description": "how it is made sure that the node does not run, as its servers would run twice: "
+                "verify (it is switched off already, or its compute service was forced down), power_off (the plan "
+                "switches it off first) or confirmed (I have made sure that it is off, and stays off)",
+                "type": "string",
+                "enum": [VERIFY, POWER_OFF, CONFIRMED],
+                "default": VERIFY,
+            },
+            "backup_node": {
+                "description": "the host name of the compute node that takes the servers, as far as it has capacity; "
+                "it must be up, and not disabled by a person",
+                "type": "string",
+                "format": "compute-node",
+            },
+            "only_marked": {
+                "description": "evacuate only servers whose metadata holds metadata_key with a true value",
+                "type": "boolean",
+                "default": False,
+            },
+            "metadata_key": {
+                "description": "the metadata key of the servers that are evacuated first",
+                "type": "string",
+                "minLength": 1,
+                "default": "HA_Enabled",
+            },
+            "max_nodes": {
+                "description": "how many nodes may be down for something to be done without failed_node: more look "
+                "like a fault of the network or of the cloud itself",
+                "type": "integer",
+                "minimum": 1,
+                "default": 1,
+            },
+        },
+    }
+
+    def check(self, parameters: Mapping[str, Any]) -> None:
+        if parameters["fencing"] == CONFIRMED and "failed_node" not in parameters:
+            raise Invalid("failed_node: is required with fencing confirmed, which says that this node is off.")
+        if "failed_node" in parameters and parameters["failed_node"] == parameters.get("backup_node"):
+            raise Invalid("backup_node: must not be the failed_node.")
+
+    def check_repeated(self, parameters: Mapping[str, Any]) -> None:
+        if parameters["fencing"] == CONFIRMED:
+            raise Invalid(
+                "fencing: confirmed says what a person has just seen. It takes a ONESHOT audit, and no template."
+            )
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        """Disable and evacuate the nodes that are down and known to be off.
+
+        Servers that the audit's scope excludes stay, as do those in a state that Nova evacuates none from.
+        """
+        failed = find_failed(cluster, parameters)
+        fenced = [node for node in failed if parameters["fencing"] != VERIFY or node.is_known_to_be_off]
+        if failed and not fenced:
+            raise Invalid(ask_for_fencing(failed))
+        destinations = Destinations(cluster, fenced, parameters.get("backup_node"))
+        solution = Solution()
+        for node in fenced:
+            evacuate(solution, node, destinations, parameters)
+        evacuated = sum(action.action_type == "evacuate" for action in solution.actions)
+        solution.indicators = {
+            "failed_nodes_count": len(failed),
+            "unfenced_nodes_count": len(failed) - len(fenced),
+            "failed_servers_count": sum(len(node.servers) for node in failed),
+            "evacuated_servers_count": evacuated,
+        }
+        return solution
+
+
+def find_failed(cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> list[NodeSnapshot]:
+    """Return the nodes to evacuate.
+
+    Without ``failed_node`` a node whose servers are all stopped is left out: it may have been switched off to save
+    energy.
+
+    Raises:
+        Invalid: the requested node is unknown or up, or too many nodes are down.
+    """
+    if "failed_node" in parameters:
+        node = find(cluster, parameters["failed_node"])
+        if node.is_up:
+            raise Invalid(f"The compute node {node.hostname} is up: only a node that is down is evacuated")
+        return [node]
+    failed = [
+        node
+        for node in cluster.nodes.values()
+        if not node.is_up
+        and any(server.state != Server.State.STOPPED for server in servers_to_evacuate(node, parameters))
+    ]
+    if len(failed) > parameters["max_nodes"]:
+        names = ", ".join(node.hostname for node in failed)
+        raise Invalid(
+            f"{len(failed)} compute nodes are down ({names}), more than max_nodes: {parameters['max_nodes']}."
+            " If it is no fault of the network, name one of them as failed_node, or raise max_nodes"
+        )
+    return failed
+
+
+def ask_for_fencing(nodes: Sequence[NodeSnapshot]) -> str:
+    names = ", ".join(node.hostname for node in nodes)
+    return (
+        f"Compute node {names} is down, but not known to be off: its servers may still run, and would run twice. "
+        "Nothing is evacuated. Switch it off, or run the audit with fencing: power_off, or, when you have made sure "
+        "that it is off, with failed_node and fencing: confirmed"
+    )
+
+
+def servers_to_evacuate(node: NodeSnapshot, parameters: Mapping[str, Any]) -> list[ServerSnapshot]:
+    """Return the servers of a node that are evacuated, marked ones first."""
+
+    def is_marked(server: ServerSnapshot) -> bool:
+        return str(server.metadata.get(parameters["metadata_key"], "")).lower() in TRUE
+
+    servers = [server for server in node.servers if not server.watcher_exclude and server.state in EVACUATED]
+    if parameters["only_marked"]:
+        return [server for server in servers if is_marked(server)]
+    return sorted(servers, key=is_marked, reverse=True)
+
+
+class Destinations:
+    """The nodes with capacity for the servers that are evacuated, with what they take meanwhile."""
+
+    def __init__(self, cluster: ClusterSnapshot, failed: Sequence[NodeSnapshot], backup: str | None) -> None:
+        self.places = enabled(Placement(cluster).places.values())
+        self.backup: Place | None = None
+        if backup is None:
+            return
+        node = find_backup(cluster, backup)
+        self.backup = next((place for place in self.places if place.node is node), None) or Place(node)
+
+    def choose(self, server: ServerSnapshot) -> Place | None:
+        """Return the backup node where it has capacity, else the node with the most free memory, and use it.
+
+        None leaves the choice to the cloud, which may have capacity by then.
+        """
+        if self.backup and self.backup.fits(server):
+            best: Place | None = self.backup
+        else:
+            fitting = [place for place in self.places if place.fits(server)]
+            best = max(fitting, key=lambda place: place.free_memory, default=None)
+        if best:
+            best.take(server)
+        return best
+
+
+def evacuate(
+    solution: Solution, node: NodeSnapshot, destinations: Destinations, parameters: Mapping[str, Any]
+) -> None:
+    """Add the actions for one node: it is disabled, fenced where that is to be done, and then evacuated."""
+    servers = servers_to_evacuate(node, parameters)
+    before: list[int] = []
+    named = {"resource_name": node.hostname}
+    if node.is_enabled:
+        reason = {"state": "disabled", "disabled_reason": REASON, "revertible": False}
+        solution.add("change_nova_service_state", {**named, **reason}, resource_id=str(node.uuid))
+        before = [len(solution.actions) - 1]
+    if servers and parameters["fencing"] == POWER_OFF and not node.is_known_to_be_off:
+        fence = {"state": "off", "fence": True}
+        solution.add("change_node_power_state", {**named, **fence}, resource_id=str(node.uuid), after=before)
+        before = [len(solution.actions) - 1]
+    places = [destinations.choose(server) for server in servers]
+    backup = destinations.backup
+    if backup and not backup.node.is_enabled and backup in places:
+        solution.enable(backup.node)
+        before.append(find_opening(solution, backup.node))
+    for server, place in zip(servers, places, strict=True):
+        target = {"destination_node": place.hostname} if place else {}
+        fencing = {"fencing": CONFIRMED} if parameters["fencing"] == CONFIRMED else {}
+        details = {"resource_name": server.name, "source_node": node.hostname, **target, **fencing}
+        solution.add("evacuate", details, resource_id=str(server.uuid), after=before)
+
+
+def find_opening(solution: Solution, node: NodeSnapshot) -> int:
+    """Return the position of the action that enables a node, which is added once for all failed nodes."""
+    return next(
+        position
+        for position, action in enumerate(solution.actions)
+        if action.action_type == "change_nova_service_state"
+        and action.input_parameters["resource_id"] == str(node.uuid)
+    )
