@@ -8,16 +8,21 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from cluster.drivers.server_properties import LONGEST_USER_DATA, NAMES, NETWORK, PROPERTIES
 from cluster.models import Profile
 from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.profiles import CHANGEABLE, change_profile, create_profile, delete_profile
-from watcher_site.api.bodies import apply_patch, read_body, read_patch
+from watcher_site.api.bodies import DescribedField, FlagField, apply_patch, read_body, read_patch
+from watcher_site.api.errors import NotAcceptableHere
 from watcher_site.api.serializers import ResourceSerializer, links_field
-from watcher_site.api.versions import Version
+from watcher_site.api.versions import TENANTS, Version, used_by
 from watcher_site.api.views import NamedLookup, ResourceView
 
 # The version that brought clusters, and what they are made of.
 CLUSTERS = (1, 12)
+NETWORKS = {
+    "oneOf": [{"type": "string", "enum": ["auto", "none"]}, {"type": "array", "items": NETWORK, "minItems": 1}]
+}
 
 
 class ProfileSerializer(ResourceSerializer):
@@ -25,7 +30,7 @@ class ProfileSerializer(ResourceSerializer):
     name = serializers.CharField()
     type = serializers.ChoiceField(Profile.Type.choices)
     links = links_field()
-    spec = serializers.DictField(help_text="flavor, image and metadata of the servers that are created from it")
+    spec = serializers.DictField(help_text="the properties of the servers that are created from it")
     metadata = serializers.DictField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
@@ -44,6 +49,17 @@ class SpecSerializer(serializers.Serializer[Any]):
     flavor = serializers.CharField(max_length=255, help_text="its id or its name")
     image = serializers.CharField(max_length=255, required=False, allow_null=True, help_text="its id")
     metadata = serializers.DictField(child=serializers.CharField(max_length=255), required=False)
+    availability_zone = serializers.CharField(max_length=255, required=False, allow_null=True)
+    key_name = serializers.CharField(max_length=255, required=False)
+    networks = DescribedField(NETWORKS, required=False)
+    security_groups = DescribedField(PROPERTIES["security_groups"], required=False)
+    user_data = serializers.CharField(max_length=LONGEST_USER_DATA, required=False)
+    config_drive = FlagField(required=False)
+    block_device_mapping_v2 = DescribedField(PROPERTIES["block_device_mapping_v2"], required=False)
+    scheduler_hints = serializers.DictField(required=False)
+    tags = DescribedField(PROPERTIES["tags"], required=False)
+
+    since = dict.fromkeys(("availability_zone", *NAMES), TENANTS)
 
 
 @extend_schema_field(SpecSerializer())
@@ -79,6 +95,9 @@ class ProfileView(NamedLookup, ResourceView):
 
     def create(self, request: Request) -> Response:
         attributes = read_body(request, NewProfileSerializer, ProfileSerializer._declared_fields)
+        for name in attributes["spec"] if isinstance(attributes["spec"], dict) else ():
+            if used_by(request) < SpecSerializer.since.get(name, used_by(request)):
+                raise NotAcceptableHere(TENANTS, f"spec.{name}")
         return self.created(create_profile(**attributes))
 
     def partial_update(self, request: Request, identifier: str) -> Response:

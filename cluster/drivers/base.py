@@ -131,6 +131,7 @@ class NewServer:
 
     ``token`` is the same in every process that requests this server, such as the UUID of the object that needs it.
     ``project`` and ``user`` own it, where the cloud lets us choose: in OpenStack the login's project owns it.
+    ``properties`` are those of `cluster.drivers.server_properties`, which a cloud without such things ignores.
     ``may_wait`` allows it to be PENDING for lack of capacity, if `settings.USE_PENDING_STATE` is set and the cloud
     supports that.
     """
@@ -144,6 +145,7 @@ class NewServer:
     host: str | None = None
     project: str = ""
     user: str = ""
+    properties: Mapping[str, Any] = field(default_factory=dict)
     may_wait: bool = False
 
 

@@ -7,8 +7,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.template.defaultfilters import pluralize
 
+from cluster.drivers import server_properties
 from cluster.drivers.quotas import require_metadata_quota
-from cluster.models import Cluster, Flavor, Node, Profile
+from cluster.models import Cluster, ComputeNode, Flavor, Node, Profile
 from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.named_records import save
 from watcher_site.database.locks import lock_present
@@ -28,6 +29,8 @@ SPEC = {
             "propertyNames": {"minLength": 1, "maxLength": 255},
             "additionalProperties": {"type": "string", "maxLength": 255},
         },
+        "availability_zone": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
+        **server_properties.PROPERTIES,
     },
     "required": ["flavor"],
     "additionalProperties": False,
@@ -40,7 +43,8 @@ def create_profile(name: str, spec: Any, metadata: Any = None) -> Profile:
     """Make a profile.
 
     Args:
-        spec: an object with ``flavor`` (an id or a name that is known here), ``image`` and ``metadata`` (texts).
+        spec: an object with ``flavor`` (an id or a name that is known here), ``image``, ``metadata`` (texts),
+            ``availability_zone``, and the properties of `cluster.drivers.server_properties`.
         metadata: any object.
 
     Raises:
@@ -48,7 +52,8 @@ def create_profile(name: str, spec: Any, metadata: Any = None) -> Profile:
         Conflict: another profile has the name.
     """
     profile = Profile(name=checked_name(name), spec=checked_spec(spec), metadata=checked_metadata(metadata))
-    save(profile, details={"spec": profile.spec})
+    hidden = server_properties.NOT_RECORDED
+    save(profile, details={"spec": {name: value for name, value in profile.spec.items() if name not in hidden}})
     return profile
 
 
@@ -109,8 +114,13 @@ def checked_spec(spec: Any) -> dict[str, Any]:
     require_storable("spec", spec)
     if violation := find_violation(VALIDATOR, spec):
         raise Invalid(f"spec: {violation}")
+    if flaw := server_properties.find_property_flaw(spec):
+        raise Invalid(f"spec: {flaw}")
     require_metadata_quota(spec.get("metadata"))
     flavor = spec["flavor"]
     if not Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)).exists():
         raise Invalid(f"spec: flavor: the cloud has no flavor {flavor}.")
+    zone = spec.get("availability_zone")
+    if zone and not ComputeNode.objects.present().filter(zone=zone).exists():
+        raise Invalid(f"spec: availability_zone: the cloud has no availability zone {zone}.")
     return dict(spec)

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from django.utils.crypto import get_random_string
 
+from cluster.drivers import server_properties
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import NAME_LENGTH
 from cluster.stacks.current import CurrentResource, CurrentStack
@@ -28,7 +29,7 @@ Wanted = Mapping[str, Any]
 NEW = (StackStatus.INIT_COMPLETE, StackStatus.CREATE_FAILED)
 RANDOM_LENGTH = 12
 NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyz234567"
-SERVER_PROPERTIES = ("flavor", "image", "metadata", "availability_zone")
+SERVER_PROPERTIES = ("flavor", "image", "metadata", "availability_zone", *server_properties.NAMES)
 
 
 def decide(current: CurrentStack, template: Template) -> Decision:

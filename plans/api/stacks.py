@@ -10,20 +10,24 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from cluster.drivers.server_properties import chosen
 from cluster.models import Stack, StackStatus
 from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
 from cluster.stacks.lookup import stacks_at, stacks_called
 from cluster.stacks.templates.schemas import STACK_NAME
 from cluster.stacks.templates.schemas import TEMPLATE as TEMPLATE_VALIDATOR
+from cluster.stacks.templates.templates import normalise, servers_of
 from plans.api.marks import Marking
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
 from plans.api.servers import refuse_strays
 from plans.operations.stack_progress import having_status, shown_status, starting_operations
 from plans.operations.stacks import create_stack, delete_stack, update_stack
 from watcher_site.api.bodies import FLAG, DescribedField, WholeField, read_body
+from watcher_site.api.errors import NotAcceptableHere
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.permissions import OwnedByProjects
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.versions import TENANTS, used_by
 from watcher_site.api.views import ResourceView
 
 # The version that brought stacks.
@@ -134,6 +138,15 @@ class StackUpdateSerializer(OptionsSerializer):
     argument = "stack"
 
 
+def refuse_later_properties(request: Request, template: Any) -> None:
+    """Refuse a template with properties of servers that a later microversion added. Raises: `NotAcceptableHere`."""
+    if template is None or used_by(request) >= TENANTS:
+        return
+    for path, properties in servers_of(normalise(template)):
+        for name in chosen(properties):
+            raise NotAcceptableHere(TENANTS, ".".join(map(str, ("template", *path, name))))
+
+
 class StackView(Marking, Operating, OwnedByProjects, ResourceView):
     since = STACKS
     serializer_class = StackSerializer
@@ -218,6 +231,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
     def create(self, request: Request) -> Response:
         """Make a stack, and have its resources created by an action."""
         attributes = read_body(request, NewStackSerializer, StackSerializer._declared_fields)
+        refuse_later_properties(request, attributes["template"])
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
         project = self.choose_project(wanted)
         options = self.project_request_options(request, plan_only, project)
@@ -230,6 +244,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         """
         stack: Stack = self.get_object(request, identifier)
         attributes = read_body(request, StackUpdateSerializer, StackSerializer._declared_fields)
+        refuse_later_properties(request, attributes.get("template"))
         options = self.project_request_options(request, attributes.pop("plan_only"), stack.project_id)
         return self.accepted(update_stack(stack, **attributes, options=options))
 

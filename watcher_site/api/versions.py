@@ -79,7 +79,8 @@ HISTORY: dict[Version, str] = {
     ),
     TENANTS: (
         "Clusters and their nodes belong to a project, `project_id`: people without rights on all clusters see and"
-        " handle those of their projects."
+        " handle those of their projects. Profiles and templates of stacks describe the key pair, networks, security"
+        " groups, user data, config drive, block devices, scheduler hints and tags of servers."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

@@ -17,6 +17,7 @@ from actions.models import Action
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Answer, Data, Outcome
 from actions.types.clusters.rules import ask_policies, settle_status
 from actions.types.locking import has_lock, require_known, require_unlocked, take_locks
+from cluster.drivers import server_properties
 from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
@@ -281,10 +282,11 @@ def wanted(node: Node) -> NewServer:
         token=node.token,
         image=spec.get("image"),
         metadata=spec.get("metadata", {}),
-        zone=placement.get("zone"),
+        zone=placement.get("zone") or spec.get("availability_zone"),
         host=placement.get("host"),
         project=node.project_id,
         user=node.user_id,
+        properties=server_properties.chosen(spec),
     )
 
 

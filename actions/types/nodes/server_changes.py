@@ -13,11 +13,12 @@ from django.db.models import TextChoices
 
 from actions.types.base import ActionFailed, ActionType
 from actions.types.nodes.nodes import NodeAction, delete_server_of, wanted
+from cluster.drivers import server_properties
 from cluster.drivers.base import CloudServer, NewServer, cloud
 from cluster.models import ComputeNode, Node, Profile
 from cluster.simulated import foreseen_cloud
 
-PARTS = ("flavor", "image", "metadata")
+PARTS = ("flavor", "image", "metadata", "availability_zone", *server_properties.NAMES)
 
 
 class Operation(TextChoices):

@@ -12,6 +12,7 @@ from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipExce
 from actions.types.nodes.nodes import schema_of, written_together
 from actions.types.stacks.status import begin_operation, end_well, fail_under_way, stacks_within
 from actions.types.stacks.steps import CHANGE, Stepping
+from cluster.drivers import server_properties
 from cluster.drivers.base import (
     Checkpoint,
     CloudBusy,
@@ -231,6 +232,7 @@ def create_server(
         zone=properties["availability_zone"],
         project=resource.stack.project_id,
         user=resource.stack.user_id,
+        properties=server_properties.chosen(properties),
         may_wait=may_wait,
     )
     return cloud().create_server(server, checkpoint).uuid

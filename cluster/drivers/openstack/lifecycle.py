@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,11 +30,15 @@ from cluster.drivers.openstack.operations import (
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers, require_no_task
 from cluster.drivers.quotas import explain_foreign
 from cluster.drivers.scheduler import find_host_of
+from cluster.drivers.server_properties import device_of, encode
 from cluster.models import Server
 from cluster.synchronization.mirroring import record_given_up, record_server_gone, record_server_well
+from watcher_site.database.records import parse_uuid
 
 # Under which a server's metadata holds the token that it was created with.
 TOKEN = "watcher_token"  # noqa: S105 (no secret)
+# The properties that openstacksdk takes by the same name and value.
+AS_THEY_ARE = ("key_name", "config_drive", "scheduler_hints", "tags")
 BUILDING, RUNNING, STOPPED, BROKEN = "BUILD", "ACTIVE", "SHUTOFF", "ERROR"
 GONE = {"DELETED", "SOFT_DELETED"}
 
@@ -107,8 +111,8 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             "name": wanted.name,
             "flavor_id": self.find_flavor(wanted.flavor).flavor_id,
             "image_id": wanted.image or "",
-            "networks": "auto",
             "metadata": {**wanted.metadata, TOKEN: wanted.token},
+            **self.attributes_of(wanted.properties),
             **{name: value for name, value in (("availability_zone", wanted.zone), ("host", wanted.host)) if value},
         }
         try:
@@ -121,6 +125,39 @@ class OpenStackLifecycle(OpenStackServers, ABC):
                 f"Creating instance {wanted.name}",
                 checkpoint,
             )
+
+    def attributes_of(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the properties of a server as openstacksdk takes them; Nova chooses networks that are not named.
+
+        Raises:
+            OperationRefused: there is no network of a name.
+        """
+        networks = properties.get("networks", "auto")
+        given: dict[str, Any] = {name: properties[name] for name in AS_THEY_ARE if name in properties}
+        if "security_groups" in properties:
+            given["security_groups"] = [{"name": name} for name in properties["security_groups"]]
+        if "user_data" in properties:
+            given["user_data"] = encode(properties["user_data"])
+        if devices := properties.get("block_device_mapping_v2"):
+            given["block_device_mapping"] = [device_of(device) for device in devices]
+        given["networks"] = networks if isinstance(networks, str) else [*map(self.network_of, networks)]
+        return given
+
+    def network_of(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        if "port" in wanted:
+            return {"port": wanted["port"]}
+        address = {"fixed_ip": wanted["fixed_ip"]} if "fixed_ip" in wanted else {}
+        return {"uuid": self.find_network(wanted["network"]), **address}
+
+    def find_network(self, network: str) -> str:
+        """Return the id of a network by its id or its name: Nova takes ids alone. Raises: `OperationRefused`."""
+        if parse_uuid(network):
+            return network
+        found = self.access.read(lambda cloud: list(cloud.network.networks(name=network)))
+        if len(found) != 1:
+            number = "more than one network" if found else "no network"
+            raise OperationRefused(f"The project has {number} {network}")
+        return str(found[0].id)
 
     def withdraw(self, server: str, what: str, checkpoint: Checkpoint) -> OperationFailed | NoValidHost:
         """Delete a server that Nova could not build, and return what it says about that."""

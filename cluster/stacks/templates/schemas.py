@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from cluster.drivers import server_properties
 from cluster.models import StackResource
 from cluster.models.clusters import UNLIMITED
 from cluster.models.stacks import NAME_LENGTH
@@ -53,6 +54,7 @@ PROPERTIES: dict[str, Draft202012Validator] = {
             image=or_null(REFERENCE),
             metadata=REQUEST["properties"]["metadata"],  # type: ignore[index]
             availability_zone=or_null(REFERENCE),
+            **server_properties.PROPERTIES,
         )
     ),
     Type.SCALING_GROUP: Draft202012Validator(

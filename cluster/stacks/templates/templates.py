@@ -17,7 +17,7 @@ two are alike if they are equal:
 - of a template: ``version`` (1), ``description`` (a text) and ``resources``, by their names.
 - of a resource: ``type``, ``properties``, and ``depends_on``: the names, each once, in the order given.
 - the properties of a ``server``: ``flavor`` (id or name, as it was given), ``image`` and ``availability_zone`` (a
-  text, or null), ``metadata`` (texts by names).
+  text, or null), ``metadata`` (texts by names), and those of `cluster.drivers.server_properties` that are given.
 - of a ``scaling_group``: ``size``, ``min_size``, ``max_size`` (-1: no limit), ``member`` (an object of ``type``,
   server or stack, and ``properties``, normalised as those of such a resource), and ``rolling_update``, an object of
   ``max_batch_size`` (members at once) and ``pause_time`` (seconds between batches): one at a time, without a pause,
@@ -36,6 +36,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from jsonschema.exceptions import best_match
 
+from cluster.drivers import server_properties
 from cluster.drivers.quotas import require_metadata_quota
 from cluster.json_lines import Misfit, check_values
 from cluster.models import ComputeNode, Flavor, StackResource
@@ -125,8 +126,17 @@ def normal_properties(resource: dict[str, Any], path: Path, depth: int) -> dict[
 
 def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
     require_metadata_quota(properties.get("metadata"))
-    left_out: dict[str, Any] = {"image": None, "metadata": {}, "availability_zone": None}
-    return {"flavor": properties["flavor"], **left_out, **properties}
+    if flaw := server_properties.find_property_flaw(properties):
+        field, _, rule = flaw.partition(": ")
+        raise Misfit((*path, *(int(step) if step.isdigit() else step for step in field.split("."))), rule)
+    return {
+        "flavor": properties["flavor"],
+        "image": properties.get("image"),
+        "metadata": properties.get("metadata", {}),
+        "availability_zone": properties.get("availability_zone"),
+        # Templates that were normalised before there were these have none of them.
+        **server_properties.chosen(properties),
+    }
 
 
 def normal_group(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
@@ -245,6 +255,6 @@ def written_out(template: Template) -> str:
 
 
 def without_empty(value: Any, name: str = "") -> Any:
-    if not isinstance(value, dict) or name == "metadata":
+    if not isinstance(value, dict) or name in ("metadata", "scheduler_hints"):
         return value
     return {key: without_empty(one, key) for key, one in value.items() if key == "resources" or one not in LEFT_OUT}

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from cluster.models import Profile
 from tests.api import Caller, fault
 from tests.builders import make_flavor, make_profile
+from watcher_site.models import HistoryEntry
 
 pytestmark = pytest.mark.django_db
 
@@ -156,3 +157,32 @@ def test_readers_may_look_and_change_nothing(api: Caller, reader: User, method: 
 
 def test_who_has_no_right_sees_no_profiles(api: Caller, stranger: User) -> None:
     assert Caller(stranger, "1.12").get("/profiles").status_code == 403
+
+
+def test_a_profile_describes_networks_and_the_rest_from_1_15_on(api: Caller, cloud_admin: User) -> None:
+    spec = {"flavor": "small", "networks": [{"network": "backend"}], "user_data": "secret", "tags": ["shop"]}
+    answer = api.post("/profiles", {"name": "web", "spec": spec})
+    assert (answer.status_code, "spec.networks" in fault(answer)) == (406, True)
+    made = Caller(cloud_admin, "1.15").post("/profiles", {"name": "web", "spec": spec})
+    assert (made.status_code, made.json()["spec"]) == (201, spec)
+    assert "user_data" not in HistoryEntry.objects.get(deed="profile.create").details["spec"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"networks": []}, "spec: networks: [] should be non-empty"),
+        ({"networks": [{"port": "p", "fixed_ip": "10.0.0.1"}]}, "spec: networks.0: fixed_ip: is for a network"),
+        (
+            {"block_device_mapping_v2": [{"source_type": "image"}]},
+            "spec: block_device_mapping_v2.0: uuid: must be there",
+        ),
+        ({"availability_zone": "nowhere"}, "spec: availability_zone: the cloud has no availability zone nowhere."),
+        ({"personality": []}, "spec: Additional properties are not allowed ('personality'"),
+    ],
+)
+def test_a_property_of_a_profile_that_breaks_a_rule_is_refused(
+    api: Caller, cloud_admin: User, properties: dict[str, Any], words: str
+) -> None:
+    answer = Caller(cloud_admin, "1.15").post("/profiles", {"name": "web", "spec": {"flavor": "small", **properties}})
+    assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)

@@ -16,13 +16,19 @@ class Neutron:
         self.cloud = cloud
         self.subnets: dict[str, dict[str, Any]] = {}
         self.ports: list[dict[str, Any]] = []
+        self.networks: list[dict[str, Any]] = []
 
     def rules(self) -> list[Rule]:
         return [
             Rule(f"{ROOT}/subnets", endpoint=self.list_subnets),
             Rule(f"{ROOT}/subnets/<subnet>", endpoint=self.show_subnet),
             Rule(f"{ROOT}/ports", endpoint=self.list_ports),
+            Rule(f"{ROOT}/networks", endpoint=self.list_networks),
         ]
+
+    def list_networks(self, request: Request) -> Any:
+        found = [network for network in self.networks if request.args.get("name") in {None, network["name"]}]
+        return page(request, "networks", found, self.cloud.page_size)
 
     def add_subnet(self, uuid: str, name: str) -> None:
         self.subnets[uuid] = {"id": uuid, "name": name}

@@ -29,6 +29,8 @@ class Nova(Operations):
         self.services: dict[str, dict[str, Any]] = {}
         self.aggregates: list[dict[str, Any]] = []
         self.flavors: dict[str, dict[str, Any]] = {}
+        self.requested: list[dict[str, Any]] = []
+        """The bodies of the requests for servers."""
 
     def rules(self) -> list[Rule]:
         server = f"{ROOT}/servers/<server>"
@@ -163,6 +165,7 @@ class Nova(Operations):
         return page(request, "servers", found, self.cloud.page_size)
 
     def create_server(self, request: Request) -> Response:
+        self.requested.append(request.get_json())
         return self.build(request.get_json()["server"])
 
     def show_server(self, request: Request, server: str) -> Any:

@@ -190,3 +190,29 @@ def test_what_the_cloud_has_not_is_refused(properties, words):
         checked_template(of(pool=group(2, stack(of(web=server(**properties))))))
     path = "resources.pool.properties.member.properties.template.resources.web.properties"
     assert str(refusal.value) == f"template: {path}.{words}"
+
+
+def test_further_properties_of_a_server_are_kept_and_empty_ones_left_out():
+    given = {"key_name": "mine", "networks": "none", "scheduler_hints": {"group": "g"}, "tags": [], "user_data": ""}
+    normalised = normalise(of(web=server(**given)))["resources"]["web"]["properties"]
+    assert normalised == {**SERVER, "key_name": "mine", "networks": "none", "scheduler_hints": {"group": "g"}}
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"networks": [{"network": "a", "port": "b"}]}, "networks[0]: must have either network or port."),
+        ({"networks": [{"network": "a", "fixed_ip": "x"}]}, "networks[0]: fixed_ip: x is no IP address."),
+        (
+            {"block_device_mapping_v2": [{"boot_index": 0}]},
+            "block_device_mapping_v2[0]: must have one of source_type, ",
+        ),
+        ({"tags": ["a/b"]}, "tags[0]: must hold neither a comma nor a slash."),
+        ({"security_groups": "web"}, "security_groups: 'web' is not of type 'array'"),
+        ({"user_data": "\u00e9" * 30_000}, "user_data: must not have more than 65535 bytes in base64."),
+    ],
+)
+def test_a_further_property_that_breaks_a_rule_is_refused_with_its_path(properties, words):
+    with pytest.raises(Invalid) as refused:
+        normalise(of(web=server(**properties)))
+    assert str(refused.value).startswith(f"template: resources.web.properties.{words}")

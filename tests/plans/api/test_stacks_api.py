@@ -410,3 +410,12 @@ def test_before_their_version_there_are_none(cloud_admin: User) -> None:
     stack = make_stack()
     for where in ("/stacks", path(stack), f"{path(stack)}/resources", f"{path(stack)}/template"):
         assert Caller(cloud_admin, "1.10").get(where).status_code == 406
+
+
+def test_further_properties_of_servers_are_accepted_from_1_15_on(api: Caller) -> None:
+    body = {"name": "shop", "template": template(web=group(1, server(key_name="mine")))}
+    answer = api.post("/stacks", body)
+    where = "template.resources.web.properties.member.properties.key_name"
+    assert (answer.status_code, where in fault(answer)) == (406, True), fault(answer)
+    api.headers = {"OpenStack-API-Version": "infra-optim 1.15"}
+    assert api.post("/stacks", body).status_code == 202

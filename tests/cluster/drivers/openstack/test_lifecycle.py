@@ -1,5 +1,8 @@
 """Servers that we have Nova create and delete, and that there is one of each."""
 
+from base64 import b64encode
+from uuid import uuid4
+
 import pytest
 
 from cluster.drivers.base import (
@@ -45,6 +48,48 @@ def test_a_server_is_created_where_it_must_be(emulator: Emulator) -> None:
     found = create(host="compute2", zone="nova")
     assert found.host == "compute2"
     assert emulator.nova.servers[found.uuid]["pinned_availability_zone"] == "nova"
+
+
+def test_a_server_has_the_properties_that_its_description_names(emulator: Emulator) -> None:
+    network, volume = str(uuid4()), str(uuid4())
+    emulator.neutron.networks.append({"id": network, "name": "backend"})
+    hints = {"group": str(uuid4())}
+    properties = {
+        "key_name": "mine",
+        "networks": [{"network": "backend", "fixed_ip": "10.0.0.7"}, {"port": "a port"}],
+        "security_groups": ["web"],
+        "user_data": "#!/bin/sh",
+        "config_drive": True,
+        "block_device_mapping_v2": [{"volume_id": volume, "boot_index": 0}],
+        "scheduler_hints": hints,
+        "tags": ["shop"],
+    }
+    create(properties=properties)
+    requested = emulator.nova.requested[0]
+    expected = {
+        "key_name": "mine",
+        "networks": [{"uuid": network, "fixed_ip": "10.0.0.7"}, {"port": "a port"}],
+        "security_groups": [{"name": "web"}],
+        "user_data": b64encode(b"#!/bin/sh").decode(),
+        "config_drive": True,
+        "block_device_mapping_v2": [
+            {"source_type": "volume", "destination_type": "volume", "uuid": volume, "boot_index": 0}
+        ],
+        "tags": ["shop"],
+    }
+    assert {name: requested["server"][name] for name in expected} == expected
+    assert requested["OS-SCH-HNT:scheduler_hints"] == hints
+
+
+def test_without_named_networks_nova_chooses_one(emulator: Emulator) -> None:
+    create()
+    assert emulator.nova.requested[0]["server"]["networks"] == "auto"
+
+
+def test_a_server_on_a_network_that_is_not_there_is_refused(emulator: Emulator) -> None:
+    with pytest.raises(OperationRefused, match=r"^The project has no network backend$"):
+        create(properties={"networks": [{"network": "backend"}]})
+    assert emulator.nova.servers == {}
 
 
 def test_a_server_of_an_unknown_flavor_is_not_created(emulator: Emulator) -> None:

@@ -1,0 +1,133 @@
+"""The properties of servers that profiles and templates may have beside flavor, image, metadata and zone.
+
+Their names and meanings are those of Heat's OS::Nova::Server and of Senlin's os.nova.server. They mean something on an
+OpenStack cloud only: the embedded cloud has neither networks nor key pairs, and ignores them.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any
+
+REFERENCE = {"type": "string", "minLength": 1, "maxLength": 255}
+# Nova's limits: of user data as it is sent, encoded; of tags; and of block devices, one of each for a letter.
+LONGEST_USER_DATA = 65_535
+MOST_TAGS, LONGEST_TAG = 50, 60
+MOST_DEVICES = 26
+MOST_NETWORKS = 64
+# Nova chooses a network, or there is none.
+CHOSEN_NETWORKS = ("auto", "none")
+
+
+def strict_object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+# The first name of each source is Heat's short form; Nova takes ``source_type`` and ``uuid``.
+SHORT_SOURCES = {"volume_id": "volume", "snapshot_id": "snapshot", "image": "image"}
+DEVICE = strict_object(
+    source_type={"enum": ["blank", "image", "snapshot", "volume"]},
+    destination_type={"enum": ["local", "volume"]},
+    uuid=REFERENCE,
+    **dict.fromkeys(SHORT_SOURCES, REFERENCE),
+    boot_index={"type": ["integer", "null"], "minimum": -1},
+    volume_size={"type": "integer", "minimum": 1},
+    volume_type=REFERENCE,
+    device_name=REFERENCE,
+    device_type=REFERENCE,
+    disk_bus=REFERENCE,
+    guest_format=REFERENCE,
+    tag=REFERENCE,
+    delete_on_termination={"type": "boolean"},
+)
+NETWORK = strict_object(network=REFERENCE, port=REFERENCE, fixed_ip=REFERENCE)
+PROPERTIES: Mapping[str, Any] = {
+    "key_name": REFERENCE,
+    "networks": {
+        "type": ["array", "string"],
+        "items": NETWORK,
+        "minItems": 1,
+        "maxItems": MOST_NETWORKS,
+    },
+    "security_groups": {"type": "array", "items": REFERENCE, "maxItems": MOST_NETWORKS, "uniqueItems": True},
+    "user_data": {"type": "string", "maxLength": LONGEST_USER_DATA},
+    "config_drive": {"type": "boolean"},
+    "block_device_mapping_v2": {"type": "array", "items": DEVICE, "maxItems": MOST_DEVICES},
+    "scheduler_hints": {
+        "type": "object",
+        "propertyNames": {"minLength": 1, "maxLength": 255},
+        "additionalProperties": {"type": ["string", "array"], "items": {"type": "string"}},
+    },
+    "tags": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TAG},
+        "maxItems": MOST_TAGS,
+        "uniqueItems": True,
+    },
+}
+NAMES = tuple(PROPERTIES)
+# Secrets may stand in it: history does not repeat it.
+NOT_RECORDED = ("user_data",)
+
+
+def find_property_flaw(properties: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with properties that fit the schemas, with the path, where these cannot say it."""
+    if len(encode(properties.get("user_data") or "")) > LONGEST_USER_DATA:
+        return f"user_data: must not have more than {LONGEST_USER_DATA} bytes in base64."
+    networks = properties.get("networks") or ()
+    if isinstance(networks, str) and networks not in CHOSEN_NETWORKS:
+        return f"networks: must be a list, or one of {', '.join(CHOSEN_NETWORKS)}."
+    for number, tag in enumerate(properties.get("tags") or ()):
+        if "," in tag or "/" in tag:
+            return f"tags.{number}: must hold neither a comma nor a slash."
+    for number, network in enumerate(() if isinstance(networks, str) else networks):
+        if flaw := find_flaw_of_network(network):
+            return f"networks.{number}: {flaw}"
+    for number, device in enumerate(properties.get("block_device_mapping_v2") or ()):
+        if flaw := find_flaw_of_device(device):
+            return f"block_device_mapping_v2.{number}: {flaw}"
+    return None
+
+
+def find_flaw_of_network(network: Mapping[str, Any]) -> str | None:
+    if ("network" in network) == ("port" in network):
+        return "must have either network or port."
+    if "fixed_ip" not in network:
+        return None
+    if "port" in network:
+        return "fixed_ip: is for a network; a port has its own addresses."
+    with suppress(ValueError):
+        ip_address(network["fixed_ip"])
+        return None
+    return f"fixed_ip: {network['fixed_ip']} is no IP address."
+
+
+def find_flaw_of_device(device: Mapping[str, Any]) -> str | None:
+    short = [name for name in SHORT_SOURCES if name in device]
+    if len(short) + ("source_type" in device) != 1:
+        return f"must have one of source_type, {', '.join(SHORT_SOURCES)}."
+    if short and "uuid" in device:
+        return f"uuid: is for source_type; {short[0]} names the source."
+    if not short and (device["source_type"] == "blank") == ("uuid" in device):
+        return "uuid: must be there, unless source_type is blank."
+    return None
+
+
+def chosen(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of a description that are properties of this module, without empty ones."""
+    return {name: properties[name] for name in NAMES if properties.get(name) not in (None, "", [], {})}
+
+
+def encode(user_data: str) -> str:
+    return b64encode(user_data.encode()).decode()
+
+
+def device_of(device: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a block device as Nova takes it. What has no destination becomes a volume, as in Heat."""
+    rest = {name: value for name, value in device.items() if name not in SHORT_SOURCES}
+    for name, source in SHORT_SOURCES.items():
+        if name in device:
+            rest |= {"source_type": source, "uuid": device[name]}
+    is_local = rest["source_type"] == "blank" and "guest_format" in rest
+    return {"destination_type": "local" if is_local else "volume", **rest}
