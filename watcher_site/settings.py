@@ -40,6 +40,7 @@ from watcher_site.configuration.keystone import (
     read_keystone_file,
     read_keystone_url,
     read_roles,
+    read_single_sign_on,
     read_token_sources,
 )
 from watcher_site.configuration.openid import ALGORITHMS, read_groups, read_issuer, read_needed
@@ -230,6 +231,9 @@ KEYSTONE_ROLES = read_roles("WATCHER_KEYSTONE_ROLES")
 KEYSTONE_URL = read_keystone_url("WATCHER_KEYSTONE_URL")
 KEYSTONE_DOMAIN = read(env.str, "WATCHER_KEYSTONE_DOMAIN", "Default")
 KEYSTONE_CAFILE = read_path("WATCHER_KEYSTONE_CAFILE")
+# The path at which its single sign-on begins, empty without it, and the address of Keystone for browsers.
+KEYSTONE_SSO = read_single_sign_on("WATCHER_KEYSTONE_SSO", KEYSTONE_URL)
+KEYSTONE_SSO_URL = read_keystone_url("WATCHER_KEYSTONE_SSO_URL", KEYSTONE_URL)
 # The OpenID provider at which people may log in to the console, beside local accounts; without an issuer, at none.
 OIDC_ISSUER = read_issuer("WATCHER_OIDC_ISSUER")
 OIDC_CLIENT_ID = read_needed("WATCHER_OIDC_CLIENT_ID", OIDC_ISSUER)

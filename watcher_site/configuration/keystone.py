@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import quote
 
 from watcher_site.configuration.environment import env, read, read_address, read_list, read_path, refuse
 from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER, PROJECT_READER, READER
@@ -132,3 +133,22 @@ def read_keystone_url(name: str, default: str = "") -> str:
         refuse(name, "needs the package keystoneauth1, which the extra [openstack] brings.")
     address = read_address(name, default, ["http", "https"], rule).rstrip("/")
     return address if address.endswith("/v3") else f"{address}/v3"
+
+
+def read_single_sign_on(name: str, address: str) -> str:
+    """Read the identity provider and the protocol of Keystone's single sign-on, and return the path of its start.
+
+    Args:
+        address: that of Keystone, empty if people do not log in at it.
+    """
+    chosen: str = read(env.str, name, "")
+    if not chosen:
+        return ""
+    if not address:
+        refuse(name, "needs WATCHER_KEYSTONE_URL.")
+    if not re.fullmatch(r"([A-Za-z0-9_.-]+/)?[A-Za-z0-9_.-]+", chosen):
+        refuse(name, "must be a protocol of Keystone, or an identity provider and its protocol, as in google/openid.")
+    provider, _, protocol = chosen.rpartition("/")
+    if not provider:
+        return f"/auth/OS-FEDERATION/websso/{quote(protocol)}"
+    return f"/auth/OS-FEDERATION/identity_providers/{quote(provider)}/protocols/{quote(protocol)}/websso"

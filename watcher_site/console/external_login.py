@@ -1,7 +1,8 @@
-"""Logins that begin at another site, by OpenID Connect, and the logout, which ends sessions at other sites as well."""
+"""Logins at another site, by OpenID Connect or Keystone's single sign-on, and the logout, which ends these."""
 
 from time import time
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -9,13 +10,18 @@ from django.contrib.auth import login
 from django.contrib.auth.views import LogoutView, RedirectURLMixin
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import View
 
+from watcher_site.console.keystone_login import await_choice, begin, enter
 from watcher_site.console.resumable_forms import keep_form
-from watcher_site.history.logins import record_refused_login
-from watcher_site.keystone.login import revoke_tokens
+from watcher_site.history.logins import KEYSTONE_REASON, record_refused_login
+from watcher_site.keystone.login import KeystoneUnavailable, LoginFailed, exchange_token, revoke_tokens
+from watcher_site.keystone.tokens import TOKEN
 from watcher_site.openid.accounts import enter_account
 from watcher_site.openid.provider import (
     ID_TOKEN,
@@ -28,6 +34,10 @@ from watcher_site.openid.provider import (
 from watcher_site.refusals import Refused
 from watcher_site.web.keystone_session import tokens_to_revoke
 
+# The key of a session with a single sign-on that was begun in it.
+SIGN_ON = "keystone_sign_on"
+LONGEST_TOKEN = 16_384
+NOT_BEGUN = "This login was not begun here, or too long ago. Try again."
 # How long a login at another site may take, in seconds.
 LOGIN_SECONDS = 600
 BACKEND = "watcher_site.backends.OneQueryBackend"
@@ -60,6 +70,65 @@ class LoginStart(RedirectURLMixin, View):
         return {"target": self.get_success_url(), "kept": kept, "until": time() + LOGIN_SECONDS}
 
 
+class SingleSignOnStart(LoginStart):
+    """The way to Keystone's single sign-on, which posts a token to `SingleSignOnToken` in the end."""
+
+    def post(self, request: Any) -> HttpResponse:
+        if not settings.KEYSTONE_SSO:
+            raise Http404
+        request.session[SIGN_ON] = self.describe_target()
+        origin = request.build_absolute_uri(reverse("login-sso-token"))
+        where = f"{settings.KEYSTONE_SSO_URL}{settings.KEYSTONE_SSO}?{urlencode({'origin': origin})}"
+        return leave_for(request, where, "Keystone")
+
+
+@method_decorator([csrf_exempt, sensitive_post_parameters(), never_cache], name="dispatch")
+class SingleSignOnToken(View):
+    """The page to which Keystone's own page posts a token.
+
+    Such a request comes from another site, so that browsers send no cookie with it. The answer is a form of the site
+    itself, with the token, that is sent on at once: only then it is known whether this browser has begun a login.
+    """
+
+    http_method_names = ["post"]
+
+    def post(self, request: Any) -> HttpResponse:
+        token = request.POST.get("token", "")
+        if not settings.KEYSTONE_SSO:
+            raise Http404
+        if len(token) > LONGEST_TOKEN or not TOKEN.fullmatch(token):
+            return give_up(request, "Keystone sent no token. Try again.")
+        return render(request, "login_continue.html", {"token": token})
+
+
+@method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
+class SingleSignOnEnd(View):
+    """The end of a single sign-on, in the browser that has begun it with a form of the site."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: Any) -> HttpResponse:
+        if not settings.KEYSTONE_SSO:
+            raise Http404
+        started, token = request.session.pop(SIGN_ON, None), request.POST.get("token", "")
+        try:
+            if started is None or started["until"] <= time() or not TOKEN.fullmatch(token):
+                raise LoginFailed(NOT_BEGUN)
+            # The page of Keystone contained this token.
+            unscoped = exchange_token(token)
+            revoke_tokens(token)
+            _, granted = enter(unscoped.token)
+        except KeystoneUnavailable as refusal:
+            return give_up(request, refusal)
+        except LoginFailed as refusal:
+            record_refused_login(str, "", request, f"{KEYSTONE_REASON} {refusal}")
+            return give_up(request, refusal)
+        if granted is None:
+            return await_choice(request, unscoped, started["target"], started["kept"])
+        begin(request, unscoped.token, granted)
+        return keep_form(request, started["target"], started["kept"])
+
+
 class OpenIDStart(LoginStart):
     def post(self, request: Any) -> HttpResponse:
         if not settings.OIDC_ISSUER:
@@ -89,7 +158,7 @@ class OpenIDCallback(View):
         request.session["oidc_states"] = states
         try:
             if started is None or started["until"] <= time():
-                raise LoginRejected("This login was not begun here, or too long ago. Try again.")
+                raise LoginRejected(NOT_BEGUN)
             if "error" in request.GET or "code" not in request.GET:
                 raise LoginRejected(f"You were not logged in at {settings.OIDC_NAME}.")
             claims, token = read_claims(request, started)

@@ -122,4 +122,5 @@
   markPage();
   countChosen();
   hintAtScroll();
+  document.querySelector("form[data-send-at-once]")?.submit();
 })();
