@@ -170,6 +170,7 @@ TEMPLATES = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
+                "watcher_site.authorization.permissions.add_permissions",
                 "django.contrib.messages.context_processors.messages",
             ],
         },

@@ -11,6 +11,8 @@ from typing import Any
 from actions.models.actions import Action, may_be_restored
 from actions.models.plan_states import PlanState
 from actions.models.statuses import status_expression
+from watcher_site.authorization.enforcement import target_of
+from watcher_site.authorization.permissions import may
 from watcher_site.refusals import Conflict
 
 State, Signal = Action.State, Action.Signal
@@ -113,7 +115,7 @@ def find_signal_refusals(signal: Operation, action: Action) -> Iterator[Refusal]
 
 def is_allowed(operation: Operation, action: Action, user: Any = None) -> bool:
     """Return whether an action allows an operation, and whether this user, if one is given, has the permission."""
-    is_permitted = user is None or user.has_perm(PERMISSIONS[operation])
+    is_permitted = user is None or may(user, PERMISSIONS[operation], target_of(action))
     return is_permitted and next(find_refusals(operation, action), None) is None
 
 

@@ -15,6 +15,7 @@ from actions.models import Action, ActionEvent
 from actions.models.instance_actions import InstanceAction
 from actions.models.naming import resource
 from actions.server_history import TIME, Row
+from watcher_site.authorization.permissions import may
 
 register = template.Library()
 register.filter(resource)
@@ -45,7 +46,7 @@ def operations_on(server: Any, request: HttpRequest) -> dict[str, Any]:
     operations = list(found[: most + 1])
     shown = operations[:most]
     events = events_of([one.action_id for one in shown if one.action_id])
-    sees_actions = request.user.has_perm(HOST_RIGHT)
+    sees_actions = may(request.user, HOST_RIGHT)
     for one in shown:
         one.events = events[one.action_id] if one.action_id else [kept_event(event) for event in one.kept_events or []]
         one.words = (

@@ -27,7 +27,7 @@ class Overview(Page, TemplateView):
         return self.request.user.is_authenticated
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        may_see = self.request.user.has_perm
+        may_see = self.may
         return super().get_context_data(
             **(of_plans() if may_see("plans.view_actionplan") else {}),
             **(of_audits() if may_see("audits.view_audit") else {}),

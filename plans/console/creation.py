@@ -30,7 +30,7 @@ class CreationPage(KeepsForm, View):
         return self.show(form) if made is None else self.answer(made, form.cleaned_data["plan_only"])
 
     def form(self, data: Any) -> OperationForm:
-        return self.form_class(None, data, may_start=self.request.user.has_perm("plans.start_actionplan"))
+        return self.form_class(None, data, may_start=self.may("plans.start_actionplan"))
 
     def show(self, form: OperationForm) -> HttpResponse:
         return render(self.request, self.template_name, {"form": form, **self.surroundings()})

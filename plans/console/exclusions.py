@@ -88,14 +88,14 @@ class ExclusionPage(RecordPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         exclusion: Exclusion = self.object
         skipped = exclusion.actions.present().select_related("action_plan").order_by("-pk")
-        may_try = self.request.user.has_perms(TO_TRY)
+        may_try = all(map(self.may, TO_TRY))
         return super().get_context_data(
             exclusion=exclusion,
             force=force_in_words(exclusion),
             next_in_force=next_in_force(exclusion),
             targets=[(KINDS[kind][0], found) for kind, found in names_of(exclusion.targets).items()],
             window=describe_window(exclusion.window, exclusion.zone),
-            skipped=skipped[:SHOWN] if self.request.user.has_perm("actions.view_action") else [],
+            skipped=skipped[:SHOWN] if self.may("actions.view_action") else [],
             **(self.try_out(exclusion) if may_try else {}),
             **context,
         )
@@ -144,7 +144,7 @@ class ExclusionEditing(KeepsForm, View):
         return redirect("exclusions:detail", uuid=made.uuid)
 
     def show(self, form: ExclusionForm, trial: Trial | None = None) -> HttpResponse:
-        may_try = self.request.user.has_perms(TO_TRY)
+        may_try = all(map(self.may, TO_TRY))
         context = {"form": form, "exclusion": self.current(), "may_try": may_try, **trial_context(trial)}
         return render(self.request, "exclusions/exclusion_form.html", context)
 

@@ -107,7 +107,7 @@ class OfStack:
 class OfResource:
     """People go back to where it stands in the tree of its stack."""
 
-    model, permission_required = StackResource, "cluster.mark_stack"
+    model, permission_required, policy = StackResource, "cluster.mark_stack", "resource:mark"
 
     def where_to(self, record: StackResource, done: bool) -> str:
         return place_of(record)

@@ -16,6 +16,7 @@ from actions.event_details import sees_details
 from actions.models import Action
 from plans.console.views import ACTIONS_PER_PAGE
 from plans.models import ActionPlan
+from plans.models.refusals import PLAN_POLICIES, PlanOperation
 from plans.preflight import OUTCOMES, UNKNOWN, Preflight, Prospect, preflight
 from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn
 from watcher_site.console.pages import RecordPage
@@ -50,6 +51,7 @@ class PreflightTable(tables.Table):
 class PreflightPage(RecordPage):
     model = ActionPlan
     permission_required = ("plans.view_actionplan", "actions.view_action")
+    policy = PLAN_POLICIES[PlanOperation.PREFLIGHT]
     template_name = "plans/preflight.html"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

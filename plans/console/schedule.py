@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 
 from plans.console.views import ActionPlanVerb
 from plans.models import ActionPlan
-from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
+from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, PlanOperation, is_plan_allowing
 from plans.planning.scheduling import apply, schedule, started_in_words
 from watcher_site.console.pages import perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
@@ -57,6 +57,7 @@ def schedule_values(plan: ActionPlan) -> dict[str, Any]:
 
 class Schedule(KeepsForm, ActionPlanVerb):
     permission_required = PLAN_PERMISSIONS[PlanOperation.SCHEDULE]
+    policy = PLAN_POLICIES[PlanOperation.SCHEDULE]
     verb = "schedule the action plan"
     question = "Schedule the plan"
     possible_in = PLAN_STATES[PlanOperation.SCHEDULE]

@@ -16,6 +16,7 @@ from actions.models import Action
 from actions.models.refusals import PERMISSIONS, Operation
 from actions.operations.skipping import restore_actions, skip_actions
 from plans.models import ActionPlan
+from plans.models.refusals import PLAN_POLICIES, PlanOperation
 from watcher_site.console.pages import Verb, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.database.records import parse_uuid
@@ -33,6 +34,7 @@ class Skip(KeepsForm, Verb):
 
     model = ActionPlan
     permission_required = PERMISSIONS[Operation.SKIP]
+    policy = PLAN_POLICIES[PlanOperation.SKIP_ACTIONS]
     verb, history_event, is_within = "skip", "action.skip", True
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
@@ -103,6 +105,7 @@ def chosen(sent: QueryDict) -> list[UUID]:
 class Restore(Verb):
     model = ActionPlan
     permission_required = PERMISSIONS[Operation.RESTORE]
+    policy = "action_plan:restore"
     verb, history_event, is_within = "restore", "action.restore", True
 
     def where_to(self, record: ActionPlan, done: bool) -> str:

@@ -18,7 +18,7 @@ from plans.console.efficacy import efficacy_of
 from plans.console.graph import picture_of
 from plans.console.tables import ActionPlanFilters, ActionPlanTable
 from plans.models import ActionPlan
-from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
+from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, PlanOperation, is_plan_allowing
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import started_in_words, waiting_in_words, window_in_words
@@ -214,6 +214,7 @@ class Delete(Deletion, ActionPlanVerb):
 class PlanSignalVerb(ActionPlanVerb):
     history_event = "action_plan.signal"
     permission_required = PLAN_PERMISSIONS[PlanOperation.SUSPEND]
+    policy = PLAN_POLICIES[PlanOperation.SUSPEND]
     signal: ClassVar[Action.Signal]
     message: ClassVar[str]
 

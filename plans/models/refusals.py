@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from plans.models.action_plans import ActionPlan
+from watcher_site.authorization.enforcement import target_of
+from watcher_site.authorization.permissions import may
 from watcher_site.refusals import Conflict
 
 State = ActionPlan.State
@@ -42,6 +44,15 @@ PLAN_PERMISSIONS = {
     PlanOperation.CONTINUE: "plans.continue_actionplan",
     PlanOperation.DELETE: "plans.delete_actionplan",
 }
+# The policies of operations that other operations share the permission with.
+PLAN_POLICIES = {
+    PlanOperation.SCHEDULE: "action_plan:schedule",
+    PlanOperation.PREFLIGHT: "action_plan:preflight",
+    PlanOperation.SKIP_ACTIONS: "action_plan:skip",
+    PlanOperation.SIGNAL_ACTIONS: "action:signal",
+    PlanOperation.SUSPEND: "action_plan:signal",
+    PlanOperation.RESUME: "action_plan:signal",
+}
 PLAN_STATES = {
     PlanOperation.START: frozenset({State.RECOMMENDED}),
     PlanOperation.SCHEDULE: ActionPlan.SCHEDULABLE,
@@ -70,7 +81,9 @@ MESSAGES = {
 
 def is_plan_allowing(operation: PlanOperation, plan: ActionPlan, user: Any = None) -> bool:
     """Return whether a plan allows an operation, and whether this user, if one is given, has the permission."""
-    is_permitted = user is None or user.has_perm(PLAN_PERMISSIONS[operation])
+    is_permitted = user is None or may(
+        user, PLAN_PERMISSIONS[operation], target_of(plan), PLAN_POLICIES.get(operation, "")
+    )
     return is_permitted and plan.state in PLAN_STATES[operation]
 
 

@@ -4,7 +4,8 @@
 but the ids of projects and users that options name. There are no tokens, users or projects here.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django.urls import path
 from rest_framework.permissions import AllowAny
@@ -21,7 +22,14 @@ class MountedView(APIView):
     """A view of a mount: its errors have the shape that `watcher_site.api.errors` has for its path.
 
     A service with microversions names its own ``versioning_class``, and tells of the version in its answers.
+
+    ``policy`` is the service's name of the policy that decides on the request, ``policies`` has those of other methods
+    than GET, and ``permissions`` the permissions by method, which decide if no policy file does.
     """
+
+    policy: ClassVar[str]
+    policies: ClassVar[Mapping[str, str]] = {}
+    permissions: ClassVar[Mapping[str, str]]
 
     versioning_class = None
     permission_classes: Any = (LoggedIn,)

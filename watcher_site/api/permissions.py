@@ -4,6 +4,7 @@ The resources of projects are for people with a permission on the model, and for
 """
 
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 from django.conf import settings
@@ -12,8 +13,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
 
-from watcher_site.accounts.projects import projects_of
-from watcher_site.authorization.enforcement import decide
+from watcher_site.authorization.enforcement import decide, projects_by, target_of
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Invalid
 
@@ -71,18 +71,16 @@ def decide_on(request: Request, view: Any, obj: Any) -> bool | None:
 
     The object is kept for the rights that depend on the body (`watcher_site.api.views.ResourceView.require`).
     """
-    view.policy_target = target_of(view, obj)
+    view.policy_target = target_in(view, obj)
     return decide(view.policy_name(), request.user, view.policy_target)
 
 
-def target_of(view: Any, obj: Any) -> dict[str, Any]:
-    """Return the attributes of an object that rules may name."""
+def target_in(view: Any, obj: Any) -> dict[str, str]:
+    """Return the attributes of an object, or of its row in an answer, that rules may name."""
+    if not isinstance(obj, dict):
+        return target_of(obj)
     project = getattr(view, "shown_project", "project_id")
-    if isinstance(obj, dict):
-        found = {"project_id": obj.get(project), "user_id": obj.get("user_id"), "uuid": obj.get("uuid")}
-    else:
-        found = {name: getattr(obj, name, None) for name in ("project_id", "user_id", "uuid")}
-    return {name: str(value) for name, value in found.items() if value is not None}
+    return target_of(SimpleNamespace(**{**obj, "project_id": obj.get(project)}))
 
 
 def denied(view: Any) -> PermissionDenied:
@@ -152,15 +150,7 @@ class OwnedByProjects:
     @cached_property
     def projects(self) -> frozenset[str]:
         """The projects for which this person may do what is requested: their own, or those of these by the rule."""
-        return self.projects_by(self.policy_name())
-
-    def projects_by(self, name: str) -> frozenset[str]:
-        """Return the projects for which this person may do what a policy is about."""
-        user = self.request.user
-        if decide(name, user) is None:
-            return projects_of(user)
-        own = [user.project_id] if isinstance(user, KeystoneUser) else projects_of(user)
-        return frozenset(project for project in own if project and decide(name, user, {"project_id": project}))
+        return projects_by(self.policy_name(), self.request.user)
 
     def may(self, verb: str, name: str = "") -> bool:
         """Return whether this person has Django's permission ``verb`` on the model, that is on all of its objects.
@@ -182,7 +172,7 @@ class OwnedByProjects:
         if self.detail and settings.POLICY_FILE:
             if self.may("view", reading):
                 return found
-            projects |= self.projects_by(reading)
+            projects |= projects_by(reading, self.request.user)
         return found.filter(**{f"{self.project_column}__in": projects})
 
     def choose_project(self, wanted: str | None) -> str:

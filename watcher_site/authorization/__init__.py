@@ -1,1 +1,1 @@
-"""Decisions on requests of the API by the rules of a policy file."""
+"""Decisions on requests of the API and pages of the console by the rules of a policy file."""

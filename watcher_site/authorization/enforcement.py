@@ -104,6 +104,20 @@ def decide(name: str, user: Any, target: Mapping[str, Any] | None = None, needed
     return policy_file(settings.POLICY_FILE).decide(name, user, target or {}, needed)
 
 
+def target_of(found: Any) -> dict[str, str]:
+    """Return the attributes of an object that rules may name."""
+    values = {name: getattr(found, name, None) for name in ("project_id", "user_id", "uuid")}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def projects_by(name: str, user: Any) -> frozenset[str]:
+    """Return the projects for which a user may do what a policy is about: their own if the file does not name it."""
+    if decide(name, user) is None:
+        return projects_of(user)
+    own = [user.project_id] if isinstance(user, KeystoneUser) else known_projects(user)
+    return frozenset(project for project in own if project and decide(name, user, {"project_id": project}))
+
+
 def credentials_of(user: Any, project: str | None) -> dict[str, Any]:
     """Return the attributes of a user that rules may name.
 
@@ -114,7 +128,7 @@ def credentials_of(user: Any, project: str | None) -> dict[str, Any]:
         scope = {"system_scope": "all"} if user.scope == "system" else {}
         own = {"user_id": user.user_id, "username": user.name, "project_id": user.project_id, "roles": [*user.roles]}
         return {**own, **scope, "user": user}
-    own_project = project if project and project in projects_of(user) else None
+    own_project = project if project and project in known_projects(user) else None
     roles = roles_of(user)
     return {
         "user_id": user.get_username(),
@@ -124,6 +138,14 @@ def credentials_of(user: Any, project: str | None) -> dict[str, Any]:
         "system_scope": "all",
         "user": user,
     }
+
+
+def known_projects(user: Any) -> frozenset[str]:
+    """Return the projects of an account, in one query for each request."""
+    if not hasattr(user, "_projects"):
+        user._projects = projects_of(user)
+    projects: frozenset[str] = user._projects
+    return projects
 
 
 def roles_of(user: Any) -> list[str]:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import PermissionRequiredMixin
 from django.db.models import Model
@@ -18,6 +19,8 @@ from django_filters.views import FilterView
 from django_htmx.http import HttpResponseClientRefresh
 from django_tables2 import SingleTableMixin
 
+from watcher_site.authorization.enforcement import target_of
+from watcher_site.authorization.permissions import POLICIES, may, policy_of, target_of_page
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
@@ -34,8 +37,20 @@ class Page(PermissionRequiredMixin):
 
     history_event: ClassVar[str] = ""
     """What history calls that which is done here; left out, it follows from the name of the class."""
+    policy: ClassVar[str] = ""
+    """The policy that decides in place of the first permission; left out, it follows from that."""
     is_within: ClassVar[bool] = False
     """Whether that is done to parts of the record: history tells of it as within that."""
+
+    def has_permission(self) -> bool:
+        if settings.POLICY_FILE and self.request.user.is_authenticated and isinstance(self, SingleObjectMixin):
+            self.request.policy_target = target_of(self.get_object())  # type: ignore[attr-defined]
+        first, *others = self.get_permission_required()
+        return self.may(first, self.policy) and all(map(self.may, others))
+
+    def may(self, permission: str, policy: str = "") -> bool:
+        """Return whether this person may do an operation, by its policy for the object of the page."""
+        return may(self.request.user, permission, target_of_page(self.request), policy)
 
     def handle_no_permission(self) -> Any:
         """Reload a page that updates itself after its session has ended.
@@ -104,6 +119,12 @@ class ByUUID(SingleObjectMixin):
 
 class RecordPage(Page, ByUUID, DetailView):
     """All about one record."""
+
+    def may(self, permission: str, policy: str = "") -> bool:
+        """Return whether this person may do an operation; to see this record has a policy of its own."""
+        options = self.model._meta
+        is_own = permission == f"{options.app_label}.view_{options.model_name}" and permission not in POLICIES
+        return super().may(permission, policy or (policy_of(permission).removesuffix("_all") if is_own else ""))
 
 
 class FollowedPage(RecordPage):

@@ -91,7 +91,7 @@ class SubscriptionList(ListPage):
     guidance = "No subscriptions yet. A subscription sends notifications of audits, plans and actions to a URL."
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        may_know = self.request.user.has_perm("watcher_site.view_delivery")
+        may_know = self.may("watcher_site.view_delivery")
         return super().get_context_data(broker=broker_state() if may_know else None, **context)
 
     def get_queryset(self) -> QuerySet[Subscription]:
@@ -224,7 +224,7 @@ class SubscriptionVerb(Verb):
 
 
 class SendTest(SubscriptionVerb):
-    history_event = "subscription.test"
+    history_event, policy = "subscription.test", "subscription:send_test"
     verb = "send a test message"
 
     def perform(self, record: Subscription) -> str:
@@ -233,7 +233,7 @@ class SendTest(SubscriptionVerb):
 
 
 class RenewSecret(SubscriptionVerb):
-    history_event = "subscription.update"
+    history_event, policy = "subscription.update", "subscription:renew_secret"
     verb = "create a new secret"
     question = "Create a new secret?"
     consequence = "The new secret applies at once. The receiver refuses notifications until it has the new secret."

@@ -98,8 +98,7 @@ class UndeliveredList(ListPage):
     guidance = "No undelivered notifications."
 
     def get_table_kwargs(self) -> dict[str, Any]:
-        user = self.request.user
-        return {} if user.has_perm(RESEND) or user.has_perm(DELETE) else {"exclude": ("again",)}
+        return {} if self.may(RESEND) or self.may(DELETE) else {"exclude": ("again",)}
 
     def get_queryset(self) -> QuerySet[Delivery]:
         found: QuerySet[Delivery] = Delivery.objects.stuck()
@@ -148,7 +147,7 @@ class DeleteUndelivered(DeadLetterVerb):
 class ResendAll(Page, View):
     """Asks how many are meant, by the filters of the list, and sends these again."""
 
-    history_event = "undelivered.resend"
+    history_event, policy = "undelivered.resend", "undelivered:resend_all"
     permission_required = RESEND
     http_method_names = ["get", "post"]
     verb = "send again"

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.timesince import timesince, timeuntil
 
+from watcher_site.authorization.permissions import may, target_of_page
 from watcher_site.history.reading import describe_event
 from watcher_site.models import HistoryEntry
 
@@ -185,6 +186,13 @@ register.filter(linked)
 register.filter(describe_event)
 
 
+@register.simple_tag(takes_context=True)
+def may_do(context: Any, permission: str, policy: str) -> bool:
+    """Return whether the user may do an operation that shares its permission with others, by its own policy."""
+    request = context["request"]
+    return may(request.user, permission, target_of_page(request), policy)
+
+
 @register.inclusion_tag("history/_box.html", takes_context=True)
 def history_box(context: Any, target: Any, plan: Any = None) -> dict[str, Any]:
     """Show the latest history entries about an object and its parts, to users who may see history.
@@ -192,7 +200,7 @@ def history_box(context: Any, target: Any, plan: Any = None) -> dict[str, Any]:
     Args:
         plan: the plan, if the object is an action; signals to the plan affect it.
     """
-    if not context["request"].user.has_perm("watcher_site.view_historyentry"):
+    if not may(context["request"].user, "watcher_site.view_historyentry"):
         return {"target": target, "entries": None}
     entries = HistoryEntry.objects
     found = entries.about_action(target.uuid, plan.uuid) if plan else entries.about(target.uuid)

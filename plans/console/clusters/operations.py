@@ -48,7 +48,7 @@ class OperationVerb(KeepsForm, Verb):
     """Whether the page of the record will be gone: the plan's stays."""
 
     def form(self, record: Any, data: Any = None) -> OperationForm:
-        return self.form_class(record, data, may_start=self.request.user.has_perm("plans.start_actionplan"))
+        return self.form_class(record, data, may_start=self.may("plans.start_actionplan"))
 
     def ask(self, record: Any) -> HttpResponse:
         return self.show(record, self.form(record, self.kept()))
@@ -72,7 +72,7 @@ class OperationVerb(KeepsForm, Verb):
 
     def perform(self, record: Any) -> str:
         form = self.submitted
-        may_cancel = self.request.user.has_perm("actions.signal_action")
+        may_cancel = self.may("actions.signal_action")
         options = RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel)
         self.operation = self.plan(record, form.inputs, options)
         if options.plan_only:
@@ -102,28 +102,33 @@ class ClusterVerb(OperationVerb):
 
 
 class ScaleOut(ClusterVerb):
+    policy = "cluster:scale_out"
     verb, question = "scale out", "Add nodes to the cluster?"
     form_class, operate = ScaleForm, scale_out
 
 
 class ScaleIn(ClusterVerb):
+    policy = "cluster:scale_in"
     verb, question = "scale in", "Remove nodes from the cluster?"
     consequence = "The deletion policy chooses the nodes. Nodes in ERROR and tainted nodes are removed first."
     form_class, operate, look = ScaleForm, scale_in, "danger"
 
 
 class Resize(ClusterVerb):
+    policy = "cluster:resize"
     verb, question = "resize", "Resize the cluster?"
     form_class, operate = ResizeForm, resize
 
 
 class Check(ClusterVerb):
+    policy = "cluster:check"
     verb, question = "check", "Check the cluster?"
     consequence = "The server of each node is checked. Nodes whose server does not run are set to ERROR."
     operate = check_cluster
 
 
 class Recover(ClusterVerb):
+    policy = "cluster:recover"
     verb, question = "recover", "Recover the cluster?"
     consequence = "Nodes in ERROR are recovered, so that their servers run again."
     form_class, operate = RecoverClusterForm, recover_cluster

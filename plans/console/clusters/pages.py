@@ -24,6 +24,7 @@ from plans.console.creation import CreationPage
 from plans.console.views import MOVING
 from plans.operations.base import Operation, RequestOptions
 from plans.operations.clusters import create_cluster
+from watcher_site.authorization.permissions import may, target_of_page
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
 from watcher_site.console.pages import FollowedPage, RecordPage
 from watcher_site.templatetags.console import linked
@@ -87,10 +88,14 @@ class BindingTable(tables.Table):
         return "yes" if value else "no"
 
     def render_verbs(self, record: PolicyBinding) -> SafeString | str:
-        may = self.request.user.has_perm
+        target = target_of_page(self.request)
         names = [
-            *(["disable" if record.enabled else "enable"] if may("cluster.change_policybinding") else []),
-            *(["detach"] if may("cluster.delete_policybinding") else []),
+            *(
+                ["disable" if record.enabled else "enable"]
+                if may(self.request.user, "cluster.change_policybinding", target)
+                else []
+            ),
+            *(["detach"] if may(self.request.user, "cluster.delete_policybinding", target) else []),
         ]
         verbs = [{"name": name, "url": reverse(f"clusters:{name}", args=[record.uuid])} for name in names]
         return render_to_string("clusters/_binding_verbs.html", {"verbs": verbs, "binding": record}) if verbs else ""

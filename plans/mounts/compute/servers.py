@@ -4,12 +4,14 @@ See docs/compatibility.md, "Instance actions and events".
 """
 
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -42,8 +44,8 @@ from plans.mounts.compute.versions import (
     PAGES,
     ComputeView,
 )
-from watcher_site.accounts.projects import projects_of
 from watcher_site.api.resources.discovery import host
+from watcher_site.authorization.enforcement import decide, projects_by
 from watcher_site.refusals import Invalid, NotFound
 
 Row = dict[str, Any]
@@ -68,20 +70,33 @@ RESULTS = {
 class ServersView(ComputeView):
     """The base of the views of servers: access, and the format of a server."""
 
+    permissions = {"GET": VIEW_ALL}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if decide(self.policy, request.user) is False and not self.projects:
+            raise PermissionDenied(f"Policy doesn't allow {self.policy} to be performed.")
+
     @property
     def base(self) -> str:
         return f"{host(self.request)}/compute/v2.1"
 
-    @property
+    @cached_property
     def sees_all(self) -> bool:
-        return bool(self.request.user.has_perm(VIEW_ALL))
+        """Whether the servers of all projects are shown."""
+        decision = decide(self.policy, self.request.user)
+        return bool(self.request.user.has_perm(VIEW_ALL)) if decision is None else decision
+
+    @cached_property
+    def projects(self) -> frozenset[str]:
+        return projects_by(self.policy, self.request.user)
 
     def servers(self) -> QuerySet[Server]:
         """Return those that somebody sees, deleted ones too."""
         servers: Any = Server.objects.select_related("node").annotate(
             shown=server_statuses.shown(knows_pending=False), vm_state=server_statuses.former_state()
         )
-        return servers if self.sees_all else servers.filter(project_id__in=projects_of(self.request.user))
+        return servers if self.sees_all else servers.filter(project_id__in=self.projects)
 
     def find_server(self, identifier: str, *, deleted: bool = False) -> Server:
         """Raises: `NotFound`, also for a server that somebody does not see."""
@@ -135,6 +150,7 @@ class ServersView(ComputeView):
 class ServerList(ServersView):
     """Lists of servers, the newest first."""
 
+    policy = "os_compute_api:servers:index"
     detailed = False
 
     def get(self, request: Request) -> Response:
@@ -175,10 +191,13 @@ class ServerList(ServersView):
 
 
 class DetailedServerList(ServerList):
+    policy = "os_compute_api:servers:detail"
     detailed = True
 
 
 class OneServer(ServersView):
+    policy = "os_compute_api:servers:show"
+
     def get(self, request: Request, identifier: str) -> Response:
         return Response({"server": self.in_full(self.find_server(identifier))})
 
@@ -195,6 +214,8 @@ class InstanceActionsView(ServersView):
 
 
 class InstanceActionList(InstanceActionsView):
+    policy = "os_compute_api:os-instance-actions:list"
+
     def get(self, request: Request, identifier: str) -> Response:
         server = self.server(identifier)
         query = request.query_params if self.version >= PAGES else QueryDict()
@@ -215,6 +236,8 @@ class InstanceActionList(InstanceActionsView):
 
 
 class OneInstanceAction(InstanceActionsView):
+    policy = "os_compute_api:os-instance-actions:show"
+
     def get(self, request: Request, identifier: str, request_id: str) -> Response:
         server = self.server(identifier)
         found = find_one(server.uuid, request_id)

@@ -48,6 +48,8 @@ NULL = orjson.Fragment(b"null")
 
 
 class StackList(OrchestrationView):
+    policy = "stacks:index"
+
     def get(self, request: Request, project: str) -> Response:
         query = request.query_params
         if strays := sorted(set(query) - {*PAGING, *FLAGS, *TAGS, *FILTERS}):
@@ -96,6 +98,8 @@ class StackList(OrchestrationView):
 class StackLookup(OrchestrationView):
     """A stack by its name or its id alone: where it is, as Heat's clients ask for it, and what follows the path."""
 
+    policy = "stacks:lookup"
+
     def get(self, request: Request, project: str, name: str, rest: str = "") -> Response:
         stack = self.find_stack(name)
         query = request.META.get("QUERY_STRING", "")
@@ -104,17 +108,23 @@ class StackLookup(OrchestrationView):
 
 
 class StackItem(OrchestrationView):
+    policy = "stacks:show"
+
     def get(self, request: Request, project: str, name: str, identifier: str) -> Response:
         return Response({"stack": self.shapes.whole_stack(self.find_stack(identifier, name))})
 
 
 class StackTemplate(OrchestrationView):
+    policy = "stacks:template"
+
     def get(self, request: Request, project: str, name: str, identifier: str) -> Response:
         return Response(self.find_stack(identifier, name).template)
 
 
 class NotOffered(OrchestrationView):
     """The parts of Heat's API below a stack that this site does not offer; else clients would read a stack's name."""
+
+    policy = "stacks:lookup"
 
     def get(self, request: Request, project: str, name: str, part: str) -> Response:
         stack = self.find_stack(name)
@@ -148,6 +158,8 @@ def read_marker(text: str) -> UUID:
 
 
 class ResourceList(OrchestrationView):
+    policy = "resource:index"
+
     def get(self, request: Request, project: str, name: str, identifier: str) -> Response:
         query = request.query_params
         if strays := sorted(set(query) - {"nested_depth", "with_detail", *RESOURCE_FILTERS}):
@@ -162,6 +174,9 @@ class ResourceList(OrchestrationView):
 
 
 class ResourceItem(OrchestrationView):
+    policy = "resource:show"
+    policies = {"PATCH": "resource:mark_unhealthy"}
+
     def handle_exception(self, problem: Exception) -> Response:
         response = super().handle_exception(problem)
         if self.request.method == "PATCH" and is_refusal(problem, response):

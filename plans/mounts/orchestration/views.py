@@ -16,12 +16,14 @@ from rest_framework.response import Response
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.stacks.lookup import find_stack
 from plans.operations.stack_progress import with_progress
-from watcher_site.accounts.projects import projects_of
 from watcher_site.api.mounts import MountedView
 from watcher_site.api.permissions import may_use_projects
 from watcher_site.api.views import note_refused_reading
+from watcher_site.authorization.enforcement import decide, projects_by
 
 VIEW, MARK = "cluster.view_stack", "cluster.mark_stack"
+# Heat's policy on lists of the stacks of all projects.
+ALL_PROJECTS = "stacks:global_index"
 Shape = dict[str, Any]
 TYPES = {
     StackResource.Type.SERVER: "OS::Nova::Server",
@@ -120,13 +122,16 @@ class OrchestrationView(MountedView):
     What is of no project is found in each by those who may do the same with all.
     """
 
-    needed = {"PATCH": MARK}
+    permissions = {"GET": VIEW, "PATCH": MARK}
     project: str
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.project = kwargs["project"]
         super().initial(request, *args, **kwargs)
-        if not self.may_with_all and not (self.project in self.projects and may_use_projects(request)):
+        decision = decide(self.policy_name, request.user, {"project_id": self.project})
+        if decision is False:
+            raise PermissionDenied(f"Policy doesn't allow {self.policy_name} to be performed.")
+        if decision is None and not self.may_with_all and not self.is_member_with_right:
             raise PermissionDenied("You are not authorized to complete this action.")
 
     def handle_exception(self, problem: Exception) -> Response:
@@ -139,18 +144,34 @@ class OrchestrationView(MountedView):
         """Return what history calls reading here."""
         return "stack.view"
 
+    @property
+    def policy_name(self) -> str:
+        return self.policies.get(self.request.method or "", self.policy)
+
     @cached_property
     def projects(self) -> frozenset[str]:
-        return projects_of(self.request.user)
+        return projects_by(self.policy_name, self.request.user)
 
     @property
+    def is_member_with_right(self) -> bool:
+        return self.project in self.projects and may_use_projects(self.request)
+
+    @cached_property
     def may_with_all(self) -> bool:
-        """Return whether this person may do the requested operation with the stacks of all projects."""
-        return bool(self.request.user.has_perm(self.needed.get(self.request.method or "", VIEW)))
+        """Whether this person may do the requested operation with the stacks of all projects."""
+        user = self.request.user
+        decision = decide(self.policy_name, user)
+        return (
+            bool(user.has_perm(self.permissions.get(self.request.method or "", VIEW)))
+            if decision is None
+            else decision
+        )
 
-    @property
+    @cached_property
     def sees_all(self) -> bool:
-        return bool(self.request.user.has_perm(VIEW))
+        """Whether a list may be of the stacks of all projects."""
+        decision = decide(ALL_PROJECTS, self.request.user)
+        return bool(self.request.user.has_perm(VIEW)) if decision is None else decision
 
     @property
     def shapes(self) -> Shapes:

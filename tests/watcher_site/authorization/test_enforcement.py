@@ -144,7 +144,7 @@ def test_the_generated_rules_decide_as_permissions_do(write: Write, group: str |
     write(printed.getvalue().replace('#"', '"'))
     user = person("somebody", group)
     for name, (rule, _) in default_rules().items():
-        permission = rule.partition(" or rule:")[0].removeprefix("right:")
+        permission = rule.partition(" or ")[0].removeprefix("right:")
         expected = permission == "by_body" or user.has_perm(permission)
         assert decide(name, user) == expected, name
     settings.POLICY_FILE = ""

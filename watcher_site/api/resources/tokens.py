@@ -1,5 +1,6 @@
 """``/v1/tokens``: the valid tokens of the own account, and those of all accounts for those who may manage users."""
 
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet, Value
@@ -15,11 +16,12 @@ from watcher_site.accounts.token_limits import UsedToken
 from watcher_site.accounts.tokens import LONGEST_HOURS, NAME_LENGTH, end_token, make_token, valid_tokens
 from watcher_site.accounts.users import MANAGE, require_authority
 from watcher_site.api.bodies import FlagField, WholeField, read_body
-from watcher_site.api.permissions import LoggedIn
+from watcher_site.api.permissions import LoggedIn, denied
 from watcher_site.api.resources.subscriptions import TextField, unstored
 from watcher_site.api.serializers import ResourceSerializer, links_field
 from watcher_site.api.versions import Version
 from watcher_site.api.views import ResourceView
+from watcher_site.authorization.enforcement import decide
 from watcher_site.keystone.users import KeystoneUser
 
 TOKENS: Version = (1, 14)
@@ -72,9 +74,23 @@ class NewTokenSerializer(serializers.Serializer[Any]):
     since: dict[str, Version] = {}
 
 
+class TokenPermission(LoggedIn):
+    """Requires of people only to be logged in, if the policy file does not decide."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not super().has_permission(request, view):
+            return False
+        if not view.sees_all and decide(view.policy_name(), request.user, view.own) is False:
+            raise denied(view)
+        return True
+
+
 class TokenView(ResourceView):
+    """Tokens, whose attribute ``user_id`` in rules is the name of the account."""
+
     since = TOKENS
-    permission_classes = [LoggedIn]
+    permission_classes = [TokenPermission]
+    default_rule = f"right:{MANAGE} or user_id:%(user_id)s"
     serializer_class = TokenSerializer
     model = AuthToken
     title = "Token"
@@ -88,8 +104,20 @@ class TokenView(ResourceView):
     history_events = {"destroy": "token.revoke"}
 
     def get_queryset(self) -> QuerySet[Any]:
-        user, tokens = self.request.user, valid_tokens()
-        return tokens if user.has_perm(MANAGE) else tokens.filter(user=user.pk)
+        tokens = valid_tokens()
+        return tokens if self.sees_all else tokens.filter(user=self.request.user.pk)
+
+    @cached_property
+    def sees_all(self) -> bool:
+        """Whether the request may be for the tokens of all accounts."""
+        user = self.request.user
+        decision = decide(self.policy_name(), user)
+        return bool(user.has_perm(MANAGE)) if decision is None else decision
+
+    @property
+    def own(self) -> dict[str, str]:
+        """The attributes of a token of the own account, for rules."""
+        return {"user_id": self.request.user.get_username()}
 
     def filter_user(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         return queryset.filter(user__username=value)

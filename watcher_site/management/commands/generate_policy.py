@@ -4,12 +4,21 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from django.urls import get_resolver
+
+from watcher_site.accounts.users import MANAGE
+from watcher_site.api.mounts import MountedView
 from watcher_site.api.permissions import OwnedByProjects, required
 from watcher_site.api.urls import urlpatterns
 from watcher_site.authorization.enforcement import BY_BODY
 from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, SYSTEM_READER
 from watcher_site.processes import commands
 
+# The policies of parts of requests and of pages that no request of the API is for.
+RULES_OF_PARTS = (
+    ("stacks:global_index", "right:cluster.view_stack", "lists of Heat's API with global_tenant"),
+    ("user:manage", f"right:{MANAGE}", "the pages of users in the console"),
+)
 SAFE = {"get", "head", "options"}
 READER_RULE, MEMBER_RULE = "project_reader", "project_member"
 MEMBERS = "right:member and project_id:%(project_id)s"
@@ -24,7 +33,7 @@ DETAIL_RULES = {ADMIN: DETAILS, SYSTEM_READER: f"{DETAILS} or right:actions.view
 def default_rules() -> dict[str, tuple[str, list[str]]]:
     """Return for each policy the rule that stands for the present rights, and the requests that it decides on."""
     found: dict[str, tuple[str, list[str]]] = {}
-    for name, rule, request in sorted(rules_of_routes()):
+    for name, rule, request in sorted([*rules_of_routes(), *rules_of_mounts(), *RULES_OF_PARTS]):
         found.setdefault(name, (rule, []))[1].append(request)
     return found
 
@@ -36,10 +45,25 @@ def rules_of_routes() -> Iterator[tuple[str, str, str]]:
             view = callback.cls(**callback.initkwargs)
             view.action, view.request = action, None
             request: Any = SimpleNamespace(method=verb.upper())
-            rule = f"right:{required(request, view) or BY_BODY}"
+            rule = getattr(view, "default_rule", f"right:{required(request, view) or BY_BODY}")
             if isinstance(view, OwnedByProjects):
                 rule += f" or rule:{READER_RULE if verb in SAFE else MEMBER_RULE}"
             yield view.policy_name(), rule, f"{verb.upper()} {pattern.name}"
+
+
+def rules_of_mounts() -> Iterator[tuple[str, str, str]]:
+    for mount in get_resolver().url_patterns:
+        for pattern in getattr(mount, "url_patterns", ()):
+            view = getattr(pattern.callback, "view_class", None)
+            if view and issubclass(view, MountedView) and hasattr(view, "policy"):
+                for method, name in {"GET": view.policy, **view.policies}.items():
+                    rule = READER_RULE if method.lower() in SAFE else MEMBER_RULE
+                    permission = view.permissions.get(method, view.permissions["GET"])
+                    yield (
+                        name,
+                        f"right:{permission} or rule:{rule}",
+                        f"{method} {view.__module__.split('.')[2]}-{view.__name__}",
+                    )
 
 
 class Command(commands.Command):
