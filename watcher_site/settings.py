@@ -142,6 +142,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "watcher_site.web.middleware.ClientAddress",
     "watcher_site.web.middleware.RequestId",
+    "watcher_site.web.middleware.RetryAfter",
     "watcher_site.api.errors.DatabaseOutages",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -1,4 +1,4 @@
-"""Middleware for all requests, of the API and of the console: client addresses, caches, sessions, request ids."""
+"""Middleware for all requests, of the API and of the console: client addresses, caches, sessions, headers."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -143,6 +143,25 @@ class RequestId:
         with bound_contextvars(request_id=request_id), on_behalf_of(partial(caller_of, request)):
             response = self.get_response(request)
         response[self.header] = request_id
+        return response
+
+
+class RetryAfter:
+    """Omit Retry-After in answers to python-watcherclient, which `openstack optimize` uses.
+
+    The client fails with a TypeError on an error with this header (except 413), and shows that instead of the message.
+    Without the header it repeats a request that was answered 503.
+    """
+
+    CLIENT = "python-watcherclient"
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if "Retry-After" in response and request.headers.get("User-Agent", "").startswith(self.CLIENT):
+            del response["Retry-After"]
         return response
 
 

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from keystoneauth1 import session
 from keystoneauth1.http_basic import HTTPBasicAuth
 from knox.models import AuthToken
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 from watcherclient import exceptions
 
@@ -133,6 +134,15 @@ def test_the_command_itself_works_with_a_token(site: str, cloud_admin: User, tmp
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["Name"] == "dummy"
+
+
+def test_a_refusal_that_says_when_to_try_again_is_shown(
+    openstack: OpenStack, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MOST_FAILED_LOGINS = 1
+    monkeypatch.setenv("OS_PASSWORD", "wrong")
+    openstack.refused("goal", "list")
+    assert "Too many failed logins from your address." in openstack.refused("goal", "list")
 
 
 def test_the_library_pages_through_a_list(library: Any) -> None:

@@ -80,6 +80,14 @@ def test_further_passwords_are_refused_with_429_wherever_http_basic_is_taken(pat
     assert 0 < int(answer["Retry-After"]) <= settings.FAILED_LOGIN_WINDOW.total_seconds()
 
 
+def test_watcherclient_which_fails_on_the_header_gets_no_retry_after() -> None:
+    guess(MOST)
+    credential = b64encode(b"alice:wrong").decode()
+    headers = {"Authorization": f"Basic {credential}", "User-Agent": "python-watcherclient"}
+    answer = Client().get("/v1/goals", headers=headers, REMOTE_ADDR=ATTACKER)
+    assert (answer.status_code, "Retry-After" in answer) == (429, False)
+
+
 def test_a_probe_that_sends_a_wrong_password_is_answered_beyond_the_limit_too() -> None:
     guess(MOST)
     answer = basic("/readyz", "alice", "wrong")
