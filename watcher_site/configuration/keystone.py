@@ -25,6 +25,8 @@ ROLES: Mapping[str, str] = {
 # request waits without a limit for a Keystone that hangs, and 3.5 seconds for one that is down. The access rules of
 # application credentials name the type of the service.
 OPTIONS = {"http_connect_timeout": 10, "http_request_max_retries": 0, "service_type": "infra-optim"}
+# The plug-ins of keystoneauth that log in with a name and a password.
+PASSWORD_TYPES = ("password", "v3password", "v2password")
 # The key of the cache of the process in the environment of a request.
 CACHE = "watcher_site.keystone.cache"
 
@@ -56,8 +58,11 @@ def read_keystone_file(name: str, is_needed: bool) -> str:
 
 def describe(problem: Exception) -> str:
     """Return what is wrong with a file; a line that cannot be parsed may hold a password, and is not quoted."""
-    parsed = re.match(r"Failed to parse .*?: at .*?:(\d+), ", str(problem))
-    return f"line {parsed[1]} cannot be parsed." if parsed else str(problem)
+    if parsed := re.match(r"Failed to parse .*?: at .*?:(\d+), ", str(problem)):
+        return f"line {parsed[1]} cannot be parsed."
+    if refused := re.match(r"Value for option (\S+) from .* is not valid: (.*)", str(problem)):
+        return f"Value for option {refused[1]} is not valid: {refused[2]}"
+    return str(problem)
 
 
 def make_middleware(path: str, application: Any = None, protocol: Any = None) -> Any:
@@ -97,7 +102,25 @@ def make_middleware(path: str, application: Any = None, protocol: Any = None) ->
         options.set_default("cache", CACHE, group=SECTION)
     # Requests without a token never come here: to refuse is all that there is to decide.
     make = protocol or auth_token.AuthProtocol
-    return make(application, {"oslo_config_config": options, "delay_auth_decision": False})
+    made = make(application, {"oslo_config_config": options, "delay_auth_decision": False})
+    require_login(options[chosen.auth_section or SECTION], chosen.auth_section or SECTION)
+    return made
+
+
+def require_login(options: Any, section: str) -> None:
+    """Require what the plug-ins of passwords need for a login, of which they check nothing before the first token.
+
+    Raises:
+        ValueError: an option is missing, or the address is none.
+    """
+    address = getattr(options, "auth_url", None)
+    if address and not re.match(r"https?://[^/]", address):
+        raise ValueError(f"[{section}] auth_url must begin with https:// or http:// and a host, and is {address}.")
+    if options.auth_type in PASSWORD_TYPES:
+        if not (options.username or options.user_id):
+            raise ValueError(f"[{section}] has no username.")
+        if not options.password:
+            raise ValueError(f"[{section}] has no password.")
 
 
 def find_auth_url(path: str, section: str) -> str | None:

@@ -96,7 +96,10 @@ def test_a_line_that_cannot_be_parsed_is_named_and_not_quoted(tmp_path: Path, mo
         ({"auth_type": None}, "[keystone_authtoken] has no auth_type."),
         ({"auth_type": "magic"}, "The plugin magic could not be found"),
         ({"auth_url": None}, "Auth plugin requires parameters which were not given: auth_url"),
-        ({"token_cache_time": "soon"}, "Value for option token_cache_time"),
+        ({"auth_url": "keystone/v3"}, "[keystone_authtoken] auth_url must begin with https:// or http:// and a host"),
+        ({"username": None}, "[keystone_authtoken] has no username."),
+        ({"password": None}, "[keystone_authtoken] has no password."),
+        ({"token_cache_time": "soon"}, "Value for option token_cache_time is not valid: "),
         ({"memcache_security_strategy": "ENCRYPT"}, "memcache_secret_key must be defined"),
         (
             {"memcached_servers": "127.0.0.1:11211", "memcache_sasl_enabled": "true"},
