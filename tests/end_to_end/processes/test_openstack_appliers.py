@@ -85,6 +85,17 @@ def test_a_migration_whose_applier_was_killed_is_followed_to_its_end_by_another(
     assert emulator.count("POST .*/action") == {"live": 1, "cold": 2}[kind]
 
 
+def test_an_evacuation_whose_applier_was_killed_is_requested_once(emulator: Emulator, start: Start) -> None:
+    emulator.nova.services[make_uuid("service of compute1")] |= {"status": "disabled", "state": "down"}
+    plan = plan_of("evacuate", source_node="compute1", fencing="confirmed")
+    kill_in_the_middle(emulator, start)
+    start()
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    server = emulator.nova.servers[WEB]
+    assert (server["OS-EXT-SRV-ATTR:host"], server["status"]) == ("compute2", "ACTIVE")
+    assert emulator.count("POST .*/action") == 1
+
+
 def test_a_resize_whose_applier_was_killed_is_confirmed_by_another(emulator: Emulator, start: Start) -> None:
     plan = plan_of("resize", flavor="m1.large")
     kill_in_the_middle(emulator, start)
