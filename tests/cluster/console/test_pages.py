@@ -1,5 +1,7 @@
 """The console's pages of the cloud."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -70,6 +72,27 @@ def test_a_node_tells_its_zone_its_aggregates_and_its_power_state(browser: Clien
         text = browser.get(page).content.decode()
         assert ("az2" in text, "ssd" in text, "gone" in text, "state-off" in text) == (True, True, False, True)
         assert "ggregates" in text
+
+
+def test_the_page_of_a_node_that_is_down_leads_to_its_evacuation(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    node = make_node("compute1", state="down", forced_down=True)
+    page = reverse("cluster:node", args=[node.uuid])
+    assert "Evacuate…" not in client.get(page).content.decode()
+    make_server("web-1", node)
+    text = client.get(page).content.decode()
+    assert "service forced down" in text
+    address = re.search(r'href="([^"]*failed_node=compute1)"', text)
+    assert address
+    form = client.get(unescape(address[1])).context["form"]
+    assert form["strategy"].value() == "node_recovery"
+    assert form["parameter-failed_node"].value() == "compute1"
+
+
+def test_who_may_create_no_audits_is_offered_no_evacuation(browser: Client) -> None:
+    node = make_node("compute1", state="down")
+    make_server("web-1", node)
+    assert "Evacuate…" not in browser.get(reverse("cluster:node", args=[node.uuid])).content.decode()
 
 
 def test_nodes_are_found_by_their_aggregate(browser: Client) -> None:
