@@ -144,6 +144,7 @@ MIDDLEWARE = [
     "watcher_site.web.middleware.RequestId",
     "watcher_site.web.middleware.RetryAfter",
     "watcher_site.api.errors.DatabaseOutages",
+    "watcher_site.web.middleware.Compression",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "watcher_site.web.middleware.CacheControl",

@@ -1,4 +1,4 @@
-"""Middleware for all requests, of the API and of the console: client addresses, caches, sessions, headers."""
+"""Middleware for all requests: client addresses, compression, caches, sessions, headers."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -13,6 +13,7 @@ from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import patch_vary_headers
 from structlog.contextvars import bound_contextvars
 
@@ -78,6 +79,18 @@ class ClientAddress:
         elif forwarded:
             values["REMOTE_ADDR"] = client_address(peer, forwarded, trusted)
         return self.get_response(request)
+
+
+class Compression(GZipMiddleware):
+    """Compress pages and static files for browsers that accept it; answers of the API are short, and hold secrets."""
+
+    TYPES = ("text/html", "text/css", "text/javascript", "image/svg+xml")
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_whole = response.status_code == HTTPStatus.OK
+        if is_whole and response.headers.get("Content-Type", "").startswith(self.TYPES):
+            return super().process_response(request, response)
+        return response
 
 
 class CacheControl:
