@@ -148,6 +148,18 @@ def set_active(name: str, active: bool) -> bool:
     return True
 
 
+def describe_account(user: Any) -> list[str]:
+    """Return the state, the groups and the projects of an account, as commands print them."""
+    groups = sorted(group.name for group in user.groups.all())
+    projects = sorted(member.project_id for member in user.project_memberships.all())
+    return [
+        "enabled" if user.is_active else "disabled",
+        *(["superuser"] if user.is_superuser else []),
+        f"groups {' '.join(groups) or 'none'}",
+        f"projects {' '.join(projects) or 'none'}",
+    ]
+
+
 def require_name(user: Any) -> None:
     try:
         user.clean_fields()
