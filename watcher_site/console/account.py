@@ -63,6 +63,7 @@ class TokenTable(tables.Table):
 
     Args:
         page: the name of the page that revokes one, and what its address has before the key of the token.
+        is_revocable: whether the reader may revoke them.
     """
 
     name = tables.Column(accessor="token_key", orderable=False)
@@ -75,8 +76,8 @@ class TokenTable(tables.Table):
     class Meta:
         attrs = TABLE_ATTRIBUTES
 
-    def __init__(self, tokens: Any, page: str, *where: Any) -> None:
-        super().__init__(list(tokens))
+    def __init__(self, tokens: Any, page: str, *where: Any, is_revocable: bool = True) -> None:
+        super().__init__(list(tokens), exclude=() if is_revocable else ("revoke",))
         self.revocation = page, where
 
     def render_name(self, value: str, record: AuthToken) -> SafeString:
@@ -220,6 +221,12 @@ class OwnPasswordForm(PasswordChangeForm):
             raise forms.ValidationError(self.error_messages["password_incorrect"], "password_incorrect")
         return password
 
+    def clean_new_password1(self) -> str:
+        password: str = self.cleaned_data["new_password1"]
+        if password == self.cleaned_data.get("old_password"):
+            raise forms.ValidationError("The new password must differ from the old one.")
+        return password
+
     def save(self, commit: bool = True) -> Any:
         store_password(self.user, self.cleaned_data["new_password1"])
         return self.user
@@ -248,6 +255,7 @@ class OwnPassword(LocalPage, View):
 
     def show(self, form: OwnPasswordForm) -> HttpResponse:
         context = {"form": form, "heading": "Change password", "verb": "Change", "back": reverse("account:page")}
+        context["note"] = "All your tokens are revoked, and your other sessions end."
         answer = render(self.request, "accounts/form.html", context)
         if form.refusal:
             answer.status_code = form.refusal.status

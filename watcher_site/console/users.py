@@ -102,8 +102,15 @@ class UserPage(RecordPage):
     def get_queryset(self) -> QuerySet[User]:
         return User.objects.select_related("external_identity")
 
+    def may_administer(self) -> bool:
+        try:
+            require_authority(self.request.user, self.object)
+        except Refused:
+            return False
+        return True
+
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        account = self.object
+        account, may_administer = self.object, self.may_administer()
         groups = list(account.groups.order_by("name"))
         memberships = account.project_memberships.order_by("project_id").values_list("project_id", flat=True)
         tokens = valid_tokens().filter(user=account).order_by("created")
@@ -112,7 +119,9 @@ class UserPage(RecordPage):
             project_form=ProjectForm(),
             projects=list(memberships),
             identity=getattr(account, "external_identity", None),
-            table=TokenTable(tokens, "users:revoke-token", account.pk),
+            groups=[group.name for group in groups],
+            may_administer=may_administer,
+            table=TokenTable(tokens, "users:revoke-token", account.pk, is_revocable=may_administer),
             **context,
         )
 
@@ -121,7 +130,8 @@ class UserForm(forms.Form):
     """The form of a new account, whose password is generated."""
 
     name = forms.CharField(max_length=150, strip=False)
-    group = forms.ModelChoiceField(Group.objects.order_by("name"), to_field_name="name", empty_label=None)
+    # None is preselected: the first one has all rights.
+    group = forms.ModelChoiceField(Group.objects.order_by("name"), to_field_name="name", empty_label="Choose a group")
     project = forms.CharField(
         max_length=PROJECT_LENGTH, required=False, strip=False, help_text="The project that the user is a member of."
     )

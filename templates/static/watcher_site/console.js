@@ -5,7 +5,9 @@
 
   const markPage = () => {
     const links = [...document.querySelectorAll("[data-page]")];
-    const here = links.filter((link) => location.pathname.startsWith(link.pathname));
+    // The attribute may hold a second address, whose pages belong to the link as well.
+    const below = (path) => path && location.pathname.startsWith(path);
+    const here = links.filter((link) => below(link.pathname) || below(link.dataset.page));
     const longest = here.sort((a, b) => b.pathname.length - a.pathname.length)[0];
     if (longest) { longest.classList.add("active"); longest.setAttribute("aria-current", "page"); }
   };

@@ -143,6 +143,7 @@ def test_a_changed_password_ends_the_tokens_and_the_other_sessions(browser: Clie
         ("old_password", {"old_password": "wrong"}),
         ("new_password2", {"new_password1": "12345678", "new_password2": "12345678"}),
         ("new_password2", {"new_password2": "another one"}),
+        ("new_password1", {"new_password1": "rob-password", "new_password2": "rob-password"}),
     ],
 )
 def test_a_password_that_breaks_a_rule_changes_nothing(
@@ -151,6 +152,10 @@ def test_a_password_that_breaks_a_rule_changes_nothing(
     answer = browser.post(reverse(PASSWORD), PASSWORDS | values)
     assert list(answer.context["form"].errors) == [field]
     assert User.objects.get(pk=reader.pk).check_password("rob-password")
+
+
+def test_the_form_of_the_password_says_that_tokens_are_revoked(browser: Client) -> None:
+    assert "All your tokens are revoked" in text(browser.get(reverse(PASSWORD)))
 
 
 def test_guessing_the_old_password_is_limited(browser: Client, reader: User, settings: Settings) -> None:

@@ -107,8 +107,8 @@ def test_the_page_of_an_account_takes_the_same_queries_whatever_it_has(
         add_member("rob", f"project{number}")
         make_token(reader)
     browser.get(page("detail", reader))
-    # the session, the person, the account, its groups, its projects, its tokens, the choices of groups
-    with django_assert_num_queries(7):
+    # the session, the person, the account, its rights, its groups, its projects, its tokens, the choices of groups
+    with django_assert_num_queries(8):
         browser.get(page("detail", reader))
 
 
@@ -222,6 +222,26 @@ def test_a_superuser_is_administered_by_superusers_only(browser: Client) -> None
     browser.force_login(other)
     browser.post(page("password", root))
     assert not fresh(root).check_password("root-password")
+
+
+def test_the_page_of_an_account_with_more_rights_has_no_buttons(manager: Client, cloud_admin: User) -> None:
+    make_token(cloud_admin)
+    shown = text(manager.get(page("detail", cloud_admin)))
+    assert "This account has rights that you do not have" in shown
+    assert not any(page(name, cloud_admin) in shown for name in VERBS)
+    assert "Revoke" not in shown
+
+
+def test_the_page_of_the_own_account_among_all_has_no_buttons(browser: Client, cloud_admin: User) -> None:
+    shown = text(browser.get(page("detail", cloud_admin)))
+    assert "Your own account is administered by another person." in shown
+    assert not any(page(name, cloud_admin) in shown for name in VERBS)
+
+
+def test_no_group_of_a_new_account_is_chosen_beforehand(browser: Client) -> None:
+    assert '<option value="" selected>Choose a group</option>' in text(browser.get(reverse("users:new")))
+    answer = browser.post(reverse("users:new"), FIELDS | {"group": ""})
+    assert list(answer.context["form"].errors) == ["group"]
 
 
 def test_a_group_with_more_rights_is_not_given(manager: Client, stranger: User) -> None:
