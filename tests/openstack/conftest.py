@@ -1,17 +1,24 @@
 """The site on the control plane of `control_plane`, which is started once and filled with flavors and an image."""
 
 from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import openstack
 import pytest
+import yaml
+from django.core.cache import caches
+from django.core.management import call_command
 from openstack.exceptions import HttpException
 from pytest_django import Settings
 
 from cluster.operations.synchronization import synchronize
-from tests.openstack.configuration import COMPUTE_NODES
+from tests.openstack.configuration import COMPUTE_NODES, PASSWORD
 from tests.openstack.control_plane import NAMES, ControlPlane
+from tests.openstack.keystone import KeystoneService
 from tests.waiting import wait_for
+from watcher_site.keystone.tokens import middleware
 
 FLAVORS = {"tiny": (1, 512, 1), "small": (1, 2048, 10), "large": (4, 8192, 40)}
 # In seconds, for operations of Nova on a machine that runs other tests.
@@ -135,3 +142,52 @@ def answers(nova: Nova) -> Callable[[], bool]:
         return True
 
     return clear
+
+
+# A Keystone of its own, without the other services.
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneService]:
+    found = KeystoneService(tmp_path_factory.mktemp("keystone"), lifetime=3600)
+    found.start()
+    try:
+        found.fill()
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.fixture
+def keystone(
+    service: KeystoneService, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[KeystoneService]:
+    login = {
+        "auth_url": f"{service.url}/v3",
+        "username": "admin",
+        "password": PASSWORD,
+        "project_name": "admin",
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+    clouds = {"clouds": {"admin": {"auth": login, "region_name": "RegionOne"}}}
+    (tmp_path / "clouds.yaml").write_text(yaml.safe_dump(clouds))
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    settings.OPENSTACK_CLOUD = "admin"
+    yield service
+    identity = service.connect("admin", project_name="admin").identity
+    for found in identity.services():
+        if found.type != "identity":
+            identity.delete_service(found)
+
+
+@pytest.fixture
+def registered_site(keystone: KeystoneService, settings: Settings, tmp_path: Path, live_server: Any) -> Iterator[str]:
+    """The site on loopback, which takes tokens of Keystone and is in its catalog."""
+    settings.TOKEN_SOURCES = ["keystone"]
+    settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "watcher.conf"))
+    middleware.cache_clear()
+    caches["keystone"].clear()
+    call_command("register_endpoints", live_server.url, stdout=StringIO())
+    yield str(live_server.url)
+    middleware.cache_clear()

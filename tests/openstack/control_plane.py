@@ -67,16 +67,7 @@ class ControlPlane:
 
     def install(self) -> None:
         """Install the services, unless that was done with the same requirements."""
-        stamp = self.folder / "installed"
-        wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
-        if stamp.exists() and stamp.read_text() == wanted:
-            return
-        environment = self.programs.parent
-        self.say(f"Installing Nova, Keystone, Placement and Glance into {environment}: some minutes.")
-        subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
-        pip = [self.programs / "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--requirement", REQUIREMENTS], check=True)
-        stamp.write_text(wanted)
+        install_requirements(self.programs.parent, REQUIREMENTS)
 
     def prepare(self) -> None:
         """Create the databases with their tables, and Keystone's users and endpoints, unless that was done.
@@ -85,7 +76,7 @@ class ControlPlane:
         """
         if (self.folder / "prepared").exists():
             return
-        self.say("Creating the databases of the control plane: a minute or two.")
+        say("Creating the databases of the control plane: a minute or two.")
         for name in NAMES:
             if name != "mariadb":
                 self.stop(name)
@@ -117,13 +108,13 @@ class ControlPlane:
             command = [str(self.programs / program), "--config-file", str(file), *arguments]
             subprocess.run(command, check=True, stdout=log, stderr=log)
 
-    def query(self, statement: str) -> None:
-        """Execute a statement of SQL."""
+    def query(self, *statements: str) -> None:
+        """Execute statements of SQL in one session."""
         code = (
-            "import sys, pymysql; connection = pymysql.connect(host='127.0.0.1', user='root', port=int(sys.argv[1]),"
-            " autocommit=True); connection.cursor().execute(sys.argv[2])"
+            "import sys, pymysql; cursor = pymysql.connect(host='127.0.0.1', user='root', port=int(sys.argv[1]),"
+            " autocommit=True).cursor(); [cursor.execute(statement) for statement in sys.argv[2:]]"
         )
-        subprocess.run([self.programs / "python", "-c", code, str(PORTS["mariadb"]), statement], check=True)
+        subprocess.run([self.programs / "python", "-c", code, str(PORTS["mariadb"]), *statements], check=True)
 
     # Running.
 
@@ -137,7 +128,7 @@ class ControlPlane:
         configuration.write_all(self.folder)
         self.start(["mariadb"])
         self.prepare()
-        self.say("Starting the control plane.")
+        say("Starting the control plane.")
         self.start(NAMES)
 
     def missing(self) -> str:
@@ -261,8 +252,22 @@ class ControlPlane:
         for name in reversed(NAMES):
             self.stop(name)
 
-    def say(self, message: str) -> None:
-        print(message, file=sys.stderr, flush=True)  # noqa: T201
+
+def say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def install_requirements(environment: Path, requirements: Path) -> None:
+    """Install pinned packages into a virtual environment, unless that was done with the same requirements."""
+    stamp = environment.with_name(f"{environment.name}.installed")
+    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    say(f"Installing the packages of {requirements.relative_to(ROOT)} into {environment}: some minutes.")
+    subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
+    pip = [environment / "bin" / "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--requirement", requirements], check=True)
+    stamp.write_text(wanted)
 
 
 def accepts_connections(port: int) -> bool:

@@ -3,57 +3,18 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from django.core.cache import caches
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from tests.openstack.configuration import PASSWORD
 from tests.openstack.keystone import KeystoneService
-from watcher_site.keystone.tokens import middleware
 
 pytestmark = [pytest.mark.openstack, pytest.mark.django_db]
 URL = "https://watcher.example.org"
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneService]:
-    found = KeystoneService(tmp_path_factory.mktemp("keystone"), lifetime=3600)
-    found.start()
-    try:
-        found.fill()
-        yield found
-    finally:
-        found.stop()
-
-
-@pytest.fixture
-def keystone(
-    service: KeystoneService, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[KeystoneService]:
-    login = {
-        "auth_url": f"{service.url}/v3",
-        "username": "admin",
-        "password": PASSWORD,
-        "project_name": "admin",
-        "user_domain_id": "default",
-        "project_domain_id": "default",
-    }
-    clouds = {"clouds": {"admin": {"auth": login, "region_name": "RegionOne"}}}
-    (tmp_path / "clouds.yaml").write_text(yaml.safe_dump(clouds))
-    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
-    settings.OPENSTACK_CLOUD = "admin"
-    yield service
-    identity = service.connect("admin", project_name="admin").identity
-    for found in identity.services():
-        if found.type != "identity":
-            identity.delete_service(found)
 
 
 def register(*arguments: str) -> list[str]:
@@ -138,18 +99,6 @@ def test_a_wrong_password_is_one_line(keystone: KeystoneService, tmp_path: Path)
     with pytest.raises(CommandError, match="The cloud refuses our credentials") as refusal:
         register(URL)
     assert refusal.value.returncode == 2
-
-
-@pytest.fixture
-def registered_site(keystone: KeystoneService, settings: Settings, tmp_path: Path, live_server: Any) -> Iterator[str]:
-    """The site on loopback, which takes tokens of Keystone and is in its catalog."""
-    settings.TOKEN_SOURCES = ["keystone"]
-    settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "watcher.conf"))
-    middleware.cache_clear()
-    caches["keystone"].clear()
-    register(live_server.url)
-    yield str(live_server.url)
-    middleware.cache_clear()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,1 @@
+"""The site in Horizon, with watcher-dashboard, on a real Keystone."""
