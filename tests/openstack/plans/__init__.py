@@ -1,0 +1,1 @@
+"""Action plans that run on a real Nova."""

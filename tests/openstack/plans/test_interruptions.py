@@ -1,0 +1,126 @@
+"""Plans during which an applier is killed, a server vanishes, a token ends, or Nova is away."""
+
+from collections.abc import Callable, Iterator
+from threading import Thread
+
+import pytest
+import requests
+
+from actions.models import Action
+from cluster.drivers.base import cloud, load_driver
+from cluster.models import Server
+from cluster.operations.synchronization import synchronize
+from plans.models import ActionPlan
+from tests.end_to_end.processes.test_applier_processes import kill, state
+from tests.openstack.configuration import AUTH_URL, URLS
+from tests.openstack.conftest import PATIENCE, Nova
+from tests.openstack.control_plane import ControlPlane
+from tests.openstack.plans.conftest import migration, plan_steps
+from tests.plans.inline import run_waiting
+from tests.processes import Process, start_command
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.openstack
+Start = Callable[[], Process]
+
+
+@pytest.fixture
+def start(control_plane: ControlPlane) -> Iterator[Start]:
+    """Start appliers; whatever the test leaves of them is killed."""
+    environment = {
+        "WATCHER_POLL_INTERVAL": "0.1",
+        "WATCHER_CLOUD": "cluster.drivers.openstack.OpenStackCloud",
+        "WATCHER_OPENSTACK_POLL_INTERVAL": "0.5",
+        "OS_CLOUD": "service",
+    }
+    processes: list[Process] = []
+
+    def start_applier() -> Process:
+        processes.append(start_command("run_applier", **environment))
+        return processes[-1]
+
+    yield start_applier
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    ("kind", "task", "end"), [("live", "migrating", "completed"), ("cold", "resize_", "confirmed")]
+)
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_whose_applier_was_killed_is_followed_to_its_end_by_another(
+    nova: Nova, start: Start, kind: str, task: str, end: str
+) -> None:
+    server = nova.boot("web", "cmp1")
+    synchronize()
+    plan = plan_steps(migration(server, kind))
+    killed = start()
+    wait_for(lambda: str(nova.show(server).task_state).startswith(task), PATIENCE)
+    kill(killed)
+    start()
+    wait_for(lambda: state(plan) == "SUCCEEDED", PATIENCE)
+    assert (nova.show(server).compute_host, nova.show(server).status) == ("cmp2", "ACTIVE")
+    assert [found.status for found in nova.migrations(server)] == [end]
+
+
+def test_the_action_on_a_server_that_vanished_is_skipped_and_the_plan_goes_on(nova: Nova) -> None:
+    gone, present = nova.boot("gone", "cmp1"), nova.boot("present", "cmp1")
+    synchronize()
+    plan = plan_steps(migration(gone), migration(present))
+    nova.compute.delete_server(gone)
+    wait_for(lambda: gone not in {server.id for server in nova.servers()}, PATIENCE)
+    run_waiting()
+    assert plan.actions.count_states() == {"SKIPPED": 1, "SUCCEEDED": 1}
+    assert Action.objects.get(state="SKIPPED").status_message.endswith(f"Instance {gone} not found")
+    assert not Server.objects.present().filter(uuid=gone).exists()
+    assert nova.show(present).compute_host == "cmp2"
+
+
+def test_a_migration_is_waited_for_while_nova_is_away(nova: Nova, control_plane: ControlPlane) -> None:
+    server = nova.boot("web", "cmp1")
+    synchronize()
+    plan = plan_steps(migration(server))
+    unanswered = 0
+
+    def stop_nova() -> None:
+        """Stop the API when Nova has accepted the migration, until the site has missed it several times."""
+        wait_for(lambda: [found.status for found in nova.migrations(server)] in (["running"], ["completed"]), PATIENCE)
+        control_plane.kill("nova-api")
+        wait_for(lambda: unanswered >= 5, PATIENCE)
+        control_plane.start(["nova-api"])
+
+    send = requests.Session.send
+
+    def count(self: requests.Session, request: requests.PreparedRequest, **options: object) -> requests.Response:
+        nonlocal unanswered
+        try:
+            return send(self, request, **options)
+        except requests.ConnectionError:
+            unanswered += 1
+            raise
+
+    thread = Thread(target=stop_nova)
+    thread.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(requests.Session, "send", count)
+        run_waiting()
+    thread.join()
+    assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
+    assert unanswered >= 5
+    assert (nova.show(server).compute_host, len(nova.migrations(server))) == ("cmp2", 1)
+
+
+def test_a_new_token_is_requested_when_nova_refuses_the_first_one(nova: Nova, control_plane: ControlPlane) -> None:
+    server = nova.boot("web", "cmp1")
+    session = load_driver().access.connect().session
+    token = session.get_token()
+    nova.service.session.delete(f"{AUTH_URL}/auth/tokens", headers={"X-Subject-Token": token})
+    # Its process remembers for minutes that the token was valid.
+    control_plane.stop("nova-api")
+    control_plane.start(["nova-api"])
+    refused = requests.get(f"{URLS['nova-api']}/v2.1/servers", headers={"X-Auth-Token": token}, timeout=60)
+    assert refused.status_code == 401
+    cloud().live_migrate(server, "cmp2")
+    assert session.get_token() != token
+    assert nova.show(server).compute_host == "cmp2"
