@@ -232,6 +232,8 @@ KEYSTONE_CONFIG = read_keystone_file("WATCHER_KEYSTONE_CONFIG", is_needed=KEYSTO
 KEYSTONE_ROLES = read_roles("WATCHER_KEYSTONE_ROLES")
 # The Keystone at which people may log in to the console, beside local accounts; without an address, at none.
 KEYSTONE_URL = read_keystone_url("WATCHER_KEYSTONE_URL")
+# The roles that a user delegates to the site, so that it creates servers in the user's project.
+KEYSTONE_TRUST_ROLES = read_list("WATCHER_KEYSTONE_TRUST_ROLES", ["member"])
 KEYSTONE_DOMAIN = read(env.str, "WATCHER_KEYSTONE_DOMAIN", "Default")
 KEYSTONE_CAFILE = read_path("WATCHER_KEYSTONE_CAFILE")
 # The path at which its single sign-on begins, empty without it, and the address of Keystone for browsers.

@@ -130,7 +130,8 @@ class NewServer:
     """A server to create: ``flavor`` is an id or a name; ``zone`` and ``host`` name the required place, if any.
 
     ``token`` is the same in every process that requests this server, such as the UUID of the object that needs it.
-    ``project`` and ``user`` own it, where the cloud lets us choose: in OpenStack the login's project owns it.
+    ``project`` and ``user`` own it, where the cloud lets us choose. In OpenStack the project of the login owns it, or
+    that of a ``trust`` (its id in Keystone), which must be there for another ``project``.
     ``properties`` are those of `cluster.drivers.server_properties`, which a cloud without such things ignores.
     ``may_wait`` allows it to be PENDING for lack of capacity, if `settings.USE_PENDING_STATE` is set and the cloud
     supports that.
@@ -145,6 +146,7 @@ class NewServer:
     host: str | None = None
     project: str = ""
     user: str = ""
+    trust: str = ""
     properties: Mapping[str, Any] = field(default_factory=dict)
     may_wait: bool = False
 
@@ -282,8 +284,12 @@ class Cloud(ABC):
         """
 
     @abstractmethod
-    def find_created(self, name: str, token: str) -> CloudServer | None:
-        """Return the server of this name that was, or is being, created with a token, if there is one."""
+    def find_created(self, name: str, token: str, project: str = "") -> CloudServer | None:
+        """Return the server of this name that was, or is being, created with a token, if there is one.
+
+        Args:
+            project: that it was created in, as in `NewServer`.
+        """
 
     @abstractmethod
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:

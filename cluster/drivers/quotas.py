@@ -3,7 +3,8 @@
 The resources and the meaning of -1 are those of Nova's quota sets. Servers and stacks that belong to no
 project have no quota. The servers of a real cloud have the quotas of that cloud, which it enforces itself.
 
-The embedded cloud creates servers in any project, an OpenStack cloud only in that which the site logs in to.
+The embedded cloud creates servers in any project, an OpenStack cloud in that which the site logs in to, and in those
+whose users delegate this by a trust.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ from django.db import transaction
 from django.db.models import Count, Q, Sum
 
 from cluster.drivers.base import cloud, load_driver
-from cluster.models import Cluster, Flavor, ProjectQuota, Server, Stack, StackResource, Synchronization
+from cluster.models import Cluster, Flavor, ProjectQuota, Server, Stack, StackResource, Synchronization, Trust
 from watcher_site.accounts.projects import checked_project
 from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, Refused
@@ -154,25 +155,28 @@ def set_quota(project: str, limits: Mapping[str, int | None]) -> ProjectQuota:
     return quota
 
 
-def explain_foreign(project: str, own: str) -> str:
+def explain_foreign(project: str, own: str, has_trust: bool) -> str:
     """Return why no server can be created in a project, if the site logs in to its ``own``, or nothing."""
-    if project == own:
+    if project == own or has_trust:
         return ""
-    return f"This cloud creates servers only in the site's own project {own}, not in project {project}"
+    return (
+        f"This cloud creates servers in the site's own project {own}, and in project {project} only as a user of it,"
+        " who has to request them with a token of Keystone for this project"
+    )
 
 
-def explain_refusal(project: str) -> str:
+def explain_refusal(project: str, has_trust: bool = False) -> str:
     """Return why the cloud can create no server in a project, or nothing, from the last reading of the cloud.
 
     An empty project means the one that the cloud chooses.
     """
-    if not project or not load_driver().is_mirrored:
+    if not project or has_trust or not load_driver().is_mirrored:
         return ""
     own = Synchronization.current().project
-    return explain_foreign(project, own) if own else "The cloud has not been read yet: run sync_cluster"
+    return explain_foreign(project, own, has_trust) if own else "The cloud has not been read yet: run sync_cluster"
 
 
-def require_creatable(project: str) -> None:
-    """Raise `Conflict` if the cloud can create no server in this project."""
-    if reason := explain_refusal(project):
+def require_creatable(project: str, trust: Trust | None) -> None:
+    """Raise `Conflict` if the cloud can create no server in this project, by this trust if there is one."""
+    if reason := explain_refusal(project, trust is not None and trust.failed_at is None):
         raise Conflict(f"project_id: {reason}.")

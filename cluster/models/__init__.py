@@ -10,6 +10,7 @@ from cluster.models.quotas import ProjectQuota
 from cluster.models.stacks import Stack, StackResource, StackStatus
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 from cluster.models.synchronization import Synchronization
+from cluster.models.trusts import Trust
 
 __all__ = [
     "BalancingMember",
@@ -35,6 +36,7 @@ __all__ = [
     "StackStatus",
     "StorageNode",
     "Synchronization",
+    "Trust",
     "Volume",
     "VolumeAttachment",
     "VolumeType",

@@ -36,6 +36,11 @@ def names_among(names: Collection[str]) -> Q:
     return Q(*(Q(name__iexact=name) for name in names), _connector=Q.OR)
 
 
+def trust_field(related_name: str) -> models.ForeignKey[Any, Any]:
+    """Return the reference to the trust by which servers are created in the project."""
+    return models.ForeignKey("cluster.Trust", models.SET_NULL, null=True, editable=False, related_name=related_name)
+
+
 class NamedQuerySet(RecordQuerySet):
     """Records that people identify by name."""
 
@@ -122,6 +127,7 @@ class Cluster(StatefulModel):
     metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the cluster itself")
     project_id = project_field()
     user_id = user_field()
+    trust = trust_field("clusters")
     next_index = models.PositiveIntegerField(default=1, editable=False, help_text="of the node that joins next")
     status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
     status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)

@@ -8,7 +8,15 @@ from django.db.models.functions import Upper
 from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
-from cluster.models.clusters import NAME_LENGTH, Cluster, NamedQuerySet, Profile, project_field, user_field
+from cluster.models.clusters import (
+    NAME_LENGTH,
+    Cluster,
+    NamedQuerySet,
+    Profile,
+    project_field,
+    trust_field,
+    user_field,
+)
 from cluster.models.stacks import MARKED
 from watcher_site.database.records import NullsFirst
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
@@ -28,7 +36,9 @@ class NodeQuerySet(NamedQuerySet):
 
     def find(self, uuid: str) -> "Node | None":
         """Return the node of this UUID with its profile and its cluster, unless it was deleted."""
-        found: Node | None = self.present().select_related("profile", "cluster").filter(uuid=UUID(uuid)).first()
+        found: Node | None = (
+            self.present().select_related("profile", "cluster", "trust").filter(uuid=UUID(uuid)).first()
+        )
         return found
 
 
@@ -74,6 +84,7 @@ class Node(StatefulModel):
     metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the node itself")
     project_id = project_field()
     user_id = user_field()
+    trust = trust_field("nodes")
     tainted = models.BooleanField(
         default=False, db_default=False, help_text="it is the first to go when its cluster shrinks"
     )

@@ -167,6 +167,14 @@ class Stack(StackPart):
 
     project_id = models.CharField(max_length=255, default="", blank=True)
     user_id = models.CharField(max_length=255, default="", blank=True, help_text="of whoever asked for it")
+    trust = models.ForeignKey(
+        "cluster.Trust",
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="stacks",
+        help_text="by which its servers are created in the project; of a root stack",
+    )
     template = models.JSONField(default=dict, help_text="what its resources are to be, or are being made")
     revision = models.PositiveIntegerField(
         default=0, editable=False, help_text="how many operations on it began: what was planned before fits no more"

@@ -33,6 +33,9 @@ class Synchronization(models.Model):
         blank=True,
         help_text="the id of the project that the site logs in to",
     )
+    user = models.CharField(
+        max_length=255, default="", db_default="", blank=True, help_text="the id of the user that the site logs in as"
+    )
 
     def __str__(self) -> str:
         return self.problem or f"succeeded at {self.succeeded_at}"
@@ -71,9 +74,9 @@ class Synchronization(models.Model):
         return bool(cls.objects.filter(holder=holder).update(held_until=timezone.now() + LEASE))
 
     @classmethod
-    def succeed(cls, holder: UUID, began: datetime, project: str) -> bool:
+    def succeed(cls, holder: UUID, began: datetime, project: str, user: str = "") -> bool:
         """Write that a reading came into the tables, and say whether it was its holder's to write that."""
-        outcome = {"succeeded_at": began, "problem": "", "project": project}
+        outcome = {"succeeded_at": began, "problem": "", "project": project, "user": user}
         return bool(cls.objects.filter(holder=holder).update(holder=None, held_until=None, **outcome))
 
     @classmethod

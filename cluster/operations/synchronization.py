@@ -82,6 +82,6 @@ def keep(holder: UUID) -> Callable[[], None]:
 @transaction.atomic
 def write_contents(contents: CloudContents, holder: UUID, began: datetime) -> MirrorReport:
     """Write what was read and that it was: both or neither, and only if nobody else reads by now."""
-    if not Synchronization.succeed(holder, began, contents.project):
+    if not Synchronization.succeed(holder, began, contents.project, contents.user):
         raise Overtaken
     return mirror(contents, began)

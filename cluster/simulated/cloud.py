@@ -1,6 +1,7 @@
 """The servers and compute nodes of a cloud in memory, and load balancers on which every operation succeeds."""
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from itertools import count
 from typing import Self
 from uuid import UUID
@@ -53,7 +54,7 @@ from cluster.drivers.rules import (
     state_after_rebuild,
 )
 from cluster.drivers.scheduler import check_growth, choose_among, read_size
-from cluster.models import ComputeNode, Flavor, Server
+from cluster.models import ComputeNode, Flavor, Server, Trust
 from cluster.simulated.capacity import CapacityIndex, ForeseenQuotas
 from cluster.simulated.stacks import ForeseenStacks, Members
 from cluster.simulated.storage import ForeseenStorage
@@ -123,6 +124,11 @@ class ForeseenCloud(ForeseenStorage):
         loaded.load_storage()
         return loaded
 
+    @cached_property
+    def trusts(self) -> set[tuple[str, str]]:
+        """The projects and the users by whose trusts servers are created."""
+        return set(Trust.objects.valid().values_list("project_id", "user_id"))
+
     def make_balancer(self) -> ForeseenBalancer:
         return ForeseenBalancer()
 
@@ -136,7 +142,7 @@ class ForeseenCloud(ForeseenStorage):
             if self.server(found.uuid).state == Server.State.PENDING:
                 raise CloudBusy(WOULD_WAIT.format(found.name))
             return found
-        refuse_foreign(wanted.project)
+        refuse_foreign(wanted.project, bool(wanted.trust))
         row = make_row(wanted, self.flavor(wanted.flavor))
         self.quotas.require(wanted.project, row, self.servers.values())
         candidates = self.capacities.named(wanted.host) if wanted.host else self.capacities.find_best(row, wanted.zone)
@@ -154,7 +160,7 @@ class ForeseenCloud(ForeseenStorage):
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
         row = self.free_server(server)
         require_never_run(row)
-        refuse_foreign(row.project_id)
+        refuse_foreign(row.project_id, (row.project_id, row.user_id) in self.trusts)
         if row.node_id is None:
             candidates = self.capacities.named(host) if host else self.capacities.find_best(row, row.pinned_az or None)
             self.capacities.move(row, node=choose_among(candidates, row, host))
@@ -172,7 +178,7 @@ class ForeseenCloud(ForeseenStorage):
             require_node(row)
         row.state, row.task_state = Server.State(state), None
 
-    def find_created(self, name: str, token: str) -> CloudServer | None:
+    def find_created(self, name: str, token: str, project: str = "") -> CloudServer | None:
         return next((describe_server(row) for row in self.servers.values() if row.token == token), None)
 
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
@@ -324,7 +330,7 @@ def foreseen_cloud() -> ForeseenCloud | None:
     return current if isinstance(current, ForeseenCloud) else None
 
 
-def refuse_foreign(project: str) -> None:
+def refuse_foreign(project: str, has_trust: bool) -> None:
     """Raise `OperationRefused` if the cloud can create no server in this project."""
-    if reason := explain_refusal(project):
+    if reason := explain_refusal(project, has_trust):
         raise OperationRefused(reason)

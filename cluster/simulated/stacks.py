@@ -186,7 +186,7 @@ class Members:
         """Read these nodes in one query, if any is not known yet."""
         missing = {UUID(uuid) for uuid in uuids} - self.nodes.keys()
         if missing:
-            found = Node.objects.present().select_related("profile", "cluster").filter(uuid__in=missing)
+            found = Node.objects.present().select_related("profile", "cluster", "trust").filter(uuid__in=missing)
             self.nodes |= {**dict.fromkeys(missing), **{node.uuid: node for node in found}}
 
     def find(self, uuid: str) -> Node | None:

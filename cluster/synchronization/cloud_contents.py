@@ -27,7 +27,8 @@ class CloudContents:
 
     ``node`` of a server is a host name, or None.
 
-    ``project`` is the id of the project that the driver logs in to, if the cloud creates servers only there.
+    ``project`` and ``user`` are the ids of the project that the driver logs in to, and of its user there, if the cloud
+    creates servers only in the project of a login.
     ``remarks`` explain what could not be read, and the consequences.
     """
 
@@ -37,4 +38,5 @@ class CloudContents:
     servers: list[Item] = field(default_factory=list)
     storage: StorageContents | None = None
     project: str = ""
+    user: str = ""
     remarks: list[str] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """The base of the API's operations on clusters and nodes: bodies, and the answer that names action and plan."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
@@ -9,11 +10,14 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from cluster.models import Trust
+from cluster.operations.trusts import obtain_trust
 from plans.operations.base import Operation, RequestOptions
 from watcher_site.api.bodies import FlagField, Step, apply_patch
 from watcher_site.api.versions import Version
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import caller_of
+from watcher_site.web.keystone_session import find_token
 
 VIEW_PLAN = "plans.view_actionplan"
 PLAN_ONLY = "whether the plan is only made, to look at it and to start it later"
@@ -36,6 +40,11 @@ class OptionsSerializer(serializers.Serializer[Any]):
     since: dict[str, Version] = {}
 
 
+def trust_of(request: Any, project: str) -> Trust | None:
+    """Return the trust by which the site creates servers in a project as the sender of a request, if possible."""
+    return obtain_trust(request.user, find_token(request), project)
+
+
 class Operating:
     """A mixin for views whose operations are action plans. ``operates_on`` is the name of the target in answers."""
 
@@ -47,18 +56,25 @@ class Operating:
             self.require(request, "plans.start_actionplan")
         return RequestOptions(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))
 
-    def project_request_options(self: Any, request: Request, plan_only: bool, project: str) -> RequestOptions:
+    def project_request_options(
+        self: Any, request: Request, plan_only: bool, project: str, *, creates: bool = False
+    ) -> RequestOptions:
         """Return the options of a requested operation on an object of a project.
 
         An operation on an object of the person's own project that begins at once needs no right on plans.
 
+        Args:
+            creates: whether the operation may create servers; a user of Keystone then delegates that to the site.
+
         Raises:
             PermissionDenied: the plan would wait for somebody who may not even look at it.
+            Conflict, KeystoneUnavailable: as `cluster.operations.trusts.obtain_trust`.
         """
         if plan_only and not request.user.has_perm(VIEW_PLAN):
             raise PermissionDenied("plan_only: you may not see plans; without plan_only it is done at once.")
         is_own = project in self.projects
-        return RequestOptions(caller_of(request), plan_only) if is_own else self.request_options(request, plan_only)
+        options = RequestOptions(caller_of(request), plan_only) if is_own else self.request_options(request, plan_only)
+        return replace(options, trust=trust_of(request, project)) if creates else options
 
     def accepted(self: Any, operation: Operation) -> Response:
         answer = {

@@ -234,7 +234,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         refuse_later_properties(request, attributes["template"])
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
         project = self.choose_project(wanted)
-        options = self.project_request_options(request, plan_only, project)
+        options = self.project_request_options(request, plan_only, project, creates=True)
         return self.accepted(create_stack(**attributes, project_id=project, options=options))
 
     def update(self, request: Request, stack_name: str, identifier: str) -> Response:
@@ -245,7 +245,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         stack: Stack = self.get_object(request, identifier)
         attributes = read_body(request, StackUpdateSerializer, StackSerializer._declared_fields)
         refuse_later_properties(request, attributes.get("template"))
-        options = self.project_request_options(request, attributes.pop("plan_only"), stack.project_id)
+        options = self.project_request_options(request, attributes.pop("plan_only"), stack.project_id, creates=True)
         return self.accepted(update_stack(stack, **attributes, options=options))
 
     def destroy(self, request: Request, stack_name: str, identifier: str) -> Response:

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views import View
 
+from plans.api.operations import trust_of
 from plans.console.clusters.forms import OperationForm
 from plans.operations.base import Operation, RequestOptions
 from watcher_site.console.resumable_forms import KeepsForm
@@ -42,7 +43,9 @@ class CreationPage(KeepsForm, View):
     def attempt(self, form: OperationForm) -> Operation | None:
         """Create the object that the form describes, or show the reason for a refusal beside the form."""
         try:
-            return self.create(form.inputs, RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"]))
+            trust = trust_of(self.request, form.inputs.get("project_id", ""))
+            options = RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"], trust=trust)
+            return self.create(form.inputs, options)
         except Refused as refusal:
             self.note(refusal, form.inputs["name"])
             form.blame(str(refusal))

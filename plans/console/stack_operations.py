@@ -138,6 +138,7 @@ class StackVerb(OperationVerb):
 
 
 class UpdateStack(StackVerb):
+    creates = True
     permission_required = "cluster.change_stack"
     verb, question = "update", "Update the stack?"
     form_class: ClassVar[type[OperationForm]] = UpdateStackForm

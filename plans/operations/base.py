@@ -17,7 +17,7 @@ from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.operations.signals import signal_action
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
-from cluster.models import Cluster, Node, Profile, Server, Stack
+from cluster.models import Cluster, Node, Profile, Server, Stack, Trust
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
 from plans.planning.scheduling import why_it_waits
@@ -44,6 +44,8 @@ class RequestOptions:
     plan_only: bool = False
     may_cancel: bool = False
     """Whether the caller may cancel other operations, if this one is forced."""
+    trust: Trust | None = None
+    """The trust of the caller, by which servers are created in the project."""
 
     @property
     def identity(self) -> str:
@@ -182,14 +184,31 @@ def installed(action_type: str) -> type[ActionType]:
     return found
 
 
+def take_trust(record: Any, options: RequestOptions) -> Trust | None:
+    """Return the trust of a locked stack, cluster or node: its own, or that of the caller if this one is missing.
+
+    The members of a cluster have that of the cluster.
+    """
+    current: Trust | None = record.trust
+    if options.trust is None or (current is not None and current.failed_at is None):
+        return current
+    record.trust = options.trust
+    record.save(update_fields=["trust"])
+    if isinstance(record, Cluster):
+        record.members().update(trust=options.trust)
+    return options.trust
+
+
 def plan_node_action(action_type: str, node: Node, options: RequestOptions, **inputs: Any) -> Operation:
     """Write the plan of one action on a node, and start it unless it is to be looked at. Raises: `Invalid`."""
+    take_trust(node, options)
     action = ProposedAction(action_type, parameters_of(action_type, node, inputs))
     return written(action, [], node, options)
 
 
 def plan_cluster_action(action_type: str, cluster: Cluster, options: RequestOptions, **inputs: Any) -> Operation:
     """Write the plan of one action on a cluster, as `plan_action`."""
+    take_trust(cluster, options)
     return plan_action(action_type, cluster, options, seconds_allowed=cluster.seconds_allowed, **inputs)
 
 

@@ -70,8 +70,9 @@ def create_cluster(
         metadata=checked_metadata(metadata),
         project_id=checked_project(project_id),
         user_id=options.identity,
+        trust=options.trust,
     )
-    require_creatable(cluster.project_id)
+    require_creatable(cluster.project_id, cluster.trust)
     require_cluster_quota(cluster.project_id)
     require_quota(cluster.project_id, demand_of_flavors({cluster.profile.spec["flavor"]: wanted}))
     cluster.save()

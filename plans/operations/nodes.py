@@ -60,8 +60,9 @@ def create_node(
         metadata=checked_metadata(metadata),
         project_id=joined.project_id if joined else checked_project(project_id or ""),
         user_id=options.identity,
+        trust=options.trust or (joined.trust if joined else None),
     )
-    require_creatable(node.project_id)
+    require_creatable(node.project_id, node.trust)
     require_quota(node.project_id, demand_of_flavors({made_from.spec["flavor"]: 1}))
     node.save()
     return plan_node_action("NODE_CREATE", node, options, cluster_id=joined and str(joined.uuid))

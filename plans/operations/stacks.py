@@ -26,6 +26,7 @@ from plans.operations.base import (
     plan_action,
     requested_operations,
     require_no_operation,
+    take_trust,
 )
 from watcher_site.database.locks import lock_present
 from watcher_site.database.uniqueness import refuse_taken
@@ -61,8 +62,9 @@ def create_stack(
         project_id=checked_project(project_id),
         timeout_mins=checked_stack_timeout(timeout_mins),
         user_id=user,
+        trust=options.trust,
     )
-    require_creatable(stack.project_id)
+    require_creatable(stack.project_id, stack.trust)
     require_quota(stack.project_id, {"stacks": 1, **demand_of_template(stack.template)})
     insert(stack)
     return plan_stack_operation(CREATE, stack, options, stack.timeout_mins)
@@ -87,7 +89,7 @@ def update_stack(
     """
     wanted = None if template is None else checked_template(template)
     minutes, current = checked_stack_timeout(timeout_mins), lock_stack_for_operation(UPDATE, stack, options)
-    require_creatable(current.project_id)
+    require_creatable(current.project_id, take_trust(current, options))
     allowed = minutes or current.timeout_mins
     if wanted is not None:
         require_quota(current.project_id, demand_of_template(wanted) - demand_of_template(current.template))

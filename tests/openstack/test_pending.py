@@ -57,7 +57,7 @@ def test_a_member_keeps_the_server_that_found_no_host(nova: Nova, lost: str) -> 
     run_waiting()
     rebuild.refresh_from_db()
     assert (state(own.id), rebuild.state) == ("error", "FAILED")
-    assert f"not in project {own.project_id}" in rebuild.status_message
+    assert f"has not let the site create servers in project {own.project_id}" in rebuild.status_message
     assert [found.id for found in nova.member.compute.servers()] == [own.id]
 
 

@@ -134,6 +134,19 @@ def find_auth_url(path: str, section: str) -> str | None:
     return address
 
 
+def read_identity_address(path: str) -> str:
+    """Return the address of the API of Keystone, version 3, that a file with keystonemiddleware's section names."""
+    from keystonemiddleware import auth_token
+    from oslo_config import cfg
+
+    options = cfg.ConfigOpts()
+    for group, known in auth_token.list_opts():
+        options.register_opts(known, group=group)
+    options([], project="watcher_site", default_config_files=[path], default_config_dirs=[])
+    address = (find_auth_url(path, options[SECTION].auth_section or SECTION) or "").rstrip("/")
+    return address if address.endswith("/v3") else f"{address}/v3"
+
+
 def read_roles(name: str) -> dict[str, str]:
     """Read the table of rights by role, written like admin=cloud-admin,system:reader=reader."""
     rule = f"must name one of {', '.join(RIGHTS)} for each role, as in admin={CLOUD_ADMIN},system:reader={READER}."

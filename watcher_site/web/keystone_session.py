@@ -104,6 +104,17 @@ def tokens_of(session: Any) -> dict[str, str]:
     return unseal(session[KEY]["tokens"])
 
 
+def find_token(request: Any) -> str:
+    """Return the token by which a user of Keystone sends a request: that of the API, or that of the session.
+
+    Raises:
+        Invalid: those of the session were encrypted with a key that is no longer known.
+    """
+    if not isinstance(request.user, KeystoneUser):
+        return ""
+    return request.META.get("HTTP_X_AUTH_TOKEN") or tokens_of(request.session)["scoped"]
+
+
 def tokens_to_revoke(request: Any) -> list[str]:
     """Return the tokens of the session of a user of Keystone, that with a scope first; of another session, none."""
     try:

@@ -319,5 +319,5 @@ def foresee_new(members: Members, cluster: Cluster, data: Data) -> None:
     for uuid in decided:
         if members.find(uuid) is None:
             kept = {"profile": cluster.profile, "cluster": cluster, "data": placed.get(uuid, {})}
-            owner = {"project_id": cluster.project_id, "user_id": cluster.user_id}
+            owner = {"project_id": cluster.project_id, "user_id": cluster.user_id, "trust": cluster.trust}
             members.add(Node(uuid=UUID(uuid), name=name_of(cluster, uuid), **kept, **owner))

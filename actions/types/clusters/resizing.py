@@ -42,6 +42,7 @@ def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) 
             cluster=cluster,
             project_id=cluster.project_id,
             user_id=cluster.user_id,
+            trust_id=cluster.trust_id,
             index=cluster.next_index + number,
             data=placed.get(uuid, {}),
         )

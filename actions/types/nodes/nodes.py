@@ -262,7 +262,7 @@ def written_together() -> AbstractContextManager[Any]:
 
 def find_server(node: Node) -> CloudServer | None:
     """Return the server that was, or is being, created for a node, even if its UUID was not recorded."""
-    return cloud().find_created(node.name, node.token)
+    return cloud().find_created(node.name, node.token, node.project_id)
 
 
 def delete_server_of(node: Node) -> None:
@@ -286,6 +286,7 @@ def wanted(node: Node) -> NewServer:
         host=placement.get("host"),
         project=node.project_id,
         user=node.user_id,
+        trust=node.trust.keystone_id if node.trust else "",
         properties=server_properties.chosen(spec),
     )
 

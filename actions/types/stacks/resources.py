@@ -21,8 +21,9 @@ from cluster.drivers.base import (
     ServerNotFound,
     WaitingForCapacity,
     cloud,
+    load_driver,
 )
-from cluster.models import Server, Stack, StackResource, StackStatus
+from cluster.models import Server, Stack, StackResource, StackStatus, Trust
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.operations.servers import forget_unplaced
 from cluster.simulated import foreseen_cloud
@@ -232,10 +233,27 @@ def create_server(
         zone=properties["availability_zone"],
         project=resource.stack.project_id,
         user=resource.stack.user_id,
+        trust=find_trust(resource.stack),
         properties=server_properties.chosen(properties),
         may_wait=may_wait,
     )
     return cloud().create_server(server, checkpoint).uuid
+
+
+def find_trust(stack: Stack) -> str:
+    """Return the id of the trust by which the servers of a stack are created, if the cloud needs one and it is there.
+
+    A preflight reads that of each root stack once.
+    """
+    if not stack.project_id or not load_driver().is_mirrored:
+        return ""
+
+    def read() -> str:
+        keys = Trust.objects.filter(stacks=stack.root_key).values_list("keystone_id", flat=True)
+        return keys.first() or ""
+
+    model = foreseen_cloud()
+    return model.members.once(("trust", str(stack.root_key)), read) if model else read()
 
 
 def change_metadata(server: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -270,7 +288,7 @@ def forget_waiting(resource: StackResource, generation: int) -> None:
 
 def delete_made(resource: StackResource, generation: int) -> None:
     """Delete the server of a generation, if it exists, even if its UUID was not recorded."""
-    found = cloud().find_created(resource.server_name, resource.token(generation))
+    found = cloud().find_created(resource.server_name, resource.token(generation), resource.stack.project_id)
     delete_server(found.uuid if found else None)
 
 

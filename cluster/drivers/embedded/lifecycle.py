@@ -112,7 +112,7 @@ class EmbeddedLifecycle(Cloud, ABC):
             raise OperationFailed((row.fault or {}).get("message") or f"No room was made for instance {server}")
         return describe_server(row)
 
-    def find_created(self, name: str, token: str) -> CloudServer | None:
+    def find_created(self, name: str, token: str, project: str = "") -> CloudServer | None:
         row = Server.objects.present().filter(token=token).select_related("node").first()
         return describe_server(row) if row else None
 

@@ -36,9 +36,12 @@ Question = Callable[[Connection], T]
 # With these a proxy says that it got no answer from the service behind it.
 PROXY_FAILURES = {502, 504}
 # Nova's message about a marker that was deleted meanwhile.
+# How Nova's messages about quotas begin; it answers with the status of missing rights.
+QUOTA_EXCEEDED = "Quota exceeded"
 MARKER_GONE = re.compile(r"marker \[.*\] not found", re.IGNORECASE)
 # Since then hypervisors and services have UUIDs, and a cold migration may name its destination.
 OLDEST_COMPUTE = "2.56"
+APP_NAME = "watcher-site"
 
 
 class Access:
@@ -81,14 +84,22 @@ class Access:
 
     @property
     def project(self) -> str:
-        """The id of the project that the site logs in to, which owns the servers that it creates."""
+        """The id of the project of the login, which owns the servers that are created by it."""
         return str(self.read(lambda cloud: cloud.current_project_id))
+
+    @property
+    def user(self) -> str:
+        """The id of the user of the login."""
+        return str(self.read(lambda cloud: cloud.current_user_id))
 
     def connect(self) -> Connection:
         with self.lock:
             if self.connection is None:
-                self.connection = make_connection()
+                self.connection = self.make_connection()
             return self.connection
+
+    def make_connection(self) -> Connection:
+        return make_connection()
 
 
 def connect(timeout: float | None = None) -> Connection:
@@ -98,7 +109,7 @@ def connect(timeout: float | None = None) -> Connection:
     """
     connection: Connection = openstack.connect(
         cloud=settings.OPENSTACK_CLOUD or None,
-        app_name="watcher-site",
+        app_name=APP_NAME,
         api_timeout=timeout or settings.OPENSTACK_TIMEOUT,
     )
     return connection
@@ -151,6 +162,8 @@ def judge(problem: sdk.HttpException) -> CloudError:
     reason = one_line(problem.details or "") or explain(problem)
     if status == 401:
         return CloudMisconfigured(f"The cloud refuses our credentials: {reason}")
+    if status == 403 and reason.startswith(QUOTA_EXCEEDED):
+        return OperationRefused(f"The quota of the project does not allow it: {reason}")
     if status == 403:
         return CloudMisconfigured(f"The cloud does not give us the right to do it: {reason}")
     if status == 429 or status >= 500:

@@ -25,6 +25,7 @@ from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
 from cluster.drivers.openstack.octavia import OctaviaBalancer
 from cluster.drivers.openstack.operations import wait_until
 from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
+from cluster.drivers.openstack.trusts import TrustedAccesses, remove_unneeded_trusts
 from cluster.drivers.openstack.volumes import OpenStackVolumes
 from cluster.models import ComputeNode
 from cluster.synchronization.cloud_contents import CloudContents
@@ -46,13 +47,16 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
 
     def __init__(self) -> None:
         self.access = Access()
+        self.trusted = TrustedAccesses()
 
     def make_balancer(self) -> OctaviaBalancer:
         return OctaviaBalancer(self.access)
 
     def read_contents(self, checkpoint: Checkpoint = proceed) -> CloudContents:
         with translated():
-            return Reader(self.access, checkpoint).read()
+            contents = Reader(self.access, checkpoint).read()
+        remove_unneeded_trusts(self.access)
+        return contents
 
     def find_compute_service(self, host: str) -> ComputeService:
         return self.describe_service(self.read_service(host))

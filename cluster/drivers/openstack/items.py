@@ -1,6 +1,6 @@
 """Convert openstacksdk's resources of Nova and Cinder to values of our columns."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any
@@ -102,16 +102,31 @@ def state_of(server: Any) -> str:
     return match_choice(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR)
 
 
-def has_no_host(server: Any, project: str) -> bool:
-    """Return whether Nova left a server in ERROR because it found no host: it is PENDING until it is given up.
+def has_no_host(server: Any) -> bool:
+    """Return whether Nova left a server in ERROR because it found no host, and another one can be like it.
 
-    Another server can be created in its place only in the ``project`` that the site logs in to: one of another project
-    stays in ERROR.
+    Nova does not tell from which volumes a server was to boot.
     """
-    if not settings.USE_PENDING_STATE or server.project_id != project:
+    if not settings.USE_PENDING_STATE or has_volumes(server):
         return False
     reason = str((server.fault or {}).get("message") or "")
     return server.status == BROKEN and not server.launched_at and reason.startswith(NO_VALID_HOST)
+
+
+def keeps_owner(server: Any, project: str, user: str, has_trust: Callable[[Any], bool]) -> bool:
+    """Return whether a server that is created in the place of another can have its owner, and its key pair.
+
+    Args:
+        project: that the site logs in to, as ``user``.
+        has_trust: returns whether the owner of a server has delegated its creation.
+    """
+    if server.project_id == project:
+        return not server.key_name or server.user_id == user
+    return has_trust(server)
+
+
+def has_volumes(server: Any) -> bool:
+    return bool(server.attached_volumes) or not (server.image and server.image.id)
 
 
 def read_time(text: str | None) -> datetime | None:

@@ -15,6 +15,7 @@ from cluster.drivers.openstack.items import (
     flavor_item,
     has_no_host,
     host_of,
+    keeps_owner,
     machine_of,
     node_item,
     pool_item,
@@ -23,7 +24,7 @@ from cluster.drivers.openstack.items import (
     type_item,
     volume_item,
 )
-from cluster.models import Server
+from cluster.models import Server, Trust
 from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
 
 log = structlog.get_logger(__name__)
@@ -43,11 +44,18 @@ class Reader:
         nodes = self.read_nodes()
         servers = self.read_list(lambda cloud: cloud.compute.servers(all_projects=True))
         aggregates = self.read_list(lambda cloud: cloud.compute.aggregates())
-        project = self.access.project
+        project, user = self.access.project, self.access.user
         given_up = {str(key) for key in Server.objects.present().given_up().values_list("uuid", flat=True)}
-        pending = {server.id for server in servers if has_no_host(server, project)} - given_up
+        trusts = set(Trust.objects.valid().values_list("project_id", "user_id"))
+        pending = {
+            server.id
+            for server in servers
+            if has_no_host(server)
+            and keeps_owner(server, project, user, lambda one: (one.project_id, one.user_id) in trusts)
+        } - given_up
         return CloudContents(
             project=project,
+            user=user,
             compute_nodes=nodes,
             host_aggregates=[aggregate_item(found) for found in aggregates],
             flavors=[flavor_item(found) for found in self.read_list(list_flavors)],

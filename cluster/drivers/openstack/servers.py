@@ -23,7 +23,7 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.openstack.access import Access
-from cluster.drivers.openstack.items import has_no_host, server_item
+from cluster.drivers.openstack.items import has_no_host, keeps_owner, server_item
 from cluster.drivers.openstack.operations import (
     find_reason,
     is_marked,
@@ -32,7 +32,7 @@ from cluster.drivers.openstack.operations import (
     wait_for_begin,
     wait_until,
 )
-from cluster.models import Server
+from cluster.models import Server, Trust
 from cluster.synchronization.mirroring import record_server, record_server_gone
 
 UNCONFIRMED = "VERIFY_RESIZE"
@@ -64,7 +64,9 @@ class OpenStackServers(Cloud, ABC):
 
     def describe(self, found: Any) -> CloudServer:
         waits = (
-            has_no_host(found, self.access.project) and not Server.objects.given_up().filter(uuid=found.id).exists()
+            has_no_host(found)
+            and keeps_owner(found, self.access.project, self.access.user, lambda one: find_trust_of(one) is not None)
+            and not Server.objects.given_up().filter(uuid=found.id).exists()
         )
         record_server(server_item(found, waits))
         status = WAITING if waits else found.status
@@ -266,6 +268,14 @@ class OpenStackServers(Cloud, ABC):
     def failed(self, what: str, server: str) -> OperationFailed:
         reason = find_reason(self.access, server)
         return OperationFailed(f"{what}: {reason}" if reason else what)
+
+
+def find_trust_of(server: Any) -> Trust | None:
+    """Return the trust of the owner of a server in its project: by it the site can create another in its place."""
+    found: Trust | None = (
+        Trust.objects.valid().filter(project_id=server.project_id, user_id=server.user_id or "").first()
+    )
+    return found
 
 
 def flavor_of(server: Any) -> str | None:

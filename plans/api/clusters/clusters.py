@@ -57,6 +57,8 @@ OPERATIONS: dict[str, Callable[..., Operation]] = {
     "check": check_cluster,
     "recover": recover_cluster,
 }
+# The operations that may create servers.
+CREATING = ("scale_out", "resize", "recover")
 SIZES = ("/min_size", "/max_size", "/desired_capacity")
 FORCE = OpenApiParameter(
     "force", bool, description="whether its nodes are deleted with it, and what is being done to it is cancelled first"
@@ -176,7 +178,7 @@ class ClusterView(OwnedFromTenants, ResourceView):
         attributes = read_body(request, NewClusterSerializer, ClusterSerializer._declared_fields)
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
         project = self.choose_project(wanted)
-        options = self.project_request_options(request, plan_only, project)
+        options = self.project_request_options(request, plan_only, project, creates=True)
         return self.accepted(create_cluster(**attributes, project_id=project, options=options))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
@@ -190,7 +192,8 @@ class ClusterView(OwnedFromTenants, ResourceView):
         cluster = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(cluster, CHANGEABLE), "profile": str(cluster.profile.uuid)}, patch)
-        options = self.project_request_options(request, read_flag(request, "plan_only"), cluster.project_id)
+        plan_only = read_flag(request, "plan_only")
+        options = self.project_request_options(request, plan_only, cluster.project_id, creates="profile" in changes)
         return self.accepted(update_cluster(cluster, changes, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
@@ -242,7 +245,8 @@ class ClusterView(OwnedFromTenants, ResourceView):
     def operate(self, request: Request, identifier: str, name: str, document: Any) -> Response:
         cluster: Cluster = self.get_object(request, identifier)
         inputs = read_attributes(document, self.bodies[name])
-        options = self.project_request_options(request, inputs.pop("plan_only"), cluster.project_id)
+        plan_only, creates = inputs.pop("plan_only"), name in CREATING
+        options = self.project_request_options(request, plan_only, cluster.project_id, creates=creates)
         return self.accepted(OPERATIONS[name](cluster, **inputs, options=options))
 
 

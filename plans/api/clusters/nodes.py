@@ -165,7 +165,7 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
         is_of_cluster = wanted is None and "cluster" in attributes and self.may("add")
         project = None if is_of_cluster else self.choose_project(wanted)
-        options = self.project_request_options(request, plan_only, project or "")
+        options = self.project_request_options(request, plan_only, project or "", creates=True)
         return self.accepted(create_node(**attributes, project_id=project, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
@@ -182,7 +182,8 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         node = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(node, CHANGEABLE), "profile": str(node.profile.uuid)}, patch)
-        options = self.project_request_options(request, read_flag(request, "plan_only"), node.project_id)
+        plan_only = read_flag(request, "plan_only")
+        options = self.project_request_options(request, plan_only, node.project_id, creates="profile" in changes)
         return self.accepted(update_node(node, changes, options))
 
     def check(self, request: Request, identifier: str) -> Response:
@@ -195,5 +196,5 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         """Have a node get a server that runs by an action, where its own does not."""
         node = self.get_object(request, identifier)
         inputs = read_body(request, NodeRecoverySerializer)
-        options = self.project_request_options(request, inputs.pop("plan_only"), node.project_id)
+        options = self.project_request_options(request, inputs.pop("plan_only"), node.project_id, creates=True)
         return self.accepted(recover_node(node, **inputs, options=options))

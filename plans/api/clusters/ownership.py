@@ -35,10 +35,12 @@ class OwnedFromTenants(Operating, OwnedByProjects):
         found: QuerySet[Any] = super(OwnedByProjects, self).get_queryset()  # type: ignore[misc]
         return found
 
-    def project_request_options(self: Any, request: Request, plan_only: bool, project: str) -> RequestOptions:
+    def project_request_options(
+        self: Any, request: Request, plan_only: bool, project: str, *, creates: bool = False
+    ) -> RequestOptions:
         """Return the options of an operation; people with a permission may have plans made that they may not see."""
         if project in self.projects:
-            return super().project_request_options(request, plan_only, project)
+            return super().project_request_options(request, plan_only, project, creates=creates)
         found: RequestOptions = self.request_options(request, plan_only)
         return found
 

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from cluster.models import Cluster, Node, PolicyBinding
+from plans.api.operations import trust_of
 from plans.console.clusters.forms import (
     AttachForm,
     ChangeForm,
@@ -44,6 +45,8 @@ class OperationVerb(KeepsForm, Verb):
     form_class: ClassVar[type[OperationForm]] = OperationForm
     operate: ClassVar[Callable[..., Operation]]
     look = "primary"
+    creates: ClassVar[bool] = False
+    """Whether servers may be created: a user of Keystone then delegates that to the site."""
     is_final: ClassVar[bool] = False
     """Whether the page of the record will be gone: the plan's stays."""
 
@@ -73,7 +76,8 @@ class OperationVerb(KeepsForm, Verb):
     def perform(self, record: Any) -> str:
         form = self.submitted
         may_cancel = self.may("actions.signal_action")
-        options = RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel)
+        trust = trust_of(self.request, getattr(record, "project_id", "")) if self.creates else None
+        options = RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel, trust)
         self.operation = self.plan(record, form.inputs, options)
         if options.plan_only:
             return "Plan created. Review it, skip the actions that must not run, then start it."
@@ -103,6 +107,7 @@ class ClusterVerb(OperationVerb):
 
 class ScaleOut(ClusterVerb):
     policy = "cluster:scale_out"
+    creates = True
     verb, question = "scale out", "Add nodes to the cluster?"
     form_class, operate = ScaleForm, scale_out
 
@@ -116,6 +121,7 @@ class ScaleIn(ClusterVerb):
 
 class Resize(ClusterVerb):
     policy = "cluster:resize"
+    creates = True
     verb, question = "resize", "Resize the cluster?"
     form_class, operate = ResizeForm, resize
 
@@ -129,12 +135,14 @@ class Check(ClusterVerb):
 
 class Recover(ClusterVerb):
     policy = "cluster:recover"
+    creates = True
     verb, question = "recover", "Recover the cluster?"
     consequence = "Nodes in ERROR are recovered, so that their servers run again."
     form_class, operate = RecoverClusterForm, recover_cluster
 
 
 class Change(ClusterVerb):
+    creates = True
     history_event = "cluster.update"
     permission_required = "cluster.change_cluster"
     verb, question = "change", "Change the cluster?"
@@ -214,6 +222,7 @@ class CheckNode(NodeVerb):
 
 
 class RecoverNode(NodeVerb):
+    creates = True
     permission_required = "cluster.recover_node"
     verb, question = "recover", "Recover the node?"
     consequence = "If the server of the node does not run, it is recovered."

@@ -88,6 +88,7 @@ class Nova(Operations):
             "name": name,
             "status": status,
             "tenant_id": "a project",
+            "user_id": "a user",
             "metadata": {},
             "image": {"id": make_uuid("image")},
             "flavor": self.embed(flavor),
@@ -160,13 +161,15 @@ class Nova(Operations):
         found = list(self.servers.values()) if request.args.get("all_tenants") in {"1", "True"} else []
         if "host" in request.args:
             found = [server for server in found if server["OS-EXT-SRV-ATTR:host"] == request.args["host"]]
+        if "project_id" in request.args:
+            found = [server for server in found if server["tenant_id"] == request.args["project_id"]]
         if "name" in request.args:
             found = [server for server in found if re.search(request.args["name"], server["name"])]
         return page(request, "servers", found, self.cloud.page_size)
 
     def create_server(self, request: Request) -> Response:
         self.requested.append(request.get_json())
-        return self.build(request.get_json()["server"])
+        return self.build(request.get_json()["server"], *self.cloud.owner_of(request.headers.get("X-Auth-Token")))
 
     def show_server(self, request: Request, server: str) -> Any:
         found = self.find(server)

@@ -173,7 +173,7 @@ class Operations:
         if not server[LAUNCHED]:
             raise Conflict(f"Instance {server['id']} is in an invalid state for '{verb}'")
 
-    def build(self, wanted: dict[str, Any]) -> Response:
+    def build(self, wanted: dict[str, Any], project: str, user: str) -> Response:
         """Create a server, where the first open host is; it stands in the list at once."""
         if wanted["flavorRef"] not in self.flavors:
             raise BadRequest(f"Flavor {wanted['flavorRef']} could not be found.")
@@ -181,7 +181,8 @@ class Operations:
         server = self.servers[key] = {
             "id": key,
             "name": wanted["name"],
-            "tenant_id": self.cloud.project,
+            "tenant_id": project,
+            "user_id": user,
             "metadata": wanted["metadata"],
             "image": {"id": wanted["imageRef"]},
             "flavor": self.embed(wanted["flavorRef"]),

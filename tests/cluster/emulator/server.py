@@ -29,6 +29,7 @@ from tests.cluster.emulator.placement import Placement
 from tests.cluster.emulator.telemetry import OpenPrometheus, Telemetry
 
 USER, PASSWORD, PROJECT = "watcher", "a password of the emulator", "0f5b6a1c7d3e4f2a9b8c7d6e5f4a3b2c"
+SITE = "u1"
 # By the type that the catalog gives it: its path, and the paths below it that are its root.
 SERVICES = {
     "identity": "/identity/v3",
@@ -86,6 +87,11 @@ class Emulator:
     tokens: set[str] = field(default_factory=set)
     password: str = PASSWORD
     project: str = PROJECT
+    trusts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    owners: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The project and the user of tokens by trusts."""
+    people: dict[str, str] = field(default_factory=dict)
+    """The users of the tokens that a test gives."""
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
@@ -171,6 +177,8 @@ class Emulator:
         return [
             Rule("/identity/v3", endpoint=self.discover_identity),
             Rule("/identity/v3/auth/tokens", methods=["POST"], endpoint=self.give_token),
+            Rule("/identity/v3/OS-TRUST/trusts", methods=["POST"], endpoint=self.create_trust),
+            Rule("/identity/v3/OS-TRUST/trusts/<trust>", methods=["DELETE"], endpoint=self.delete_trust),
             Rule("/compute/v2.1", endpoint=self.discover_compute),
             Rule("/placement", endpoint=self.discover_placement),
             Rule("/volume/v3", endpoint=self.discover_storage),
@@ -202,8 +210,15 @@ class Emulator:
         user = request.get_json()["auth"]["identity"]["password"]["user"]
         if (user["name"], user["password"]) != (USER, self.password):
             return error(401, "The request you have made requires authentication.")
+        scope = request.get_json()["auth"].get("scope", {}).get("OS-TRUST:trust")
+        trust = self.trusts.get(scope["id"]) if scope else None
+        if scope and trust is None:
+            return error(404, f"Could not find trust: {scope['id']}.")
         token = uuid4().hex
         self.tokens.add(token)
+        if trust:
+            self.owners[token] = (trust["project_id"], trust["trustor_user_id"])
+        project, owner = self.owner_of(token)
         catalog = [
             {"type": kind, "name": kind, "endpoints": [self.endpoint(path)]}
             for kind, path in SERVICES.items()
@@ -211,14 +226,31 @@ class Emulator:
         ]
         body = {
             "methods": ["password"],
-            "user": {"id": "u1", "name": USER, "domain": {"id": "default", "name": "Default"}},
-            "project": {"id": PROJECT, "name": "admin", "domain": {"id": "default", "name": "Default"}},
+            "user": {"id": owner, "name": owner, "domain": {"id": "default", "name": "Default"}},
+            "project": {"id": project, "name": "admin", "domain": {"id": "default", "name": "Default"}},
             "expires_at": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() + 3600)),
             "issued_at": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime()),
             "roles": [{"id": "r1", "name": "admin"}],
             "catalog": catalog,
         }
         return reply({"token": body}, 201, {"X-Subject-Token": token})
+
+    def owner_of(self, token: str | None) -> tuple[str, str]:
+        """Return the project and the user of a token: those of the login, if it is not by a trust."""
+        return self.owners.get(token or "", (self.project, SITE))
+
+    def create_trust(self, request: Request) -> Response:
+        trust = request.get_json()["trust"]
+        if self.people.get(request.headers.get("X-Auth-Token", "")) != trust["trustor_user_id"]:
+            return error(403, "You are not authorized to perform the requested action.")
+        key = uuid4().hex
+        self.trusts[key] = trust
+        return reply({"trust": {**trust, "id": key}}, 201)
+
+    def delete_trust(self, request: Request, trust: str) -> Response:
+        if self.trusts.pop(trust, None) is None:
+            return error(404, f"Could not find trust: {trust}.")
+        return Response(status=204)
 
     def endpoint(self, path: str) -> dict[str, Any]:
         where = {"region": "RegionOne", "region_id": "RegionOne", "interface": "public"}

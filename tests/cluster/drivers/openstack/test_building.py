@@ -4,7 +4,7 @@ import pytest
 from pytest_django import Settings
 
 from cluster.drivers.base import NewServer, NoValidHost, OperationRefused, cloud
-from cluster.models import Server
+from cluster.models import Server, Trust
 from cluster.operations.synchronization import synchronize
 from cluster.simulated.cloud import ForeseenCloud
 from tests.cluster.emulator.server import PROJECT, Emulator
@@ -81,7 +81,7 @@ def test_a_server_of_another_project_that_found_no_host_is_in_error(emulator: Em
 
 def test_no_server_is_created_in_the_place_of_one_of_another_project(emulator: Emulator, lost: str) -> None:
     emulator.nova.servers[lost]["tenant_id"] = "another project"
-    with pytest.raises(OperationRefused, match=f"only in the site's own project {PROJECT}, not in project another"):
+    with pytest.raises(OperationRefused, match="user a user has not let the site create servers in project another"):
         cloud().build_server(lost)
     assert list(emulator.nova.servers) == [lost]
 
@@ -89,13 +89,74 @@ def test_no_server_is_created_in_the_place_of_one_of_another_project(emulator: E
 def test_a_preflight_refuses_to_build_a_server_of_another_project(emulator: Emulator, lost: str) -> None:
     emulator.nova.servers[lost]["tenant_id"] = "another project"
     synchronize()
-    with pytest.raises(OperationRefused, match="not in project another project"):
+    with pytest.raises(OperationRefused, match="in project another project only as a user of it"):
         ForeseenCloud.load().build_server(lost)
 
 
 def test_no_server_is_created_for_another_project(emulator: Emulator, lost: str) -> None:
-    with pytest.raises(OperationRefused, match="not in project another project"):
+    with pytest.raises(OperationRefused, match="in project another project only as a user of it"):
         cloud().create_server(NewServer("db", "m1.small", "one", project="another project"))
+    assert list(emulator.nova.servers) == [lost]
+
+
+def delegate(emulator: Emulator, user: str = "a user") -> None:
+    """Create a trust by which a user lets the site create servers in the project demo."""
+    emulator.trusts["t1"] = {"project_id": "demo", "trustor_user_id": user}
+    Trust.objects.create(keystone_id="t1", project_id="demo", user_id=user)
+
+
+def test_a_waiting_server_of_a_user_who_delegated_this_is_created_again_as_theirs(
+    emulator: Emulator, lost: str
+) -> None:
+    delegate(emulator)
+    shown = {
+        "tenant_id": "demo",
+        "key_name": "mine",
+        "OS-EXT-SRV-ATTR:user_data": "//4=",
+        "config_drive": "True",
+        "tags": ["shop"],
+        "description": "the shop",
+        "server_groups": ["g1"],
+        "security_groups": [{"name": "web"}],
+    }
+    emulator.nova.servers[lost] |= shown
+    synchronize()
+    assert state(lost) == "pending"
+    cloud().build_server(lost, host="compute2")
+    [made] = emulator.nova.servers.values()
+    assert (made["tenant_id"], made["user_id"]) == ("demo", "a user")
+    requested = emulator.nova.requested[0]
+    expected = {
+        "key_name": "mine",
+        "user_data": "//4=",
+        "config_drive": True,
+        "tags": ["shop"],
+        "description": "the shop",
+        "security_groups": [{"name": "web"}],
+    }
+    assert {name: requested["server"][name] for name in expected} == expected
+    assert (requested["OS-SCH-HNT:scheduler_hints"], "host" in requested["server"]) == ({"group": "g1"}, False)
+
+
+def test_the_trust_of_another_user_of_the_project_is_none_for_a_server(emulator: Emulator, lost: str) -> None:
+    delegate(emulator, "somebody else")
+    emulator.nova.servers[lost]["tenant_id"] = "demo"
+    synchronize()
+    assert state(lost) == "error"
+
+
+def test_a_server_with_a_volume_does_not_wait_as_nova_does_not_tell_all_of_it(emulator: Emulator, lost: str) -> None:
+    emulator.nova.servers[lost]["os-extended-volumes:volumes_attached"] = [{"id": "v1"}]
+    synchronize()
+    assert state(lost) == "error"
+
+
+def test_a_server_with_the_key_pair_of_another_user_is_not_created_again(emulator: Emulator, lost: str) -> None:
+    emulator.nova.servers[lost]["key_name"] = "hers"
+    synchronize()
+    assert state(lost) == "error"
+    with pytest.raises(OperationRefused, match=r"The key pair hers of instance .* belongs to another user"):
+        cloud().build_server(lost)
     assert list(emulator.nova.servers) == [lost]
 
 

@@ -18,7 +18,7 @@ from cluster.drivers.base import (
 )
 from cluster.models import Server
 from cluster.operations.synchronization import synchronize
-from tests.cluster.emulator.server import Emulator
+from tests.cluster.emulator.server import PROJECT, Emulator
 
 pytestmark = pytest.mark.django_db
 
@@ -127,6 +127,19 @@ def test_a_creation_that_did_not_reach_nova_is_reported(emulator: Emulator) -> N
     assert emulator.nova.servers == {}
 
 
+def test_a_quota_of_the_cloud_is_reported_as_such(emulator: Emulator) -> None:
+    words = "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"
+    emulator.fail("POST /compute/v2.1/servers$", 403, message=words)
+    with pytest.raises(OperationRefused, match=f"^The quota of the project does not allow it: {words}$"):
+        create()
+
+
+def test_a_server_with_the_token_in_another_project_is_not_taken(emulator: Emulator) -> None:
+    emulator.nova.add_server("web", "compute1", metadata={"watcher_token": "one"}, tenant_id="another project")
+    foreign = next(iter(emulator.nova.servers))
+    assert create().uuid != foreign
+
+
 def test_a_server_without_capacity_leaves_nothing_behind(emulator: Emulator) -> None:
     for service in emulator.nova.services.values():
         service["status"] = "disabled"
@@ -149,7 +162,7 @@ def test_a_server_that_breaks_leaves_nothing_behind(emulator: Emulator) -> None:
 
 
 def test_a_broken_server_that_was_left_behind_makes_way_for_another(emulator: Emulator) -> None:
-    emulator.nova.add_server("web", "compute1", "ERROR", metadata={"watcher_token": "one"})
+    emulator.nova.add_server("web", "compute1", "ERROR", metadata={"watcher_token": "one"}, tenant_id=PROJECT)
     broken = next(iter(emulator.nova.servers))
     assert create().uuid != broken
     assert broken not in emulator.nova.servers

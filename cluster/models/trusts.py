@@ -1,0 +1,40 @@
+"""Trusts of Keystone, by which the site creates servers as a user in a project."""
+
+from typing import Self
+
+from django.db import models
+from django.utils import timezone
+
+
+class TrustQuerySet(models.QuerySet["Trust"]):
+    def valid(self) -> Self:
+        """Select the trusts that Keystone has not refused."""
+        return self.filter(failed_at=None)
+
+    def fail(self, keystone_id: str) -> None:
+        """Write that Keystone refuses a trust: the next request of a user of the project brings another."""
+        self.valid().filter(keystone_id=keystone_id).update(failed_at=timezone.now())
+
+
+class Trust(models.Model):
+    """A trust whose trustor is a user, and whose trustee is the user that the site logs in as: one for each project.
+
+    It is no secret, as Keystone accepts it from its trustee alone; no answer and no page shows it all the same.
+    """
+
+    keystone_id = models.CharField(max_length=255, help_text="the id of the trust")
+    project_id = models.CharField(max_length=255)
+    user_id = models.CharField(max_length=255, help_text="the id that Keystone has for the trustor")
+    user_name = models.CharField(max_length=255)
+    roles = models.JSONField(default=list, help_text="the names of the roles that are delegated")
+    created_at = models.DateTimeField(default=timezone.now)
+    used_at = models.DateTimeField(default=timezone.now, help_text="when a request last chose it")
+    failed_at = models.DateTimeField(null=True, help_text="when Keystone refused it")
+
+    objects = TrustQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint("project_id", "user_id", name="trust_of_user_in_project")]
+
+    def __str__(self) -> str:
+        return f"trust of {self.user_name} in project {self.project_id}"

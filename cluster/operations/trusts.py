@@ -1,0 +1,59 @@
+"""Trusts by which users of Keystone let the site create servers in a project, created when they request these."""
+
+from django.db import transaction
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from cluster.drivers.base import load_driver
+from cluster.models import Synchronization, Trust
+from watcher_site.keystone.trusts import create_trust, delete_trust
+from watcher_site.keystone.users import KeystoneUser
+
+
+@sensitive_variables("token")
+def obtain_trust(user: object, token: str, project: str) -> Trust | None:
+    """Return the trust by which the site creates servers as a user in a project; it is created if there is none.
+
+    None is returned where it is not needed or not possible: in the site's own project and on the embedded cloud, for
+    local accounts, and for users whose token is of another project.
+
+    Raises:
+        Conflict: Keystone refuses it.
+        KeystoneUnavailable: Keystone does not answer.
+    """
+    if (
+        not isinstance(user, KeystoneUser)
+        or not project
+        or user.project_id != project
+        or not load_driver().is_mirrored
+    ):
+        return None
+    site = Synchronization.current()
+    if not site.user or project == site.project:
+        return None
+    trusts = Trust.objects.valid().filter(project_id=project, user_id=user.user_id)
+    if trusts.update(used_at=timezone.now()) and (found := trusts.first()):
+        return found
+    keystone_id, roles = create_trust(token, user, site.user)
+    kept = keep_trust(user, keystone_id, roles)
+    if kept.keystone_id != keystone_id:
+        delete_trust(token, keystone_id)
+    return kept
+
+
+@transaction.atomic
+def keep_trust(user: KeystoneUser, keystone_id: str, roles: list[str]) -> Trust:
+    """Store a new trust in place of one that failed. Of two concurrent requests, the first one's is kept."""
+    columns = {"keystone_id": keystone_id, "roles": roles, "user_name": user.name}
+    owner = {"project_id": user.project_id, "user_id": user.user_id}
+    row, is_new = Trust.objects.get_or_create(**owner, defaults=columns)
+    if is_new:
+        return row
+    row = Trust.objects.select_for_update(no_key=True).get(pk=row.pk)
+    if row.failed_at is None:
+        return row
+    now = timezone.now()
+    for name, value in {**columns, "created_at": now, "used_at": now, "failed_at": None}.items():
+        setattr(row, name, value)
+    row.save()
+    return row

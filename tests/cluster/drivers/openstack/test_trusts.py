@@ -1,0 +1,194 @@
+"""Servers of stacks and clusters in their owner's project on OpenStack, by trusts of Keystone."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.utils import timezone
+from pytest_django import Settings
+
+from actions.models import Action
+from cluster.drivers.base import NewServer, OperationRefused, cloud
+from cluster.models import Node, Stack, Synchronization, Trust
+from cluster.operations.synchronization import synchronize
+from cluster.operations.trusts import keep_trust
+from tests.api import Caller, fault
+from tests.builders import make_stack
+from tests.cluster.emulator.server import PROJECT, SERVICES, Emulator
+from tests.plans.inline import run_waiting
+from watcher_site.keystone.users import KeystoneUser
+
+pytestmark = pytest.mark.django_db
+SERVER = {"type": "server", "properties": {"flavor": "m1.small"}}
+STACK = {"name": "shop", "template": {"resources": {"web": SERVER}}}
+
+
+@pytest.fixture(autouse=True)
+def known(emulator: Emulator, settings: Settings) -> None:
+    settings.KEYSTONE_URL = f"{emulator.url}{SERVICES['identity']}"
+    synchronize()
+
+
+def person_of(emulator: Emulator, name: str = "mia", project: str = "demo", *roles: str) -> Caller:
+    """Return a user of Keystone with a token of a project, and the role member unless others are named."""
+    held = frozenset(roles or ("member", "reader"))
+    user = KeystoneUser(f"id-of-{name}", name, "project", project, held)
+    emulator.people[f"token-of-{name}"] = user.user_id
+    caller = Caller(user, "1.15")  # type: ignore[arg-type]
+    caller.headers["X-Auth-Token"] = f"token-of-{name}"
+    return caller
+
+
+@pytest.fixture
+def mia(emulator: Emulator) -> Caller:
+    return person_of(emulator)
+
+
+def owners(emulator: Emulator) -> list[tuple[str, str]]:
+    return [(server["tenant_id"], server["user_id"]) for server in emulator.nova.servers.values()]
+
+
+def accept(answer: HttpResponse) -> None:
+    assert answer.status_code == 202, fault(answer)
+    run_waiting()
+
+
+def test_the_servers_of_a_stack_are_created_in_the_project_of_the_user_and_as_the_user(
+    emulator: Emulator, mia: Caller
+) -> None:
+    accept(mia.post("/stacks", STACK))
+    assert owners(emulator) == [("demo", "id-of-mia")]
+    [trust] = emulator.trusts.values()
+    assert trust == {
+        "trustor_user_id": "id-of-mia",
+        "trustee_user_id": "u1",
+        "project_id": "demo",
+        "roles": [{"name": "member"}],
+        "impersonation": True,
+        "allow_redelegation": False,
+    }
+
+
+def test_the_servers_of_a_cluster_are_created_so_and_those_that_come_later(
+    emulator: Emulator, mia: Caller, cloud_admin: User
+) -> None:
+    spec = {"flavor": "m1.small", "key_name": "hers"}
+    assert Caller(cloud_admin, "1.15").post("/profiles", {"name": "small", "spec": spec}).status_code == 201
+    accept(mia.post("/clusters", {"name": "web", "profile": "small", "desired_capacity": 1}))
+    accept(Caller(cloud_admin, "1.15").post("/clusters/web/scale_out", {"count": 1}))
+    assert owners(emulator) == [("demo", "id-of-mia")] * 2
+    assert emulator.nova.requested[1]["server"]["key_name"] == "hers"
+    accept(mia.delete("/clusters/web?force=true"))
+    assert emulator.nova.servers == {}
+
+
+def test_one_trust_serves_all_requests_of_a_user_in_a_project(emulator: Emulator, mia: Caller) -> None:
+    accept(mia.post("/stacks", STACK))
+    accept(mia.post("/stacks", STACK | {"name": "other"}))
+    assert (len(emulator.trusts), Trust.objects.count()) == (1, 1)
+
+
+def test_no_trust_is_created_in_the_project_of_the_site(emulator: Emulator) -> None:
+    accept(person_of(emulator, "rosa", PROJECT).post("/stacks", STACK))
+    assert (owners(emulator), emulator.trusts) == ([(PROJECT, "u1")], {})
+
+
+def test_a_trust_that_keystone_refuses_is_answered_in_its_words(emulator: Emulator, mia: Caller) -> None:
+    emulator.people.clear()
+    answer = mia.post("/stacks", STACK)
+    words = "project_id: Keystone refuses that the site creates servers as mia in the project: You are not authorized"
+    assert (answer.status_code, fault(answer).startswith(words)) == (409, True), fault(answer)
+    assert not Stack.objects.exists()
+
+
+def test_a_token_without_a_role_to_delegate_is_refused(emulator: Emulator, settings: Settings) -> None:
+    settings.KEYSTONE_TRUST_ROLES = ["creator"]
+    answer = person_of(emulator).post("/stacks", STACK)
+    assert (answer.status_code, "creator" in fault(answer), emulator.trusts) == (409, True, {})
+
+
+def test_while_keystone_does_not_answer_nothing_is_written(emulator: Emulator, mia: Caller) -> None:
+    emulator.fail("POST /identity/v3/OS-TRUST")
+    assert mia.post("/stacks", STACK).status_code == 503
+    assert not Stack.objects.exists()
+
+
+def test_a_stack_whose_trust_was_deleted_fails_and_another_user_of_the_project_continues_it(
+    emulator: Emulator, mia: Caller
+) -> None:
+    answer = mia.post("/stacks", STACK)
+    emulator.trusts.clear()
+    accept(answer)
+    failed = Action.objects.filter(state="FAILED", action_type="create_resource").get()
+    assert "Keystone refuses the trust (Could not find trust" in failed.status_message
+    assert Trust.objects.get().failed_at
+    ines = person_of(emulator, "ines")
+    accept(ines.put(f"/stacks/shop/{Stack.objects.get().uuid}", {}))
+    assert owners(emulator) == [("demo", "id-of-ines")]
+
+
+def test_a_cluster_whose_trust_failed_takes_that_of_the_next_user_for_all_of_its_nodes(
+    emulator: Emulator, mia: Caller, cloud_admin: User
+) -> None:
+    profile = {"name": "small", "spec": {"flavor": "m1.small"}}
+    assert Caller(cloud_admin, "1.15").post("/profiles", profile).status_code == 201
+    accept(mia.post("/clusters", {"name": "web", "profile": "small", "desired_capacity": 1}))
+    Trust.objects.update(failed_at=timezone.now())
+    accept(person_of(emulator, "ines").post("/clusters/web/scale_out", {"count": 1}))
+    assert owners(emulator) == [("demo", "id-of-mia"), ("demo", "id-of-ines")]
+    assert set(Node.objects.values_list("trust__user_name", flat=True)) == {"ines"}
+
+
+def test_a_trust_that_failed_is_replaced_by_the_next_request_of_its_user(emulator: Emulator, mia: Caller) -> None:
+    accept(mia.post("/stacks", STACK))
+    Trust.objects.update(failed_at=timezone.now())
+    accept(mia.post("/stacks", STACK | {"name": "other"}))
+    assert (Trust.objects.get().failed_at, Trust.objects.get().keystone_id) == (None, list(emulator.trusts)[1])
+
+
+def test_of_two_trusts_that_requests_created_at_once_the_first_is_kept(emulator: Emulator) -> None:
+    user = KeystoneUser("id-of-mia", "mia", "project", "demo", frozenset({"member"}))
+    assert keep_trust(user, "first", ["member"]).keystone_id == "first"
+    assert keep_trust(user, "second", ["member"]).keystone_id == "first"
+
+
+def test_a_server_with_a_decided_host_is_refused_as_nova_lets_administrators_alone_choose_it(mia: Caller) -> None:
+    wanted = NewServer("web", "m1.small", "one", project="demo", trust="t1", host="compute1")
+    with pytest.raises(OperationRefused, match="by a server group"):
+        cloud().create_server(wanted)
+
+
+def test_an_unneeded_trust_is_deleted_by_the_next_reading_but_not_at_once(emulator: Emulator, mia: Caller) -> None:
+    accept(mia.post("/stacks", STACK))
+    accept(mia.delete(f"/stacks/shop/{Stack.objects.get().uuid}"))
+    synchronize()
+    assert len(emulator.trusts) == 1
+    Trust.objects.update(used_at=timezone.now() - timedelta(hours=2))
+    synchronize()
+    assert (emulator.trusts, Trust.objects.count()) == ({}, 0)
+
+
+def test_a_trust_that_a_stack_needs_stays(emulator: Emulator) -> None:
+    trust = Trust.objects.create(keystone_id="t1", project_id="demo", user_id="id-of-mia")
+    Trust.objects.update(used_at=timezone.now() - timedelta(hours=2))
+    make_stack(trust=trust, project_id="demo")
+    synchronize()
+    assert Trust.objects.exists()
+
+
+def test_no_answer_names_the_trust(emulator: Emulator, mia: Caller, cloud_admin: User) -> None:
+    accept(mia.post("/stacks", STACK))
+    [trust] = emulator.trusts
+    uuid = Stack.objects.get().uuid
+    answers: list[Any] = [
+        Caller(cloud_admin, "1.15").get(path) for path in (f"/stacks/shop/{uuid}", "/history", "/actions/detail")
+    ]
+    assert not any(trust in answer.content.decode() for answer in answers)
+
+
+def test_a_reading_tells_which_user_the_site_is(emulator: Emulator) -> None:
+    site = Synchronization.current()
+    assert (site.project, site.user) == (PROJECT, "u1")
+    assert not Node.objects.exists()

@@ -1,0 +1,166 @@
+"""Servers in their owner's project, with real Keystone's trusts and real Nova."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.utils import timezone
+from pytest_django import Settings
+
+from actions.models import Action
+from cluster.drivers.base import NewServer, cloud
+from cluster.models import Server, Stack, Trust
+from cluster.operations.synchronization import synchronize
+from tests.api import Caller, fault
+from tests.openstack.configuration import AUTH_URL, COMPUTE_NODES
+from tests.openstack.conftest import Nova
+from tests.plans.inline import run_waiting
+from watcher_site.keystone.login import read_user
+
+pytestmark = pytest.mark.openstack
+
+
+@pytest.fixture
+def member(nova: Nova, settings: Settings) -> Iterator[Caller]:
+    """The member of the project demo, whom the site knows by a token of Keystone."""
+    settings.KEYSTONE_URL = AUTH_URL
+    token = str(nova.member.session.get_token())
+    user = read_user(token)
+    assert user is not None
+    caller = Caller(user, "1.15")  # type: ignore[arg-type]
+    caller.headers["X-Auth-Token"] = token
+    yield caller
+    for trust in trusts(nova):
+        nova.service.identity.delete_trust(trust.id)
+
+
+def trusts(nova: Nova) -> list[Any]:
+    return list(nova.service.identity.trusts(trustee_user_id=nova.service.current_user_id))
+
+
+def stack_of(nova: Nova, **properties: Any) -> dict[str, Any]:
+    server = {"flavor": "tiny", "image": nova.image.id, "networks": "none", **properties}
+    return {"name": "shop", "template": {"resources": {"web": {"type": "server", "properties": server}}}}
+
+
+def accept(answer: HttpResponse) -> None:
+    assert answer.status_code == 202, fault(answer)
+    run_waiting()
+
+
+def created(nova: Nova) -> Any:
+    """Return the one server that there is, as Nova shows it to administrators."""
+    [server] = nova.servers()
+    return nova.show(server)
+
+
+def owner_of(nova: Nova) -> tuple[str, str]:
+    return nova.member.current_project_id, nova.member.current_user_id
+
+
+@pytest.fixture
+def key_pair(nova: Nova) -> Iterator[str]:
+    nova.member.compute.create_keypair(name="mine")
+    yield "mine"
+    nova.member.compute.delete_keypair("mine")
+
+
+@pytest.fixture
+def group(nova: Nova) -> Iterator[str]:
+    found = nova.member.compute.create_server_group(name="apart", policy="anti-affinity")
+    yield str(found.id)
+    nova.member.compute.delete_server_group(found)
+
+
+def test_a_members_stack_has_its_server_in_her_project_with_all_that_was_requested(
+    nova: Nova, member: Caller, key_pair: str, group: str
+) -> None:
+    requested = {
+        "key_name": key_pair,
+        "scheduler_hints": {"group": group},
+        "tags": ["shop"],
+        "user_data": "#!/bin/sh",
+        "config_drive": True,
+    }
+    accept(member.post("/stacks", stack_of(nova, **requested)))
+    server = created(nova)
+    assert (server.status, server.project_id, server.user_id) == ("ACTIVE", *owner_of(nova))
+    assert (server.key_name, server.tags, server.server_groups) == (key_pair, ["shop"], [group])
+    assert b64decode(server.user_data) == b"#!/bin/sh"
+    assert [found.id for found in nova.member.compute.servers()] == [server.id]
+    accept(member.delete(f"/stacks/shop/{Stack.objects.get().uuid}"))
+    assert nova.servers() == []
+
+
+def test_nova_keeps_one_server_for_a_token_in_the_project_of_the_trust(nova: Nova, member: Caller) -> None:
+    accept(member.post("/stacks", stack_of(nova)))
+    project, _ = owner_of(nova)
+    trust = Trust.objects.get().keystone_id
+    properties = {"networks": "none"}
+    wanted = NewServer("more", "tiny", "one", image=nova.image.id, project=project, trust=trust, properties=properties)
+    assert cloud().create_server(wanted) == cloud().create_server(wanted)
+    assert len(nova.servers()) == 2
+
+
+def test_a_quota_of_the_project_is_reported_in_novas_words(nova: Nova, member: Caller) -> None:
+    project, _ = owner_of(nova)
+    nova.service.set_compute_quotas(project, instances=0)
+    try:
+        accept(member.post("/stacks", stack_of(nova)))
+    finally:
+        nova.service.delete_compute_quotas(project)
+    failed = Action.objects.get(action_type="create_resource")
+    assert failed.state == "FAILED"
+    words = "The quota of the project does not allow it: Quota exceeded for instances"
+    assert words in failed.status_message
+
+
+def test_a_trust_that_was_deleted_is_reported_and_replaced_by_the_next_request(nova: Nova, member: Caller) -> None:
+    answer = member.post("/stacks", stack_of(nova))
+    [trust] = trusts(nova)
+    nova.service.identity.delete_trust(trust.id)
+    accept(answer)
+    assert "Keystone refuses the trust" in Action.objects.get(action_type="create_resource").status_message
+    accept(member.put(f"/stacks/shop/{Stack.objects.get().uuid}", {}))
+    assert created(nova).project_id == owner_of(nova)[0]
+    assert len(trusts(nova)) == 1
+
+
+def test_a_trust_that_nothing_needs_is_deleted_in_keystone(nova: Nova, member: Caller) -> None:
+    accept(member.post("/stacks", stack_of(nova)))
+    accept(member.delete(f"/stacks/shop/{Stack.objects.get().uuid}"))
+    Trust.objects.update(used_at=timezone.now() - timedelta(hours=2))
+    synchronize()
+    assert (trusts(nova), Trust.objects.count()) == ([], 0)
+
+
+def test_a_waiting_server_of_a_member_who_has_delegated_this_stays_hers(
+    nova: Nova, member: Caller, key_pair: str, group: str, settings: Settings
+) -> None:
+    settings.USE_PENDING_STATE = True
+    accept(member.post("/stacks", stack_of(nova)))
+    accept(member.delete(f"/stacks/shop/{Stack.objects.get().uuid}"))
+    for service in nova.compute.services(binary="nova-compute"):
+        nova.compute.disable_service(service.id)
+    own = nova.ask_for(
+        "waiting",
+        by=nova.member,
+        key_name=key_pair,
+        user_data=b64encode(b"#!/bin/sh").decode(),
+        scheduler_hints={"group": group},
+        tags=["shop"],
+        description="of the member",
+    )
+    for service in nova.compute.services(binary="nova-compute"):
+        nova.compute.enable_service(service.id)
+    synchronize()
+    assert str(Server.objects.get(uuid=own.id).state) == "pending"
+    cloud().build_server(str(own.id))
+    server = created(nova)
+    assert (server.id != own.id, server.status, server.compute_host in COMPUTE_NODES) == (True, "ACTIVE", True)
+    assert (server.project_id, server.user_id) == owner_of(nova)
+    assert (server.key_name, server.tags, server.server_groups) == (key_pair, ["shop"], [group])
+    assert (b64decode(server.user_data), server.description) == (b"#!/bin/sh", "of the member")

@@ -1,0 +1,81 @@
+"""Trusts of Keystone: a user of a project delegates roles in it to the user that the site logs in as."""
+
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.views.decorators.debug import sensitive_variables
+
+from watcher_site.configuration.keystone import read_identity_address
+from watcher_site.keystone.login import talking
+from watcher_site.keystone.users import KeystoneUser
+from watcher_site.refusals import Conflict
+
+CREATED = 201
+log = structlog.get_logger(__name__)
+
+
+def identity_address() -> str:
+    """Return the address of Keystone's API: that of the console's login, or else that of the tokens of the API."""
+    return str(settings.KEYSTONE_URL or read_identity_address(settings.KEYSTONE_CONFIG))
+
+
+@sensitive_variables("token")
+def create_trust(token: str, user: KeystoneUser, trustee: str) -> tuple[str, list[str]]:
+    """Create a trust by which a user delegates roles in the project of their token; return its id and the roles.
+
+    The site acts as that user in the project (impersonation), and can delegate nothing further.
+
+    Raises:
+        Conflict: the token has none of the roles, or Keystone refuses the trust.
+        KeystoneUnavailable: Keystone does not answer.
+    """
+    roles = [role for role in settings.KEYSTONE_TRUST_ROLES if role.lower() in user.roles]
+    if not roles:
+        raise Conflict(
+            "project_id: your token has none of the roles that the site needs to create servers in the project: "
+            f"{', '.join(settings.KEYSTONE_TRUST_ROLES)}."
+        )
+    trust = {
+        "trustor_user_id": user.user_id,
+        "trustee_user_id": trustee,
+        "project_id": user.project_id,
+        "roles": [{"name": role} for role in roles],
+        "impersonation": True,
+        "allow_redelegation": False,
+    }
+    with talking() as session:
+        answer = session.post(
+            f"{identity_address()}/OS-TRUST/trusts",
+            json={"trust": trust},
+            headers={"X-Auth-Token": token},
+            authenticated=False,
+            raise_exc=False,
+        )
+    if answer.status_code != CREATED:
+        raise Conflict(
+            f"project_id: Keystone refuses that the site creates servers as {user} in the project: {words_of(answer)}"
+        )
+    return str(answer.json()["trust"]["id"]), roles
+
+
+@sensitive_variables("token")
+def delete_trust(token: str, trust: str) -> None:
+    """Delete a trust as its trustor, as far as Keystone answers."""
+    with talking() as session:
+        answer = session.delete(
+            f"{identity_address()}/OS-TRUST/trusts/{trust}",
+            headers={"X-Auth-Token": token},
+            authenticated=False,
+            raise_exc=False,
+        )
+    if answer.status_code >= 300:
+        log.warning("A trust could not be deleted.", reason=words_of(answer))
+
+
+def words_of(answer: Any) -> str:
+    """Return what Keystone says of a refusal."""
+    try:
+        return str(answer.json()["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return f"status {answer.status_code}"
