@@ -4,6 +4,7 @@ import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 
 import requests
 import structlog
@@ -91,7 +92,8 @@ class HTTPDatasource(Datasource):
         verb = "answered" if status < 300 else "refused the query"
         if reason:
             return self.error(f"{verb} with status {status}: {reason}")
-        unlike = f", and not as {self.name.capitalize()} does" if status < 300 else ""
+        is_other_server = status < 300 or status == HTTPStatus.NOT_FOUND
+        unlike = f", and not as {self.name.capitalize()} does" if is_other_server else ""
         return self.error(f"{verb} with status {status}{unlike}.")
 
     def error(self, problem: str) -> DatasourceError:

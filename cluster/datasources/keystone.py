@@ -8,7 +8,8 @@ from django.conf import settings
 from keystoneauth1 import exceptions as keystone
 from keystoneauth1.adapter import Adapter
 
-from cluster.datasources.http import HTTPDatasource, Unavailable
+from cluster.datasources.base import DatasourceError
+from cluster.datasources.http import HTTPDatasource, Send, Unavailable
 from cluster.drivers.base import CloudError, CloudUnavailable
 from cluster.drivers.openstack.access import connect, translated
 
@@ -44,6 +45,15 @@ class KeystoneDatasource(HTTPDatasource):
         except CloudError as problem:
             return str(problem)
         return ""
+
+    def request(self, send: Send) -> tuple[int, bytes]:
+        try:
+            return super().request(send)
+        except DatasourceError:
+            # The catalog, which came with the token, may have changed: the next request gets both again.
+            if "adapter" in vars(self):
+                self.adapter.invalidate()
+            raise
 
     def send_authenticated(self, method: str, path: str, **arguments: Any) -> requests.Response:
         """Send a request with a token, once.

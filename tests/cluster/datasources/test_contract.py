@@ -256,10 +256,19 @@ def test_an_error_that_stays_is_reported(kind: Kind, source: Datasource, emulato
 
 
 @every_source
-@pytest.mark.parametrize("status", [400, 403, 404, 422])
+@pytest.mark.parametrize("status", [400, 403, 422])
 def test_a_refused_query_is_not_repeated(kind: Kind, source: Datasource, emulator: Emulator, status: int) -> None:
     emulator.fail(kind.requests, status, times=99, body=b"<html>")
     assert refusal(source) == f"refused the query with status {status}."
+    assert emulator.count(kind.requests) == 1
+
+
+@every_source
+def test_a_server_that_does_not_know_the_address_is_not_queried_again(
+    kind: Kind, source: Datasource, emulator: Emulator
+) -> None:
+    emulator.fail(kind.requests, 404, times=99, body=b"<html>")
+    assert refusal(source) == f"refused the query with status 404, and not as {kind.name.capitalize()} does."
     assert emulator.count(kind.requests) == 1
 
 
@@ -387,6 +396,15 @@ def test_a_catalog_without_the_service_is_reported(source: Datasource, emulator:
     emulator.offered = {"identity"}
     service_type = source.service_type  # type: ignore[attr-defined]
     assert refusal(source) == f"is not in the cloud: its catalog has no endpoint of type {service_type}"
+
+
+@behind_keystone
+def test_a_service_that_was_added_to_the_catalog_is_found(source: Datasource, emulator: Emulator) -> None:
+    emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
+    offered, emulator.offered = emulator.offered, {"identity"}
+    assert refusal(source).startswith("is not in the cloud")
+    emulator.offered = offered
+    assert source.read(reading("host_power")) == {"compute1": 100}
 
 
 @behind_keystone
