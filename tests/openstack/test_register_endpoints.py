@@ -79,7 +79,7 @@ def test_the_user_of_the_site_can_log_in(keystone: KeystoneService, settings: Se
     ]
     assert keystone.token("optimizer", project_name="service")
     assert register(URL, "--user", "optimizer")[-3:] == [
-        "user optimizer: unchanged",
+        "user optimizer: unchanged, WATCHER_USER_PASSWORD is ignored",
         "role admin of optimizer in service: unchanged",
         "role service of optimizer in service: unchanged",
     ]

@@ -14,8 +14,30 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tests.processes import ROOT
 from tests.watcher_site.site_process import KEY, run
-from watcher_site.configuration.environment import find_shared, read_choice, read_database, read_policies
+from watcher_site.configuration.environment import (
+    find_shared,
+    is_transport_address,
+    read_choice,
+    read_database,
+    read_policies,
+)
 from watcher_site.configuration.policies import DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("rabbit://user:password@broker:5672/watcher?ssl=true", True),
+        ("rabbit://user:pass@a:5672,user:pass@b.example.org,[::1]:5672/", True),
+        ("rabbit://broker", True),
+        ("rabbit://broker:many/watcher", False),
+        ("rabbit://user:password@/watcher", False),
+        ("rabbit://a,,b/", False),
+        ("amqp://broker/", False),
+    ],
+)
+def test_the_address_of_a_broker_has_hosts_and_ports(address: str, expected: bool) -> None:
+    assert is_transport_address(address) is expected
 
 
 def start(**variables: str) -> CompletedProcess[str]:

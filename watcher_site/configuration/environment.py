@@ -94,7 +94,8 @@ def read_address(name: str, default: str, schemes: Collection[str], rule: str) -
 
 def is_transport_address(text: str, kinds: Collection[str] = ("rabbit", "kafka")) -> bool:
     """Return whether a text is an oslo.messaging address; several brokers of a cluster are separated by commas."""
-    return bool(re.fullmatch(rf"({'|'.join(kinds)})://[^\s/]+(/[^\s]*)?", text))
+    broker = r"([^\s/@,]*@)?(\[[\da-fA-F:.]+\]|[^\s/@,:\[\]]+)(:\d{1,5})?"
+    return bool(re.fullmatch(rf"({'|'.join(kinds)})://{broker}(,{broker})*(/[^\s]*)?", text))
 
 
 # The broker keeps names that begin with amq. to itself.

@@ -140,7 +140,7 @@ def register_user(
         user = identity.create_user(name=name, domain_id=domain.id, password=chosen, default_project_id=found.id)
         yield f"user {name}: created" + ("" if password else f", password {chosen} (shown this once)")
     else:
-        yield f"user {name}: unchanged"
+        yield f"user {name}: unchanged" + (", WATCHER_USER_PASSWORD is ignored" if password else "")
     for role in roles:
         is_given = identity.validate_user_has_project_role(found, user, role)
         if not is_given:

@@ -30,7 +30,7 @@ class Command(commands.Command):
         parser.add_argument("--name", default="watcher", help="the name of the service (%(default)s)")
         parser.add_argument("--orchestration", metavar="TYPE", help="also enter the API of Heat, under this type")
         parser.add_argument("--compute", metavar="TYPE", help="also enter the API of Nova, under this type")
-        parser.add_argument("--user", help="also create this user, with the password in WATCHER_USER_PASSWORD")
+        parser.add_argument("--user", help="also create this user, with WATCHER_USER_PASSWORD or a random password")
         parser.add_argument("--project", default="service", help="the project of the user (%(default)s)")
         parser.add_argument("--domain", default="default", help="the domain of user and project (%(default)s)")
         parser.add_argument("--role", action="append", help="a role of the user; may be repeated (admin and service)")
@@ -40,6 +40,8 @@ class Command(commands.Command):
             URLValidator(schemes=["http", "https"])(url)
         except ValidationError:
             raise Invalid(f"url: {url} is not an address that begins with http:// or https://.") from None
+        if url.rstrip("/").endswith("/v1"):
+            raise Invalid("url: must be the address of the site without /v1, which clients add.")
         try:
             from cluster.drivers.openstack import access, catalog
         except ImportError as problem:

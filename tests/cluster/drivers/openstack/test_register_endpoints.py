@@ -14,6 +14,12 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
     assert refusal.value.returncode == 2
 
 
+@pytest.mark.parametrize("url", ["https://watcher.example.org/v1", "https://example.org/watcher/v1/"])
+def test_an_address_to_which_clients_would_add_v1_again_is_refused(url: str) -> None:
+    with pytest.raises(CommandError, match="url: must be the address of the site without /v1"):
+        call_command("register_endpoints", url)
+
+
 def test_an_unknown_cloud_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "clouds.yaml").write_text("clouds: {}\n")
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
