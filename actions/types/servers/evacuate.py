@@ -145,7 +145,10 @@ class Evacuate(ServerAction):
 
     def abort(self) -> bool:
         """Wait for the end of an evacuation that the cloud goes on with."""
-        found = cloud().reconcile(self.server, self.context.checkpoint)
+        try:
+            found = cloud().reconcile(self.server, self.context.checkpoint)
+        except ServerNotFound:
+            return True
         if found.host == self.source:
             return True
         self.require_arrival(found)

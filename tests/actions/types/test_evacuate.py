@@ -200,6 +200,11 @@ def test_nothing_remains_of_an_evacuation_that_is_aborted(server: Server) -> Non
     assert (host(server), again(server).task_state) == ("compute1", None)
 
 
+def test_nothing_remains_of_the_evacuation_of_a_server_that_was_deleted(failed: ComputeNode) -> None:
+    assert evacuate(GONE).abort() is True
+    assert evacuate(GONE).recover() is Recovery.DONE
+
+
 def test_an_evacuation_that_had_ended_is_not_aborted(server: Server) -> None:
     evacuate(server).execute()
     assert evacuate(server).abort() is False

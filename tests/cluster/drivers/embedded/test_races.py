@@ -90,6 +90,16 @@ def test_servers_that_the_scheduler_places_at_once_do_not_overbook_a_node() -> N
     assert list(used) == [("small", 4), ("smaller", 2), ("source", 6)]
 
 
+def test_of_many_who_evacuate_servers_at_once_one_moves_each_and_no_node_is_overbooked() -> None:
+    failed = make_node("failed", state="down", power_state="off", status="disabled")
+    make_node("small", vcpus=4)
+    servers = [make_server(f"web-{number}", failed, vcpus=2) for number in range(3)]
+    contestants = [lambda server=server: cloud().evacuate(str(server.uuid)) for server in servers for _ in range(3)]
+    assert race(contestants) == 2
+    used = ComputeNode.objects.with_use().order_by("hostname").values_list("hostname", "used_vcpus")
+    assert list(used) == [("failed", 2), ("small", 4)]
+
+
 def creating(token: str) -> Callable[[], None]:
     def create() -> None:
         cloud().create_server(NewServer("web", "small", token))
