@@ -6,10 +6,12 @@
   const markPage = () => {
     const links = [...document.querySelectorAll("[data-page]")];
     // The attribute may hold a second address, whose pages belong to the link as well.
-    const below = (path) => path && location.pathname.startsWith(path);
-    const here = links.filter((link) => below(link.pathname) || below(link.dataset.page));
-    const longest = here.sort((a, b) => b.pathname.length - a.pathname.length)[0];
-    if (longest) { longest.classList.add("active"); longest.setAttribute("aria-current", "page"); }
+    // All addresses begin with that of the overview, to which no other page belongs.
+    const home = document.querySelector(".navbar-brand")?.pathname;
+    const matches = (path) => path === location.pathname || (path && path !== home && location.pathname.startsWith(path));
+    const match = (link) => Math.max(...[link.pathname, link.dataset.page].filter(matches).map((path) => path.length));
+    const link = links.filter((link) => match(link) > 0).sort((a, b) => match(b) - match(a))[0];
+    if (link) { link.classList.add("active"); link.setAttribute("aria-current", "page"); }
   };
 
   const countChosen = () => {

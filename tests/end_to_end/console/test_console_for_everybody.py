@@ -130,6 +130,15 @@ def test_actions_are_selected_and_skipped_by_keyboard_alone(page: Page, plan: Ac
     assert aside(plan.actions.filter(state="SKIPPED").count) == 12
 
 
+def test_the_navigation_marks_the_present_page(session: dict[str, str], live_server: Any) -> None:
+    marked = {"home": "Overview", "audits:waiting": "Servers", "users:list": "alice", "plans:list": "Plans"}
+    with browser_page(base_url=live_server.url, viewport={"width": 1400, "height": 900}) as page:
+        page.context.add_cookies([session])
+        for name, link in marked.items():
+            page.goto(reverse(name))
+            expect(page.locator(".navbar [aria-current=page]")).to_have_text(link)
+
+
 def test_what_has_the_focus_is_seen(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     page.keyboard.press("Tab")
