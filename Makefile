@@ -64,7 +64,7 @@ bench-decisions: install-dev
 chaos: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.chaos
 
-# Against Keystone, Placement, Glance and Nova, installed into .openstack: about ten minutes the first time.
+# Against Keystone, Placement, Glance, Nova, Cinder and Horizon, installed into .openstack: about ten minutes the first time.
 openstack: export WATCHER_TEST_OPENSTACK = 1
 openstack: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest tests/openstack

@@ -1,1 +1,1 @@
-"""Tests against Nova, Keystone, Placement and Glance from PyPI, which `control_plane` installs and runs."""
+"""Tests against Nova, Keystone, Placement, Glance and Cinder from PyPI, which `control_plane` installs and runs."""

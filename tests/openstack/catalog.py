@@ -11,6 +11,7 @@ ENDPOINTS = {
     "glance": ("image", URLS["glance"]),
     "nova": ("compute", f"{URLS['nova-api']}/v2.1"),
     "neutron": ("network", URLS["neutron"]),
+    "cinder": ("block-storage", f"{URLS['cinder-api']}/v3"),
 }
 
 
@@ -20,7 +21,7 @@ def main() -> None:
     for name in {"admin", "service", "member"} - roles.keys():
         roles[name] = identity.create_role(name=name)
     service, demo = (find_or_create(identity, "project", name, domain_id="default") for name in ("service", "demo"))
-    for name in ("nova", "placement", "glance", "watcher"):
+    for name in ("nova", "placement", "glance", "cinder", "watcher"):
         grant(identity, name, service, roles["admin"], roles["service"])
     grant(identity, "member", demo, roles["member"])
     for name, (kind, url) in ENDPOINTS.items():

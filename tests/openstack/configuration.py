@@ -11,16 +11,21 @@ from tests.broker import BROKER_URL
 PASSWORD = "a password of the control plane"
 FIRST_PORT = int(os.environ.get("WATCHER_TEST_OPENSTACK_PORT", "15310"))
 # One port for each service, from `FIRST_PORT` on.
-SERVICES = ("keystone", "placement", "glance", "nova-api", "neutron", "mariadb")
+SERVICES = ("keystone", "placement", "glance", "nova-api", "neutron", "mariadb", "cinder-api")
 PORTS = {name: FIRST_PORT + place for place, name in enumerate(SERVICES)}
 URLS = {name: f"http://127.0.0.1:{port}" for name, port in PORTS.items()}
 AUTH_URL = f"{URLS['keystone']}/v3"
-DATABASES = ("keystone", "placement", "glance", "nova", "nova_api", "nova_cell0")
+DATABASES = ("keystone", "placement", "glance", "nova", "nova_api", "nova_cell0", "cinder")
 # The availability zone of each compute node that is in one of its own, by the name of the node.
 COMPUTE_NODES = {"cmp1": None, "cmp2": None, "cmp3": "az2"}
 # The number of items in one page of a list of Nova.
 PAGE = 3
 VCPUS, MEMORY, DISK = 16, 32768, 1000
+# The backends of Cinder, and the capacity of the pool of each, in gigabytes.
+BACKENDS, CAPACITY = ("first", "second"), 100
+# The exchanges and topics of notifications are their own on a broker that others use.
+EXCHANGES = {"nova": "watcher-test-nova", "cinder": "watcher-test-cinder"}
+TOPICS = {"nova": "watcher-test-nova-versioned", "cinder": "watcher-test-cinder-notifications"}
 
 Sections = Mapping[str, Mapping[str, object]]
 
@@ -90,7 +95,7 @@ def nova(folder: Path) -> Sections:
         "DEFAULT": {
             "transport_url": BROKER_URL.replace("amqp://", "rabbit://", 1).removesuffix("/"),
             # Its queues are its own on a broker that others use, and do not outlive it.
-            "control_exchange": "watcher-test-nova",
+            "control_exchange": EXCHANGES["nova"],
             "state_path": folder / "state" / "api",
             "my_ip": "127.0.0.1",
             "use_cow_images": False,
@@ -106,7 +111,12 @@ def nova(folder: Path) -> Sections:
         "filter_scheduler": {"track_instance_changes": False},
         "quota": {"driver": "nova.quota.NoopQuotaDriver"},
         "oslo_concurrency": {"lock_path": folder / "state" / "locks"},
-        "oslo_messaging_notifications": {"driver": "noop"},
+        "notifications": {
+            "notification_format": "versioned",
+            "notify_on_state_change": "vm_and_task_state",
+            "versioned_notifications_topics": TOPICS["nova"],
+        },
+        "oslo_messaging_notifications": {"driver": "messagingv2"},
         "glance": {"service_type": "image", "endpoint_override": URLS["glance"]},
         "neutron": {**own, "endpoint_override": URLS["neutron"]},
         "placement": own,
@@ -138,6 +148,37 @@ def compute_node(folder: Path, host: str) -> Sections:
         },
         "oslo_concurrency": {"lock_path": state / "locks"},
         "compute": {"shutdown_retry_interval": 1},
+    }
+
+
+def cinder(folder: Path) -> Sections:
+    state = folder / "state" / "cinder"
+    backends = {
+        name: {"volume_driver": "cinder.tests.fake_driver.FakeLoggingVolumeDriver", "volume_backend_name": name}
+        for name in BACKENDS
+    }
+    return {
+        "DEFAULT": {
+            "transport_url": BROKER_URL.replace("amqp://", "rabbit://", 1).removesuffix("/"),
+            "control_exchange": EXCHANGES["cinder"],
+            "auth_strategy": "keystone",
+            "api_paste_config": folder / "environment" / "etc" / "cinder" / "api-paste.ini",
+            "state_path": state,
+            "my_ip": "127.0.0.1",
+            "host": "volumes",
+            "enabled_backends": ",".join(BACKENDS),
+            "osapi_volume_listen": "127.0.0.1",
+            "osapi_volume_listen_port": PORTS["cinder-api"],
+            "osapi_volume_workers": 1,
+            "service_down_time": 60,
+        },
+        "oslo_messaging_rabbit": {"amqp_auto_delete": True},
+        "oslo_messaging_notifications": {"driver": "messagingv2", "topics": TOPICS["cinder"]},
+        "oslo_concurrency": {"lock_path": state / "locks"},
+        "coordination": {"backend_url": f"file://{state}"},
+        "database": database("cinder"),
+        "keystone_authtoken": token_check("cinder"),
+        **backends,
     }
 
 
@@ -178,6 +219,7 @@ def write_all(folder: Path) -> None:
     write(files / "placement" / "placement.conf", placement(folder))
     write(files / "glance" / "glance-api.conf", glance(folder))
     write(files / "nova" / "nova.conf", nova(folder))
+    write(files / "cinder" / "cinder.conf", cinder(folder))
     for host in COMPUTE_NODES:
         write(files / f"{host}.conf", compute_node(folder, host))
         (folder / "state" / host / "instances").mkdir(parents=True, exist_ok=True)
@@ -186,5 +228,6 @@ def write_all(folder: Path) -> None:
         (files / source.parent.name / source.name).write_text(source.read_text())
     for name in ("file", "os_glance_tasks_store", "os_glance_staging_store"):
         (folder / "images" / name).mkdir(parents=True, exist_ok=True)
-    (folder / "state" / "api").mkdir(parents=True, exist_ok=True)
+    for name in ("api", "cinder"):
+        (folder / "state" / name).mkdir(parents=True, exist_ok=True)
     (folder / "clouds.yaml").write_text(clouds())

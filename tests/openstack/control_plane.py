@@ -1,9 +1,9 @@
-"""A control plane of OpenStack on this machine: Keystone, Placement, Glance and Nova as PyPI has them.
+"""A control plane of OpenStack on this machine: Keystone, Placement, Glance, Nova and Cinder as PyPI has them.
 
 The services are installed into a folder, which also holds their databases, images and logs. MariaDB's programs and a
 RabbitMQ server have to be there. The compute services run Nova's fake driver: scheduling, claims, allocations,
-migrations and the API are real, only the work of a hypervisor is not done. Neutron is a stand-in; there is no Cinder,
-Ironic or Octavia. All services listen on 127.0.0.1 alone.
+migrations and the API are real, only the work of a hypervisor is not done. The backends of Cinder run its fake driver.
+Neutron is a stand-in; there is no Ironic or Octavia. All services listen on 127.0.0.1 alone.
 """
 
 import argparse
@@ -21,9 +21,20 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from tests.broker import broker_answers
+from tests.broker import broker_answers, delete_queues
 from tests.openstack import configuration
-from tests.openstack.configuration import COMPUTE_NODES, DATABASES, DISK, MEMORY, PASSWORD, PORTS, URLS, VCPUS
+from tests.openstack.configuration import (
+    CAPACITY,
+    COMPUTE_NODES,
+    DATABASES,
+    DISK,
+    MEMORY,
+    PASSWORD,
+    PORTS,
+    TOPICS,
+    URLS,
+    VCPUS,
+)
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -35,6 +46,7 @@ WEB_SERVICES = {
     "glance": ("glance.wsgi.api", "OS_GLANCE_CONFIG_DIR", "glance"),
     "nova-api": ("nova.wsgi.osapi_compute", "OS_NOVA_CONFIG_DIR", "nova"),
 }
+CINDER = ("cinder-scheduler", "cinder-volume", "cinder-api")
 NAMES = (
     "mariadb",
     *WEB_SERVICES,
@@ -42,6 +54,7 @@ NAMES = (
     "nova-conductor",
     "nova-scheduler",
     *COMPUTE_NODES,
+    *CINDER,
 )
 # In seconds: a machine that runs other tests starts Nova slowly.
 PATIENCE = 300
@@ -74,7 +87,8 @@ class ControlPlane:
 
         An interrupted preparation begins anew.
         """
-        if (self.folder / "prepared").exists():
+        stamp, wanted = self.folder / "prepared", " ".join(DATABASES)
+        if stamp.exists() and stamp.read_text() == wanted:
             return
         say("Creating the databases of the control plane: a minute or two.")
         for name in NAMES:
@@ -98,10 +112,11 @@ class ControlPlane:
         self.manage("nova-manage", nova, "cell_v2", "map_cell0", "--database_connection", cell0)
         self.manage("nova-manage", nova, "cell_v2", "create_cell", "--name", "cell1")
         self.manage("nova-manage", nova, "db", "sync")
+        self.manage("cinder-manage", self.files / "cinder" / "cinder.conf", "db", "sync")
         self.start(["keystone"])
         environment = {**os.environ, "OS_CLIENT_CONFIG_FILE": str(self.clouds_yaml)}
         subprocess.run([sys.executable, "-m", "tests.openstack.catalog"], check=True, cwd=ROOT, env=environment)
-        (self.folder / "prepared").touch()
+        stamp.write_text(wanted)
 
     def manage(self, program: str, file: Path, *arguments: str) -> None:
         with (self.folder / "log" / "prepare.log").open("a") as log:
@@ -154,6 +169,13 @@ class ControlPlane:
                 files = [self.files / "nova" / "nova.conf", self.files / f"{name}.conf"]
                 script = [self.programs / "python", HERE / "compute_service.py", *arguments]
                 self.run(name, [*script, *(f"--config-file={file}" for file in files)])
+            elif name in CINDER:
+                script = [self.programs / name]
+                if name == "cinder-volume":
+                    script = [self.programs / "python", HERE / "volumes" / "volume_service.py", CAPACITY]
+                self.run(name, [*script, f"--config-file={self.files / 'cinder' / 'cinder.conf'}"])
+                if name == "cinder-api":
+                    self.wait(name, lambda: answers(URLS["cinder-api"]))
             else:
                 self.run(name, [self.programs / name, f"--config-file={self.files / 'nova' / 'nova.conf'}"])
 
@@ -251,6 +273,8 @@ class ControlPlane:
             self.send_signal(name, signal.SIGTERM) if name != "mariadb" else None
         for name in reversed(NAMES):
             self.stop(name)
+        # The services themselves create these queues, which nobody reads.
+        delete_queues([f"{topic}.{priority}" for topic in TOPICS.values() for priority in ("info", "error")])
 
 
 def say(message: str) -> None:
