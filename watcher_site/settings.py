@@ -22,6 +22,7 @@ from watcher_site.configuration.environment import (
     is_transport_address,
     read,
     read_address,
+    read_api_key,
     read_choice,
     read_database,
     read_list,
@@ -472,6 +473,12 @@ OPENSTACK_WAIT = 1
 # How often an operation that is under way is looked at, and how long it is waited for, in seconds.
 OPENSTACK_POLL_INTERVAL = read_number("WATCHER_OPENSTACK_POLL_INTERVAL", 5, least=0.01, most=600)
 OPENSTACK_OPERATION_TIMEOUT = read_number("WATCHER_OPENSTACK_OPERATION_TIMEOUT", 1800, least=1)
+# MAAS, which switches the machines under compute nodes instead of Ironic if its address is set.
+MAAS_URL = read_address(
+    "WATCHER_MAAS_URL", "", ["http", "https"], "must begin with https:// or http:// and a host, and end with /MAAS."
+)
+MAAS_API_KEY = read_api_key("WATCHER_MAAS_API_KEY", is_needed=bool(MAAS_URL))
+MAAS_CAFILE = read_path("WATCHER_MAAS_CAFILE")
 # How often the decision engine reads a real cloud whole, 0 for never, and how old what an audit looks at may be.
 SYNC_INTERVAL = timedelta(seconds=read_number("WATCHER_SYNC_INTERVAL", 600, least=0))
 SYNC_MAX_AGE = timedelta(seconds=read_number("WATCHER_SYNC_MAX_AGE", 60, least=0))

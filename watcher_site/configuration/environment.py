@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, NoReturn
@@ -90,6 +91,17 @@ def read_address(name: str, default: str, schemes: Collection[str], rule: str) -
 
     address: str = read(env.str, name, default, rule=rule, validate=require_address)
     return address
+
+
+def read_api_key(name: str, is_needed: bool) -> str:
+    """Read an API key of MAAS: a consumer, a token and its secret."""
+    rule = "must be an API key of MAAS, three parts with colons between them, if WATCHER_MAAS_URL is set."
+    key: str = read(env.str, name, "")
+    if (key or is_needed) and not re.fullmatch(r"[^:\s]+:[^:\s]+:[^:\s]+", key):
+        refuse(name, rule)
+    if is_needed and not find_spec("requests_oauthlib"):
+        refuse("WATCHER_MAAS_URL", "needs the package requests-oauthlib, which the extra [openstack] brings.")
+    return key
 
 
 def is_transport_address(text: str, kinds: Collection[str] = ("rabbit", "kafka")) -> bool:

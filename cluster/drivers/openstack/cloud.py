@@ -1,4 +1,4 @@
-"""The OpenStack cloud as `Cloud`: compute nodes, switched through Ironic, and their services.
+"""The OpenStack cloud as `Cloud`: compute nodes, switched through Ironic or MAAS, and their services.
 
 Servers and volumes are in the modules beside.
 """
@@ -15,24 +15,22 @@ from cluster.drivers.base import (
     ComputeServiceNotFound,
     FlavorNotFound,
     NodeNotFound,
-    OperationFailed,
     OperationRefused,
     proceed,
 )
 from cluster.drivers.openstack.access import Access, translated
-from cluster.drivers.openstack.items import POWER_STATES, host_of, machine_of
+from cluster.drivers.openstack.ironic import Ironic
+from cluster.drivers.openstack.items import host_of
 from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
+from cluster.drivers.openstack.maas import Maas
 from cluster.drivers.openstack.octavia import OctaviaBalancer
-from cluster.drivers.openstack.operations import wait_until
-from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
+from cluster.drivers.openstack.reading import Reader, find_hypervisor, has_power, list_flavors, power_of
 from cluster.drivers.openstack.trusts import TrustedAccesses, remove_unneeded_trusts
 from cluster.drivers.openstack.volumes import OpenStackVolumes
 from cluster.models import ComputeNode
 from cluster.synchronization.cloud_contents import CloudContents
 from cluster.synchronization.mirroring import record_node
 
-SERVICE = ("baremetal", "Ironic")
-TARGETS = {state: target for target, state in POWER_STATES.items()}
 RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
 
 
@@ -48,6 +46,11 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
     def __init__(self) -> None:
         self.access = Access()
         self.trusted = TrustedAccesses()
+
+    @property
+    def power(self) -> Ironic | Maas:
+        """The service that switches the machines under compute nodes."""
+        return power_of(self.access)
 
     def make_balancer(self) -> OctaviaBalancer:
         return OctaviaBalancer(self.access)
@@ -103,17 +106,14 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
     def find_node(self, node: str) -> CloudNode:
         hypervisor = find_hypervisor(self.access, node)
         host = host_of(hypervisor)
-        machine = find_machine(self.access, hypervisor)
-        state = POWER_STATES.get(machine.power_state, str(machine.power_state))
-        return CloudNode(hypervisor.id, host, state, self.count_running(host))
+        return CloudNode(hypervisor.id, host, self.power.find_state(hypervisor), self.count_running(host))
 
     def count_running(self, host: str) -> int:
         servers = self.access.read(lambda cloud: list(cloud.compute.servers(all_projects=True, compute_host=host)))
         return sum(server.task_state is not None or server.status not in RESTING for server in servers)
 
     def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
-        hypervisor = find_hypervisor(self.access, node)
-        switch(self.access, hypervisor, host_of(hypervisor), ComputeNode.PowerState.ON, checkpoint)
+        self.switch(find_hypervisor(self.access, node), ComputeNode.PowerState.ON, checkpoint)
 
     def power_off(self, node: str, checkpoint: Checkpoint = proceed, *, is_fencing: bool = False) -> None:
         hypervisor = find_hypervisor(self.access, node)
@@ -123,42 +123,20 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
                 raise OperationRefused(f"Compute node {host} is up: it is not fenced")
         elif count := self.count_running(host):
             raise OperationRefused(f"Compute node {host} has {count} running server{pluralize(count)}")
-        switch(self.access, hypervisor, host, ComputeNode.PowerState.OFF, checkpoint)
+        self.switch(hypervisor, ComputeNode.PowerState.OFF, checkpoint)
+
+    def switch(self, hypervisor: Any, state: str, checkpoint: Checkpoint) -> None:
+        self.power.switch(hypervisor, state, checkpoint)
+        record_node(host_of(hypervisor), power_state=state)
 
     def find_power_state(self, host: str) -> str | None:
-        """Return what Ironic says; the site's table knows the hypervisor of the host."""
+        """Return the state that Ironic or MAAS reports; the site's table knows the hypervisor of the host."""
         node = ComputeNode.objects.present().filter(hostname=host).first()
-        if node is None or not self.access.has(SERVICE[0]):
+        if node is None or not has_power(self.access):
             return None
-        machines = self.access.read(lambda cloud: list(cloud.baremetal.nodes(details=True)))
-        machine = machine_of(find_hypervisor(self.access, str(node.uuid)), machines)
-        return POWER_STATES.get(machine.power_state) if machine else None
-
-
-def find_machine(access: Access, hypervisor: Any) -> Any:
-    """Raises: `NodeNotFound` where Ironic has none of it, `CloudError` where there is no Ironic."""
-    access.require(*SERVICE)
-    machines = access.read(lambda cloud: list(cloud.baremetal.nodes(details=True)))
-    machine = machine_of(hypervisor, machines)
-    if machine is None:
-        raise NodeNotFound(f"{hypervisor.name} in Ironic")
-    return machine
-
-
-def switch(access: Access, hypervisor: Any, host: str, state: str, checkpoint: Checkpoint) -> None:
-    """Switch a machine on or off, and wait until it is.
-
-    Raises:
-        OperationFailed: it did not get there.
-    """
-    machine = find_machine(access, hypervisor)
-    access.ask(lambda cloud: cloud.baremetal.set_node_power_state(machine.id, TARGETS[state]))
-    found = wait_until(
-        lambda: access.ask(lambda cloud: cloud.baremetal.get_node(machine.id)),
-        lambda node: node.target_power_state is None,
-        f"Switching compute node {host} {state}",
-        checkpoint,
-    )
-    if POWER_STATES.get(found.power_state) != state:
-        raise OperationFailed(f"Compute node {host} did not go {state}: {found.last_error or found.power_state}")
-    record_node(host, power_state=state)
+        hypervisor = find_hypervisor(self.access, str(node.uuid))
+        try:
+            state = self.power.find_state(hypervisor)
+        except NodeNotFound:
+            return None
+        return state if state in ComputeNode.PowerState.values else None

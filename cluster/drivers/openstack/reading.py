@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import structlog
+from django.conf import settings
 from openstack.compute.v2.hypervisor import Hypervisor
 
-from cluster.drivers.base import Checkpoint, NodeNotFound
+from cluster.drivers.base import Checkpoint, NodeNotFound, OperationRefused
 from cluster.drivers.openstack.access import Access, ListChanged, Question
+from cluster.drivers.openstack.ironic import SERVICE, Ironic
 from cluster.drivers.openstack.items import (
-    POWER_STATES,
     aggregate_item,
     attachment_items,
     flavor_item,
     has_no_host,
     host_of,
     keeps_owner,
-    machine_of,
     node_item,
     pool_item,
     server_item,
@@ -24,6 +24,7 @@ from cluster.drivers.openstack.items import (
     type_item,
     volume_item,
 )
+from cluster.drivers.openstack.maas import Maas
 from cluster.models import Server, Trust
 from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
 
@@ -119,14 +120,22 @@ class Reader:
         return read
 
     def choose_power_states(self) -> Callable[[Any], str | None]:
-        """Return what tells whether the machine of a hypervisor is on or off, where Ironic knows it."""
-        if not self.access.has("baremetal"):
+        """Return what tells whether the machine of a hypervisor is on or off, where Ironic or MAAS knows it."""
+        if not has_power(self.access):
             return lambda hypervisor: None
-        machines = self.read_list(lambda cloud: cloud.baremetal.nodes(details=True))
+        power = power_of(self.access)
+        self.checkpoint()
+        is_maas = isinstance(power, Maas)
+        machines = (
+            power.read_machines() if is_maas else self.read_list(lambda cloud: cloud.baremetal.nodes(details=True))
+        )
 
         def read(hypervisor: Any) -> str | None:
-            machine = machine_of(hypervisor, machines)
-            return POWER_STATES.get(machine.power_state) if machine else None
+            try:
+                return power.choose_state(hypervisor, machines)
+            except OperationRefused as problem:
+                self.remarks.append(f"{problem}.")
+                return None
 
         return read
 
@@ -156,6 +165,16 @@ def list_hypervisors(cloud: Any) -> Iterable[Any]:
 def list_flavors(cloud: Any) -> list[Any]:
     """Return all flavors, those too that not everybody may use."""
     return list(cloud.compute.flavors(is_public="None"))
+
+
+def has_power(access: Access) -> bool:
+    """Return whether there is a service that switches the machines under compute nodes."""
+    return bool(settings.MAAS_URL) or access.has(SERVICE[0])
+
+
+def power_of(access: Access) -> Ironic | Maas:
+    """Return the service that switches the machines under compute nodes: MAAS if its address is set."""
+    return Maas() if settings.MAAS_URL else Ironic(access)
 
 
 def find_hypervisor(access: Access, node: str) -> Any:
