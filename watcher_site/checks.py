@@ -5,11 +5,13 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth import get_permission_codename
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
 from watcher_site.apps import SiteApp
 from watcher_site.configuration.environment import env
+from watcher_site.configuration.policy_file import PolicyFault, find_ineffective, load_rules
 
 
 @register()
@@ -69,6 +71,32 @@ def check_former_variables(**_: Any) -> list[CheckMessage]:
     return [
         Warning(f"{name} is set, but no longer read: {value}.", f"Remove {name}.", id="watcher_site.W002")
         for name, value in find_former_variables().items()
+    ]
+
+
+@register()
+def check_policy_file(**_: Any) -> list[CheckMessage]:
+    """Warn of rules of the policy file that decide nothing, such as those with a misspelt name."""
+    if not settings.POLICY_FILE:
+        return []
+    # It imports the views of the API, which import this app.
+    from watcher_site.management.commands.generate_policy import known_policies
+
+    try:
+        rules = load_rules(settings.POLICY_FILE)
+    except PolicyFault:  # It came after the settings were read: the log and /readyz have it.
+        return []
+    permissions = {
+        f"{options.app_label}.{codename}"
+        for options in (model._meta for model in apps.get_models())
+        for codename in [
+            *(get_permission_codename(verb, options) for verb in options.default_permissions),
+            *(codename for codename, _ in options.permissions),
+        ]
+    }
+    return [
+        Warning(f"WATCHER_POLICY_FILE: {problem}", id="watcher_site.W003")
+        for problem in find_ineffective(rules, known_policies(), permissions)
     ]
 
 

@@ -1,6 +1,7 @@
 """Read a policy file: rules of oslo.policy by the names of policies, in YAML or JSON."""
 
 import logging
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,21 @@ def require_rule(name: str, rule: Any, parsed: dict[str, Any], line: int) -> Non
             raise PolicyFault(f"line {line}: the rule {name} refers to the rule {check.match}, which is not there.")
     if name in reachable(name, parsed):
         raise PolicyFault(f"line {line}: the rule {name} refers to itself.")
+
+
+def find_ineffective(rules: dict[str, Any], policies: Collection[str], permissions: Collection[str]) -> list[str]:
+    """Return a sentence for each rule that decides nothing, and for each permission in a rule that nobody can have.
+
+    Args:
+        policies: the names of all policies.
+        permissions: the names of all permissions.
+    """
+    checks = [(name, check) for name, rule in rules.items() for check in walk(rule)]
+    named = {check.match for _, check in checks if getattr(check, "kind", "") == "rule"}
+    strays = [f"{name} is no policy, and no rule refers to it." for name in rules if name not in {*policies, *named}]
+    required = {(name, check.match) for name, check in checks if getattr(check, "kind", "") == "right"}
+    unknown = sorted((name, right) for name, right in required if "." in right and right not in permissions)
+    return strays + [f"{name}: there is no permission {right}." for name, right in unknown]
 
 
 def walk(check: Any) -> list[Any]:

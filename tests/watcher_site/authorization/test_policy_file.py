@@ -1,14 +1,17 @@
 """The policy file as it is read: its errors by line, and its changes while the site runs."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 
 from tests.watcher_site.authorization.conftest import Write
 from tests.watcher_site.site_process import run
 from watcher_site.authorization.enforcement import decide, policy_file
+from watcher_site.checks import check_policy_file
 from watcher_site.configuration.policy_file import PolicyFault, load_rules
 
 GOOD = '"action:update": "role:admin"\n'
@@ -48,6 +51,40 @@ def test_every_rule_of_oslo_policy_is_accepted(tmp_path: Path, rule: str) -> Non
 def test_a_file_may_be_empty_or_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "policy.json").write_text(text)
     assert len(load_rules(str(tmp_path / "policy.json"))) == text.count("role")
+
+
+@pytest.mark.parametrize(
+    ("text", "warnings"),
+    [
+        ('"actoin:update": "role:admin"\n', ["actoin:update is no policy, and no rule refers to it."]),
+        ('"operator": "role:x"\n"action:update": "rule:operator"\n', []),
+        ('"action:update": "right:actions.fly"\n', ["action:update: there is no permission actions.fly."]),
+        ('"action:update": "right:by_body or right:actions.skip_action or right:member"\n', []),
+        ('"os_compute_api:os-instance-actions:events:details": "role:x"\n', []),
+    ],
+)
+def test_a_rule_that_decides_nothing_is_warned_of(write: Write, text: str, warnings: list[str]) -> None:
+    write(text)
+    assert [problem.msg for problem in check_policy_file()] == [f"WATCHER_POLICY_FILE: {one}" for one in warnings]
+
+
+def test_the_generated_file_is_not_warned_of(write: Write) -> None:
+    printed = StringIO()
+    call_command("generate_policy", stdout=printed)
+    write(printed.getvalue().replace('\n#"', '\n"'))
+    assert check_policy_file() == []
+
+
+def test_the_generated_file_names_the_requests_of_each_policy() -> None:
+    printed = StringIO()
+    call_command("generate_policy", stdout=printed)
+    lines = printed.getvalue().splitlines()
+    for request, policy in (
+        ("# PATCH /v1/actions/{identifier}", '#"action:update": '),
+        ("# GET /compute/v2.1/servers", '#"os_compute_api:servers:index": '),
+        ("# GET /orchestration/v1/{project}/stacks/{name}/{identifier}", '#"stacks:show": '),
+    ):
+        assert lines[lines.index(request) + 1].startswith(policy)
 
 
 def test_a_wrong_file_stops_the_start_with_one_line(tmp_path: Path) -> None:

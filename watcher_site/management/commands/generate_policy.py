@@ -1,17 +1,19 @@
 """``manage.py generate_policy``: print a policy file that says what holds without one."""
 
+import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 from django.urls import get_resolver
+from django.utils.regex_helper import normalize
 
 from watcher_site.accounts.users import MANAGE
 from watcher_site.api.mounts import MountedView
 from watcher_site.api.permissions import OwnedByProjects, required
 from watcher_site.api.urls import urlpatterns
 from watcher_site.authorization.enforcement import BY_BODY
-from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, SYSTEM_READER
+from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, NOVA, SYSTEM_READER
 from watcher_site.processes import commands
 
 # The policies of parts of requests and of pages that no request of the API is for.
@@ -48,7 +50,7 @@ def rules_of_routes() -> Iterator[tuple[str, str, str]]:
             rule = getattr(view, "default_rule", f"right:{required(request, view) or BY_BODY}")
             if isinstance(view, OwnedByProjects):
                 rule += f" or rule:{READER_RULE if verb in SAFE else MEMBER_RULE}"
-            yield view.policy_name(), rule, f"{verb.upper()} {pattern.name}"
+            yield view.policy_name(), rule, f"{verb.upper()} /v1/{path_of(pattern)}"
 
 
 def rules_of_mounts() -> Iterator[tuple[str, str, str]]:
@@ -59,11 +61,19 @@ def rules_of_mounts() -> Iterator[tuple[str, str, str]]:
                 for method, name in {"GET": view.policy, **view.policies}.items():
                     rule = READER_RULE if method.lower() in SAFE else MEMBER_RULE
                     permission = view.permissions.get(method, view.permissions["GET"])
-                    yield (
-                        name,
-                        f"right:{permission} or rule:{rule}",
-                        f"{method} {view.__module__.split('.')[2]}-{view.__name__}",
-                    )
+                    prefix = re.findall(r"\w+", str(mount.pattern))[0]
+                    yield name, f"right:{permission} or rule:{rule}", f"{method} /{prefix}/{path_of(pattern)}"
+
+
+def path_of(pattern: Any) -> str:
+    """Return the path of a URL pattern, with its parameters in braces."""
+    path, parameters = normalize(str(pattern.pattern))[0]
+    return str(path % {name: f"{{{name}}}" for name in parameters})
+
+
+def known_policies() -> set[str]:
+    """Return the names that a rule of a policy file may have, beside those that other rules refer to."""
+    return {*default_rules(), *BASE, EVENT_DETAILS, NOVA + EVENT_DETAILS}
 
 
 class Command(commands.Command):
