@@ -14,9 +14,14 @@ from tests.watcher_site.site_process import free_port_number
 
 
 class KeystoneService:
-    """The service in a folder, with the user watcher, whom the site logs in as, in the project service."""
+    """The service in a folder, with the user watcher, whom the site logs in as, in the project service.
 
-    def __init__(self, folder: Path, lifetime: int) -> None:
+    Args:
+        lifetime: that of tokens, in seconds.
+        dashboard: the page that gets tokens of the single sign-on; without it there is none.
+    """
+
+    def __init__(self, folder: Path, lifetime: int, dashboard: str = "") -> None:
         plane = ControlPlane()
         for name in ("log", "run"):
             (plane.folder / name).mkdir(parents=True, exist_ok=True)
@@ -24,7 +29,10 @@ class KeystoneService:
         self.programs, self.folder = plane.programs, folder
         self.url = f"http://127.0.0.1:{free_port_number()}"
         self.process: subprocess.Popen[bytes] | None = None
-        write(folder / "keystone.conf", self.options(lifetime))
+        write(
+            folder / "keystone.conf",
+            {**self.options(lifetime), **(self.federation_options(dashboard) if dashboard else {})},
+        )
 
     def options(self, lifetime: int) -> dict[str, dict[str, object]]:
         keys = self.folder / "keys"
@@ -38,6 +46,26 @@ class KeystoneService:
             "cache": {"enabled": False},
             "identity": {"password_hash_rounds": 4},
         }
+
+    def federation_options(self, dashboard: str) -> dict[str, dict[str, object]]:
+        """Return the options of a single sign-on whose identity provider's module sends its findings as headers."""
+        template = self.programs.parent / "etc" / "keystone" / "sso_callback_template.html"
+        federation = {"trusted_dashboard": dashboard, "sso_callback_template": template}
+        return {
+            "auth": {"methods": "password,token,openid"},
+            "federation": {**federation, "remote_id_attribute": "HTTP_OIDC_ISS", "assertion_prefix": "HTTP_OIDC"},
+        }
+
+    def federate(self, issuer: str) -> None:
+        """Let the people of an identity provider log in by the protocol openid, as admins of the project shop."""
+        identity = self.connect("admin", project_name="admin").identity
+        group = identity.create_group(name="people of staff", domain_id="default")
+        [role] = identity.roles(name="admin")
+        identity.assign_project_role_to_group(self.project, group, role)
+        identity.create_identity_provider(id="staff", is_enabled=True, remote_ids=[issuer])
+        local = [{"user": {"name": "{0}"}, "group": {"id": group.id}}]
+        identity.create_mapping(id="people", rules=[{"local": local, "remote": [{"type": "HTTP_OIDC_NAME"}]}])
+        identity.create_federation_protocol("staff", id="openid", mapping_id="people")
 
     def start(self) -> None:
         """Create the database and the keys on the first start, and return when the service answers."""

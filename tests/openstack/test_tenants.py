@@ -18,7 +18,7 @@ from tests.api import Caller, fault
 from tests.openstack.configuration import AUTH_URL, COMPUTE_NODES
 from tests.openstack.conftest import Nova
 from tests.plans.inline import run_waiting
-from watcher_site.keystone.login import read_user
+from watcher_site.keystone.login import read_token
 
 pytestmark = pytest.mark.openstack
 
@@ -28,8 +28,7 @@ def member(nova: Nova, settings: Settings) -> Iterator[Caller]:
     """The member of the project demo, whom the site knows by a token of Keystone."""
     settings.KEYSTONE_URL = AUTH_URL
     token = str(nova.member.session.get_token())
-    user = read_user(token)
-    assert user is not None
+    user = read_token(token).user
     caller = Caller(user, "1.15")  # type: ignore[arg-type]
     caller.headers["X-Auth-Token"] = token
     yield caller

@@ -20,7 +20,7 @@ from django.views.generic import View
 from watcher_site.console.keystone_login import await_choice, begin, enter
 from watcher_site.console.resumable_forms import keep_form
 from watcher_site.history.logins import KEYSTONE_REASON, record_refused_login
-from watcher_site.keystone.login import KeystoneUnavailable, LoginFailed, exchange_token, revoke_tokens
+from watcher_site.keystone.login import KeystoneUnavailable, LoginFailed, read_token, revoke_tokens
 from watcher_site.keystone.tokens import TOKEN
 from watcher_site.openid.accounts import enter_account
 from watcher_site.openid.provider import (
@@ -114,10 +114,8 @@ class SingleSignOnEnd(View):
         try:
             if started is None or started["until"] <= time() or not TOKEN.fullmatch(token):
                 raise LoginFailed(NOT_BEGUN)
-            # The page of Keystone contained this token.
-            unscoped = exchange_token(token)
-            revoke_tokens(token)
-            _, granted = enter(unscoped.token)
+            unscoped = read_token(token)
+            _, granted = enter(token)
         except KeystoneUnavailable as refusal:
             return give_up(request, refusal)
         except LoginFailed as refusal:
@@ -125,7 +123,7 @@ class SingleSignOnEnd(View):
             return give_up(request, refusal)
         if granted is None:
             return await_choice(request, unscoped, started["target"], started["kept"])
-        begin(request, unscoped.token, granted)
+        begin(request, token, granted)
         return keep_form(request, started["target"], started["kept"])
 
 

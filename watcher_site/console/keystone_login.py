@@ -47,7 +47,7 @@ class KeystoneLoginForm(forms.Form):
     """The form of a login at Keystone. If the user has a single scope, it is chosen."""
 
     username = forms.CharField(
-        label="User name", max_length=255, widget=forms.TextInput({"autocomplete": "username", "autofocus": True})
+        label="Username", max_length=255, widget=forms.TextInput({"autocomplete": "username", "autofocus": True})
     )
     password = forms.CharField(
         strip=False, max_length=4096, widget=forms.PasswordInput({"autocomplete": "current-password"})

@@ -45,7 +45,7 @@ def other_ways(request: HttpRequest) -> list[dict[str, str]]:
     if settings.KEYSTONE_URL:
         ways.append({"where": reverse("login-keystone"), "label": "Log in with Keystone"})
     if settings.KEYSTONE_SSO:
-        ways.append({"where": reverse("login-sso"), "label": "Log in with single sign-on of Keystone"})
+        ways.append({"where": reverse("login-sso"), "label": "Log in with Keystone single sign-on"})
     if settings.OIDC_ISSUER:
         ways.append({"where": reverse("login-openid"), "label": f"Log in with {settings.OIDC_NAME}"})
     present = request.path if request.path in {way["where"] for way in ways} else reverse("login")

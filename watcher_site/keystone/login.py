@@ -19,6 +19,7 @@ from watcher_site.refusals import Refused
 
 # How long Keystone may take to answer, in seconds.
 TIMEOUT = 10
+TOKEN_REFUSED = "Keystone refused the token. Log in again."  # noqa: S105 (words, and no token)
 log = structlog.get_logger(__name__)
 
 
@@ -131,8 +132,8 @@ def request_token(name: str, domain: str, password: str) -> Granted:
 
 
 @sensitive_variables("token")
-def exchange_token(token: str, scope: Scope | None = None) -> Granted:
-    """Return a token for the same user in a scope, or without one.
+def exchange_token(token: str, scope: Scope) -> Granted:
+    """Return a token for the same user in a scope.
 
     Raises:
         LoginFailed: Keystone refused the token, or the user has no role in the scope.
@@ -140,16 +141,13 @@ def exchange_token(token: str, scope: Scope | None = None) -> Granted:
     """
     from keystoneauth1.identity.v3 import Token
 
-    if scope is None:
-        wanted: dict[str, Any] = {"unscoped": True}
-    else:
-        wanted = {"project_id": scope.project_id} if scope.project_id else {"system_scope": "all"}
+    wanted: dict[str, Any] = {"project_id": scope.project_id} if scope.project_id else {"system_scope": "all"}
     try:
         with talking() as session:
             identity = Token(settings.KEYSTONE_URL, token=token, include_catalog=False, **wanted)
             return Granted.of_access(identity.get_access(session))
     except LoginFailed as problem:
-        raise LoginFailed("Keystone refused the token. Log in again.") from problem
+        raise LoginFailed(TOKEN_REFUSED) from problem
 
 
 @sensitive_variables("token")
@@ -159,48 +157,56 @@ def find_scopes(token: str) -> list[Scope]:
     Raises:
         LoginFailed, KeystoneUnavailable: as `talking`.
     """
-    headers = {"X-Auth-Token": token}
+    from keystoneauth1.exceptions import InternalServerError
+
+    options: dict[str, Any] = {"headers": {"X-Auth-Token": token}, "authenticated": False}
     with talking() as session:
-        systems, projects = (
-            session.get(f"{settings.KEYSTONE_URL}/auth/{kind}", headers=headers, authenticated=False).json()
-            for kind in ("system", "projects")
-        )
-    found = [Scope(PROJECT, project["id"], project["name"]) for project in projects["projects"]]
+        projects = session.get(f"{settings.KEYSTONE_URL}/auth/projects", **options).json()["projects"]
+        try:
+            system = session.get(f"{settings.KEYSTONE_URL}/auth/system", **options).json()["system"]
+        except InternalServerError:
+            # Keystone has a fault here for people of an identity provider who have groups.
+            log.warning("Keystone does not say whether a user has roles in the system.")
+            system = []
+    found = [Scope(PROJECT, project["id"], project["name"]) for project in projects]
     found.sort(key=lambda scope: (scope.name.casefold(), scope.project_id))
-    return [*([Scope(SYSTEM, "", "")] if systems["system"] else []), *found]
+    return [*([Scope(SYSTEM, "", "")] if system else []), *found]
 
 
 @sensitive_variables("token")
-def read_user(token: str) -> KeystoneUser | None:
-    """Return the user of a scoped token with the present roles, or None if it is valid no longer.
+def read_token(token: str) -> Granted:
+    """Return a token with what Keystone says of it at present.
+
+    A token without a scope is not exchanged for another one: Keystone has no such exchange for its single sign-on.
 
     Raises:
+        LoginFailed: the token is unknown, was revoked or has expired.
         KeystoneUnavailable: as `talking`.
     """
+    from keystoneauth1.access import create
     from keystoneauth1.exceptions import NotFound
 
+    address = f"{settings.KEYSTONE_URL}/auth/tokens?nocatalog"
     headers = {"X-Auth-Token": token, "X-Subject-Token": token}
     try:
         with talking() as session:
             try:
-                answer = session.get(
-                    f"{settings.KEYSTONE_URL}/auth/tokens?nocatalog", headers=headers, authenticated=False
-                )
-            except NotFound:
-                return None
-            return KeystoneUser.of_token(answer.json()["token"])
-    except LoginFailed:
-        return None
+                answer = session.get(address, headers=headers, authenticated=False)
+            except NotFound as problem:
+                raise LoginFailed from problem
+            return Granted.of_access(create(resp=answer, auth_token=token))
+    except LoginFailed as problem:
+        raise LoginFailed(TOKEN_REFUSED) from problem
 
 
 def revoke_tokens(*tokens: str) -> None:
-    """Revoke tokens, as far as Keystone answers: they expire by themselves."""
+    """Revoke tokens, and none that were exchanged for them, as far as Keystone answers: they expire by themselves."""
+    address = f"{settings.KEYSTONE_URL}/auth/tokens?cascade=false"
     for token in tokens:
         headers = {"X-Auth-Token": token, "X-Subject-Token": token}
         try:
             with talking() as session:
-                session.delete(f"{settings.KEYSTONE_URL}/auth/tokens", headers=headers, authenticated=False)
+                # An error means that it was revoked or has expired already.
+                session.delete(address, headers=headers, authenticated=False, raise_exc=False)
         except KeystoneUnavailable:
             return
-        except LoginFailed:
-            continue  # It was revoked or has expired already.

@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.middleware.csrf import rotate_token
 from django.utils.functional import SimpleLazyObject
 
-from watcher_site.keystone.login import Granted, KeystoneUnavailable, Scope, read_user
+from watcher_site.keystone.login import Granted, KeystoneUnavailable, LoginFailed, Scope, read_token
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import seal, unseal
@@ -55,14 +55,13 @@ def find_keystone_user(session: Any) -> KeystoneUser | None:
     if now - stored["checked_at"] < CHECK_SECONDS:
         return user
     try:
-        found = read_user(tokens_of(session)["scoped"])
-    except Invalid:  # SECRET_KEY was changed.
+        user = read_token(tokens_of(session)["scoped"]).user
+    except (Invalid, LoginFailed):  # Invalid: SECRET_KEY was changed.
         return None
     except KeystoneUnavailable:
-        found = user
-    if found is not None:
-        session[KEY] = {**stored, "user": user_as_json(found), "checked_at": now}
-    return found
+        pass  # It goes on as it was.
+    session[KEY] = {**stored, "user": user_as_json(user), "checked_at": now}
+    return user
 
 
 def user_as_json(user: KeystoneUser) -> dict[str, Any]:

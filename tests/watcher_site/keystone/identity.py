@@ -92,6 +92,8 @@ class KeystoneRequest(BaseHTTPRequestHandler):
             return self.validate(parse_qs(address.query).get("allow_expired") == ["1"])
         if address.path in ("/v3/auth/system", "/v3/auth/projects"):
             return self.find_scopes(address.path.rpartition("/")[2])
+        if address.path == "/v3/auth/OS-FEDERATION/websso/openid":
+            return self.send_page(parse_qs(address.query)["origin"][0])
         version = {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": f"{self.server.url}/v3/"}]}
         if address.path.rstrip("/") == "/v3":
             return self.answer(200, {"version": version})
@@ -135,10 +137,23 @@ class KeystoneRequest(BaseHTTPRequestHandler):
         token = self.server.issue(user["name"], *roles.get(place, ()), project=project, **others)
         return self.answer(201, {"token": self.server.tokens[token]}, token)
 
+    def send_page(self, origin: str) -> None:
+        """Answer with the page of the single sign-on, as rosa is logged in at the identity provider."""
+        form = f'<form action="{origin}" method="post"><input name="token" value="{self.server.issue(project=None)}">'
+        page = f"{form}</form><script>document.forms[0].submit()</script>".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
     def find_scopes(self, kind: str) -> None:
         found = self.server.find(self.headers["X-Auth-Token"])
         if found is None:
             return self.answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": "Who are you?"}})
+        if kind == "system" and found["methods"] == ["openid"]:
+            # As in Keystone, for people of an identity provider who have groups.
+            return self.answer(500, {"error": {"code": 500, "title": "Internal Server Error", "message": "Oops."}})
         places = self.server.people[found["user"]["name"]]
         systems = [{"all": True}] if "system" in places else []
         projects = [{"id": place, "name": "shop"} for place in places if place != "system"]

@@ -42,7 +42,7 @@ def finish(client: Client, token: str) -> Any:
 
 
 def test_the_button_leads_to_keystone_with_the_address_of_the_answer(client: Client, site: Keystone) -> None:
-    assert "Log in with single sign-on of Keystone" in text(client.get(reverse("login")))
+    assert "Log in with Keystone single sign-on" in text(client.get(reverse("login")))
     where = urlsplit(client.post(reverse(START)).context["where"])
     assert (where.netloc, where.path) == ("public.example.org", "/v3/auth/OS-FEDERATION/websso/openid")
     assert parse_qs(where.query) == {"origin": ["http://testserver/console/login/sso/token/"]}
@@ -54,7 +54,13 @@ def test_a_token_begins_a_session_of_its_user(client: Client, site: Keystone) ->
     assert finish(client, posted)["Location"] == "/console/plans/"
     assert client.get("/console/plans/").status_code == 200
     assert client.session[KEYSTONE_KEY]["user"]["name"] == "rosa"
-    assert posted not in site.tokens
+    client.post(reverse("logout"))
+    assert site.tokens == {}
+
+
+def test_a_fault_of_keystone_in_the_list_of_systems_leaves_the_projects(client: Client, site: Keystone) -> None:
+    client.post(reverse(START), {"next": "/console/plans/"})
+    assert finish(client, site.issue("rosa", project=None, methods=["openid"]))["Location"] == "/console/plans/"
 
 
 def test_a_user_with_several_scopes_chooses_one_after_the_sign_on(client: Client, site: Keystone) -> None:

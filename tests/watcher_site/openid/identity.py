@@ -3,8 +3,11 @@
 import base64
 import hashlib
 import json
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from time import time
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
@@ -12,11 +15,12 @@ from uuid import uuid4
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
+from django.core.cache import cache
 
 CLIENT, SECRET = "watcher", "the client's secret"
 
 
-@cache
+@lru_cache
 def make_key(name: str) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
@@ -85,13 +89,17 @@ class ProviderRequest(BaseHTTPRequestHandler):
             return self.answer(200, {"sub": "subject-of-rosa", **self.server.userinfo})
         if name == "auth":
             return self.authorize({key: value for key, [value] in parse_qs(address.query).items()})
-        return self.answer(200, {})
+        return self.lead_to(parse_qs(address.query)["post_logout_redirect_uri"][0])
 
     def authorize(self, fields: dict[str, str]) -> None:
         code = uuid4().hex
         self.server.codes[code] = fields
+        self.lead_to(f"{fields['redirect_uri']}?{urlencode({'code': code, 'state': fields['state']})}")
+
+    def lead_to(self, address: str) -> None:
         self.send_response(302)
-        self.send_header("Location", f"{fields['redirect_uri']}?{urlencode({'code': code, 'state': fields['state']})}")
+        self.send_header("Location", address)
+        self.send_header("Content-Length", "0")
         self.end_headers()
 
     def do_POST(self) -> None:
@@ -119,3 +127,20 @@ class ProviderRequest(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """The output of tests is theirs alone."""
+
+
+@contextmanager
+def serve_provider(settings: Any) -> Iterator[Provider]:
+    """Run a provider, and set the site to logins there."""
+    server = Provider()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    settings.OIDC_ISSUER, settings.OIDC_NAME = server.url, "Staff"
+    settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET = CLIENT, SECRET
+    settings.OIDC_GROUPS = {"cloud-team": "cloud-admin", "staff": "reader"}
+    cache.clear()
+    try:
+        yield server
+    finally:
+        cache.clear()
+        server.shutdown()
+        server.server_close()

@@ -1,9 +1,7 @@
 """The login by OpenID Connect: what proves a person, the account and its groups, the logout, and a lost provider."""
 
 import logging
-from collections.abc import Iterator
 from html import unescape
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,20 +23,6 @@ from watcher_site.refusals import Conflict
 pytestmark = pytest.mark.django_db
 CALLBACK = "login-openid-callback"
 NOT_CONFIRMED = "Staff did not confirm your login. Try again."
-
-
-@pytest.fixture
-def provider(settings: Settings) -> Iterator[Provider]:
-    server = Provider()
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    settings.OIDC_ISSUER, settings.OIDC_NAME = server.url, "Staff"
-    settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET = CLIENT, SECRET
-    settings.OIDC_GROUPS = {"cloud-team": "cloud-admin", "staff": "reader"}
-    cache.clear()
-    yield server
-    cache.clear()
-    server.shutdown()
-    server.server_close()
 
 
 def text(answer: Any) -> str:
