@@ -86,7 +86,7 @@ class NodeRecovery(Strategy):
         Servers that the audit's scope excludes stay, as do those in a state that Nova evacuates none from.
         """
         failed = find_failed(cluster, parameters)
-        fenced = [node for node in failed if parameters["fencing"] != VERIFY or node.is_known_to_be_off]
+        fenced = [node for node in failed if is_safe(node, parameters)]
         if failed and not fenced:
             raise Invalid(ask_for_fencing(failed))
         destinations = Destinations(cluster, fenced, parameters.get("backup_node"))
@@ -132,12 +132,18 @@ def find_failed(cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> list
     return failed
 
 
+def is_safe(node: NodeSnapshot, parameters: Mapping[str, Any]) -> bool:
+    """Return whether no server of a node that is down can run twice, as it is off, or has none to evacuate."""
+    return parameters["fencing"] != VERIFY or node.is_known_to_be_off or not servers_to_evacuate(node, parameters)
+
+
 def ask_for_fencing(nodes: Sequence[NodeSnapshot]) -> str:
     names = ", ".join(node.hostname for node in nodes)
+    subject = f"Compute node {names} is" if len(nodes) == 1 else f"Compute nodes {names} are"
     return (
-        f"Compute node {names} is down, but not known to be off: its servers may still run, and would run twice. "
-        "Nothing is evacuated. Switch it off, or run the audit with fencing: power_off, or, when you have made sure "
-        "that it is off, with failed_node and fencing: confirmed"
+        f"{subject} down, but not known to be off: servers may still run there, and would run twice. Nothing is "
+        "evacuated. Switch the node off, or run the audit with fencing: power_off, or, when you have made sure that "
+        "it is off, with failed_node and fencing: confirmed"
     )
 
 

@@ -55,7 +55,7 @@ def places(nova: Nova) -> dict[str, tuple[str, str]]:
 def test_an_audit_evacuates_a_host_that_was_forced_down(nova: Nova, failed: dict[str, str]) -> None:
     assert ComputeNode.objects.get(hostname="cmp1").forced_down
     synchronize_plugins()
-    aim = {"goal": "node_recovery", "strategy": "node_recovery"}
+    aim: dict[str, Any] = {"goal": "node_recovery", "strategy": "node_recovery"}
     create_audit(audit_type="ONESHOT", auto_trigger=True, parameters={"failed_node": "cmp1"}, **aim)
     DecisionEngine().run(once=True)
     run_waiting()

@@ -66,7 +66,7 @@ def test_a_node_that_is_disabled_already_stays_so() -> None:
 
 
 @pytest.mark.parametrize("attributes", [{}, {"power_state": "off", "state": "up"}])
-def test_nothing_is_done_where_no_node_is_down(attributes: dict[str, str]) -> None:
+def test_nothing_is_done_where_no_node_is_down(attributes: dict[str, Any]) -> None:
     solution = recover(node("compute1", server("web"), **attributes))
     assert (listed(solution), set(solution.indicators.values())) == ([], {0})
 
@@ -82,6 +82,17 @@ def test_a_node_that_may_run_is_not_evacuated_and_the_reason_says_how_to_confirm
     assert words.startswith("Compute node compute1 is down, but not known to be off")
     assert "fencing: power_off" in words
     assert "failed_node and fencing: confirmed" in words
+
+
+def test_the_reason_names_all_nodes_that_may_run() -> None:
+    nodes = [down(name, server("web"), power_state="on") for name in ("compute1", "compute2")]
+    with pytest.raises(Invalid, match=r"^Compute nodes compute1, compute2 are down, but not known to be off"):
+        recover(*nodes, max_nodes=2)
+
+
+def test_a_node_without_servers_is_disabled_without_fencing() -> None:
+    solution = recover(down("compute1", power_state="on"), node("compute2"), failed_node="compute1")
+    assert [kind for kind, _ in listed(solution)] == ["change_nova_service_state"]
 
 
 def test_a_node_whose_service_was_forced_down_is_evacuated() -> None:
@@ -179,7 +190,7 @@ def test_servers_are_spread_by_free_memory_and_what_fits_nowhere_is_left_to_the_
 
 
 @pytest.mark.parametrize("attributes", [{"status": "disabled"}, {"power_state": "off"}, {"zone": "elsewhere"}])
-def test_no_server_goes_where_the_scheduler_would_not_put_it(attributes: dict[str, str]) -> None:
+def test_no_server_goes_where_the_scheduler_would_not_put_it(attributes: dict[str, Any]) -> None:
     failed = down("compute1", server("web", pinned_az="nova"))
     assert evacuated(recover(failed, node("compute2", **attributes))) == [("web", None)]
 
@@ -209,7 +220,7 @@ def test_a_backup_node_that_a_strategy_disabled_is_enabled_once_before() -> None
     ("attributes", "reason"),
     [({"state": "down"}, "is down"), ({"status": "disabled", "disabled_reason": "disks"}, "was disabled by a person")],
 )
-def test_a_backup_node_that_cannot_be_used_is_refused(attributes: dict[str, str], reason: str) -> None:
+def test_a_backup_node_that_cannot_be_used_is_refused(attributes: dict[str, Any], reason: str) -> None:
     with pytest.raises(Invalid, match=f"^The compute node compute2 {reason}"):
         recover(down("compute1", server("a")), node("compute2", **attributes), backup_node="compute2")
 

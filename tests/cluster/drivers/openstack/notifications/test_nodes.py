@@ -40,7 +40,7 @@ def test_a_node_is_up_or_down_where_the_notification_shows_it(
 ) -> None:
     ComputeNode.objects.update(state=before)
     hear("service.update", service(forced_down=is_forced, last_seen_up=ago(seen).isoformat()))
-    assert node().state == state
+    assert (node().state, node().forced_down) == (state, is_forced)
 
 
 def test_a_node_whose_service_was_never_seen_keeps_its_state(read: Emulator) -> None:
