@@ -1,11 +1,13 @@
 """Servers of stacks and clusters in their owner's project on OpenStack, by trusts of Keystone."""
 
 from datetime import timedelta
+from time import time
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.http import HttpResponse
+from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -19,6 +21,8 @@ from tests.builders import make_stack
 from tests.cluster.emulator.server import PROJECT, SERVICES, Emulator
 from tests.plans.inline import run_waiting
 from watcher_site.keystone.users import KeystoneUser
+from watcher_site.request_context import seal
+from watcher_site.web.middleware import KEYSTONE_KEY
 
 pytestmark = pytest.mark.django_db
 SERVER = {"type": "server", "properties": {"flavor": "m1.small"}}
@@ -192,3 +196,23 @@ def test_a_reading_tells_which_user_the_site_is(emulator: Emulator) -> None:
     site = Synchronization.current()
     assert (site.project, site.user) == (PROJECT, "u1")
     assert not Node.objects.exists()
+
+
+def test_a_user_of_keystone_delegates_by_the_form_of_the_console_too(emulator: Emulator, client: Client) -> None:
+    emulator.people["token of the session"] = "id-of-rosa"
+    user = {"user_id": "id-of-rosa", "name": "rosa", "scope": "project", "project_id": "demo"}
+    session = client.session
+    session[KEYSTONE_KEY] = {
+        "user": {**user, "roles": ["admin", "member"]},
+        "domain": "Default",
+        "project": "demo",
+        "expires_at": time() + 3600,
+        "checked_at": time(),
+        "tokens": seal({"unscoped": "another", "scoped": "token of the session"}),
+    }
+    session.save()
+    template = "resources: {web: {type: server, properties: {flavor: m1.small}}}"
+    answer = client.post("/console/stacks/new/", {"name": "shop", "template": template, "project_id": "demo"})
+    assert answer.status_code == 302, answer.content.decode()
+    run_waiting()
+    assert owners(emulator) == [("demo", "id-of-rosa")]
