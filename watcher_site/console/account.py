@@ -1,5 +1,6 @@
 """The console's pages of a person's own account: tokens and password. They need a login and no other right."""
 
+from abc import abstractmethod
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,6 +33,7 @@ from watcher_site.accounts.tokens import (
     valid_tokens,
 )
 from watcher_site.accounts.users import store_password
+from watcher_site.authorization.enforcement import decide
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, TimeColumn
 from watcher_site.console.pages import Page, Verb
 from watcher_site.keystone.users import KeystoneUser
@@ -55,7 +57,13 @@ class LocalPage(OwnPage):
     """A page of the own account for people who have one: users of Keystone have neither tokens nor a password here."""
 
     def has_permission(self) -> bool:
-        return super().has_permission() and not isinstance(self.request.user, KeystoneUser)
+        user = self.request.user
+        return super().has_permission() and not isinstance(user, KeystoneUser) and is_own_allowed(self.policy, user)
+
+
+def is_own_allowed(policy: str, user: Any) -> bool:
+    """Return whether an account may do with its own tokens what a policy is about, if there is a rule for it."""
+    return decide(policy, user, {"user_id": user.get_username()}) is not False
 
 
 class TokenTable(tables.Table):
@@ -114,11 +122,13 @@ class AccountPage(OwnPage, View):
             }
             return render(request, "accounts/keystone_account.html", context)
         tokens = valid_tokens().filter(user=request.user).order_by("created")
-        table = TokenTable(tokens, "account:revoke-token")
+        is_revocable = is_own_allowed(RevokeToken.policy, request.user)
+        table = TokenTable(tokens, "account:revoke-token", is_revocable=is_revocable)
         groups = list(request.user.groups.order_by("name").values_list("name", flat=True))
         is_local = request.user.has_usable_password()
         identity = None if is_local else ExternalIdentity.objects.filter(user=request.user).first()
-        context = {"table": table, "groups": groups, "identity": identity}
+        may_create = is_own_allowed(NewToken.policy, request.user)
+        context = {"table": table, "groups": groups, "identity": identity, "may_create": may_create}
         return render(request, "accounts/account.html", context)
 
 
@@ -146,7 +156,7 @@ class TokenForm(forms.Form):
 
 
 class NewToken(LocalPage, View):
-    history_event = "token.create"
+    history_event, policy = "token.create", "token:create"
     http_method_names = ["get", "post"]
 
     def get(self, request: Any) -> HttpResponse:
@@ -178,9 +188,9 @@ class TokenVerb(Verb):
     question = "Revoke this token?"
     consequence = "Requests with this token are refused from now on."
 
+    @abstractmethod
     def tokens(self) -> QuerySet[AuthToken]:
         """Return the tokens that the person may revoke on this page."""
-        raise NotImplementedError
 
     def get_object(self, queryset: Any = None) -> AuthToken:
         found: AuthToken | None = self.tokens().filter(token_key=self.kwargs["key"]).first()
@@ -194,6 +204,8 @@ class TokenVerb(Verb):
 
 
 class RevokeToken(LocalPage, TokenVerb):
+    policy = "token:delete"
+
     def tokens(self) -> QuerySet[AuthToken]:
         return valid_tokens().filter(user=self.request.user)
 

@@ -1,6 +1,7 @@
 """The console's pages of all accounts, for those who may manage users."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import django_filters
 import django_tables2 as tables
@@ -243,32 +244,28 @@ class SetGroups(UserVerb):
         return f"The groups of {record.username} were changed."
 
 
-class AddProject(UserVerb):
-    """The form that makes an account a member of a project."""
+class MembershipVerb(UserVerb):
+    """The form that changes the membership of an account in a project."""
 
-    history_event = "project.add_member"
     http_method_names = ["post"]
-    verb = "add a project"
+    change: ClassVar[Callable[[str, str], Any]]
+    relation: ClassVar[str]
 
     def perform(self, record: User) -> str:
         project = self.request.POST.get("project", "")
         require_authority(self.request.user, record)
-        add_member(record.username, project)
-        return f"{record.username} is a member of {project}."
+        type(self).change(record.username, project)
+        return f"{record.username} is {self.relation} of {project}."
 
 
-class RemoveProject(UserVerb):
-    """The button that ends a membership of an account."""
+class AddProject(MembershipVerb):
+    history_event, verb = "project.add_member", "add a project"
+    change, relation = add_member, "a member"
 
-    history_event = "project.remove_member"
-    http_method_names = ["post"]
-    verb = "remove a project"
 
-    def perform(self, record: User) -> str:
-        project = self.request.POST.get("project", "")
-        require_authority(self.request.user, record)
-        remove_member(record.username, project)
-        return f"{record.username} is no member of {project}."
+class RemoveProject(MembershipVerb):
+    history_event, verb = "project.remove_member", "remove a project"
+    change, relation = remove_member, "no member"
 
 
 class RevokeTokenOfUser(TokenVerb):

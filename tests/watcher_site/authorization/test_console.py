@@ -14,6 +14,7 @@ from plans.models import ActionPlan
 from tests.builders import action, make_cluster, make_plan, make_server
 from tests.watcher_site.authorization.conftest import Write
 from watcher_site.accounts.projects import add_member
+from watcher_site.accounts.tokens import make_token
 from watcher_site.authorization.permissions import policy_of
 from watcher_site.console.pages import Page
 from watcher_site.management.commands.generate_policy import default_rules
@@ -91,6 +92,17 @@ def test_skipping_has_the_policy_of_the_request_of_the_api(write: Write, cloud_a
     client, plan = login(cloud_admin), make_plan({"a": []})
     assert client.post(reverse("actions:skip", args=[action(plan, "a").uuid])).status_code == 302
     assert client.post(reverse("plans:skip", args=[plan.uuid])).status_code == 403
+
+
+def test_who_may_not_create_or_revoke_tokens_sees_no_buttons_and_is_refused(write: Write, reader: User) -> None:
+    made, _ = make_token(reader)
+    client = login(reader)
+    addresses = [reverse("account:new-token"), reverse("account:revoke-token", args=[made.token_key])]
+    for rule, is_allowed in (("user_id:%(user_id)s", True), ("role:admin", False)):
+        write(f'"token:create": "{rule}"\n"token:delete": "{rule}"')
+        page = client.get(reverse("account:page")).content.decode()
+        assert [address in page for address in addresses] == [is_allowed] * 2
+        assert [client.get(address).status_code for address in addresses] == [200 if is_allowed else 403] * 2
 
 
 def test_nobody_is_let_in_without_a_login_whatever_the_rules(write: Write, client: Client) -> None:
