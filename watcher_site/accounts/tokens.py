@@ -174,7 +174,7 @@ def details_of(token: Any) -> TokenDetails:
 def scope_in_words(token: Any) -> str:
     details = details_of(token)
     rights = f"rights of group {details.group}" if details.group else "all rights of the account"
-    return f"{rights}, to read only" if details.read_only else rights
+    return f"{rights}, read only" if details.read_only else rights
 
 
 def use_in_words(moment: datetime | None) -> str:

@@ -17,6 +17,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.views.generic import View
 from knox.models import AuthToken
 from knox.settings import knox_settings
@@ -152,7 +153,8 @@ class TokenForm(forms.Form):
     def refuse(self, refusal: Refused) -> None:
         """Put the reason of a refusal beside the field that it is about."""
         name, _, words = str(refusal).partition(": ")
-        self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
+        is_field = name in self.fields
+        self.add_error(name if is_field else None, capfirst(words) if is_field else str(refusal))
 
 
 class NewToken(LocalPage, View):

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.text import capfirst
 from django.views.generic import View
 from knox.models import AuthToken
 
@@ -140,7 +141,8 @@ class UserForm(forms.Form):
     def refuse(self, refusal: Refused) -> None:
         """Put the reason of a refusal beside the field that it is about."""
         name, _, words = str(refusal).partition(": ")
-        self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
+        is_field = name in self.fields
+        self.add_error(name if is_field else None, capfirst(words) if is_field else str(refusal))
 
 
 class NewUser(Page, View):

@@ -125,6 +125,7 @@ def identify_user(request: Any) -> KeystoneUser:
         raise BadToken
     user = KeystoneUser.of_token(environ["keystone.token_info"]["token"])
     if not user.scope:
+        log.warning("A token without a scope was refused.", user=user.name)
         raise BadToken
     return user
 

@@ -217,7 +217,7 @@ def test_a_disabled_account_gets_no_token(reader: User) -> None:
 def test_the_command_limits_a_token_and_the_list_tells_so(cloud_admin: User) -> None:
     token = command("create_token", "alice", "--name", "night job", "--read-only", "--group", "cloud-admin").strip()
     line = command("list_tokens")
-    assert line.split("  ")[:4] == [token[:15], "alice", "night job", "rights of group cloud-admin, to read only"]
+    assert line.split("  ")[:4] == [token[:15], "alice", "night job", "rights of group cloud-admin, read only"]
     assert "never used" in line
     read(token)
     assert "last used 2" in command("list_tokens")
@@ -232,7 +232,7 @@ def test_history_records_the_scope_and_never_the_token(cloud_admin: User) -> Non
     with on_behalf_of(lambda: caller("rosa")):
         token = token_of(cloud_admin, name="night job", read_only=True)
     entry = HistoryEntry.objects.get(deed="token.create")
-    assert (entry.details["name"], entry.details["scope"]) == ("night job", "all rights of the account, to read only")
+    assert (entry.details["name"], entry.details["scope"]) == ("night job", "all rights of the account, read only")
     assert token not in str(entry.details)
 
 

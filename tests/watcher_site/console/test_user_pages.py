@@ -134,6 +134,11 @@ def test_a_new_account_that_breaks_a_rule_is_not_created(browser: Client, field:
     assert not User.objects.filter(username="ines").exists()
 
 
+def test_a_refusal_beside_a_field_begins_with_a_capital(browser: Client) -> None:
+    answer = browser.post(reverse("users:new"), FIELDS | {"name": "alice"})
+    assert answer.context["form"].errors == {"name": ["There is a user alice already."]}
+
+
 def test_an_account_is_disabled_after_a_question_and_enabled_again(browser: Client, reader: User) -> None:
     assert "Disable this account?" in text(browser.get(page("disable", reader)))
     assert fresh(reader).is_active

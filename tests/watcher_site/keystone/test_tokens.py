@@ -97,8 +97,11 @@ def test_a_cached_token_is_refused_when_it_has_expired(client: Client, keystone:
     assert keystone.validations == [token]
 
 
-def test_a_token_without_a_scope_is_refused(client: Client, keystone: Keystone) -> None:
+def test_a_token_without_a_scope_is_refused_and_logged(
+    client: Client, keystone: Keystone, caplog: pytest.LogCaptureFixture
+) -> None:
     assert get(client, keystone.issue("rosa", project=None)).status_code == 401
+    assert "A token without a scope was refused." in caplog.text
 
 
 def test_a_token_of_the_site_is_refused_if_only_those_of_keystone_are_accepted(
