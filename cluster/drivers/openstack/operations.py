@@ -24,7 +24,8 @@ from cluster.models import Server, Volume
 T = TypeVar("T")
 Marked = type[Server] | type[Volume]
 log = structlog.get_logger(__name__)
-NO_VALID_HOST = "No valid host was found. "
+# Often without a further reason.
+NO_VALID_HOST = "No valid host was found."
 
 
 @contextmanager
@@ -115,7 +116,8 @@ def wait_for_begin(
 def judge_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
     """Return what a failure is that Nova gives a reason for, if any."""
     if reason.startswith(NO_VALID_HOST):
-        return NoValidHost(reason.removeprefix(NO_VALID_HOST))
+        further = reason.removeprefix(NO_VALID_HOST).strip()
+        return NoValidHost(further) if further else NoValidHost()
     return OperationFailed(f"{what} failed: {reason}" if reason else f"{what} failed")
 
 

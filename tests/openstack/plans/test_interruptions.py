@@ -64,6 +64,19 @@ def test_a_migration_whose_applier_was_killed_is_followed_to_its_end_by_another(
     assert [found.status for found in nova.migrations(server)] == [end]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_cancelling_the_plan_aborts_the_live_migration(nova: Nova, start: Start) -> None:
+    server = nova.boot("web", "cmp1")
+    synchronize()
+    plan = plan_steps(migration(server))
+    start()
+    wait_for(lambda: [found.status for found in nova.migrations(server)] == ["running"], PATIENCE)
+    ActionPlan.objects.get(pk=plan.pk).abandon("alice")
+    wait_for(lambda: state(plan) == "CANCELLED", PATIENCE)
+    assert (nova.show(server).compute_host, nova.show(server).status) == ("cmp1", "ACTIVE")
+    assert [found.status for found in nova.migrations(server)] == ["cancelled"]
+
+
 def test_the_action_on_a_server_that_vanished_is_skipped_and_the_plan_goes_on(nova: Nova) -> None:
     gone, present = nova.boot("gone", "cmp1"), nova.boot("present", "cmp1")
     synchronize()

@@ -47,3 +47,12 @@ def test_an_error_says_that_nova_is_down(nova: Nova, control_plane: ControlPlane
     with pytest.raises(CommandError) as caught:
         call_command("sync_cluster")
     assert (caught.value.returncode, str(caught.value)[:27]) == (1, "The cloud does not answer: ")
+
+
+def test_an_error_says_that_the_user_has_no_rights(nova: Nova, settings: Settings) -> None:
+    settings.OPENSTACK_CLOUD = "member"
+    load_driver().access.connection = None
+    with pytest.raises(CommandError, match=r"The cloud does not give us the right to do it: .*os-services") as caught:
+        call_command("sync_cluster")
+    load_driver().access.connection = None
+    assert caught.value.returncode == 2

@@ -148,6 +148,13 @@ def test_a_server_without_capacity_leaves_nothing_behind(emulator: Emulator) -> 
     assert emulator.nova.servers == {}
 
 
+def test_a_server_without_capacity_is_known_where_nova_gives_no_further_reason(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.cluster.emulator.nova_operations.NO_VALID_HOST", "No valid host was found. ")
+    test_a_server_without_capacity_leaves_nothing_behind(emulator)
+
+
 def test_a_server_that_breaks_leaves_nothing_behind(emulator: Emulator) -> None:
     emulator.nova.failing = "error"
 
