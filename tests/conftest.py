@@ -1,5 +1,6 @@
 """Fixtures for all tests: services if they are available, and users with their rights."""
 
+import gc
 import os
 import shutil
 import sys
@@ -19,6 +20,7 @@ from tests.chaos.broker import is_installed
 from tests.clearing import keep_aside, wait_for_no_disk
 from tests.database import is_sqlite
 from tests.settings import DATABASE
+from watcher_site.backends import permission_keys
 from watcher_site.history import logins, recording
 from watcher_site.outbox.writing import listeners
 
@@ -67,6 +69,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [*(item for share in shares for item in share), *quick]
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep all that was imported out of garbage collections, which would examine it again in each test."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for name, variable in ON_REQUEST.items():
@@ -85,9 +93,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def person(name: str, group: str | None = None, **columns: object) -> User:
     user = User.objects.create_user(name, password=f"{name}-password", **columns)
     if group:
-        user.groups.add(Group.objects.get(name=group))
-    # A process that serves requests knows what permissions are called: no test counts that query.
-    User.objects.get(pk=user.pk).get_all_permissions()
+        User.groups.through.objects.create(user=user, group=Group.objects.get(name=group))
+    # A process that serves requests knows the names of permissions: no test counts that query.
+    permission_keys()
     return user
 
 
