@@ -45,7 +45,13 @@ def test_the_next_reading_finds_nothing_to_change_of_a_server_that_was_notified(
     plain = flavor(extra_specs={})
     hear(
         "instance.live_migration_post_dest.end",
-        instance(host="compute2", image_uuid=image, flavor=plain, user_id=None, launched_at="2026-03-01T10:00:30Z"),
+        instance(
+            host="compute2",
+            image_uuid=image,
+            flavor=plain,
+            user_id=read.nova.servers[SERVER]["user_id"],
+            launched_at="2026-03-01T10:00:30Z",
+        ),
     )
     before = get().updated_at
     synchronize()
