@@ -127,7 +127,7 @@ class Strategy(ABC):
         """
 
     def check_repeated(self, parameters: Mapping[str, Any]) -> None:  # noqa: B027
-        """Look, beside `check`, for what only a ONESHOT audit may have, as it holds for one moment.
+        """Refuse parameters that hold for a single moment, and so only for a ONESHOT audit.
 
         It is called for audits of other types, and for templates.
 

@@ -115,7 +115,7 @@ def find_flaw_of_device(device: Mapping[str, Any]) -> str | None:
 
 
 def chosen(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of a description that are properties of this module, without empty ones."""
+    """Return the properties in a description that this module knows, without empty ones."""
     return {name: properties[name] for name in NAMES if properties.get(name) not in (None, "", [], {})}
 
 

@@ -12,7 +12,7 @@ class TrustQuerySet(models.QuerySet["Trust"]):
         return self.filter(failed_at=None)
 
     def fail(self, keystone_id: str) -> None:
-        """Write that Keystone refuses a trust: the next request of a user of the project brings another."""
+        """Record that Keystone refuses a trust: the user's next request in the project creates another."""
         self.valid().filter(keystone_id=keystone_id).update(failed_at=timezone.now())
 
 

@@ -85,9 +85,13 @@ class KeystoneLoginForm(forms.Form):
             self.scopes, self.granted = enter(self.unscoped.token)
         except LoginFailed as refusal:
             raise ValidationError(str(refusal)) from refusal
-        except (LoginsLimited, KeystoneUnavailable) as refusal:
+        except LoginsLimited as refusal:
             self.refusal = refusal
             raise ValidationError(str(refusal)) from refusal
+        except KeystoneUnavailable as refusal:
+            self.refusal = refusal
+            advice = "Keystone does not answer. Try again later, or log in with a local account."
+            raise ValidationError(advice) from refusal
         return self.cleaned_data
 
 
@@ -164,7 +168,7 @@ def await_choice(request: Any, unscoped: Granted, target: str, kept: str = "") -
 class ScopeForm(forms.Form):
     """The choice of one of the scopes that a user has."""
 
-    scope = forms.ChoiceField(label="Scope", help_text="Your roles in it decide on your rights.")
+    scope = forms.ChoiceField(label="Scope", help_text="Your rights follow from your roles in the scope.")
 
     def __init__(self, scopes: list[Scope], data: Any = None, initial: str = "") -> None:
         super().__init__(data, initial={"scope": initial})
@@ -198,7 +202,7 @@ class ScopeChoice(View):
             self.scopes = find_scopes(self.token)
             return super().dispatch(request, *args, **kwargs)
         except (Invalid, LoginFailed):
-            return self.give_up(request, "Keystone accepts your login no longer. Log in again.")
+            return self.give_up(request, "Keystone no longer accepts your login. Log in again.")
         except KeystoneUnavailable as refusal:
             return self.give_up(request, str(refusal))
 

@@ -19,6 +19,7 @@ from watcher_site.refusals import Refused
 
 # How long Keystone may take to answer, in seconds.
 TIMEOUT = 10
+PASSWORD_REFUSED = "Keystone refused the user name, the password or the domain."  # noqa: S105 (no password)
 TOKEN_REFUSED = "Keystone refused the token. Log in again."  # noqa: S105 (words, and no token)
 log = structlog.get_logger(__name__)
 
@@ -36,7 +37,7 @@ class KeystoneUnavailable(Refused):
     retry_after = 5
 
     def __init__(self) -> None:
-        super().__init__("Keystone does not answer. Try again later, or log in with a local account.")
+        super().__init__("Keystone does not answer. Try again later.")
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,11 @@ class Granted:
 
 
 @contextmanager
-def talking() -> Iterator[Any]:
+def talking(refusal: str = TOKEN_REFUSED) -> Iterator[Any]:
     """Yield a session of keystoneauth, while this thread has one of the turns to wait for Keystone.
 
     Raises:
-        LoginFailed: Keystone refused the request.
+        LoginFailed: Keystone refused the request; the message is the ``refusal``.
         KeystoneUnavailable: it does not answer, or too many threads wait for it.
     """
     # These take half a second to import, which a site without Keystone does not need.
@@ -107,7 +108,7 @@ def talking() -> Iterator[Any]:
     except exceptions.MissingAuthMethods as problem:
         raise LoginFailed("Keystone requires a second factor, which this form does not offer.") from problem
     except (exceptions.Unauthorized, exceptions.Forbidden, exceptions.BadRequest) as problem:
-        raise LoginFailed("Keystone refused the user name, the password or the domain.") from problem
+        raise LoginFailed(refusal) from problem
     except exceptions.ClientException as problem:
         log.warning("Keystone does not answer.", reason=f"{type(problem).__name__}: {problem}")
         raise KeystoneUnavailable from problem
@@ -124,7 +125,7 @@ def request_token(name: str, domain: str, password: str) -> Granted:
     """
     from keystoneauth1.identity.v3 import Password
 
-    with talking() as session:
+    with talking(PASSWORD_REFUSED) as session:
         identity = Password(
             settings.KEYSTONE_URL, username=name, user_domain_name=domain, password=password, unscoped=True
         )
@@ -142,12 +143,9 @@ def exchange_token(token: str, scope: Scope) -> Granted:
     from keystoneauth1.identity.v3 import Token
 
     wanted: dict[str, Any] = {"project_id": scope.project_id} if scope.project_id else {"system_scope": "all"}
-    try:
-        with talking() as session:
-            identity = Token(settings.KEYSTONE_URL, token=token, include_catalog=False, **wanted)
-            return Granted.of_access(identity.get_access(session))
-    except LoginFailed as problem:
-        raise LoginFailed(TOKEN_REFUSED) from problem
+    with talking() as session:
+        identity = Token(settings.KEYSTONE_URL, token=token, include_catalog=False, **wanted)
+        return Granted.of_access(identity.get_access(session))
 
 
 @sensitive_variables("token")
@@ -188,15 +186,12 @@ def read_token(token: str) -> Granted:
 
     address = f"{settings.KEYSTONE_URL}/auth/tokens?nocatalog"
     headers = {"X-Auth-Token": token, "X-Subject-Token": token}
-    try:
-        with talking() as session:
-            try:
-                answer = session.get(address, headers=headers, authenticated=False)
-            except NotFound as problem:
-                raise LoginFailed from problem
-            return Granted.of_access(create(resp=answer, auth_token=token))
-    except LoginFailed as problem:
-        raise LoginFailed(TOKEN_REFUSED) from problem
+    with talking() as session:
+        try:
+            answer = session.get(address, headers=headers, authenticated=False)
+        except NotFound as problem:
+            raise LoginFailed(TOKEN_REFUSED) from problem
+        return Granted.of_access(create(resp=answer, auth_token=token))
 
 
 def revoke_tokens(*tokens: str) -> None:

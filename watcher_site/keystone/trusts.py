@@ -7,7 +7,7 @@ from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
 from watcher_site.configuration.keystone import read_identity_address
-from watcher_site.keystone.login import talking
+from watcher_site.keystone.login import KeystoneUnavailable, talking
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Conflict
 
@@ -62,13 +62,13 @@ def create_trust(token: str, user: KeystoneUser, trustee: str) -> tuple[str, lis
 @sensitive_variables("token")
 def delete_trust(token: str, trust: str) -> None:
     """Delete a trust as its trustor, as far as Keystone answers."""
-    with talking() as session:
-        answer = session.delete(
-            f"{identity_address()}/OS-TRUST/trusts/{trust}",
-            headers={"X-Auth-Token": token},
-            authenticated=False,
-            raise_exc=False,
-        )
+    address = f"{identity_address()}/OS-TRUST/trusts/{trust}"
+    try:
+        with talking() as session:
+            answer = session.delete(address, headers={"X-Auth-Token": token}, authenticated=False, raise_exc=False)
+    except KeystoneUnavailable as problem:
+        log.warning("A trust could not be deleted.", reason=str(problem))
+        return
     if answer.status_code >= 300:
         log.warning("A trust could not be deleted.", reason=words_of(answer))
 

@@ -107,7 +107,7 @@ def remove_unneeded_trusts(access: Access) -> None:
         try:
             access.ask(partial(forget, keystone_id=trust.keystone_id))
         except CloudError as problem:
-            log.warning("trust not deleted", trust=str(trust), problem=str(problem))
+            log.warning("A trust could not be deleted.", trust=str(trust), reason=str(problem))
             continue
         Trust.objects.filter(pk=trust.pk, keystone_id=trust.keystone_id).delete()
 

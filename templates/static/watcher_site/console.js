@@ -93,7 +93,7 @@
     });
   });
 
-  // A part that updates itself says since when it could not, and goes on trying; nobody is misled by what it shows.
+  // A part that cannot be updated shows the time of its last update, and keeps trying.
   const connection = document.getElementById("connection");
   let updated = new Date();
   const follows = ({ ctx }) => ctx.sourceElement.matches("[data-follows]");
@@ -106,7 +106,7 @@
     updated = new Date();
     connection.hidden = true;
   });
-  // A page that nobody looks at does not ask.
+  // A page in a hidden tab sends no requests.
   document.addEventListener("htmx:before:request", (event) => {
     if (follows(event.detail) && document.hidden) event.preventDefault();
   });

@@ -75,7 +75,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
 
 
 class TokenPermission(LoggedIn):
-    """Requires of people only to be logged in, if the policy file does not decide."""
+    """The permission on tokens: a login suffices where the policy file does not decide."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if not super().has_permission(request, view):
