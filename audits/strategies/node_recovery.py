@@ -121,7 +121,7 @@ def find_failed(cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> list
         node
         for node in cluster.nodes.values()
         if not node.is_up
-        and any(server.state != Server.State.STOPPED for server in servers_to_evacuate(node, parameters))
+        and any(server.state == Server.State.ACTIVE for server in servers_to_evacuate(node, parameters))
     ]
     if len(failed) > parameters["max_nodes"]:
         names = ", ".join(node.hostname for node in failed)

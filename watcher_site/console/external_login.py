@@ -166,6 +166,9 @@ class OpenIDCallback(View):
         except Refused as refusal:
             record_refused_login(str, "", request, f"OpenID Connect: {refusal}")
             return give_up(request, refusal)
+        revoke_tokens(*tokens_to_revoke(request))
+        # Nothing of an earlier user stays in the session, also of one of Keystone, whom Django's login does not know.
+        request.session.flush()
         login(request, user, backend=BACKEND)
         request.session[ID_TOKEN] = token
         return keep_form(request, started["target"], started["kept"])

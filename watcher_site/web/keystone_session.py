@@ -81,7 +81,7 @@ def begin_session(request: Any, unscoped: str, granted: Granted) -> None:
         unscoped: the token by which the user gets one of another scope later.
         granted: the token whose rights the session has.
     """
-    request.session.flush() if request.user.is_authenticated else request.session.cycle_key()
+    request.session.flush()
     request.session[KEY] = {
         "user": user_as_json(granted.user),
         "domain": granted.domain,

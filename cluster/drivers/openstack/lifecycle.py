@@ -273,7 +273,9 @@ def find_network(network: str, access: Access) -> str:
     """Return the id of a network by its id or its name: Nova takes ids alone. Raises: `OperationRefused`."""
     if parse_uuid(network):
         return network
-    found = access.read(lambda cloud: list(cloud.network.networks(name=network)))
+    # An administrator sees the networks of all projects.
+    seen = access.read(lambda cloud: list(cloud.network.networks(name=network)))
+    found = [one for one in seen if one.is_shared or one.project_id in (None, access.project)]
     if len(found) != 1:
         number = "more than one network" if found else "no network"
         raise OperationRefused(f"The project has {number} {network}")

@@ -25,6 +25,8 @@ from cluster.models import ComputeNode
 from watcher_site.messages import cut, without_places
 
 TOO_MANY_REQUESTS = 429
+# The name of MAAS's default domain.
+DEFAULT_DOMAIN = "maas"
 Machine = Mapping[str, Any]
 
 
@@ -32,7 +34,7 @@ class Maas:
     """The machines of MAAS at `settings.MAAS_URL`.
 
     A machine is found by the host name of its hypervisor: by the whole name (``fqdn``), or by its first part
-    (``hostname``), since MAAS has machines in domains of its own.
+    (``hostname``) if the hypervisor's name has no domain, or the machine is in the domain that MAAS gives by default.
     """
 
     name = "MAAS"
@@ -182,7 +184,13 @@ def choose_machine(hypervisor: Any, machines: Iterable[Machine]) -> Machine | No
     whole = [one for one in machines if str(one.get("fqdn")).lower() in names]
     if not whole:
         parts = {first_part(name) for name in names}
-        whole = [one for one in machines if str(one.get("hostname")).lower() in parts]
+        has_domain = any("." in name for name in names)
+        whole = [
+            one
+            for one in machines
+            if str(one.get("hostname")).lower() in parts
+            and (not has_domain or str(one.get("fqdn")).lower().partition(".")[2] == DEFAULT_DOMAIN)
+        ]
         hosts = ComputeNode.objects.present().exclude(uuid=hypervisor.id).values_list("hostname", flat=True)
         if whole and (others := sorted(host for host in hosts if first_part(host.lower()) in parts)):
             both = f"{host_of(hypervisor)} and {others[0]}"

@@ -7,7 +7,7 @@ import structlog
 from django.conf import settings
 from openstack.compute.v2.hypervisor import Hypervisor
 
-from cluster.drivers.base import Checkpoint, NodeNotFound, OperationRefused
+from cluster.drivers.base import Checkpoint, CloudUnavailable, NodeNotFound, OperationRefused
 from cluster.drivers.openstack.access import Access, ListChanged, Question
 from cluster.drivers.openstack.ironic import SERVICE, Ironic
 from cluster.drivers.openstack.items import (
@@ -120,15 +120,24 @@ class Reader:
         return read
 
     def choose_power_states(self) -> Callable[[Any], str | None]:
-        """Return what tells whether the machine of a hypervisor is on or off, where Ironic or MAAS knows it."""
+        """Return a function that finds the power state of a hypervisor's machine in Ironic or MAAS.
+
+        While MAAS does not answer, power states are unknown, and everything else is read.
+        """
         if not has_power(self.access):
             return lambda hypervisor: None
         power = power_of(self.access)
         self.checkpoint()
         is_maas = isinstance(power, Maas)
-        machines = (
-            power.read_machines() if is_maas else self.read_list(lambda cloud: cloud.baremetal.nodes(details=True))
-        )
+        try:
+            machines = (
+                power.read_machines() if is_maas else self.read_list(lambda cloud: cloud.baremetal.nodes(details=True))
+            )
+        except CloudUnavailable as problem:
+            if not is_maas:
+                raise
+            self.remarks.append(f"{problem}. Power states are unknown.")
+            return lambda hypervisor: None
 
         def read(hypervisor: Any) -> str | None:
             try:

@@ -145,10 +145,13 @@ def test_a_node_that_was_evacuated_does_not_count() -> None:
     assert evacuated(solution) == [("web", "compute3")]
 
 
-def test_a_node_of_stopped_servers_alone_is_evacuated_only_on_request() -> None:
-    resting = down("compute1", server("web", state="stopped"))
+def test_a_node_without_an_active_server_is_evacuated_only_on_request() -> None:
+    resting = down("compute1", server("web", state="stopped"), server("db", state="error"))
     assert listed(recover(resting, node("compute2"))) == []
-    assert evacuated(recover(resting, node("compute2"), failed_node="compute1")) == [("web", "compute2")]
+    assert evacuated(recover(resting, node("compute2"), failed_node="compute1")) == [
+        ("web", "compute2"),
+        ("db", "compute2"),
+    ]
 
 
 @pytest.mark.parametrize("hostname", ["compute2", "nowhere"])

@@ -58,6 +58,15 @@ def test_a_login_begins_a_session_without_an_account(client: Client, site: Keyst
     assert not User.objects.exists()
 
 
+def test_a_login_ends_the_session_of_an_account_that_was_disabled(client: Client, site: Keystone) -> None:
+    former = User.objects.create_user("former")
+    client.force_login(former)
+    User.objects.update(is_active=False)
+    log_in(client)
+    User.objects.update(is_active=True)
+    assert client.get("/console/plans/").context["user"].get_username() == "rosa"
+
+
 def test_the_page_offers_keystone_only_where_it_is_set(client: Client, site: Keystone, settings: Settings) -> None:
     assert "Log in with Keystone" in text(client.get(reverse("login")))
     settings.KEYSTONE_URL = ""

@@ -101,12 +101,27 @@ def test_a_machine_in_a_domain_of_maas_is_found_by_the_first_part_of_its_name(ma
     assert cloud().find_node(make_uuid("compute2")).power_state == "off"
 
 
+def test_a_machine_in_another_domain_is_not_that_of_a_compute_node(maas: EmulatedMaas, emulator: Emulator) -> None:
+    emulator.nova.hypervisors[make_uuid("compute2")]["hypervisor_hostname"] = "compute2.az1.example.org"
+    maas.add("compute2", "az2.example.org", "off")
+    synchronize()
+    assert power_of("compute2") == "on"
+
+
+def test_a_reading_goes_on_without_power_states_while_maas_does_not_answer(maas: EmulatedMaas, node: str) -> None:
+    maas.stop()
+    remarks = synchronize().remarks
+    maas.start()
+    assert "MAAS does not answer: ConnectionError. Power states are unknown." in " ".join(remarks)
+
+
 def test_the_whole_name_counts_before_its_first_part(maas: EmulatedMaas, node: str) -> None:
     maas.add("compute1", "elsewhere.example.org", "off")
     assert cloud().find_node(node).power_state == "on"
 
 
-def test_several_machines_of_a_name_are_refused_and_named(maas: EmulatedMaas, node: str) -> None:
+def test_several_machines_of_a_name_are_refused_and_named(emulator: Emulator, maas: EmulatedMaas, node: str) -> None:
+    emulator.nova.hypervisors[make_uuid("compute2")]["hypervisor_hostname"] = "compute2"
     for domain in ("rack1", "rack2"):
         maas.add("compute2", domain)
     expected = "Several machines of MAAS may be compute node compute2: compute2.rack1, compute2.rack2"
