@@ -56,7 +56,7 @@ class SpecSerializer(serializers.Serializer[Any]):
     user_data = serializers.CharField(max_length=LONGEST_USER_DATA, required=False)
     config_drive = FlagField(required=False)
     block_device_mapping_v2 = DescribedField(PROPERTIES["block_device_mapping_v2"], required=False)
-    scheduler_hints = serializers.DictField(required=False)
+    scheduler_hints = DescribedField(PROPERTIES["scheduler_hints"], required=False)
     tags = DescribedField(PROPERTIES["tags"], required=False)
 
     since = dict.fromkeys(("availability_zone", *NAMES), TENANTS)

@@ -83,6 +83,8 @@ BEYOND_SCHEMAS = re.compile(
             r"leads to a private address|has no address|Unsupported sort key|'' should be non-empty",
             r"must have a character that is no blank|must be a time in ISO 8601|nor a cron expression",
             r"must hold no control or format characters|template: |field may not be blank|number: must not be below",
+            r"bytes in base64|networks: must be a list|neither a comma nor a slash|either network or port",
+            r"fixed_ip: |must have one of source_type|uuid: is for source_type|uuid: must be there, unless",
             r"must not hold a slash, end in",
         )
     )
