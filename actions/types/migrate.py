@@ -1,6 +1,7 @@
 """Move a server to another compute node."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +17,10 @@ from actions.types.base import (
     operation_on,
 )
 from actions.types.servers.servers import NEEDED_FOR, require_need
-from cluster.drivers.base import ComputeServiceNotFound, ServerNotFound, cloud, proceed
+from cluster.drivers.base import CloudError, ComputeServiceNotFound, ServerNotFound, cloud, proceed
 
 LIVE, COLD = "live", "cold"
+DESTINATION = "destination_node"
 
 
 class Migrate(ActionType):
@@ -36,7 +38,7 @@ class Migrate(ActionType):
             "resource_name": {"type": "string"},
             "migration_type": {"type": "string", "enum": [LIVE, COLD]},
             "source_node": {"type": "string", "minLength": 1},
-            "destination_node": {"type": ["string", "null"], "minLength": 1},
+            DESTINATION: {"type": ["string", "null"], "minLength": 1},
             **NEEDED_FOR,
         },
         "required": ["resource_id", "migration_type", "source_node"],
@@ -53,7 +55,7 @@ class Migrate(ActionType):
 
     @property
     def destination(self) -> str | None:
-        return self.input_parameters.get("destination_node")
+        return self.input_parameters.get(DESTINATION)
 
     @property
     def is_live(self) -> bool:
@@ -97,6 +99,10 @@ class Migrate(ActionType):
 
     def execute(self) -> Outcome:
         self.move(self.destination)
+        # The migration is done: a cloud that does not answer now only leaves the record incomplete.
+        with suppress(CloudError):
+            if self.destination is None:
+                self.record_destination(cloud().find_server(self.server).host)
         return DONE
 
     def foresee(self) -> Outcome:
@@ -113,6 +119,7 @@ class Migrate(ActionType):
         if server.host == self.source:
             return True
         if self.has_arrived(server.host):
+            self.record_destination(server.host)
             return False
         raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was aborted")
 
@@ -125,10 +132,16 @@ class Migrate(ActionType):
     def recover(self) -> Recovery:
         server = cloud().reconcile(self.server, self.context.checkpoint)
         if self.has_arrived(server.host):
+            self.record_destination(server.host)
             return Recovery.DONE
         if server.host == self.source:
             return Recovery.AGAIN
         raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was interrupted")
+
+    def record_destination(self, host: str | None) -> None:
+        """Record in the outputs the compute node that the cloud chose."""
+        if self.destination is None and host not in {None, self.source}:
+            self.context.outputs[DESTINATION] = host
 
     def has_arrived(self, host: str | None) -> bool:
         return host == self.destination if self.destination else host not in {None, self.source}

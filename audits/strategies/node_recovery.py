@@ -6,14 +6,14 @@ from typing import Any
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.host_maintenance import find, find_backup
 from audits.strategies.placement import Place, Placement, enabled
-from cluster.drivers.rules import EVACUATED
+from cluster.drivers.rules import CONFIRMED, EVACUATED, NOT_FENCED, VERIFY
 from cluster.models import Server
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
 
 # Why the compute service of an evacuated node is disabled. Other strategies do not enable it again: a person does.
 REASON = "watcher_evacuated"
-VERIFY, POWER_OFF, CONFIRMED = "verify", "power_off", "confirmed"
+POWER_OFF = "power_off"
 # What Masakari takes for true in the metadata of a server.
 TRUE = {"1", "t", "true", "on", "y", "yes"}
 
@@ -141,9 +141,8 @@ def ask_for_fencing(nodes: Sequence[NodeSnapshot]) -> str:
     names = ", ".join(node.hostname for node in nodes)
     subject = f"Compute node {names} is" if len(nodes) == 1 else f"Compute nodes {names} are"
     return (
-        f"{subject} down, but not known to be off: servers may still run there, and would run twice. Nothing is "
-        "evacuated. Switch the node off, or run the audit with fencing: power_off, or, when you have made sure that "
-        "it is off, with failed_node and fencing: confirmed"
+        f"{subject} {NOT_FENCED}. Nothing is evacuated. Switch the node off, or run the audit with fencing: power_off,"
+        " or, when you have made sure that it is off, with failed_node and fencing: confirmed"
     )
 
 

@@ -1,5 +1,6 @@
 """``/v1/profiles``."""
 
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
@@ -11,11 +12,14 @@ from rest_framework.response import Response
 from cluster.drivers.server_properties import LONGEST_USER_DATA, NAMES, NETWORK, PROPERTIES
 from cluster.models import Profile
 from cluster.models.clusters import NAME_LENGTH
+from cluster.operations.named_records import is_uuid, several_found
 from cluster.operations.profiles import CHANGEABLE, change_profile, create_profile, delete_profile
+from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.api.bodies import DescribedField, FlagField, apply_patch, read_body, read_patch
 from watcher_site.api.errors import NotAcceptableHere
+from watcher_site.api.permissions import OwnedByProjects
 from watcher_site.api.serializers import ResourceSerializer, links_field
-from watcher_site.api.versions import TENANTS, Version, used_by
+from watcher_site.api.versions import PROFILES, TENANTS, Version, used_by
 from watcher_site.api.views import NamedLookup, ResourceView
 
 # The version that brought clusters, and what they are made of.
@@ -35,10 +39,12 @@ class ProfileSerializer(ResourceSerializer):
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
+    project_id = serializers.CharField(help_text="that it belongs to; empty: to none, and all projects may use it")
 
     class Meta:
         collection = "profiles"
-        short = ("uuid", "name", "type", "links")
+        short = ("uuid", "name", "type", "links", "project_id")
+        since = {"project_id": PROFILES}
         json = ("spec", "metadata")
         computed = ("links",)
 
@@ -73,31 +79,62 @@ class NewProfileSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=NAME_LENGTH)
     spec = SpecField()
     metadata = serializers.DictField(required=False, allow_null=True)
+    project_id = serializers.CharField(
+        max_length=PROJECT_LENGTH,
+        required=False,
+        allow_blank=True,
+        help_text="that it belongs to: one of your projects; for people with rights on all profiles any, or none",
+    )
 
     argument = "profile"
-    since: dict[str, Version] = {}
+    since: dict[str, Version] = {"project_id": PROFILES}
 
 
-class ProfileView(NamedLookup, ResourceView):
+class ProfileView(OwnedByProjects, NamedLookup, ResourceView):
+    """Profiles belong to projects from `PROFILES` on; before, they are for people with a permission alone."""
+
     since = CLUSTERS
     serializer_class = ProfileSerializer
     model = Profile
     title = "Profile"
     policy = "profile"
+    shown_project = "project_id"
+    shares_unowned = True
     identifiers = ("uuid", "name")
-    filters = ["name"]
+    arguments_since = {"project_id": PROFILES}
+    filters = ["name", "project_id"]
     sort_keys = {"uuid": "uuid", "name": "name", "created_at": "created_at", "updated_at": "updated_at"}
     bodies = {"create": NewProfileSerializer}
     example_step = {"op": "replace", "path": "/name", "value": "small web servers"}
 
+    @cached_property
+    def projects(self) -> frozenset[str]:
+        return super().projects if used_by(self.request) >= PROFILES else frozenset()
+
+    def get_queryset(self) -> QuerySet[Any]:
+        if used_by(self.request) >= PROFILES:
+            return super().get_queryset()
+        return super(OwnedByProjects, self).get_queryset()
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        """Raises: `Invalid`: profiles of several projects have the name."""
+        found = super().lookup(identifier)
+        if not is_uuid(identifier) and len(found.order_by().values_list("pk", flat=True)[:2]) > 1:
+            raise several_found(identifier)
+        return found
+
     def filter_name(self, queryset: QuerySet[Profile], value: str) -> QuerySet[Profile]:
         return queryset.filter(name__iexact=value)
+
+    def filter_project_id(self, queryset: QuerySet[Profile], value: str) -> QuerySet[Profile]:
+        return queryset.filter(project_id=value)
 
     def create(self, request: Request) -> Response:
         attributes = read_body(request, NewProfileSerializer, ProfileSerializer._declared_fields)
         for name in attributes["spec"] if isinstance(attributes["spec"], dict) else ():
             if used_by(request) < SpecSerializer.since.get(name, used_by(request)):
                 raise NotAcceptableHere(TENANTS, f"spec.{name}")
+        attributes["project_id"] = self.choose_project(attributes.get("project_id"))
         return self.created(create_profile(**attributes))
 
     def partial_update(self, request: Request, identifier: str) -> Response:

@@ -35,6 +35,9 @@ RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
 # What a server must be in to be migrated so, or to be resized.
 LIVE_MIGRATED = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
 COLD_MIGRATED = RESIZED = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
+# How it is known that a node which is down does not run: by its power state, or by a person.
+VERIFY, CONFIRMED = "verify", "confirmed"
+NOT_FENCED = "down, but not known to be off: servers may still run there, and would run twice"
 # What a server must be in to be evacuated, as Nova has it.
 EVACUATED = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
 # What a server that never ran is built from.

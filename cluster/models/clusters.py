@@ -50,6 +50,12 @@ class NamedQuerySet(RecordQuerySet):
         return found
 
 
+class ProfileQuerySet(NamedQuerySet):
+    def usable_in(self, project: str) -> Self:
+        """Select the profiles of a project before those of no project, which all projects may use."""
+        return self.filter(project_id__in={"", project}).order_by("-project_id", "name", "pk")
+
+
 class Profile(Record):
     """A description of servers to create: ``spec`` has their flavor, and optionally their image and metadata."""
 
@@ -60,8 +66,9 @@ class Profile(Record):
     type = models.CharField(max_length=255, choices=Type, default=Type.SERVER)
     spec = models.JSONField()
     metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the profile itself")
+    project_id = project_field()
 
-    objects = NamedQuerySet.as_manager()
+    objects = ProfileQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
@@ -69,8 +76,14 @@ class Profile(Record):
             models.Index("name", "id", name="profile_name_sort"),
             models.Index("created_at", "id", name="profile_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="profile_updated_at"),
+            models.Index(Upper("name"), "id", name="profile_any_case_name"),
+            models.Index("project_id", "id", name="profile_project_id"),
         ]
-        constraints = [models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name="profile_name")]
+        constraints = [
+            models.UniqueConstraint(
+                "project_id", Upper("name"), condition=Q(deleted_at=None), name="profile_name_in_project"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

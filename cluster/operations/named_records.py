@@ -27,14 +27,16 @@ def only_one(records: Any, identifier: str) -> QuerySet[Any]:
     for candidates in (named, records.beginning_with(identifier)):
         keys = list(candidates.order_by().values_list("pk", flat=True)[:2])
         if len(keys) > 1:
-            raise Invalid(
-                f"Multiple results found matching the query criteria '{identifier}'. Please be more specific."
-            )
+            raise several_found(identifier)
         if keys:
             found: QuerySet[Any] = records.filter(pk=keys[0])
             return found
     nothing: QuerySet[Any] = records.none()
     return nothing
+
+
+def several_found(identifier: str) -> Invalid:
+    return Invalid(f"Multiple results found matching the query criteria '{identifier}'. Please be more specific.")
 
 
 def is_uuid(text: str) -> bool:

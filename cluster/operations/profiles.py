@@ -12,6 +12,7 @@ from cluster.drivers.quotas import require_metadata_quota
 from cluster.models import Cluster, ComputeNode, Flavor, Node, Profile
 from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.named_records import save
+from watcher_site.accounts.projects import checked_project
 from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
@@ -39,19 +40,25 @@ VALIDATOR = Draft202012Validator(SPEC)
 CHANGEABLE = ("name", "metadata")
 
 
-def create_profile(name: str, spec: Any, metadata: Any = None) -> Profile:
+def create_profile(name: str, spec: Any, metadata: Any = None, project_id: str = "") -> Profile:
     """Make a profile.
 
     Args:
+        project_id: that it belongs to; empty: to none, and all projects use it.
         spec: an object with ``flavor`` (an id or a name that is known here), ``image``, ``metadata`` (texts),
             ``availability_zone``, and the properties of `cluster.drivers.server_properties`.
         metadata: any object.
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: another profile has the name.
+        Conflict: another profile of the project has the name.
     """
-    profile = Profile(name=checked_name(name), spec=checked_spec(spec), metadata=checked_metadata(metadata))
+    profile = Profile(
+        name=checked_name(name),
+        spec=checked_spec(spec),
+        metadata=checked_metadata(metadata),
+        project_id=checked_project(project_id) if project_id else "",
+    )
     hidden = server_properties.NOT_RECORDED
     save(profile, details={"spec": {name: value for name, value in profile.spec.items() if name not in hidden}})
     return profile

@@ -1,5 +1,7 @@
 """Trusts by which users of Keystone let the site create servers in a project, created when they request these."""
 
+from typing import Any
+
 from django.db import transaction
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -11,11 +13,15 @@ from watcher_site.keystone.users import KeystoneUser
 
 
 @sensitive_variables("token")
-def obtain_trust(user: object, token: str, project: str) -> Trust | None:
+def obtain_trust(user: object, token: str, project: str, record: Any = None) -> Trust | None:
     """Return the trust by which the site creates servers as a user in a project; it is created if there is none.
 
     None is returned where it is not needed or not possible: in the site's own project and on the embedded cloud, for
-    local accounts, and for users whose token is of another project.
+    local accounts, for users whose token is of another project, and for a record that has a valid trust.
+
+    Args:
+        record: the stack, cluster or node that the user may change. Its servers are created by its own trust, so that
+            the user delegates nothing as long as this is valid.
 
     Raises:
         Conflict: Keystone refuses it.
@@ -27,6 +33,8 @@ def obtain_trust(user: object, token: str, project: str) -> Trust | None:
         or user.project_id != project
         or not load_driver().is_mirrored
     ):
+        return None
+    if record is not None and record.trust is not None and record.trust.failed_at is None:
         return None
     site = Synchronization.current()
     if not site.user or project == site.project:

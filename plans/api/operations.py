@@ -40,9 +40,13 @@ class OptionsSerializer(serializers.Serializer[Any]):
     since: dict[str, Version] = {}
 
 
-def trust_of(request: Any, project: str) -> Trust | None:
-    """Return the trust by which the site creates servers in a project as the sender of a request, if possible."""
-    return obtain_trust(request.user, find_token(request), project)
+def trust_of(request: Any, project: str, record: Any = None) -> Trust | None:
+    """Return the trust by which the site creates servers in a project as the sender of a request, if needed.
+
+    Args:
+        record: as for `obtain_trust`.
+    """
+    return obtain_trust(request.user, find_token(request), project, record)
 
 
 class Operating:
@@ -57,7 +61,7 @@ class Operating:
         return RequestOptions(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))
 
     def project_request_options(
-        self: Any, request: Request, plan_only: bool, project: str, *, creates: bool = False
+        self: Any, request: Request, plan_only: bool, project: str, *, creates: bool = False, record: Any = None
     ) -> RequestOptions:
         """Return the options of a requested operation on an object of a project.
 
@@ -65,6 +69,7 @@ class Operating:
 
         Args:
             creates: whether the operation may create servers; a user of Keystone then delegates that to the site.
+            record: that has these servers, unless it is new; its valid trust makes another one unnecessary.
 
         Raises:
             PermissionDenied: the plan would wait for somebody who may not even look at it.
@@ -74,7 +79,7 @@ class Operating:
             raise PermissionDenied("plan_only: you may not see plans; without plan_only it is done at once.")
         is_own = project in self.projects
         options = RequestOptions(caller_of(request), plan_only) if is_own else self.request_options(request, plan_only)
-        return replace(options, trust=trust_of(request, project)) if creates else options
+        return replace(options, trust=trust_of(request, project, record)) if creates else options
 
     def accepted(self: Any, operation: Operation) -> Response:
         answer = {

@@ -245,7 +245,8 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         stack: Stack = self.get_object(request, identifier)
         attributes = read_body(request, StackUpdateSerializer, StackSerializer._declared_fields)
         refuse_later_properties(request, attributes.get("template"))
-        options = self.project_request_options(request, attributes.pop("plan_only"), stack.project_id, creates=True)
+        plan_only = attributes.pop("plan_only")
+        options = self.project_request_options(request, plan_only, stack.project_id, creates=True, record=stack)
         return self.accepted(update_stack(stack, **attributes, options=options))
 
     def destroy(self, request: Request, stack_name: str, identifier: str) -> Response:

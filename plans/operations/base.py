@@ -285,11 +285,14 @@ def checked_project(project: Any) -> str:
     return project
 
 
-def profile_named(identifier: Any) -> Profile:
-    """Return a profile by its UUID or its name, locked: it is not deleted while something is made from it."""
+def profile_named(identifier: Any, project: str) -> Profile:
+    """Return a profile by its UUID or its name, locked: it is not deleted while something is made from it.
+
+    It is one of the project, or else of none.
+    """
     if not isinstance(identifier, str):
         raise Invalid("profile: must be a text.")
-    found = Profile.objects.present().named(identifier).first()
+    found = Profile.objects.present().usable_in(project).named(identifier).first()
     try:
         return lock_present(found) if found else missing(identifier)
     except NotFound:

@@ -62,7 +62,7 @@ def create_cluster(
     require_sizes(Bounds(min_size, max_size), wanted)
     cluster = Cluster(
         name=checked_name(name),
-        profile=profile_named(profile),
+        profile=profile_named(profile, project_id),
         min_size=min_size,
         max_size=max_size,
         desired_capacity=wanted,
@@ -116,7 +116,7 @@ def update_cluster(cluster: Cluster, changes: Mapping[str, Any], *, options: Req
     if "timeout" in changes:
         checked["timeout"] = checked_cluster_timeout(changes["timeout"])
     if "profile" in changes:
-        checked["new_profile_id"] = str(profile_named(changes["profile"]).uuid)
+        checked["new_profile_id"] = str(profile_named(changes["profile"], cluster.project_id).uuid)
     return plan_cluster_operation("CLUSTER_UPDATE", cluster, options, **checked)
 
 

@@ -48,7 +48,8 @@ def create_node(
             create no servers in the project.
         QuotaExceeded: the project may not have another server.
     """
-    named = None if profile is None else profile_named(profile)  # Profiles are locked before clusters.
+    owner = find_cluster(cluster, project_id).project_id if cluster else project_id or ""
+    named = None if profile is None else profile_named(profile, owner)  # Profiles are locked before clusters.
     joined = cluster_to_join(cluster, project_id, options) if cluster else None
     made_from = named or (joined.profile if joined else None)
     if made_from is None:
@@ -70,15 +71,20 @@ def create_node(
 
 def cluster_to_join(identifier: str, project: str | None, options: RequestOptions) -> Cluster:
     """Return a cluster, locked, that may have one more node; one of this project, if one is named."""
-    found = Cluster.objects.present().named(identifier)
-    if project is not None:
-        found = found.filter(project_id=project)
-    if len(few := list(found[:2])) != 1:
-        raise Invalid(f"cluster: there is {'no' if not few else 'more than one'} cluster {identifier}.")
-    current: Cluster = lock_for_operation("NODE_CREATE", few[0], options)
+    current: Cluster = lock_for_operation("NODE_CREATE", find_cluster(identifier, project), options)
     if breach := Bounds(current.min_size, current.max_size).find_breach(current.members().count() + 1):
         raise Conflict(f"cluster: {breach}")
     return current
+
+
+def find_cluster(identifier: str, project: str | None) -> Cluster:
+    """Return the cluster of a UUID or a name, one of this project if one is named. Raises: `Invalid`."""
+    found = Cluster.objects.present().named(identifier)
+    if project is not None:
+        found = found.filter(project_id=project)
+    if len(few := list(found.select_related("trust")[:2])) != 1:
+        raise Invalid(f"cluster: there is {'no' if not few else 'more than one'} cluster {identifier}.")
+    return few[0]
 
 
 def delete_node(node: Node, options: RequestOptions = AT_ONCE) -> Operation:
@@ -102,9 +108,9 @@ def update_node(node: Node, changes: Mapping[str, Any], options: RequestOptions 
     """
     if strays := changes.keys() - set(CHANGEABLE):
         raise Invalid(f"{min(strays)}: cannot be changed; {', '.join(CHANGEABLE)} can.")
-    inputs = {name: CHANGEABLE[name](value) for name, value in changes.items()}
-    if profile := inputs.pop("profile", None):
-        inputs["new_profile_id"] = str(profile.uuid)
+    inputs = {name: CHANGEABLE[name](value) for name, value in changes.items() if name != "profile"}
+    if "profile" in changes:
+        inputs["new_profile_id"] = str(profile_named(changes["profile"], node.project_id).uuid)
     return plan_node_operation("NODE_UPDATE", node, options, **inputs)
 
 
@@ -149,7 +155,7 @@ def checked_flag(tainted: Any) -> bool:
     return tainted
 
 
-CHANGEABLE: dict[str, Callable[[Any], Any]] = {
+CHANGEABLE: dict[str, Callable[..., Any]] = {
     "name": checked_name,
     "profile": profile_named,
     "role": checked_role,

@@ -1,4 +1,7 @@
-"""A Keystone on SQLite, from the environment of the control plane: it starts in seconds, without the rest."""
+"""A Keystone on SQLite: it starts in seconds, without the rest of the control plane.
+
+``make openstack`` runs it from the environment of the control plane, ``make keystone`` from one of its own.
+"""
 
 import os
 import subprocess
@@ -8,7 +11,7 @@ from typing import Any
 import openstack
 
 from tests.openstack.configuration import PASSWORD, write
-from tests.openstack.control_plane import ControlPlane, answers
+from tests.openstack.control_plane import ROOT, ControlPlane, answers
 from tests.waiting import wait_for
 from tests.watcher_site.site_process import free_port_number
 
@@ -22,11 +25,7 @@ class KeystoneService:
     """
 
     def __init__(self, folder: Path, lifetime: int, dashboard: str = "") -> None:
-        plane = ControlPlane()
-        for name in ("log", "run"):
-            (plane.folder / name).mkdir(parents=True, exist_ok=True)
-        plane.install()
-        self.programs, self.folder = plane.programs, folder
+        self.programs, self.folder = find_programs(), folder
         self.url = f"http://127.0.0.1:{free_port_number()}"
         self.process: subprocess.Popen[bytes] | None = None
         write(
@@ -151,3 +150,13 @@ class KeystoneService:
         }
         write(file, {"keystone_authtoken": {**login, **options}})
         return file
+
+
+def find_programs() -> Path:
+    """Return the folder with the programs of Keystone, which are installed if that is not the task of make."""
+    if os.environ.get("WATCHER_TEST_OPENSTACK") != "1":
+        return ROOT / ".openstack" / "keystone" / "bin"
+    plane = ControlPlane()
+    plane.folder.mkdir(parents=True, exist_ok=True)
+    plane.install()
+    return plane.programs

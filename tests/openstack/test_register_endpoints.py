@@ -13,14 +13,15 @@ from pytest_django import Settings
 from tests.openstack.configuration import PASSWORD
 from tests.openstack.keystone import KeystoneService
 
-pytestmark = [pytest.mark.openstack, pytest.mark.django_db]
+pytestmark = [pytest.mark.keystone, pytest.mark.django_db]
 URL = "https://watcher.example.org"
 
 
 def register(*arguments: str) -> list[str]:
+    """Return the lines of the output after that of the cloud."""
     output = StringIO()
     call_command("register_endpoints", *arguments, stdout=output)
-    return output.getvalue().splitlines()
+    return output.getvalue().splitlines()[1:]
 
 
 def endpoints(keystone: KeystoneService, service_type: str = "infra-optim") -> dict[str, str]:

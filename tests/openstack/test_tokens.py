@@ -17,7 +17,7 @@ from tests.waiting import wait_for
 from watcher_site.keystone.tokens import middleware
 from watcher_site.models import HistoryEntry
 
-pytestmark = [pytest.mark.openstack, pytest.mark.django_db]
+pytestmark = [pytest.mark.keystone, pytest.mark.django_db]
 # In seconds: the time for which the tokens of this Keystone are valid.
 LIFETIME = 20
 

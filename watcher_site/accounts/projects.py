@@ -10,6 +10,7 @@ from watcher_site.history import record
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.models import ProjectMember
 from watcher_site.refusals import Invalid, NotFound
+from watcher_site.validation import require_seen
 
 PROJECT_LENGTH = 255
 
@@ -55,6 +56,7 @@ def remove_member(name: str, project: str) -> None:
 def checked_project(project: str) -> str:
     """Return the id of a project. Raises: `Invalid`."""
     require_storable("project", project)
+    require_seen("project", project)
     if not 0 < len(project) <= PROJECT_LENGTH or project != project.strip():
         raise Invalid(f"project: must have 1 to {PROJECT_LENGTH} characters, without blanks around them.")
     return project

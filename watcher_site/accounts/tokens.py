@@ -108,7 +108,7 @@ def lifetime(hours: float | None) -> timedelta:
         default: timedelta = knox_settings.TOKEN_TTL
         return default
     if not 0 < hours <= LONGEST_HOURS:
-        raise Invalid(f"hours: must be above 0 and at most {LONGEST_HOURS} (ten years), and is {hours:g}.")
+        raise Invalid(f"hours: must be above 0 and at most {LONGEST_HOURS} (ten years), and is {hours:.15g}.")
     return timedelta(hours=hours)
 
 

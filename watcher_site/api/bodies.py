@@ -181,10 +181,15 @@ def refuse_unknown_fields(document: dict[str, Any], serializer_class: Any, read_
 
 
 def describe_field_errors(errors: Any, document: dict[str, Any]) -> str:
-    missing = [name for name in errors if document.get(name) is None]
+    missing = [name for name in errors if document.get(name) is None and is_missing(errors[name])]
     if missing:
         return f"Invalid input for field/attribute {missing[0]}. Value: 'None'. Mandatory field missing."
     return flat(errors)
+
+
+def is_missing(errors: Any) -> bool:
+    """Return whether the errors of a field are those of the library for a value that is left out or null."""
+    return not isinstance(errors, list) or any(error.code in ("required", "null") for error in errors)
 
 
 OPERATIONS = ("add", "replace", "remove")

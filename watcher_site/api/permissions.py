@@ -5,7 +5,7 @@ The resources of projects are for people with a permission on the model, and for
 
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -115,7 +115,7 @@ class ProjectPermission(ModelPermission):
             is_member = bool(view.projects)
         else:
             project = obj.get(view.shown_project) if isinstance(obj, dict) else obj.project_id
-            is_member = project in view.projects
+            is_member = project in (view.visible_projects if request.method in SAFE_METHODS else view.projects)
         if is_member and may_use_projects(request):
             return True
         raise denied(view)
@@ -146,6 +146,13 @@ class OwnedByProjects:
     project_column = "project_id"
     shown_project: str
     project_argument = "project_id"
+    shares_unowned: ClassVar[bool] = False
+    """Whether members of any project see the objects of no project."""
+
+    @property
+    def visible_projects(self) -> frozenset[str]:
+        """The projects whose objects this person sees; the empty one has the objects of no project."""
+        return self.projects | {""} if self.projects and self.shares_unowned else self.projects
 
     @cached_property
     def projects(self) -> frozenset[str]:
@@ -168,7 +175,7 @@ class OwnedByProjects:
         found: QuerySet[Any] = super().get_queryset()  # type: ignore[misc]
         if self.may("view"):
             return found
-        projects, reading = self.projects, f"{self.policy}:get"
+        projects, reading = self.visible_projects, f"{self.policy}:get"
         if self.detail and settings.POLICY_FILE:
             if self.may("view", reading):
                 return found

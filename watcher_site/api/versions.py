@@ -17,6 +17,8 @@ STRICT: Version = (1, 8)
 EXTENDED: Version = (1, 12)
 # The first in which clusters and nodes belong to projects.
 TENANTS: Version = (1, 15)
+# The first in which profiles belong to projects.
+PROFILES: Version = (1, 16)
 
 # The one table that the rest follows from: minimum, maximum, documentation, and what `Meta.since` may name.
 HISTORY: dict[Version, str] = {
@@ -81,6 +83,10 @@ HISTORY: dict[Version, str] = {
         "Clusters and their nodes belong to a project, `project_id`: people without rights on all clusters see and"
         " handle those of their projects. Profiles and templates of stacks describe the key pair, networks, security"
         " groups, user data, config drive, block devices, scheduler hints and tags of servers."
+    ),
+    PROFILES: (
+        "Profiles belong to a project, `project_id`, or to none: people without rights on all profiles see and handle"
+        " those of their projects, and see those of none, which all projects may use."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

@@ -113,7 +113,7 @@ def target_of(found: Any) -> dict[str, str]:
 def projects_by(name: str, user: Any) -> frozenset[str]:
     """Return the projects for which a user may do what a policy is about: their own if the file does not name it."""
     if decide(name, user) is None:
-        return projects_of(user)
+        return known_projects(user)
     own = [user.project_id] if isinstance(user, KeystoneUser) else known_projects(user)
     return frozenset(project for project in own if project and decide(name, user, {"project_id": project}))
 
@@ -141,7 +141,9 @@ def credentials_of(user: Any, project: str | None) -> dict[str, Any]:
 
 
 def known_projects(user: Any) -> frozenset[str]:
-    """Return the projects of an account, in one query for each request."""
+    """Return the projects of an account, in one query for each request, or of a user of Keystone."""
+    if isinstance(user, KeystoneUser):
+        return user.projects
     if not hasattr(user, "_projects"):
         user._projects = projects_of(user)
     projects: frozenset[str] = user._projects

@@ -143,8 +143,7 @@ def read_identity_address(path: str) -> str:
     for group, known in auth_token.list_opts():
         options.register_opts(known, group=group)
     options([], project="watcher_site", default_config_files=[path], default_config_dirs=[])
-    address = (find_auth_url(path, options[SECTION].auth_section or SECTION) or "").rstrip("/")
-    return address if address.endswith("/v3") else f"{address}/v3"
+    return address_of_version_3(find_auth_url(path, options[SECTION].auth_section or SECTION) or "")
 
 
 def read_roles(name: str) -> dict[str, str]:
@@ -167,7 +166,12 @@ def read_keystone_url(name: str, default: str = "") -> str:
         return ""
     if not find_spec("keystoneauth1"):
         refuse(name, "needs the package keystoneauth1, which the extra [openstack] brings.")
-    address = read_address(name, default, ["http", "https"], rule).rstrip("/")
+    return address_of_version_3(read_address(name, default, ["http", "https"], rule))
+
+
+def address_of_version_3(address: str) -> str:
+    """Return the address of version 3 of the API, from that with or without the version."""
+    address = address.rstrip("/")
     return address if address.endswith("/v3") else f"{address}/v3"
 
 

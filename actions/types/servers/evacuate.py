@@ -10,8 +10,8 @@ from cluster.drivers.base import (
     ServerNotFound,
     cloud,
 )
+from cluster.drivers.rules import CONFIRMED, NOT_FENCED, VERIFY
 
-VERIFIED, CONFIRMED = "verify", "confirmed"
 EVACUABLE = {"ACTIVE", "SHUTOFF", "ERROR"}
 RUNNING, STOPPED, BROKEN = "ACTIVE", "SHUTOFF", "ERROR"
 UP, DISABLED, OFF = "up", "disabled", "off"
@@ -37,7 +37,7 @@ class Evacuate(ServerAction):
             "resource_name": {"type": "string"},
             "source_node": {"type": "string", "minLength": 1},
             DESTINATION: {"type": ["string", "null"], "minLength": 1},
-            "fencing": {"type": "string", "enum": [VERIFIED, CONFIRMED], "default": VERIFIED},
+            "fencing": {"type": "string", "enum": [VERIFY, CONFIRMED], "default": VERIFY},
         },
         "required": ["resource_id", "source_node"],
         "additionalProperties": False,
@@ -80,9 +80,8 @@ class Evacuate(ServerAction):
         is_confirmed = self.input_parameters["fencing"] == CONFIRMED or service.forced_down
         if not is_confirmed and cloud().find_power_state(self.source) != OFF:
             raise ActionFailed(
-                f"Compute node {self.source} is down, but not known to be off: its servers may still run, and would"
-                " run twice. Switch it off, force its compute service down, or confirm that it is off"
-                " (fencing: confirmed)"
+                f"Compute node {self.source} is {NOT_FENCED}. Switch it off, force its compute service down, or"
+                " confirm that it is off (fencing: confirmed)"
             )
 
     def execute(self) -> Outcome:

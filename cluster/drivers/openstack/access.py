@@ -102,13 +102,13 @@ class Access:
         return make_connection()
 
 
-def connect(timeout: float | None = None) -> Connection:
-    """Return a connection to the cloud that ``clouds.yaml`` and `settings.OPENSTACK_CLOUD` name.
+def connect(timeout: float | None = None, name: str = "") -> Connection:
+    """Return a connection to the cloud that ``clouds.yaml`` and ``name``, or `settings.OPENSTACK_CLOUD`, name.
 
     ``timeout`` is the number of seconds that it waits for each answer, if not `settings.OPENSTACK_TIMEOUT`.
     """
     connection: Connection = openstack.connect(
-        cloud=settings.OPENSTACK_CLOUD or None,
+        cloud=name or settings.OPENSTACK_CLOUD or None,
         app_name=APP_NAME,
         api_timeout=timeout or settings.OPENSTACK_TIMEOUT,
     )

@@ -28,6 +28,7 @@ from cluster.drivers.openstack.operations import (
     wait_for_begin,
     wait_until,
 )
+from cluster.drivers.openstack.references import require_usable, require_usable_image
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers, find_trust_of, require_no_task
 from cluster.drivers.openstack.trusts import TrustedAccesses
 from cluster.drivers.quotas import explain_foreign
@@ -159,10 +160,16 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         return next((one for one in created if one.status not in GONE), None)
 
     def ask_for(self, wanted: NewServer, access: Access, checkpoint: Checkpoint) -> Any:
-        """Request a server once; if the answer is lost, the list of servers shows whether Nova creates it."""
+        """Request a server once; if the answer is lost, the list of servers shows whether Nova creates it.
+
+        Nova checks the objects that a user of a project names, but not those that the site names as an administrator.
+        """
+        flavor = self.find_flavor(wanted.flavor).flavor_id
+        if access is self.access:
+            require_usable(wanted, flavor, access)
         attributes = {
             "name": wanted.name,
-            "flavor_id": self.find_flavor(wanted.flavor).flavor_id,
+            "flavor_id": flavor,
             "image_id": wanted.image or "",
             "metadata": {**wanted.metadata, TOKEN: wanted.token},
             **attributes_of(wanted.properties, access),
@@ -209,6 +216,8 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         wanted = image or image_of(found)
         if wanted is None:
             raise OperationRefused(f"Instance {server} boots from a volume: say from which image to rebuild it")
+        if wanted != image_of(found):
+            require_usable_image(wanted, self.access, found.project_id)
         after = self.repair(
             found, "rebuild", lambda cloud: cloud.compute.rebuild_server(server, wanted), what, checkpoint
         )

@@ -18,11 +18,13 @@ ROLES = ("admin", "service")
 class Command(commands.Command):
     help = (
         "Create the service infra-optim with its endpoints in Keystone's catalog, and with --user the site's user. "
-        "OS_CLOUD names the cloud in clouds.yaml, whose user must be an administrator. What is there already stays."
+        "--cloud, or OS_CLOUD, names the cloud in clouds.yaml, whose user must be an administrator; the first line of "
+        "the output says which it is. What is there already stays."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("url", help="the address of the site, such as https://watcher.example.org")
+        parser.add_argument("--cloud", default="", help="the cloud in clouds.yaml (OS_CLOUD, or the only one)")
         parser.add_argument("--region", help="the region of the endpoints (that of clouds.yaml, or the only one)")
         parser.add_argument(
             "--interface", action="append", choices=INTERFACES, help="an interface; may be repeated (all three)"
@@ -48,7 +50,8 @@ class Command(commands.Command):
             raise Invalid("The extra [openstack] is not installed.") from problem
         try:
             with access.translated():
-                cloud = access.connect()
+                cloud = access.connect(name=options["cloud"])
+                self.stdout.write(f"cloud {cloud.config.name}: {cloud.config.auth.get('auth_url')}")
                 region = catalog.choose_region(cloud, options["region"])
                 domain = catalog.find_domain(cloud, options["domain"])
                 roles = catalog.find_roles(cloud, (options["role"] or ROLES) if user else ())

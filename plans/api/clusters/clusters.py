@@ -193,7 +193,8 @@ class ClusterView(OwnedFromTenants, ResourceView):
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(cluster, CHANGEABLE), "profile": str(cluster.profile.uuid)}, patch)
         plan_only = read_flag(request, "plan_only")
-        options = self.project_request_options(request, plan_only, cluster.project_id, creates="profile" in changes)
+        creates = "profile" in changes
+        options = self.project_request_options(request, plan_only, cluster.project_id, creates=creates, record=cluster)
         return self.accepted(update_cluster(cluster, changes, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
@@ -246,7 +247,7 @@ class ClusterView(OwnedFromTenants, ResourceView):
         cluster: Cluster = self.get_object(request, identifier)
         inputs = read_attributes(document, self.bodies[name])
         plan_only, creates = inputs.pop("plan_only"), name in CREATING
-        options = self.project_request_options(request, plan_only, cluster.project_id, creates=creates)
+        options = self.project_request_options(request, plan_only, cluster.project_id, creates=creates, record=cluster)
         return self.accepted(OPERATIONS[name](cluster, **inputs, options=options))
 
 

@@ -27,6 +27,7 @@ from plans.operations.nodes import (
     check_node,
     create_node,
     delete_node,
+    find_cluster,
     recover_node,
     update_node,
 )
@@ -165,7 +166,8 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
         is_of_cluster = wanted is None and "cluster" in attributes and self.may("add")
         project = None if is_of_cluster else self.choose_project(wanted)
-        options = self.project_request_options(request, plan_only, project or "", creates=True)
+        cluster = find_cluster(attributes["cluster"], project) if "cluster" in attributes else None
+        options = self.project_request_options(request, plan_only, project or "", creates=True, record=cluster)
         return self.accepted(create_node(**attributes, project_id=project, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
@@ -183,7 +185,8 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(node, CHANGEABLE), "profile": str(node.profile.uuid)}, patch)
         plan_only = read_flag(request, "plan_only")
-        options = self.project_request_options(request, plan_only, node.project_id, creates="profile" in changes)
+        creates = "profile" in changes
+        options = self.project_request_options(request, plan_only, node.project_id, creates=creates, record=node)
         return self.accepted(update_node(node, changes, options))
 
     def check(self, request: Request, identifier: str) -> Response:
@@ -196,5 +199,6 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         """Have a node get a server that runs by an action, where its own does not."""
         node = self.get_object(request, identifier)
         inputs = read_body(request, NodeRecoverySerializer)
-        options = self.project_request_options(request, inputs.pop("plan_only"), node.project_id, creates=True)
+        plan_only = inputs.pop("plan_only")
+        options = self.project_request_options(request, plan_only, node.project_id, creates=True, record=node)
         return self.accepted(recover_node(node, **inputs, options=options))

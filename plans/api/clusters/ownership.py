@@ -36,11 +36,11 @@ class OwnedFromTenants(Operating, OwnedByProjects):
         return found
 
     def project_request_options(
-        self: Any, request: Request, plan_only: bool, project: str, *, creates: bool = False
+        self: Any, request: Request, plan_only: bool, project: str, *, creates: bool = False, record: Any = None
     ) -> RequestOptions:
         """Return the options of an operation; people with a permission may have plans made that they may not see."""
         if project in self.projects:
-            return super().project_request_options(request, plan_only, project, creates=creates)
+            return super().project_request_options(request, plan_only, project, creates=creates, record=record)
         found: RequestOptions = self.request_options(request, plan_only)
         return found
 

@@ -128,6 +128,13 @@ def test_reverting_a_migration_twice_changes_nothing(server: Server, source: Com
     assert again(server).node == source
 
 
+def test_migrate_records_the_destination_that_the_cloud_chose(server: Server) -> None:
+    action_type, after_a_loss = (migrate(server, destination_node=None) for _ in range(2))
+    action_type.execute()
+    after_a_loss.recover()
+    assert [one.context.outputs for one in (action_type, after_a_loss)] == [{"destination_node": "target"}] * 2
+
+
 def test_migrate_refuses_a_resource_id_that_is_no_uuid() -> None:
     with pytest.raises(ActionFailed, match=r"^Invalid input parameters: resource_id: 'web-1' does not match"):
         migrate("web-1")

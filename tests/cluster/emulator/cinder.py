@@ -18,6 +18,7 @@ class Cinder:
         self.services: list[dict[str, Any]] = []
         self.pools: dict[str, dict[str, Any]] = {}
         self.types: dict[str, dict[str, Any]] = {}
+        self.type_access: dict[str, list[str]] = {}
         self.volumes: dict[str, dict[str, Any]] = {}
         self.snapshots: dict[str, dict[str, Any]] = {}
         self.operations: dict[str, dict[str, Any]] = {}
@@ -28,9 +29,11 @@ class Cinder:
             Rule(f"{ROOT}/os-services", endpoint=self.list_services),
             Rule(f"{ROOT}/scheduler-stats/get_pools", endpoint=self.list_pools),
             Rule(f"{ROOT}/types", endpoint=self.list_types),
+            Rule(f"{ROOT}/types/<kind>/os-volume-type-access", endpoint=self.list_type_access),
             Rule(f"{ROOT}/volumes/detail", endpoint=self.list_volumes),
             Rule(f"{ROOT}/snapshots/detail", endpoint=self.list_snapshots),
             Rule(f"{ROOT}/snapshots", endpoint=self.list_snapshots),
+            Rule(f"{ROOT}/snapshots/<snapshot>", endpoint=self.show_snapshot),
             Rule(f"{ROOT}/volumes/<volume>", endpoint=self.show),
             Rule(f"{ROOT}/volumes/<volume>/action", methods=["POST"], endpoint=self.act),
         ]
@@ -46,7 +49,7 @@ class Cinder:
 
     def add_type(self, uuid: str, name: str, backend_name: str | None = None) -> None:
         specs = {"volume_backend_name": backend_name} if backend_name else {}
-        self.types[uuid] = {"id": uuid, "name": name, "extra_specs": specs, "is_public": True}
+        self.types[uuid] = {"id": uuid, "name": name, "extra_specs": specs, "os-volume-type-access:is_public": True}
 
     def add_volume(self, uuid: str, name: str, pool: str, **columns: Any) -> None:
         self.volumes[uuid] = {
@@ -75,6 +78,15 @@ class Cinder:
 
     def list_types(self, request: Request, project: str) -> Any:
         return page(request, "volume_types", list(self.types.values()), self.cloud.page_size)
+
+    def list_type_access(self, request: Request, project: str, kind: str) -> Any:
+        projects = self.type_access.get(kind, ())
+        return {"volume_type_access": [{"volume_type_id": kind, "project_id": one} for one in projects]}
+
+    def show_snapshot(self, request: Request, project: str, snapshot: str) -> Any:
+        if snapshot not in self.snapshots:
+            raise NotFound(f"Snapshot {snapshot} could not be found.")
+        return {"snapshot": self.snapshots[snapshot]}
 
     def list_volumes(self, request: Request, project: str) -> Any:
         return page(request, "volumes", self.of_all(request, self.volumes), self.cloud.page_size)

@@ -1,4 +1,4 @@
-"""Neutron: subnets, and the ports of servers on them."""
+"""Neutron: networks, security groups, subnets, and the ports of servers on them."""
 
 from typing import Any
 
@@ -17,14 +17,25 @@ class Neutron:
         self.subnets: dict[str, dict[str, Any]] = {}
         self.ports: list[dict[str, Any]] = []
         self.networks: list[dict[str, Any]] = []
+        self.security_groups: list[dict[str, Any]] = []
 
     def rules(self) -> list[Rule]:
         return [
             Rule(f"{ROOT}/subnets", endpoint=self.list_subnets),
             Rule(f"{ROOT}/subnets/<subnet>", endpoint=self.show_subnet),
             Rule(f"{ROOT}/ports", endpoint=self.list_ports),
+            Rule(f"{ROOT}/ports/<key>", endpoint=self.show, defaults={"kind": "port"}),
             Rule(f"{ROOT}/networks", endpoint=self.list_networks),
+            Rule(f"{ROOT}/networks/<key>", endpoint=self.show, defaults={"kind": "network"}),
+            Rule(f"{ROOT}/security-groups/<key>", endpoint=self.show, defaults={"kind": "security_group"}),
         ]
+
+    def show(self, request: Request, kind: str, key: str) -> Any:
+        items = {"port": self.ports, "network": self.networks, "security_group": self.security_groups}[kind]
+        for item in items:
+            if item["id"] == key:
+                return {kind: item}
+        raise NotFound(f"{kind} {key} could not be found.")
 
     def list_networks(self, request: Request) -> Any:
         found = [network for network in self.networks if request.args.get("name") in {None, network["name"]}]

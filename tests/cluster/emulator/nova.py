@@ -29,6 +29,8 @@ class Nova(Operations):
         self.services: dict[str, dict[str, Any]] = {}
         self.aggregates: list[dict[str, Any]] = []
         self.flavors: dict[str, dict[str, Any]] = {}
+        self.flavor_access: dict[str, list[str]] = {}
+        self.server_groups: dict[str, dict[str, Any]] = {}
         self.requested: list[dict[str, Any]] = []
         """The bodies of the requests for servers."""
 
@@ -42,6 +44,8 @@ class Nova(Operations):
             Rule(f"{ROOT}/os-aggregates", endpoint=self.list_aggregates),
             Rule(f"{ROOT}/flavors/detail", endpoint=self.list_flavors),
             Rule(f"{ROOT}/flavors/<flavor>", endpoint=self.show_flavor),
+            Rule(f"{ROOT}/flavors/<flavor>/os-flavor-access", endpoint=self.list_flavor_access),
+            Rule(f"{ROOT}/os-server-groups/<group>", endpoint=self.show_server_group),
             Rule(f"{ROOT}/servers/detail", endpoint=self.list_servers),
             Rule(f"{ROOT}/servers", methods=["POST"], endpoint=self.create_server),
             Rule(server, methods=["GET"], endpoint=self.show_server),
@@ -155,6 +159,15 @@ class Nova(Operations):
         if flavor not in self.flavors:
             raise NotFound(f"Flavor {flavor} could not be found.")
         return {"flavor": self.flavors[flavor]}
+
+    def list_flavor_access(self, request: Request, flavor: str) -> Any:
+        projects = self.flavor_access.get(flavor, ())
+        return {"flavor_access": [{"flavor_id": flavor, "tenant_id": project} for project in projects]}
+
+    def show_server_group(self, request: Request, group: str) -> Any:
+        if group not in self.server_groups:
+            raise NotFound(f"Instance group {group} could not be found.")
+        return {"server_group": {"id": group, **self.server_groups[group]}}
 
     def list_servers(self, request: Request) -> Any:
         """Everything is another project's: without ``all_tenants`` there is nothing to be seen."""

@@ -1,5 +1,5 @@
-"""An OpenStack cloud over HTTP for tests: Keystone, Nova, Neutron, Placement, Cinder, Ironic and Octavia,
-and the data sources of metrics.
+"""An OpenStack cloud over HTTP for tests: Keystone, Nova, Neutron, Glance, Placement, Cinder, Ironic and
+Octavia, and the data sources of metrics.
 
 It answers as far as the driver asks, and keeps state. An operation takes as many readings of what it is about as
 `Emulator.readings` says; each fault that a test orders strikes the requests that it names.
@@ -21,6 +21,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.cluster.emulator.cinder import Cinder
+from tests.cluster.emulator.glance import Glance
 from tests.cluster.emulator.ironic import Ironic
 from tests.cluster.emulator.neutron import Neutron
 from tests.cluster.emulator.nova import Nova
@@ -38,6 +39,7 @@ SERVICES = {
     "block-storage": f"/volume/v3/{PROJECT}",
     "baremetal": "/baremetal",
     "network": "/network",
+    "image": "/image/v2",
     "load-balancer": "/load-balancer",
     "metric": "/metric",
     "metric-storage": "/prometheus",
@@ -96,11 +98,11 @@ class Emulator:
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
         self.nova, self.placement, self.cinder, self.ironic = Nova(self), Placement(self), Cinder(self), Ironic(self)
-        self.neutron, self.octavia = Neutron(self), Octavia(self)
+        self.neutron, self.octavia, self.glance = Neutron(self), Octavia(self), Glance(self)
         self.telemetry = Telemetry(self)
         open_prometheus = OpenPrometheus(self.telemetry)
         parts = (self, self.nova, self.placement, self.cinder, self.ironic, self.neutron, self.octavia)
-        parts += (self.telemetry, open_prometheus)
+        parts += (self.telemetry, open_prometheus, self.glance)
         self.routes = Map([rule for part in parts for rule in part.rules()], merge_slashes=False, strict_slashes=False)
 
     def start(self, port: int = 0) -> "Emulator":
@@ -182,6 +184,7 @@ class Emulator:
             Rule("/compute/v2.1", endpoint=self.discover_compute),
             Rule("/placement", endpoint=self.discover_placement),
             Rule("/volume/v3", endpoint=self.discover_storage),
+            Rule("/image/v2", endpoint=self.discover_images),
             Rule("/baremetal", endpoint=self.discover_baremetal),
             Rule("/baremetal/v1", endpoint=self.discover_baremetal),
         ]
@@ -197,6 +200,9 @@ class Emulator:
 
     def discover_storage(self, request: Request) -> Any:
         return {"versions": [self.version("v3.0", "/volume/v3/", version="3.70", min_version="3.0")]}
+
+    def discover_images(self, request: Request) -> Any:
+        return {"versions": [self.version("v2.16", "/image/v2/")]}
 
     def discover_baremetal(self, request: Request) -> Any:
         version = self.version("v1", "/baremetal/v1", version="1.90", min_version="1.1")

@@ -33,6 +33,11 @@ def test_hours_say_when_it_expires(stranger: User) -> None:
     assert timedelta(hours=1.9) < left <= timedelta(hours=2)
 
 
+def test_too_many_hours_are_repeated_as_they_were_written(stranger: User) -> None:
+    with pytest.raises(CommandError, match=r"at most 87600 \(ten years\), and is 99999999\.$"):
+        create_token(stranger.username, "--hours", "99999999")
+
+
 @pytest.mark.parametrize("hours", ["0", "-1", "nan", "inf", "1e12"])
 def test_hours_that_make_no_sense_are_refused(stranger: User, hours: str) -> None:
     with pytest.raises(CommandError, match="hours"):

@@ -51,6 +51,13 @@ def test_a_person_who_is_unknown_is_refused(command: str) -> None:
         run(command, "nobody", "p1")
 
 
+@pytest.mark.parametrize("project", ["p\u202e1", "p\n1", "p\t1"])
+def test_an_id_with_characters_that_nobody_sees_is_refused(ines: User, project: str) -> None:
+    with pytest.raises(CommandError, match=r"^project: must hold no control or format characters"):
+        run("add_project_member", "ines", project)
+    assert not projects_of(ines)
+
+
 @pytest.mark.parametrize("project", ["", " ", " p1", "x" * 256])
 def test_an_id_that_no_project_can_have_is_refused(ines: User, project: str) -> None:
     with pytest.raises(CommandError, match=r"^project: must have"):

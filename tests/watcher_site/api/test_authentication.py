@@ -35,7 +35,7 @@ def test_a_refusal_has_the_shape_that_clients_know(client: Client) -> None:
 
 
 def test_discovery_needs_no_login(client: Client) -> None:
-    assert client.get("/").json()["versions"][0]["max_version"] == "1.15"
+    assert client.get("/").json()["versions"][0]["max_version"] == "1.16"
 
 
 def test_http_basic_lets_in(client: Client, cloud_admin: User) -> None:

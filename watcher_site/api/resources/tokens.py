@@ -60,15 +60,28 @@ class MadeTokenSerializer(TokenSerializer):
     token = serializers.CharField(help_text="what clients send as X-Auth-Token")
 
 
+class OptionalTextField(TextField):
+    """A text that may be left out; null is refused with another message than a mandatory field that is missing."""
+
+    default_error_messages = {"is_null": "Value: 'None'. It must be a text, or be left out."}
+
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        if data is None:
+            self.fail("is_null")
+        return super().validate_empty_values(data)
+
+
 class NewTokenSerializer(serializers.Serializer[Any]):
     """The body of POST."""
 
-    name = TextField(max_length=NAME_LENGTH, required=False, allow_blank=True)
+    name = OptionalTextField(max_length=NAME_LENGTH, required=False, allow_blank=True)
     hours = WholeField(
         min_value=1, max_value=LONGEST_HOURS, required=False, help_text="how long it is valid; a setting by default"
     )
     read_only = FlagField(required=False, help_text="whether it is for requests that read only")  # type: ignore[assignment]
-    group = TextField(required=False, allow_blank=True, help_text="the group of the account whose rights it has")
+    group = OptionalTextField(
+        required=False, allow_blank=True, help_text="the group of the account whose rights it has"
+    )
 
     argument = "token"
     since: dict[str, Version] = {}

@@ -53,7 +53,10 @@ def test_a_server_is_created_where_it_must_be(emulator: Emulator) -> None:
 def test_a_server_has_the_properties_that_its_description_names(emulator: Emulator) -> None:
     network, volume = str(uuid4()), str(uuid4())
     emulator.neutron.networks.append({"id": network, "name": "backend"})
+    emulator.neutron.ports.append({"id": "a port", "project_id": PROJECT})
+    emulator.cinder.add_volume(volume, "disk", "a pool", **{"os-vol-tenant-attr:tenant_id": PROJECT})
     hints = {"group": str(uuid4())}
+    emulator.nova.server_groups[hints["group"]] = {"project_id": PROJECT}
     properties = {
         "key_name": "mine",
         "networks": [{"network": "backend", "fixed_ip": "10.0.0.7"}, {"port": "a port"}],

@@ -1,5 +1,6 @@
 """``manage.py register_endpoints`` with arguments and settings that make no sense. `tests.openstack` has the rest."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,24 @@ def test_an_unknown_cloud_is_refused(settings: Settings, monkeypatch: pytest.Mon
     with pytest.raises(CommandError, match=r"OS_CLOUD and clouds.yaml do not lead to a cloud") as refusal:
         call_command("register_endpoints", "https://watcher.example.org")
     assert refusal.value.returncode == 2
+
+
+@pytest.mark.parametrize(("arguments", "chosen"), [((), "only"), (("--cloud", "other"), "other")])
+def test_the_first_line_names_the_cloud_before_anything_is_written(
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    chosen: str,
+) -> None:
+    login = "{auth_url: 'http://127.0.0.1:9/v3', username: a, password: b, project_name: c}"
+    (tmp_path / "clouds.yaml").write_text(f"clouds: {{{chosen}: {{auth: {login}}}}}\n")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    settings.OPENSTACK_CLOUD = ""
+    output = StringIO()
+    with pytest.raises(CommandError, match="The cloud does not answer"):
+        call_command("register_endpoints", "https://watcher.example.org", *arguments, stdout=output)
+    assert output.getvalue().splitlines() == [f"cloud {chosen}: http://127.0.0.1:9/v3"]
 
 
 def test_a_keystone_that_does_not_answer_ends_with_status_1(

@@ -92,6 +92,7 @@ def test_a_session_creates_no_token_without_its_csrf_token(reader: User) -> None
         ({"hours": "2"}, "hours"),
         ({"hours": True}, "hours"),
         ({"name": 1}, "name"),
+        ({"name": None}, "name. Value: 'None'. It must be a text, or be left out."),
         ({"name": "a" * 101}, "name"),
         ({"name": "a\nb"}, "name"),
         ({"name": "a\0b"}, "name"),

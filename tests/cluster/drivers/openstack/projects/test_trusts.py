@@ -145,6 +145,23 @@ def test_a_cluster_whose_trust_failed_takes_that_of_the_next_user_for_all_of_its
     assert set(Node.objects.values_list("trust__user_name", flat=True)) == {"ines"}
 
 
+def test_a_user_who_can_delegate_nothing_changes_what_has_the_valid_trust_of_another(
+    emulator: Emulator, mia: Caller, cloud_admin: User
+) -> None:
+    profile = {"name": "small", "spec": {"flavor": "m1.small"}}
+    assert Caller(cloud_admin, "1.15").post("/profiles", profile).status_code == 201
+    accept(mia.post("/clusters", {"name": "web", "profile": "small", "desired_capacity": 1}))
+    accept(mia.post("/stacks", STACK))
+    ines = person_of(emulator, "ines")
+    del emulator.people["token-of-ines"]
+    accept(ines.post("/clusters/web/scale_out", {"count": 1}))
+    accept(ines.post("/nodes", {"name": "db", "cluster": "web"}))
+    replaced = {"resources": {"other": SERVER}}
+    accept(ines.put(f"/stacks/shop/{Stack.objects.get().uuid}", {"template": replaced}))
+    assert owners(emulator) == [("demo", "id-of-mia")] * 4
+    assert ines.post("/clusters", {"name": "other", "profile": "small"}).status_code == 409
+
+
 def test_a_trust_that_failed_is_replaced_by_the_next_request_of_its_user(emulator: Emulator, mia: Caller) -> None:
     accept(mia.post("/stacks", STACK))
     Trust.objects.update(failed_at=timezone.now())
@@ -198,8 +215,8 @@ def test_a_reading_tells_which_user_the_site_is(emulator: Emulator) -> None:
     assert not Node.objects.exists()
 
 
-def test_a_user_of_keystone_delegates_by_the_form_of_the_console_too(emulator: Emulator, client: Client) -> None:
-    emulator.people["token of the session"] = "id-of-rosa"
+def log_in(client: Client) -> None:
+    """Log in to the console as rosa, a user of Keystone with a token of the project."""
     user = {"user_id": "id-of-rosa", "name": "rosa", "scope": "project", "project_id": "demo"}
     session = client.session
     session[KEYSTONE_KEY] = {
@@ -211,8 +228,26 @@ def test_a_user_of_keystone_delegates_by_the_form_of_the_console_too(emulator: E
         "tokens": seal({"unscoped": "another", "scoped": "token of the session"}),
     }
     session.save()
+
+
+def test_a_user_of_keystone_delegates_by_the_form_of_the_console_too(emulator: Emulator, client: Client) -> None:
+    emulator.people["token of the session"] = "id-of-rosa"
+    log_in(client)
     template = "resources: {web: {type: server, properties: {flavor: m1.small}}}"
     answer = client.post("/console/stacks/new/", {"name": "shop", "template": template, "project_id": "demo"})
     assert answer.status_code == 302, answer.content.decode()
     run_waiting()
     assert owners(emulator) == [("demo", "id-of-rosa")]
+
+
+def test_the_console_changes_what_has_a_valid_trust_by_that_trust(
+    emulator: Emulator, mia: Caller, client: Client
+) -> None:
+    accept(mia.post("/stacks", STACK))
+    stack = Stack.objects.get()
+    log_in(client)
+    template = "resources: {other: {type: server, properties: {flavor: m1.small}}}"
+    answer = client.post(f"/console/stacks/{stack.uuid}/update/", {"template": template, "revision": stack.revision})
+    assert answer.status_code == 302, answer.content.decode()
+    run_waiting()
+    assert owners(emulator) == [("demo", "id-of-mia")]

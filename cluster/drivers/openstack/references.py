@@ -1,0 +1,162 @@
+"""Checks that servers are made only of objects that their project may use.
+
+With the rights of an administrator Nova takes the objects of all projects. The rules are those by which OpenStack's
+services show an object to a member of a project, and by which Nova lets such a member attach it.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from openstack.connection import Connection
+
+from cluster.drivers.base import NewServer, OperationRefused
+from cluster.drivers.openstack.access import Access
+from cluster.drivers.server_properties import SHORT_SOURCES
+from watcher_site.database.records import parse_uuid
+
+OPEN_IMAGES = ("public", "community")
+# The sources of the block devices that an image defines, which Nova adds to those of a request.
+SOURCES_IN_IMAGES = {**SHORT_SOURCES, "image_id": "image"}
+# The path, the kind and the id or name of an object.
+Reference = tuple[str, str, str]
+
+
+def require_usable(wanted: NewServer, flavor: str, access: Access) -> None:
+    """Check that the project of the login may use each object that a new server names.
+
+    Names of networks and security groups are left to `lifecycle.find_network` and to Nova, which look for them in the
+    project.
+
+    Args:
+        flavor: the id of the flavor.
+
+    Raises:
+        OperationRefused: it may not, or there is no such object. The message begins with the property.
+    """
+    for reference in [("flavor", "flavor", flavor), *list_references(wanted)]:
+        require_reference(reference, access, access.project)
+
+
+def require_usable_image(image: str, access: Access, project: str) -> None:
+    """Check that a project may use an image. Raises: `OperationRefused`."""
+    require_reference(("image", "image", image), access, project)
+
+
+def require_reference(reference: Reference, access: Access, project: str) -> None:
+    path, kind, key = reference
+    refusal = OperationRefused(f"{path}: The project {project} has no {kind} {key}")
+    found = access.read(lambda cloud: find_usable(cloud, kind, key, project), refusal)
+    if found is None:
+        raise refusal
+    if kind == "image":
+        for inner in references_in_image(path, found):
+            require_reference(inner, access, project)
+
+
+def list_references(wanted: NewServer) -> Iterator[Reference]:
+    """Yield the objects of the cloud that a new server names, beside its flavor."""
+    properties = wanted.properties
+    if wanted.image:
+        yield "image", "image", wanted.image
+    networks = properties.get("networks", "auto")
+    for number, network in enumerate([] if isinstance(networks, str) else networks):
+        for kind in ("port", "network"):
+            if kind in network and (kind == "port" or parse_uuid(network[kind])):
+                yield f"networks.{number}.{kind}", kind, network[kind]
+    for number, group in enumerate(properties.get("security_groups", ())):
+        if parse_uuid(group):
+            yield f"security_groups.{number}", "security group", group
+    yield from references_of_devices(
+        "block_device_mapping_v2", properties.get("block_device_mapping_v2", ()), SHORT_SOURCES
+    )
+    groups = (properties.get("scheduler_hints") or {}).get("group") or []
+    for group in [groups] if isinstance(groups, str) else groups:
+        yield "scheduler_hints.group", "server group", group
+
+
+def references_of_devices(
+    path: str, devices: Iterable[Mapping[str, Any]], sources: Mapping[str, str]
+) -> Iterator[Reference]:
+    """Yield the objects that block devices name.
+
+    Args:
+        sources: the kinds of objects, by the names that devices have for them beside ``uuid``.
+    """
+    for number, device in enumerate(devices):
+        kinds = {"uuid": device.get("source_type", ""), **sources, "volume_type": "volume type"}
+        for name, kind in kinds.items():
+            if device.get(name):
+                yield f"{path}.{number}.{name}", kind, device[name]
+
+
+def references_in_image(path: str, image: Any) -> Iterator[Reference]:
+    """Yield the objects that an image names: its owner writes them, and Nova takes them with the rights of a request.
+
+    Raises:
+        OperationRefused: Nova would not understand its block devices either.
+    """
+    for name in ("kernel_id", "ramdisk_id"):
+        if key := getattr(image, name, None):
+            yield f"{path}.{name}", "image", key
+    devices = (image.properties or {}).get("block_device_mapping") or []
+    try:
+        devices = json.loads(devices) if isinstance(devices, str) else devices
+        yield from references_of_devices(f"{path}.block_device_mapping", devices, SOURCES_IN_IMAGES)
+    except (ValueError, TypeError, AttributeError) as problem:
+        raise OperationRefused(f"{path}: block_device_mapping of image {image.id} is no list of objects") from problem
+
+
+def find_usable(cloud: Connection, kind: str, key: str, project: str) -> Any:
+    """Return an object if a project may use it, or None.
+
+    An object with another id than the requested one was found by a path within the id.
+    """
+    found = FIND[kind](cloud, key)
+    if kind not in NAMED and found is not None and found.id != key:
+        return None
+    return found if found is not None and may_be_used(cloud, kind, found, project) else None
+
+
+def find_type_as_cinder(cloud: Connection, key: str) -> Any:
+    """Return the volume type that Cinder takes for an id or a name: it looks for an id first."""
+    known = list(cloud.block_storage.types(is_public="None"))
+    found = [kind for kind in known if kind.id == key] or [kind for kind in known if kind.name == key]
+    return found[0] if found else None
+
+
+FIND: Mapping[str, Callable[[Any, str], Any]] = {
+    "flavor": lambda cloud, key: cloud.compute.get_flavor(key),
+    "image": lambda cloud, key: cloud.image.get_image(key),
+    "network": lambda cloud, key: cloud.network.get_network(key),
+    "port": lambda cloud, key: cloud.network.get_port(key),
+    "security group": lambda cloud, key: cloud.network.get_security_group(key),
+    "server group": lambda cloud, key: cloud.compute.get_server_group(key),
+    "snapshot": lambda cloud, key: cloud.block_storage.get_snapshot(key),
+    "volume": lambda cloud, key: cloud.block_storage.get_volume(key),
+    "volume type": find_type_as_cinder,
+}
+NAMED = {"volume type"}
+
+
+def may_be_used(cloud: Any, kind: str, found: Any, project: str) -> bool:
+    if kind == "flavor":
+        return found.is_public or grants_use(project, cloud.compute.get_flavor_access(found.id), "tenant_id")
+    if kind == "volume type":
+        return found.is_public or grants_use(project, cloud.block_storage.get_type_access(found.id), "project_id")
+    if kind == "image":
+        # A shared image can be used before the project has accepted it.
+        return (
+            found.visibility in OPEN_IMAGES
+            or found.owner == project
+            or (found.visibility == "shared" and grants_use(project, cloud.image.members(found.id), "member_id"))
+        )
+    if kind in ("network", "security group") and found.is_shared:
+        # Neutron shows as shared what is shared with all projects, or with that of the login. External networks that
+        # are not shared are for administrators alone.
+        return True
+    return bool(found.project_id == project)
+
+
+def grants_use(project: str, grants: Iterable[Mapping[str, Any]], name: str) -> bool:
+    return any(grant[name] == project for grant in grants)

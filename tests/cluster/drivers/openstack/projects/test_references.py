@@ -1,0 +1,159 @@
+"""Servers in the site's own project, which Nova creates with the rights of an administrator."""
+
+import json
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from cluster.drivers.base import NewServer, OperationRefused, cloud
+from cluster.operations.synchronization import synchronize
+from tests.cluster.emulator.server import PROJECT, Emulator
+
+pytestmark = pytest.mark.django_db
+FOREIGN, OWN = str(uuid4()), str(uuid4())
+DEVICES = "block_device_mapping_v2"
+
+
+@pytest.fixture(autouse=True)
+def known(emulator: Emulator) -> None:
+    """Objects of the site's project and of another one, one of each kind."""
+    for key, owner in ((OWN, PROJECT), (FOREIGN, "demo")):
+        emulator.cinder.add_volume(key, "disk", "a pool", **{"os-vol-tenant-attr:tenant_id": owner})
+        emulator.cinder.snapshots[key] = {"id": key, "os-extended-snapshot-attributes:project_id": owner}
+        emulator.cinder.types[key] = {"id": key, "name": f"type of {owner}", "os-volume-type-access:is_public": False}
+        emulator.cinder.type_access[key] = [owner]
+        emulator.glance.add_image(key, owner)
+        emulator.nova.server_groups[key] = {"project_id": owner, "name": "apart"}
+        for items in (emulator.neutron.networks, emulator.neutron.security_groups, emulator.neutron.ports):
+            items.append({"id": key, "name": "", "shared": False, "project_id": owner})
+    synchronize()
+
+
+def create(image: str | None = None, flavor: str = "m1.small", **properties: Any) -> None:
+    cloud().create_server(NewServer("web", flavor, "one", image=image, properties=properties))
+
+
+def device(**columns: Any) -> dict[str, Any]:
+    return {"boot_index": 0, **columns}
+
+
+def properties_of(key: str) -> dict[str, dict[str, Any]]:
+    """Return properties that each name one object of this id, by the path that a refusal names."""
+    return {
+        "networks.1.network": {"networks": [{"network": OWN}, {"network": key}]},
+        "networks.0.port": {"networks": [{"port": key}]},
+        "security_groups.1": {"security_groups": ["web", key]},
+        f"{DEVICES}.0.volume_id": {DEVICES: [device(volume_id=key)]},
+        f"{DEVICES}.0.snapshot_id": {DEVICES: [device(snapshot_id=key)]},
+        f"{DEVICES}.0.image": {DEVICES: [device(image=key)]},
+        f"{DEVICES}.0.uuid": {DEVICES: [device(source_type="volume", uuid=key)]},
+        f"{DEVICES}.0.volume_type": {DEVICES: [device(source_type="blank", volume_type=key)]},
+        "scheduler_hints.group": {"scheduler_hints": {"group": key}},
+        "image": {"image": key},
+    }
+
+
+def refusal_of(properties: dict[str, Any]) -> str:
+    with pytest.raises(OperationRefused) as refusal:
+        create(**properties)
+    return str(refusal.value)
+
+
+def test_an_object_of_another_project_is_refused_by_the_property_that_names_it(emulator: Emulator) -> None:
+    refusals = {path: refusal_of(properties) for path, properties in properties_of(FOREIGN).items()}
+    said = {
+        path: re.fullmatch(rf"(.+): The project {PROJECT} has no [a-z ]+ {FOREIGN}", refusals[path])
+        for path in refusals
+    }
+    assert {path: found and found[1] for path, found in said.items()} == {path: path for path in refusals}
+    assert emulator.nova.requested == []
+
+
+def test_objects_of_the_project_are_used(emulator: Emulator) -> None:
+    devices = [device(volume_id=OWN), device(snapshot_id=OWN), device(image=OWN)]
+    create(
+        image=OWN,
+        networks=[{"network": OWN}, {"port": OWN}],
+        security_groups=["web", OWN],
+        scheduler_hints={"group": OWN},
+        block_device_mapping_v2=[*devices, device(source_type="blank", volume_type=f"type of {PROJECT}")],
+    )
+    assert len(emulator.nova.requested) == 1
+
+
+def test_an_object_that_is_not_there_is_refused_in_the_same_words(emulator: Emulator) -> None:
+    missing = str(uuid4())
+    with pytest.raises(OperationRefused, match=rf"^networks\.0\.port: The project {PROJECT} has no port {missing}$"):
+        create(networks=[{"port": missing}])
+
+
+def test_an_id_that_is_a_path_to_an_object_of_the_project_is_refused(emulator: Emulator) -> None:
+    with pytest.raises(OperationRefused, match=r"^networks\.0\.port: "):
+        create(networks=[{"port": f"{FOREIGN}/../{OWN}"}])
+
+
+def test_what_neutron_shares_with_the_project_is_used(emulator: Emulator) -> None:
+    for items in (emulator.neutron.networks, emulator.neutron.security_groups):
+        items[1]["shared"] = True
+    create(networks=[{"network": FOREIGN}], security_groups=[FOREIGN])
+    assert len(emulator.nova.requested) == 1
+
+
+def test_images_that_are_open_to_the_project_are_used(emulator: Emulator) -> None:
+    images = {visibility: str(uuid4()) for visibility in ("public", "community", "shared")}
+    for visibility, key in images.items():
+        emulator.glance.add_image(key, "demo", visibility)
+        emulator.glance.members[key] = [PROJECT]
+    create(block_device_mapping_v2=[device(image=key) for key in images.values()])
+    assert len(emulator.nova.requested) == 1
+
+
+def test_an_image_that_is_shared_with_others_is_refused(emulator: Emulator) -> None:
+    emulator.glance.images[FOREIGN]["visibility"] = "shared"
+    emulator.glance.members[FOREIGN] = ["demo"]
+    with pytest.raises(OperationRefused, match=r"^image: "):
+        create(FOREIGN)
+
+
+def test_an_image_that_names_objects_of_another_project_is_refused(emulator: Emulator) -> None:
+    devices = [
+        json.dumps([{"snapshot_id": FOREIGN}]),
+        json.dumps([{"source_type": "volume", "uuid": FOREIGN}]),
+        "no JSON",
+    ]
+    named = [{"kernel_id": FOREIGN}, *({"block_device_mapping": text} for text in devices)]
+    own = emulator.glance.images[OWN].copy()
+    refusals = []
+    for columns in named:
+        emulator.glance.images[OWN] = {**own, **columns}
+        refusals.append(
+            refusal_of({"image": OWN}).partition(" image " if columns == named[-1] else ": The project")[0]
+        )
+    devices_path = "image.block_device_mapping.0"
+    assert refusals == [
+        "image.kernel_id",
+        f"{devices_path}.snapshot_id",
+        f"{devices_path}.uuid",
+        "image: block_device_mapping of",
+    ]
+    assert emulator.nova.requested == []
+
+
+def test_a_flavor_is_used_only_by_the_projects_that_have_access_to_it(emulator: Emulator) -> None:
+    emulator.nova.add_flavor("f3", "gpu")
+    emulator.nova.flavors["f3"]["os-flavor-access:is_public"] = False
+    with pytest.raises(OperationRefused, match=rf"^flavor: The project {PROJECT} has no flavor f3$"):
+        create(flavor="gpu")
+    emulator.nova.flavor_access["f3"] = [PROJECT]
+    create(flavor="gpu")
+    assert len(emulator.nova.requested) == 1
+
+
+def test_a_server_is_rebuilt_only_from_an_image_that_its_own_project_may_use(emulator: Emulator) -> None:
+    server = emulator.nova.add_server("hers", "compute1", tenant_id="demo")
+    with pytest.raises(OperationRefused, match=f"^image: The project demo has no image {OWN}$"):
+        cloud().rebuild_server(server, OWN)
+    cloud().rebuild_server(server, FOREIGN)
+    assert emulator.nova.servers[server]["image"] == {"id": FOREIGN}
