@@ -10,13 +10,16 @@ export PORT
 ENVIRONMENT = .venv/bin/python
 TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP = $(ENVIRONMENT) -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt
+CATALOGUES = $(patsubst %.po,%.mo,$(wildcard watcher_site/locale/*/LC_MESSAGES/django.po))
 DEFINITIONS = pyproject.toml .ci/constraints.txt
 # What a real cloud, its Keystone, its metrics, a broker of notifications and a policy file need is installed where one is set.
 CLOUD = $(findstring openstack,$(WATCHER_CLOUD))$(findstring keystone,$(WATCHER_AUTH))$(WATCHER_KEYSTONE_URL)$(filter %.Aetos %.Gnocchi,$(WATCHER_DATASOURCE))
 EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(CLOUD)$(WATCHER_POLICY_FILE),-openstack)
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 
-.PHONY: run test end-to-end lint bench bench-replay bench-decisions chaos conformance openstack clean install install-dev
+DOCUMENTATION = watcher_site/documentation/built
+
+.PHONY: run docs wheel test end-to-end lint bench bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -48,6 +51,15 @@ lint: install-dev
 	$(ENVIRONMENT) manage.py makemigrations --check --dry-run
 	$(ENVIRONMENT) manage.py check --deploy --fail-level WARNING
 
+# The documentation that the site serves under /docs/; a broken link fails. `make install` builds it as well, and goes on.
+docs: install-dev
+	rm -rf $(DOCUMENTATION)
+	$(ENVIRONMENT) -m sphinx --quiet --fail-on-warning --builder json docs $(DOCUMENTATION)
+
+# A wheel in dist/, with templates, static files and documentation.
+wheel: docs
+	$(ENVIRONMENT) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
 # On a PostgreSQL server: WATCHER_TEST_POSTGRESQL_URL, or that of DATABASE_URL.
 bench: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks
@@ -66,8 +78,15 @@ chaos: install-dev
 
 # Against Keystone, Placement, Glance, Nova, Cinder and Horizon, installed into .openstack: about ten minutes the first time.
 openstack: export WATCHER_TEST_OPENSTACK = 1
+openstack: export WATCHER_TEST_KEYSTONE = 1
 openstack: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest tests/openstack
+
+# Against a Keystone on SQLite alone, installed into .openstack/keystone: without MariaDB and RabbitMQ.
+keystone: export WATCHER_TEST_KEYSTONE = 1
+keystone: install-dev
+	$(INSTALL) .openstack/keystone/installed
+	@$(TOOLS) exec $(ENVIRONMENT) -m pytest -m keystone --numprocesses 2 --dist loadfile tests/openstack
 
 # Generated requests against the OpenAPI documents, and the test suites of Watcher's clients against the site; or only
 # suites of clients, with SUITES="api client watcherclient".
@@ -78,15 +97,19 @@ conformance: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.conformance $(SUITES)
 
 clean:
-	rm -rf .venv .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
+	rm -rf .venv dist $(DOCUMENTATION) .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # What is out of date is looked up under the lock: another make may just have brought it up to date.
 install:
-	$(INSTALL) .venv/installed$(EXTRA) .data/secret-key
+	$(INSTALL) .venv/installed$(EXTRA) .data/secret-key $(CATALOGUES) $(DOCUMENTATION)/last_build
 
 install-dev:
-	$(INSTALL) .venv/installed-dev
+	$(INSTALL) .venv/installed-dev $(CATALOGUES)
+
+# The translations, as the site reads them.
+%/django.mo: %/django.po | .venv/made
+	@$(ENVIRONMENT) -m babel.messages.frontend --quiet compile --domain django --directory watcher_site/locale
 
 # An environment whose making was interrupted is made anew.
 .venv/made:
@@ -97,12 +120,12 @@ install-dev:
 
 .venv/installed: .venv/made $(DEFINITIONS)
 	@echo "Installing the packages that the site needs: a minute or two, the first time."
-	@$(PIP) --editable .
+	@$(PIP) --editable ".[documentation]"
 	@touch $@
 
 .venv/installed-openstack: .venv/made $(DEFINITIONS)
 	@echo "Installing the packages that the site and the extra [openstack] need: some minutes, the first time."
-	@$(PIP) --editable ".[openstack]"
+	@$(PIP) --editable ".[documentation,openstack]"
 	@touch .venv/installed $@
 
 .venv/installed-dev: .venv/made $(DEFINITIONS)
@@ -110,10 +133,21 @@ install-dev:
 	@$(PIP) --editable ".[dev]"
 	@touch .venv/installed $@
 
+$(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/*.png) CHANGELOG.md | .venv/installed$(EXTRA)
+	@echo "Building the documentation."
+	@rm -rf $(DOCUMENTATION)
+	@$(ENVIRONMENT) -m sphinx --quiet --builder json docs $(DOCUMENTATION)
+
 .conformance/installed: tests/conformance/requirements.txt
 	@echo "Installing the test suites of Watcher's clients in .conformance: a minute or two, the first time."
 	@$(PYTHON) -m venv --clear .conformance
 	@.conformance/bin/python -m pip install --quiet --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+.openstack/keystone/installed: tests/openstack/requirements.txt
+	@echo "Installing Keystone in .openstack/keystone: less than a minute, the first time."
+	@$(PYTHON) -m venv --clear .openstack/keystone
+	@.openstack/keystone/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint $< keystone gunicorn
 	@touch $@
 
 .data/secret-key:

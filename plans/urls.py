@@ -3,14 +3,30 @@
 from django.urls import include, path
 
 from cluster.console import infrastructure, policies, profiles
-from plans.console import exclusions, marks, preflight, schedule, servers, skips, stack_operations, stacks, views
+from plans.console import (
+    exclusions,
+    marks,
+    preflight,
+    schedule,
+    servers,
+    stack_operations,
+    stacks,
+    start,
+    views,
+)
 from plans.console.clusters import operations, pages
+from plans.console.projects import clusters as own_clusters
+from plans.console.projects import servers as own_servers
+from plans.console.projects import stacks as own_stacks
+from plans.console.pruning import skips
+from plans.console.times.pages import TimelinePage
 
 PLANS = [
     path("", views.ActionPlanList.as_view(), name="list"),
     path("<uuid:uuid>/", views.ActionPlanPage.as_view(), name="detail"),
     path("<uuid:uuid>/preflight/", preflight.PreflightPage.as_view(), name="preflight"),
-    path("<uuid:uuid>/start/", views.Start.as_view(), name="start"),
+    path("<uuid:uuid>/timeline/", TimelinePage.as_view(), name="timeline"),
+    path("<uuid:uuid>/start/", start.Start.as_view(), name="start"),
     path("<uuid:uuid>/schedule/", schedule.Schedule.as_view(), name="schedule"),
     path("<uuid:uuid>/skip/", skips.Skip.as_view(), name="skip"),
     path("<uuid:uuid>/restore/", skips.Restore.as_view(), name="restore"),
@@ -83,6 +99,31 @@ CLOUD = [
     path("servers/", servers.ServerList.as_view(), name="servers"),
     path("servers/<uuid:uuid>/", servers.ServerPage.as_view(), name="server"),
 ]
+PROJECTS = [
+    path("servers/", own_servers.OwnServerList.as_view(), name="servers"),
+    path("servers/<uuid:uuid>/", own_servers.OwnServerPage.as_view(), name="server"),
+    path("servers/<uuid:uuid>/delete/", own_servers.DeleteServer.as_view(), name="server-delete"),
+    path("servers/<uuid:uuid>/rebuild/", own_servers.RebuildServer.as_view(), name="server-rebuild"),
+    path("servers/<uuid:uuid>/reset/", own_servers.ResetServer.as_view(), name="server-reset"),
+    path("servers/<uuid:uuid>/mark/", own_servers.MarkServer.as_view(), name="server-mark"),
+    path("servers/<uuid:uuid>/clear/", own_servers.ClearServer.as_view(), name="server-clear"),
+    path("stacks/", own_stacks.OwnStackList.as_view(), name="stacks"),
+    path("stacks/<uuid:uuid>/", own_stacks.OwnStackPage.as_view(), name="stack"),
+    path("stacks/<uuid:uuid>/update/", own_stacks.UpdateStack.as_view(), name="stack-update"),
+    path("stacks/<uuid:uuid>/delete/", own_stacks.DeleteStack.as_view(), name="stack-delete"),
+    path("stacks/<uuid:uuid>/mark/", own_stacks.MarkStack.as_view(), name="stack-mark"),
+    path("stacks/<uuid:uuid>/clear/", own_stacks.ClearStack.as_view(), name="stack-clear"),
+    path("stacks/resources/<uuid:uuid>/mark/", own_stacks.MarkResource.as_view(), name="resource-mark"),
+    path("stacks/resources/<uuid:uuid>/clear/", own_stacks.ClearResource.as_view(), name="resource-clear"),
+    path("clusters/", own_clusters.OwnClusterList.as_view(), name="clusters"),
+    path("clusters/<uuid:uuid>/", own_clusters.OwnClusterPage.as_view(), name="cluster"),
+    path("clusters/<uuid:uuid>/scale-out/", own_clusters.ScaleOut.as_view(), name="cluster-scale-out"),
+    path("clusters/<uuid:uuid>/scale-in/", own_clusters.ScaleIn.as_view(), name="cluster-scale-in"),
+    path("clusters/<uuid:uuid>/resize/", own_clusters.Resize.as_view(), name="cluster-resize"),
+    path("clusters/<uuid:uuid>/check/", own_clusters.Check.as_view(), name="cluster-check"),
+    path("clusters/<uuid:uuid>/recover/", own_clusters.Recover.as_view(), name="cluster-recover"),
+    path("clusters/<uuid:uuid>/delete/", own_clusters.Delete.as_view(), name="cluster-delete"),
+]
 
 urlpatterns = [
     path("plans/", include((PLANS, "plans"))),
@@ -90,5 +131,6 @@ urlpatterns = [
     path("clusters/", include((CLUSTERS, "clusters"))),
     path("stacks/", include((STACKS, "stacks"))),
     path("marks/", include((MARKS, "marks"))),
+    path("projects/", include((PROJECTS, "projects"))),
     path("", include((CLOUD, "cluster"))),
 ]

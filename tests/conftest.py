@@ -34,7 +34,11 @@ hypothesis.settings.load_profile("suite")
 
 
 # The variables with which the Makefile's targets of these names run the tests that are marked so: they take minutes.
-ON_REQUEST = {"conformance": "WATCHER_TEST_CONFORMANCE", "openstack": "WATCHER_TEST_OPENSTACK"}
+ON_REQUEST = {
+    "conformance": "WATCHER_TEST_CONFORMANCE",
+    "keystone": "WATCHER_TEST_KEYSTONE",
+    "openstack": "WATCHER_TEST_OPENSTACK",
+}
 
 
 def missing_service(mark: str) -> str:

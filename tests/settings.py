@@ -45,3 +45,8 @@ if DATABASES["default"]["NAME"] == ":memory:":  # noqa: F405
     DATABASES["default"]["NAME"] = "/no such folder/the test database is not made yet"  # noqa: F405
 # Each client of a test builds the middleware anew: listing every static file takes longer than most requests do.
 WHITENOISE_AUTOREFRESH = True
+# The live server finds static files itself, by their own names.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}

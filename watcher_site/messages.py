@@ -1,7 +1,16 @@
-"""Texts that are stored for people to read."""
+"""Texts for people, also those that are stored."""
 
 import re
 import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+    Text = str | _StrPromise
+else:
+    Text = str
+"""A text, or one that is translated whenever it is shown."""
 
 # What errors of libraries tell of the machines that we run on and talk to: addresses, with all they hold, and files.
 URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'\"<>]+")

@@ -1,6 +1,10 @@
 """Exceptions for refused operations, shared by the API, the console and the commands."""
 
-from watcher_site.messages import cut
+from collections.abc import Callable
+
+from django.utils.functional import Promise, lazy
+
+from watcher_site.messages import Text, cut
 
 # A quoted part of a request may be as long as its body.
 LONGEST_MESSAGE = 2000
@@ -14,8 +18,12 @@ class Refused(Exception):
 
     status = 400
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(cut(str(message), LONGEST_MESSAGE))
+    def __init__(self, message: Text = "") -> None:
+        """Keep the message. A translatable one is translated where it is read, on pages only."""
+        super().__init__(message if isinstance(message, Promise) else cut(str(message), LONGEST_MESSAGE))
+
+    def __str__(self) -> str:
+        return cut(str(self.args[0]), LONGEST_MESSAGE)
 
 
 class Invalid(Refused):
@@ -38,3 +46,8 @@ class NotFound(Refused):
     """An object that the request names does not exist."""
 
     status = 404
+
+
+def worded(compose: Callable[[], str]) -> Text:
+    """Return a message that is composed whenever it is read, so that history has it in English."""
+    return lazy(compose, str)()

@@ -56,7 +56,10 @@ from watcher_site.plugin_settings import (  # noqa: F401 (Django reads them here
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = BASE_DIR / ".data"
+# A wheel has the templates within this package, and no folder that the site may write to.
+IS_CHECKOUT = (BASE_DIR / "manage.py").exists()
+TEMPLATES_DIR = (BASE_DIR if IS_CHECKOUT else BASE_DIR / "watcher_site") / "templates"
+DATA_DIR = (BASE_DIR if IS_CHECKOUT else Path.cwd()) / ".data"
 
 
 def stored_secret_key() -> str:
@@ -144,10 +147,11 @@ MIDDLEWARE = [
     "watcher_site.web.middleware.ClientAddress",
     "watcher_site.web.middleware.RequestId",
     "watcher_site.web.middleware.RetryAfter",
+    "watcher_site.web.reader.ReaderPreferences",
     "watcher_site.api.errors.DatabaseOutages",
     "watcher_site.web.middleware.Compression",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "watcher_site.web.static_files.StaticFiles",
     "watcher_site.web.middleware.CacheControl",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -167,7 +171,7 @@ APPEND_SLASH = False
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [TEMPLATES_DIR],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -498,13 +502,22 @@ USER_PASSWORD = read(env.str, "WATCHER_USER_PASSWORD", "")
 
 # Words, times, files
 
-LANGUAGE_CODE = "en-us"
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LANGUAGE_COOKIE_NAME = "language"
+LOCALE_PATHS = [BASE_DIR / "watcher_site" / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
+STATICFILES_DIRS = [TEMPLATES_DIR / "static"]
 # Served from where the applications keep them: nothing needs to be collected.
 WHITENOISE_USE_FINDERS = True
+# The output of `make docs`.
+DOCUMENTATION_FOLDER = BASE_DIR / "watcher_site" / "documentation" / "built"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "watcher_site.web.static_files.HashedNames"},
+}
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Watcher Site",

@@ -1,4 +1,5 @@
-"""The site: the API at ``/`` and ``/v1``, the console under ``/console/``."""
+"""The site: the API at ``/`` and ``/v1``, the console under ``/console/``, the documentation
+under ``/docs/``."""
 
 from django.templatetags.static import static
 from django.urls import URLPattern, URLResolver, include, path, re_path
@@ -26,6 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
     path("compute/", include("plans.mounts.compute.urls")),
     path("identity/", include("watcher_site.api.mounts")),
+    path("docs", RedirectView.as_view(pattern_name="docs:index")),
+    path("docs/", include(("watcher_site.documentation.views", "docs"))),
     path("console", RedirectView.as_view(pattern_name="home")),
     path("console/", include("watcher_site.console.urls")),
 ]

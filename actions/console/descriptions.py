@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from actions.models import Action
 from actions.models.refusals import Operation, Refusal, find_refusals
 from watcher_site.state_machine import StatefulModel
@@ -23,14 +25,23 @@ def manner(action: Action) -> str:
     parameters = action.input_parameters
     shown = {name: value for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)}
     rest = [f"{value}{UNITS.get((action.action_type, name), '')}" for name, value in shown.items()]
-    return " · ".join([*rest, *route(parameters.get("source_node"), parameters.get("destination_node"))])
+    # The cloud chooses the destination where there is none, and another one where that cannot take the server.
+    destination = action.outputs.get("destination_node") or parameters.get("destination_node")
+    return " · ".join([*rest, *route(parameters.get("source_node"), destination)])
+
+
+def own_names(action: Action) -> dict[str, str]:
+    """Return the name of an action, and that of its object if the parameters have it, by UUID."""
+    parameters = action.input_parameters
+    uuid, name = parameters.get("resource_id"), parameters.get("resource_name")
+    return {str(action.uuid): action.called} | ({str(uuid): str(name)} if uuid and name else {})
 
 
 def route(source: Any, destination: Any) -> list[str]:
-    """Return the source and the destination, or the source only: then the cloud's scheduler chooses."""
+    """Return the source and the destination, or the source only, while the cloud has not chosen yet."""
     if destination:
         return [f"{source or ''} → {destination}".strip()]
-    return [f"from {source}"] if source else []
+    return [_("from %(node)s") % {"node": source}] if source else []
 
 
 def is_short(value: Any) -> bool:
@@ -42,7 +53,10 @@ def in_order(counts: Mapping[str, int]) -> dict[str, int]:
     return {state: counts[state] for state in ORDER if state in counts}
 
 
-PARTICIPLES = {Operation.SKIP: "skipped", Operation.RESTORE: "restored"}
+TOO_LATE = {
+    Operation.SKIP: _("Actions of this plan can no longer be skipped: the plan is %(state)s (%(since)s)."),
+    Operation.RESTORE: _("Actions of this plan can no longer be restored: the plan is %(state)s (%(since)s)."),
+}
 
 
 def explain_refusal(operation: Operation, action: Action) -> str | None:
@@ -54,23 +68,26 @@ def explain_refusal(operation: Operation, action: Action) -> str | None:
     if not refusals:
         return None
     if Refusal.PLAN_STATE in refusals:
-        plan, participle = action.action_plan, PARTICIPLES[operation]
-        return f"Actions of this plan can no longer be {participle}: the plan is {plan.state} ({since(plan)})."
+        plan = action.action_plan
+        return TOO_LATE[operation] % {"state": plan.state, "since": since(plan)}
     if Refusal.ORIGIN_SKIPPED in refusals and action.derived_from:
-        return f"{action.called} is derived from {action.derived_from.called}, which is skipped. Restore that action."
+        names = {"action": action.called, "origin": action.derived_from.called}
+        return _("%(action)s is derived from %(origin)s, which is skipped. Restore that action.") % names
     if Refusal.SKIPPED_AUTOMATICALLY in refusals:
-        return f"{action.called} was skipped automatically and cannot be restored."
+        return _("%(action)s was skipped automatically and cannot be restored.") % {"action": action.called}
+    state = {"action": action.called, "state": action.state, "since": since(action)}
     if operation == Operation.RESTORE:
-        return f"{action.called} is not skipped: it is {action.state} ({since(action)})."
+        return _("%(action)s is not skipped: it is %(state)s (%(since)s).") % state
     if action.state == Action.State.SKIPPED and action.skipped_by is not None:
-        why = f"Reason: {action.reason}" if action.reason else "No reason given."
-        return f"{action.called} was skipped by {action.skipped_by} {ago(changed(action))}. {why}"
+        why = _("Reason: %(reason)s") % {"reason": action.reason} if action.reason else _("No reason given.")
+        skip = {"action": action.called, "person": action.skipped_by, "ago": ago(changed(action))}
+        return f"{_('%(action)s was skipped by %(person)s %(ago)s.') % skip} {why}"
     message = f" {action.status_message}" if action.status_message else ""
-    return f"{action.called} is already {action.state} ({since(action)}).{message}"
+    return f"{_('%(action)s is already %(state)s (%(since)s).') % state}{message}"
 
 
 def since(record: StatefulModel) -> str:
-    return f"updated {ago(changed(record))}"
+    return _("updated %(ago)s") % {"ago": ago(changed(record))}
 
 
 def changed(record: StatefulModel) -> datetime:

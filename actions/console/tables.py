@@ -4,25 +4,39 @@ from typing import Any
 
 import django_tables2 as tables
 from django.urls import reverse
+from django.utils.functional import cached_property, keep_lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
-from actions.console.descriptions import manner
+from actions.console.descriptions import manner, own_names
 from actions.event_details import generic_message, sees_details
 from actions.models import Action
 from actions.models.naming import resource
 from actions.models.refusals import Operation, allowed_signals, is_allowed
-from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn, UUIDColumn
+from watcher_site.console.columns import TABLE_ATTRIBUTES, PlanColumn, StateColumn, TimeColumn, UUIDColumn
+from watcher_site.console.naming import Names, find_names, name_objects
 from watcher_site.messages import cut
-from watcher_site.templatetags.console import short
+from watcher_site.templatetags.console import clock, elapsed
+from watcher_site.templatetags.names import copy_button, short
+from watcher_site.web.addresses import page_address
 
+format_html_lazy = keep_lazy(str)(format_html)
+SIGNALS = {
+    Action.Signal.CANCEL: (_("Cancel…"), _("Cancel %(action)s")),
+    Action.Signal.SUSPEND: (_("Suspend"), _("Suspend %(action)s")),
+    Action.Signal.RESUME: (_("Resume"), _("Resume %(action)s")),
+}
 SHOWN_PARENTS = 2
+BOXES = {Operation.SKIP: "actions", Operation.RESTORE: "skipped"}
+"""The names of the check boxes of actions, by the operation that is offered for them."""
 # The length of a resource's name that leaves space for the other columns.
 LENGTH = 60
-DERIVED = format_html(
+DERIVED = format_html_lazy(
     ' <span class="secondary" title="{}">{}</span>',
-    "created by another action, which waits for it while it runs",
-    "derived",
+    _("created by another action, which waits for it while it runs"),
+    _("derived"),
 )
 
 
@@ -35,10 +49,11 @@ class ResourceColumn(tables.Column):
     """The object and the parameters of an action, with its message below."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(accessor="input_parameters", verbose_name="resource", orderable=False, **options)
+        options = {"accessor": "input_parameters", "verbose_name": _("resource"), "orderable": False, **options}
+        super().__init__(**options)
 
     def render(self, value: dict[str, Any], record: Action, table: Any) -> SafeString:
-        return format_html("{}{}", described(record), said(record, sees_details(table.request.user)))
+        return format_html("{}{}", described(record), said(record, sees_details(table.request.user), table.names))
 
 
 def described(action: Action) -> SafeString:
@@ -50,37 +65,64 @@ def described(action: Action) -> SafeString:
 def linked_type(action: Action) -> SafeString:
     """Return the type of an action, the beginning of its UUID with a link to its page, and whether it was derived."""
     return format_html(
-        '{} <a class="uuid" href="{}" title="{}">{}</a>{}',
+        '{} <span class="identifier"><a class="uuid" href="{}" title="{}">{}</a>{}</span>{}',
         action.action_type,
-        reverse("actions:detail", args=[action.uuid]),
+        page_address("actions:detail", action.uuid),
         action.uuid,
         short(action.uuid),
+        copy_button(action.uuid),
         DERIVED if action.derived_from_id else "",
     )
 
 
-def said(action: Action, details: bool) -> SafeString | str:
+def said(action: Action, details: bool, names: Names) -> SafeString | str:
     """Return the message of an action, and who skipped it; or the signal that it has not honoured yet.
 
     Args:
         details: whether the message may say why it failed.
+        names: the names of the objects that the message mentions, by UUID.
     """
     if action.control:
-        return format_html('<div class="message said">{} takes effect at the next checkpoint.</div>', action.control)
+        words = _("%(signal)s takes effect at the next checkpoint.") % {"signal": action.control}
+        return format_html('<div class="message said">{}</div>', words)
     if not action.status_message:
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
     message = action.status_message if details else generic_message(action.state, action.status_message)
-    return format_html('<div class="message said">{}{}</div>', message, by)
+    named = name_objects(message or "", {**names, **own_names(action)})
+    return format_html('<div class="message said">{}{}</div>', named, by)
 
 
-class ActionTable(tables.Table):
+def describe_times(action: Action) -> SafeString:
+    """Return the duration of an action's last attempt, with its start on hovering, and the number of its retries."""
+    parts = []
+    if action.start_time:
+        started = _("started %(time)s") % {"time": clock(action.start_time)}
+        parts.append(format_html('<span title="{}">{}</span>', started, elapsed(action)))
+    if action.retries:
+        words = ngettext("%(number)d retry", "%(number)d retries", action.retries) % {"number": action.retries}
+        parts.append(format_html('<span class="secondary">{}</span>', words))
+    return format_html_join(" · ", "{}", ((part,) for part in parts))
+
+
+class NamesObjects(tables.Table):
+    """A table of actions whose messages have names in place of the UUIDs of objects."""
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of the objects that the messages of this page mention, by UUID."""
+        actions = [row.record for row in self.paginated_rows]
+        known = {uuid: name for action in actions for uuid, name in own_names(action).items()}
+        return find_names([action.status_message or "" for action in actions], known)
+
+
+class ActionTable(NamesObjects):
     state = StateColumn()
-    uuid = UUIDColumn("actions:detail", verbose_name="action", orderable=False)
-    action_type = tables.Column(verbose_name="type")
+    uuid = UUIDColumn("actions:detail", verbose_name=_("action"), orderable=False)
+    action_type = tables.Column(verbose_name=_("type"))
     resource = ResourceColumn()
-    action_plan = UUIDColumn("plans:detail", accessor="action_plan__uuid", verbose_name="plan", order_by="action_plan")
-    updated_at = TimeColumn(accessor="updated_at", verbose_name="updated")
+    action_plan = PlanColumn(verbose_name=_("plan"), order_by="action_plan")
+    updated_at = TimeColumn(accessor="updated_at", verbose_name=_("updated"))
 
     class Meta:
         model = Action
@@ -88,43 +130,49 @@ class ActionTable(tables.Table):
         attrs = TABLE_ATTRIBUTES
 
 
-class PlanActionTable(tables.Table):
-    """The actions of one plan; where the reader may skip, with a box and a button for each pending one."""
+class PlanActionTable(NamesObjects):
+    """The actions of one plan; where the reader may skip, with a box and a button for each pending or skipped one."""
 
     choose = tables.Column(
         empty_values=(),
         orderable=False,
         attrs=cell("choose"),
-        verbose_name=format_html(
+        verbose_name=format_html_lazy(
             '<input type="checkbox" class="form-check-input" id="choose-all" data-choose-all>'
             ' <label for="choose-all"><span class="visually-hidden">{}</span>{}</label>',
-            "Select ",
-            "all",
+            "Select all actions on ",
+            "this page",
         ),
     )
-    state = StateColumn(attrs=cell("state-cell"))
-    action_type = tables.Column(verbose_name="type", attrs=cell("type"))
-    resource = ResourceColumn(attrs=cell("resource"))
+    # A sort ends with the key, so that no row is on two pages.
+    state = StateColumn(attrs=cell("state-cell"), order_by=("state", "pk"))
+    action_type = tables.Column(verbose_name=_("type"), attrs=cell("type"), order_by=("action_type", "pk"))
+    resource = ResourceColumn(
+        attrs=cell("resource"), orderable=True, order_by=("input_parameters__resource_name", "pk")
+    )
     parents = tables.Column(
-        accessor="first_parents", verbose_name="waits for", orderable=False, empty_values=(), attrs=cell("parents")
+        accessor="first_parents", verbose_name=_("waits for"), orderable=False, empty_values=(), attrs=cell("parents")
+    )
+    duration = tables.Column(
+        empty_values=(), orderable=False, verbose_name=_("duration"), attrs=cell("duration number text-nowrap")
     )
     skip = tables.Column(
         empty_values=(),
         orderable=False,
-        verbose_name=format_html('<span class="visually-hidden">{}</span>', "Skip"),
+        verbose_name=format_html_lazy('<span class="visually-hidden">{}</span>', _("Skip")),
         attrs=cell("skip"),
     )
 
     class Meta:
         model = Action
-        fields = ("choose", "state", "action_type", "resource", "parents", "skip", "signals")
+        fields = ("choose", "state", "action_type", "resource", "parents", "duration", "skip", "signals")
         attrs = {"class": f"{TABLE_ATTRIBUTES['class']} actions"}
         row_attrs = {"id": lambda record: f"action-{short(record.uuid)}"}
 
     signals = tables.Column(
         empty_values=(),
         orderable=False,
-        verbose_name=format_html('<span class="visually-hidden">{}</span>', "Suspend, resume or cancel"),
+        verbose_name=format_html_lazy('<span class="visually-hidden">{}</span>', _("Suspend, resume or cancel")),
         attrs=cell("skip"),
     )
 
@@ -136,14 +184,13 @@ class PlanActionTable(tables.Table):
         return linked_type(record)
 
     def render_choose(self, record: Action) -> SafeString | str:
-        if not is_allowed(Operation.SKIP, record):
+        if not (name := next((BOXES[one] for one in BOXES if is_allowed(one, record)), None)):
             return ""
         return format_html(
-            '<input type="checkbox" class="form-check-input" name="actions" value="{0}" id="choose-{0}"'
-            ' aria-label="Select {1} {2}">',
+            '<input type="checkbox" class="form-check-input" name="{0}" value="{1}" id="choose-{1}" aria-label="{2}">',
+            name,
             record.uuid,
-            record.action_type,
-            resource(record.input_parameters),
+            _("Select %(action)s") % {"action": type_and_resource(record)},
         )
 
     def render_parents(self, record: Any) -> SafeString:
@@ -152,12 +199,15 @@ class PlanActionTable(tables.Table):
             " ",
             '<a class="uuid" href="{}" title="{} {}">{}</a>',
             (
-                (reverse("actions:detail", args=[parent.uuid]), parent.action_type, parent.uuid, short(parent.uuid))
+                (page_address("actions:detail", parent.uuid), parent.action_type, parent.uuid, short(parent.uuid))
                 for parent in parents[:SHOWN_PARENTS]
             ),
         )
         more = record.parent_count - SHOWN_PARENTS
-        return format_html("{} and {} more", links, more) if more > 0 else links
+        return format_html("{} {}", links, _("and %(number)d more") % {"number": more}) if more > 0 else links
+
+    def render_duration(self, record: Action) -> SafeString:
+        return describe_times(record)
 
     def render_skip(self, record: Action) -> SafeString | str:
         if is_allowed(Operation.RESTORE, record):
@@ -166,10 +216,10 @@ class PlanActionTable(tables.Table):
             return ""
         return format_html(
             '<button type="submit" class="btn btn-sm btn-outline-secondary" name="only" value="{0}" id="skip-{0}"'
-            ' aria-label="Skip {1} {2}">Skip</button>',
+            ' aria-label="{1}">{2}</button>',
             record.uuid,
-            record.action_type,
-            resource(record.input_parameters),
+            _("Skip %(action)s") % {"action": type_and_resource(record)},
+            _("Skip"),
         )
 
     def render_signals(self, record: Action) -> SafeString | str:
@@ -182,16 +232,17 @@ def signal_button(action: Action, signal: Action.Signal) -> SafeString:
     """Return the button that gives an action a signal: to cancel it asks first."""
     name = signal.lower()
     url = reverse(f"actions:{name}", args=[action.uuid])
-    words = (signal.capitalize(), action.action_type, resource(action.input_parameters))
+    label, described = SIGNALS[signal]
+    words = (described % {"action": type_and_resource(action)}, label)
     if signal == Action.Signal.CANCEL:
         return format_html(
             '<a class="btn btn-sm btn-outline-danger" id="{0}-{1}" href="{2}" hx-get="{2}" hx-target="#dialog"'
-            ' aria-label="{3} {4} {5}">{3}…</a>',
+            ' aria-label="{3}">{4}</a>',
             *(name, action.uuid, url, *words),
         )
     return format_html(
         '<button type="submit" class="btn btn-sm btn-outline-secondary" id="{0}-{1}" formaction="{2}"'
-        ' aria-label="{3} {4} {5}">{3}</button>',
+        ' aria-label="{3}">{4}</button>',
         *(name, action.uuid, url, *words),
     )
 
@@ -200,9 +251,13 @@ def restore_button(action: Action) -> SafeString:
     """Return the button that takes a skip back: it sends the form of the whole table elsewhere."""
     return format_html(
         '<button type="submit" class="btn btn-sm btn-outline-secondary" name="only" value="{0}" id="restore-{0}"'
-        ' formaction="{1}" aria-label="Restore {2} {3}">Restore</button>',
+        ' formaction="{1}" aria-label="{2}">{3}</button>',
         action.uuid,
-        reverse("plans:restore", args=[action.action_plan.uuid]),
-        action.action_type,
-        resource(action.input_parameters),
+        page_address("plans:restore", action.action_plan.uuid),
+        _("Restore %(action)s") % {"action": type_and_resource(action)},
+        _("Restore"),
     )
+
+
+def type_and_resource(action: Action) -> str:
+    return f"{action.action_type} {resource(action.input_parameters)}"

@@ -9,20 +9,24 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import cached_property
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from actions.console.descriptions import explain_refusal, since
+from actions.console.intervals import Kind, intervals_of, total_duration
 from actions.console.tables import ActionTable
 from actions.event_details import sees_details
 from actions.models import REASON_LENGTH, Action, ActionEvent
 from actions.models.refusals import PERMISSIONS, Operation, allowed_signals, is_allowed
-from actions.models.statuses import status_expression
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
 from watcher_site.console.columns import make_choices
-from watcher_site.console.pages import FollowedPage, ListPage, Verb, compose_version, perform_and_tell
+from watcher_site.console.pages import CANNOT, FollowedPage, ListPage, Verb, compose_version, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
-from watcher_site.refusals import Conflict
+from watcher_site.messages import Text
+from watcher_site.refusals import Conflict, worded
 from watcher_site.templatetags.console import short
 
 SHOWN_RELATIVES = 50
@@ -30,10 +34,10 @@ Signal = Action.Signal
 
 
 class ActionFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=make_choices(Action.State.values), empty_label="any")
-    action_type = django_filters.CharFilter(label="Type", lookup_expr="iexact")
-    target = django_filters.CharFilter(label="Target", method="with_target")
-    action_plan = django_filters.UUIDFilter(label="Plan UUID", field_name="action_plan__uuid")
+    state = django_filters.ChoiceFilter(choices=make_choices(Action.State.values), empty_label=_("any"))
+    action_type = django_filters.CharFilter(label=_("Type"), lookup_expr="iexact")
+    target = django_filters.CharFilter(label=_("Target"), method="with_target")
+    action_plan = django_filters.UUIDFilter(label=_("Plan UUID"), field_name="action_plan__uuid")
 
     class Meta:
         model = Action
@@ -49,14 +53,14 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         required=False,
         max_length=REASON_LENGTH,
-        label="Reason (optional)",
-        help_text="Shown with the action, and in the plan's message.",
+        label=_("Reason (optional)"),
+        help_text=_("Shown with the action, and in the plan's message."),
         widget=forms.Textarea(attrs={"rows": 2, "autofocus": True}),
     )
 
 
 class NewReasonForm(ReasonForm):
-    reason = forms.CharField(max_length=REASON_LENGTH, label="New reason", widget=forms.Textarea(attrs={"rows": 2}))
+    reason = forms.CharField(max_length=REASON_LENGTH, label=_("New reason"), widget=forms.Textarea(attrs={"rows": 2}))
 
 
 class ActionList(ListPage):
@@ -64,12 +68,13 @@ class ActionList(ListPage):
     permission_required = "actions.view_action"
     table_class = ActionTable
     filterset_class = ActionFilters
-    heading = "Actions"
+    heading = _("Actions")
+    help_page = "concepts#action"
     follows = True
-    guidance = "No actions yet. Audits propose action plans, which consist of actions."
+    guidance = _("No actions yet. Audits propose action plans, which consist of actions.")
 
     def get_queryset(self) -> QuerySet[Action]:
-        return Action.objects.present().select_related("action_plan").order_by("-pk")
+        return Action.objects.present().with_plans().order_by("-pk")
 
 
 class ActionPage(FollowedPage):
@@ -103,11 +108,17 @@ class ActionPage(FollowedPage):
         return list(self.object.events.all())
 
     def get_queryset(self) -> QuerySet[Action]:
-        return with_status(super().get_queryset())
+        return with_surroundings(super().get_queryset())
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         action: Action = self.object
+        # A skip can be taken back until the plan begins; a cancellation cannot, and would end the plan CANCELLED.
+        may_skip = is_allowed(Operation.SKIP, action, self.request.user)
+        intervals = intervals_of(action, self.events, timezone.now())
         return super().get_context_data(
+            first_start=intervals[0].start if intervals else None,
+            suspended_for=total_duration(intervals, Kind.SUSPENDED),
+            deferred_for=total_duration(intervals, Kind.DEFERRED),
             parents=self.parents,
             derived_from=[action.derived_from] if action.derived_from else [],
             children=self.children,
@@ -115,15 +126,15 @@ class ActionPage(FollowedPage):
             sees_details=sees_details(self.request.user),
             moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
             form=context.pop("form", None) or reason_form(self.request, action),
-            signals=allowed_signals(action, self.request.user),
+            signals=[] if may_skip else allowed_signals(action, self.request.user),
             may_restore=is_allowed(Operation.RESTORE, action, self.request.user),
             **context,
         )
 
 
-def with_status(actions: QuerySet[Action]) -> QuerySet[Action]:
-    """Add what an action's page tells of its place in the plan, and in whose hands it is."""
-    return actions.select_related("action_plan", "owner", "derived_from").annotate(status=status_expression())
+def with_surroundings(actions: QuerySet[Action]) -> QuerySet[Action]:
+    """Add the plan, the owner and the deriving action, which the page of an action shows."""
+    return actions.select_related("action_plan__audit", "owner", "derived_from")
 
 
 def reason_form(request: HttpRequest, action: Action, typed: str = "") -> ReasonForm | None:
@@ -143,7 +154,7 @@ class ReasonVerb(KeepsForm, Verb):
     form_class: type[ReasonForm] = ReasonForm
 
     def get_queryset(self) -> QuerySet[Action]:
-        return with_status(super().get_queryset())
+        return with_surroundings(super().get_queryset())
 
     def where_to(self, record: Action, done: bool) -> str:
         return reverse("actions:detail", args=[record.uuid])
@@ -166,36 +177,41 @@ class ReasonVerb(KeepsForm, Verb):
         action = self.get_object()
         form = form or reason_form(self.request, action, reason)
         if reason and form is None:
-            messages.info(self.request, f"Reason that you entered: {reason}")
+            messages.info(self.request, _("Reason that you entered: %(reason)s") % {"reason": reason})
         page = ActionPage(request=self.request, object=action, kwargs=self.kwargs)
         return page.render_to_response(page.get_context_data(form=form), status=status)
 
 
+def explained(operation: Operation, action: Action, refusal: Conflict) -> Conflict:
+    """Return a refusal with the explanation of the action's state, if there is one."""
+    return Conflict(worded(lambda: explain_refusal(operation, action) or str(refusal)))
+
+
 class SkipAction(ReasonVerb):
-    verb = "skip the action"
+    verb = _("skip the action")
 
     def perform(self, record: Action) -> str:
         try:
             skip_action(record.uuid, self.request.user.get_username(), self.form.cleaned_data["reason"])
         except Conflict as refusal:
-            raise Conflict(explain_refusal(Operation.SKIP, self.get_object()) or str(refusal)) from refusal
-        return "Action skipped."
+            raise explained(Operation.SKIP, self.get_object(), refusal) from refusal
+        return gettext("Action skipped.")
 
 
 class ChangeReason(ReasonVerb):
-    verb = "change the reason"
+    verb = _("change the reason")
     history_event = "action.update"
     form_class = NewReasonForm
 
     def perform(self, record: Action) -> str:
         change_reason(record.uuid, self.form.cleaned_data["reason"])
-        return "Reason changed."
+        return gettext("Reason changed.")
 
 
 class RestoreAction(Verb):
     model = Action
     permission_required = PERMISSIONS[Operation.RESTORE]
-    verb = "restore the action"
+    verb = _("restore the action")
 
     def where_to(self, record: Action, done: bool) -> str:
         return reverse("actions:detail", args=[record.uuid])
@@ -204,8 +220,8 @@ class RestoreAction(Verb):
         try:
             restore_action(record.uuid)
         except Conflict as refusal:
-            raise Conflict(explain_refusal(Operation.RESTORE, self.get_object()) or str(refusal)) from refusal
-        return "Action restored. It will run with its plan."
+            raise explained(Operation.RESTORE, self.get_object(), refusal) from refusal
+        return gettext("Action restored. It will run with its plan.")
 
 
 class SignalVerb(Verb):
@@ -215,7 +231,7 @@ class SignalVerb(Verb):
     history_event = "action.signal"
     permission_required = PERMISSIONS[Operation.CANCEL]
     signal: ClassVar[Action.Signal]
-    notice: ClassVar[str]
+    notice: ClassVar[Text]
 
     def where_to(self, record: Action, done: bool) -> str:
         if self.request.POST.get("page") != "plan":
@@ -227,30 +243,34 @@ class SignalVerb(Verb):
             action = signal_action(record.uuid, self.signal, self.request.user.get_username())
         except Conflict as refusal:
             current: Action = self.get_object()
-            raise Conflict(f"Cannot {self.verb}: {current.called} is {current.state} ({since(current)}).") from refusal
-        return "Action cancelled." if action.state == Action.State.CANCELLED else self.notice
+            raise Conflict(worded(lambda: self.explain(current))) from refusal
+        return gettext("Action cancelled.") if action.state == Action.State.CANCELLED else str(self.notice)
+
+    def explain(self, action: Action) -> str:
+        state = {"action": action.called, "state": action.state, "since": since(action)}
+        return CANNOT % {"verb": self.verb, "why": _("%(action)s is %(state)s (%(since)s).") % state}
 
 
 class Suspend(SignalVerb):
     signal = Signal.SUSPEND
-    verb = "suspend the action"
-    notice = "The action will pause at its next checkpoint, until it is resumed."
+    verb = _("suspend the action")
+    notice = _("The action will pause at its next checkpoint, until it is resumed.")
 
 
 class Resume(SignalVerb):
     signal = Signal.RESUME
-    verb = "resume the action"
-    notice = "Action resumed."
+    verb = _("resume the action")
+    notice = _("Action resumed.")
 
 
 class Cancel(SignalVerb):
     signal = Signal.CANCEL
-    verb = "cancel the action"
-    question = "Cancel this action?"
+    verb = _("cancel the action")
+    question = _("Cancel this action?")
     possible_in = frozenset({Action.State.PENDING, *Action.BEGUN})
-    consequence = (
+    consequence = _(
         "A running action is aborted at its next checkpoint. The rest of the plan runs, except dependent actions if"
         " the plan stops them on failure. The plan ends CANCELLED, and a new plan can continue it. A cancelled action"
         " cannot be restored; a skipped action can, until the plan begins."
     )
-    notice = "The action will be aborted at its next checkpoint."
+    notice = _("The action will be aborted at its next checkpoint.")

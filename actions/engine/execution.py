@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from structlog.contextvars import bound_contextvars
 
 from actions.engine.checkpoints import Checkpoint
 from actions.engine.children import Derivation, find_derived, verdict
@@ -105,7 +106,8 @@ class Execution(Signalled, Derivation, ActionPhases):
     def guarded(self, work: Callable[[], bool]) -> bool:
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
         try:
-            with self.acting():
+            # Each line of the log says which action it belongs to, also those of libraries.
+            with bound_contextvars(action=str(self.action.uuid)), self.acting():
                 return work()
         except (ConcurrentTransition, Interruption):
             return False

@@ -12,10 +12,11 @@ from zoneinfo import ZoneInfo
 
 import structlog
 from django.db import connection
-from django.template.defaultfilters import pluralize
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from actions.exclusions.targets import KINDS
+from actions.exclusions.targets import COUNTED
 from actions.models.exclusions import Exclusion, ExclusionRevision
 from watcher_site.database.queries import Bound
 from watcher_site.refusals import Invalid
@@ -144,10 +145,10 @@ def current_rules() -> Rules:
 def force_in_words(exclusion: Exclusion) -> str:
     now = timezone.now()
     if not exclusion.enabled:
-        return "disabled"
+        return gettext("disabled")
     if exclusion.expires_at and exclusion.expires_at <= now:
-        return "expired"
-    return "now" if Rule.of(exclusion).is_in_force(now) else "not now"
+        return gettext("expired")
+    return gettext("now") if Rule.of(exclusion).is_in_force(now) else gettext("not now")
 
 
 def expiry_in_words(exclusion: Exclusion) -> str:
@@ -160,6 +161,6 @@ def expiry_in_words(exclusion: Exclusion) -> str:
 
 def what_in_words(exclusion: Exclusion) -> str:
     """Return a summary of actions and targets, such as "migrate, resize on 2 servers"."""
-    types = ", ".join(exclusion.action_types) or "every action"
-    named = [f"{len(found)} {KINDS[kind][0]}{pluralize(found)}" for kind, found in exclusion.targets.items()]
-    return f"{types} on {', '.join(named)}" if named else types
+    types = ", ".join(exclusion.action_types) or gettext("every action")
+    named = [COUNTED[kind] % {"number": len(found)} for kind, found in exclusion.targets.items()]
+    return _("%(types)s on %(targets)s") % {"types": types, "targets": ", ".join(named)} if named else types

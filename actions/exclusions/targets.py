@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext_noop, ngettext_lazy
 
 from cluster.models import Cluster, ComputeNode, HostAggregate, Server
 from watcher_site.database.records import parse_uuid
@@ -17,12 +18,20 @@ ZONES, PROJECTS, CLUSTERS = "availability_zones", "projects", "clusters"
 
 # What people may write of each kind, and one of them is called.
 KINDS = {
-    SERVERS: ("server", "the UUID or the name of a server"),
-    COMPUTE_NODES: ("compute node", "the host name or the UUID of a compute node"),
-    AGGREGATES: ("aggregate", "the id or the name of a host aggregate"),
-    ZONES: ("availability zone", "the name of an availability zone"),
-    PROJECTS: ("project", "the id of a project"),
-    CLUSTERS: ("cluster", "the UUID or the name of a cluster"),
+    SERVERS: (gettext_noop("server"), gettext_noop("the UUID or the name of a server")),
+    COMPUTE_NODES: (gettext_noop("compute node"), gettext_noop("the host name or the UUID of a compute node")),
+    AGGREGATES: (gettext_noop("aggregate"), gettext_noop("the id or the name of a host aggregate")),
+    ZONES: (gettext_noop("availability zone"), gettext_noop("the name of an availability zone")),
+    PROJECTS: (gettext_noop("project"), gettext_noop("the id of a project")),
+    CLUSTERS: (gettext_noop("cluster"), gettext_noop("the UUID or the name of a cluster")),
+}
+COUNTED = {
+    SERVERS: ngettext_lazy("%(number)d server", "%(number)d servers", "number"),
+    COMPUTE_NODES: ngettext_lazy("%(number)d compute node", "%(number)d compute nodes", "number"),
+    AGGREGATES: ngettext_lazy("%(number)d aggregate", "%(number)d aggregates", "number"),
+    ZONES: ngettext_lazy("%(number)d availability zone", "%(number)d availability zones", "number"),
+    PROJECTS: ngettext_lazy("%(number)d project", "%(number)d projects", "number"),
+    CLUSTERS: ngettext_lazy("%(number)d cluster", "%(number)d clusters", "number"),
 }
 LONGEST = 255
 MOST_LISTED = 10

@@ -9,11 +9,13 @@ from django.db import models
 from watcher_site import plugins
 
 NAME_LENGTH = TARGET_LENGTH = 255
+# The parameters that name what an action acts on, the best name first.
+NAME_PARAMETERS = ("resource_name", "resource_id", "message")
 
 
 def resource(parameters: Mapping[str, Any]) -> str:
     """Return the name of what an action acts on, or what a nop says."""
-    named = (parameters.get(name) for name in ("resource_name", "resource_id", "message"))
+    named = (parameters.get(name) for name in NAME_PARAMETERS)
     return next((str(name) for name in named if name), "")
 
 

@@ -38,6 +38,7 @@ from watcher_site.outbox.writing import NotifiesUpdates
 from watcher_site.refusals import Invalid
 
 PENDING = "PENDING"
+RESTORABLE = Q(state="SKIPPED") & (Q(skipped_by__isnull=False) | Q(exclusion__isnull=False))
 PENDING_ONLY = frozenset({PENDING})
 # The pending actions that wait for one, and those that wait for these. What waits for what it derived is not among
 # them: it goes on when these have ended.
@@ -126,6 +127,11 @@ def living_workers() -> Any:
 
 
 class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
+    def with_plans(self) -> Self:
+        """Add the plan of each action, with the columns that its name needs: one query, however many there are."""
+        plans: Any = self.model._meta.get_field("action_plan").related_model
+        return self.prefetch_related(Prefetch("action_plan", plans.objects.with_names()))
+
     def overdue(self) -> Self:
         """Select the actions that have waited beyond their timeout, for derived actions or to continue after these.
 
@@ -256,6 +262,15 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         planned = RawSQL(PLANNED.format(**names), [*origins, state, state])  # noqa: S611
         return self.filter(pk__in=planned, state=state) if origins else self.none()
 
+    def restorable(self) -> Self:
+        """Select the actions that a person or an exclusion skipped, as `may_be_restored` does for one."""
+        return self.present().filter(RESTORABLE)
+
+    def count_offered(self) -> dict[str, int]:
+        """Return the number of actions that can be skipped, and that can be restored, if their plan allows it."""
+        pending = Count("pk", filter=Q(state=PENDING))
+        return self.present().aggregate(skippable=pending, restorable=Count("pk", filter=RESTORABLE))
+
     def end_as(self, state: str, message: str) -> int:
         """End these actions, which have not begun, in a state, with one statement, and return their number."""
         failed = {"outputs": {"error": message}} if state == self.model.State.FAILED else {}
@@ -266,12 +281,12 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
 
         Actions that had begun are FAILED, the others CANCELLED.
         """
-        states = self.model.State
-        ends = ((states.FAILED, self.model.BEGUN), (states.CANCELLED, self.model.sources("cancel")))
-        for state, sources in ends:
+        states, now = self.model.State, timezone.now()
+        ends = ((states.FAILED, self.model.BEGUN, now), (states.CANCELLED, self.model.sources("cancel"), None))
+        for state, sources, end_time in ends:
             rows = self.present().filter(state__in=sources)
-            columns = {"state": state, "status_message": cut(message), "control": None, "updated_at": timezone.now()}
-            QuerySet.update(rows, **columns)
+            columns = {"state": state, "status_message": cut(message), "control": None, "updated_at": now}
+            QuerySet.update(rows, end_time=end_time, **columns)
 
     def restore(self) -> int:
         """Make skipped actions PENDING again, in one statement, and return their number."""

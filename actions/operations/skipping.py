@@ -5,6 +5,9 @@ plan, so that of a skip and a start that race exactly one wins.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -18,7 +21,7 @@ from actions.models.refusals import Operation, require_allowed
 from watcher_site.database.queries import Placeholder, Query
 from watcher_site.history import entries_of, record_many
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, without_controls
-from watcher_site.refusals import Invalid, NotFound
+from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.state_machine import ConcurrentTransition
 
 WITH_LOCKED_PLAN = Query(
@@ -29,6 +32,36 @@ WITH_LOCKED_PLAN = Query(
 )
 CHANGED_COLUMNS = ("state", "status_message", "skipped_by", "reason", "exclusion_id")
 ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
+
+
+class MatchingChanged(Conflict):
+    """Other actions match the filters than those that a person confirmed."""
+
+
+@dataclass(frozen=True)
+class Matching:
+    """All actions of a plan that match filters, as a person saw and confirmed them."""
+
+    query: Any
+    """The queryset of these actions, which is evaluated again under the lock of the plan's row."""
+    confirmed: str
+    """The `fingerprint` of the actions that the person confirmed."""
+
+    def find(self) -> list[int]:
+        """Return the keys of the actions that match now.
+
+        Raises:
+            MatchingChanged: these are not the confirmed ones.
+        """
+        keys = list(self.query.values_list("pk", flat=True))
+        if fingerprint(keys) != self.confirmed:
+            raise MatchingChanged("The actions that match the filters have changed since they were shown.")
+        return keys
+
+
+def fingerprint(keys: Iterable[int]) -> str:
+    """Return a text that is another one for other actions."""
+    return blake2s(repr(sorted(keys)).encode(), digest_size=16).hexdigest()
 
 
 @transaction.atomic
@@ -50,15 +83,16 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
 
 
 @transaction.atomic
-def skip_actions(plan: Model, uuids: Iterable[UUID | str], by: str, reason: str | None = None) -> int:
+def skip_actions(plan: Model, selected: Iterable[UUID | str] | Matching, by: str, reason: str | None = None) -> int:
     """Skip several actions of one plan for one reason, all or none, with what they are to derive.
 
     Returns how many that are together. The number of statements does not depend on it.
 
     Raises:
         Conflict, Invalid, NotFound: as `skip_action`; the message names the action.
+        MatchingChanged: other actions match the filters than those that were confirmed.
     """
-    return skip_locked(lock_actions(plan, uuids), by, reason, is_alone=False)
+    return skip_locked(lock_actions(plan, selected), by, reason, is_alone=False)
 
 
 def skip_locked(actions: Sequence[Action], by: str, reason: str | None, is_alone: bool) -> int:
@@ -87,15 +121,16 @@ def restore_action(uuid: UUID | str) -> Action:
 
 
 @transaction.atomic
-def restore_actions(plan: Model, uuids: Iterable[UUID | str]) -> int:
+def restore_actions(plan: Model, selected: Iterable[UUID | str] | Matching) -> int:
     """Restore several actions of one plan, all or none, with the actions that were skipped with them.
 
     Returns how many that are together.
 
     Raises:
         Conflict, NotFound: as `restore_action`; the message names the action.
+        MatchingChanged: other actions match the filters than those that were confirmed.
     """
-    found = lock_actions(plan, uuids)
+    found = lock_actions(plan, selected)
     number = restore_locked([action for action in found if not is_skipped_with_origin(action)], is_alone=False)
     require_pending_origins(found)
     return number
@@ -135,11 +170,19 @@ def lock_action(uuid: UUID | str) -> Action:
     raise NotFound(f"Action {uuid} could not be found")
 
 
-def lock_actions(plan: Model, uuids: Iterable[UUID | str]) -> list[Action]:
+def lock_actions(plan: Model, selected: Iterable[UUID | str] | Matching) -> list[Action]:
     """Return these actions of one plan, whose row is locked until the transaction ends."""
-    wanted = {UUID(str(uuid)) for uuid in uuids}
-    of_plan = Action.objects.present().filter(action_plan=plan, uuid__in=wanted).select_related("action_plan")
-    found = list(of_plan.select_for_update(of=("action_plan",)).order_by("pk"))
+    # Locked first: a statement that waits for a lock does not see what changed in other rows meanwhile.
+    locked = type(plan)._default_manager.select_for_update().get(pk=plan.pk)
+    of_plan = Action.objects.present().filter(action_plan=locked).order_by("pk")
+    wanted: set[UUID] = set()
+    if isinstance(selected, Matching):
+        found = list(of_plan.filter(pk__in=selected.find()))
+    else:
+        wanted = {UUID(str(uuid)) for uuid in selected}
+        found = list(of_plan.filter(uuid__in=wanted))
+    for action in found:
+        action.action_plan = locked
     if absent := wanted - {action.uuid for action in found}:
         raise NotFound(f"Action {min(absent)} could not be found")
     return found

@@ -7,15 +7,15 @@ from typing import Any
 
 from django import template
 from django.http import HttpRequest
-from django.utils import timezone
 
-from actions.console.descriptions import manner
+from actions.console.descriptions import manner, own_names
 from actions.event_details import HOST_RIGHT, generic_message, generic_plan_message, sees_details, without_error
 from actions.models import Action, ActionEvent
 from actions.models.instance_actions import InstanceAction
 from actions.models.naming import resource
 from actions.server_history import TIME, Row
 from watcher_site.authorization.permissions import may
+from watcher_site.models import HistoryEntry
 
 register = template.Library()
 register.filter(resource)
@@ -62,7 +62,9 @@ def operations_on(server: Any, request: HttpRequest) -> dict[str, Any]:
 
 def events_of(actions: list[int]) -> dict[int, list[ActionEvent]]:
     events: dict[int, list[ActionEvent]] = defaultdict(list)
-    for event in ActionEvent.objects.filter(action__in=actions).order_by("-start_time", "-pk"):
+    for event in (
+        ActionEvent.objects.filter(action__in=actions).select_related("action").order_by("-start_time", "-pk")
+    ):
         events[event.action_id].append(event)
     return events
 
@@ -89,6 +91,17 @@ def server_operations(context: dict[str, Any], server: Any) -> dict[str, Any]:
     return {"request": request, "perms": context["perms"], **operations_on(server, request)}
 
 
+@register.inclusion_tag("actions/_logs.html", takes_context=True)
+def action_logs(context: dict[str, Any], action: Action) -> dict[str, Any]:
+    """Show how to find an action in the logs, with the requests that concerned it for users who may see history."""
+    requests: Any = []
+    if may(context["request"].user, "watcher_site.view_historyentry"):
+        about = HistoryEntry.objects.about_action(action.uuid, action.action_plan.uuid)
+        start = HistoryEntry.objects.filter(object_uuid=action.action_plan.uuid, deed="action_plan.start")
+        requests = (about | start).exclude(request_id="").order_by("-pk")[:SHOWN]
+    return {"action": action, "requests": list(requests)}
+
+
 @register.filter
 def message_for(record: Any, sees_details: bool) -> str:
     """Return the message of an action or a plan, without the reason of a failure for users who may not read it."""
@@ -99,13 +112,20 @@ def message_for(record: Any, sees_details: bool) -> str:
 
 
 @register.filter
-def outputs_for(action: Action, sees_details: bool) -> dict[str, Any]:
-    return action.outputs if sees_details else without_error(action.outputs)
+def is_clean_up(event: Any) -> bool:
+    """Return whether an event is the post_condition of an action whose pre_condition failed: it did not begin."""
+    action = getattr(event, "action", None)
+    return event.event == "post_condition" and action is not None and action.start_time is None
 
 
 @register.filter
-def execution_time(action: Action) -> str:
-    """Return for how long an action was executed, or has been up to now, in seconds; nothing if it never was."""
-    if action.start_time is None:
-        return ""
-    return f"{((action.end_time or timezone.now()) - action.start_time).total_seconds():.1f} s"
+def naming(text: str, action: Action | None) -> str:
+    """Return a text about an action with its name and that of its object in place of the UUIDs."""
+    for uuid, name in own_names(action).items() if action else ():
+        text = text.replace(uuid, name)
+    return text
+
+
+@register.filter
+def outputs_for(action: Action, sees_details: bool) -> dict[str, Any]:
+    return action.outputs if sees_details else without_error(action.outputs)

@@ -6,20 +6,14 @@ from typing import Any, cast
 from django import forms
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
+from django.utils.translation import gettext_lazy as _
 
-from audits.console.fields import (
-    AGGREGATES,
-    LEFT_OUT,
-    ZONES,
-    RowsWidget,
-    fields_for,
-    is_parameter,
-    parameters_of,
-    scope_fields,
-    scope_of,
-)
+from audits.console.fields import AGGREGATES, FORMATS, LEFT_OUT, ZONES, scope_fields, scope_of
 from audits.models import NAME_LENGTH, Audit, Goal, Strategy
 from audits.models.schedule import INTERVAL_LENGTH
+from watcher_site.console.columns import with_zone
+from watcher_site.console.schema_fields import RowsWidget, fields_for, is_parameter, parameters_of
+from watcher_site.messages import Text
 from watcher_site.plugins import load
 
 # Choosing one of these asks the server for the fields that follow from it. The form may be longer than a URL.
@@ -27,9 +21,9 @@ REDRAW = {"hx-include": "closest form", "hx-target": "#choices", "hx-swap": "inn
 
 
 TYPES = {
-    Audit.Type.ONESHOT: "One-shot: once, now",
-    Audit.Type.CONTINUOUS: "Continuous: at intervals",
-    Audit.Type.EVENT: "Event: on each call of its webhook",
+    Audit.Type.ONESHOT: _("One-shot: once, now"),
+    Audit.Type.CONTINUOUS: _("Continuous: at intervals"),
+    Audit.Type.EVENT: _("Event: on each call of its webhook"),
 }
 TIMES = ("interval", "start_time", "end_time")
 
@@ -47,12 +41,12 @@ class GoalSelect(forms.Select):
     def create_option(self, name: str, value: Any, label: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
         option: dict[str, Any] = super().create_option(name, value, label, *arguments, **options)
         if value and str(value) not in self.achievable:
-            option["label"] = f"{label} (no strategy installed)"
+            option["label"] = _("%(goal)s (no strategy installed)") % {"goal": label}
             option["attrs"]["disabled"] = True
         return option
 
 
-def moment_field(label: str, help_text: str) -> forms.DateTimeField:
+def moment_field(label: Text, help_text: Text) -> forms.DateTimeField:
     picker = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
     return forms.DateTimeField(label=label, help_text=help_text, required=False, widget=picker)
 
@@ -63,34 +57,36 @@ class AuditForm(forms.Form):
     goal = ByDisplayName(
         Goal.objects.none(),
         to_field_name="name",
-        empty_label="Choose a goal",
-        error_messages={"invalid_choice": "No strategy is installed for this goal."},
+        empty_label=_("Choose a goal"),
+        error_messages={"invalid_choice": _("No strategy is installed for this goal.")},
         widget=GoalSelect,
     )
     strategy = ByDisplayName(
         Strategy.objects.none(),
         to_field_name="name",
         required=False,
-        empty_label="Chosen by the decision engine",
-        help_text="The algorithm that proposes the plan. Each strategy has its own parameters.",
+        empty_label=_("Chosen by the decision engine"),
+        help_text=_("The algorithm that proposes the plan. Each strategy has its own parameters."),
     )
-    audit_type = forms.ChoiceField(choices=list(TYPES.items()), required=False, label="Type")
+    audit_type = forms.ChoiceField(choices=list(TYPES.items()), required=False, label=_("Type"))
     interval = forms.CharField(
         max_length=INTERVAL_LENGTH,
-        help_text="In seconds, such as 3600, or a cron expression in UTC, such as 30 2 * * mon-fri or @hourly.",
+        help_text=_("In seconds, such as 3600, or a cron expression in UTC, such as 30 2 * * mon-fri or @hourly."),
     )
-    start_time = moment_field("Start (UTC)", "Leave empty to start immediately.")
-    end_time = moment_field("End (UTC)", "Leave empty to run until the audit is cancelled.")
+    start_time = moment_field(with_zone(_("Start")), _("Leave empty to start immediately."))
+    end_time = moment_field(with_zone(_("End")), _("Leave empty to run until the audit is cancelled."))
     name = forms.CharField(
-        max_length=NAME_LENGTH, required=False, help_text="Leave empty for a name made of the strategy and the time."
+        max_length=NAME_LENGTH,
+        required=False,
+        help_text=_("Leave empty for a name made of the strategy and the time."),
     )
     auto_trigger = forms.BooleanField(
-        required=False, label="Start the plan automatically", help_text="The plan starts without review."
+        required=False, label=_("Start the plan automatically"), help_text=_("The plan starts without review.")
     )
     force = forms.BooleanField(
         required=False,
-        label="Run while a plan is running",
-        help_text="Otherwise the audit is cancelled if a plan is running.",
+        label=_("Run while a plan is running"),
+        help_text=_("Otherwise the audit is cancelled if a plan is running."),
     )
 
     def __init__(self, *arguments: Any, url: str = "", drawn: QueryDict | None = None, **options: Any) -> None:
@@ -130,10 +126,11 @@ class AuditForm(forms.Form):
             field.empty_label = None
             self.initial["strategy"] = only.name
         elif not found:
-            field.empty_label = "Choose a goal first"
+            field.empty_label = _("Choose a goal first")
         elif first := first_installed(found):
             field.required = asks_for_parameters(first)
-            field.empty_label = "Choose a strategy" if field.required else f"Default: {first.display_name}"
+            default = _("Default: %(strategy)s") % {"strategy": first.display_name}
+            field.empty_label = _("Choose a strategy") if field.required else default
         return found
 
     @staticmethod
@@ -141,7 +138,7 @@ class AuditForm(forms.Form):
         return strategies[0] if len(strategies) == 1 else None
 
     def add_parameters(self, schema: Mapping[str, Any]) -> None:
-        for name, field in fields_for(schema).items():
+        for name, field in fields_for(schema, formats=FORMATS).items():
             self.fields[name] = field
             if isinstance(field.widget, RowsWidget):
                 field.widget.redraw = self.redraw

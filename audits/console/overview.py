@@ -10,13 +10,13 @@ from actions.models import Action
 from audits.models import Audit
 from cluster.models import ComputeNode, Server
 from plans.models import ActionPlan
-from watcher_site.console.pages import Page
+from watcher_site.console.pages import OneState, Page
 from watcher_site.models import Service
 
 SHOWN = 6
 
 
-class Overview(Page, TemplateView):
+class Overview(Page, OneState, TemplateView):
     permission_required = ()
 
     def get_template_names(self) -> list[str]:

@@ -10,14 +10,17 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views import View
 
-from audits.console.fields import PREFIX, is_parameter, scope_in_words
+from audits.console.fields import scope_in_words
 from audits.console.forms import AuditForm
 from audits.models import Audit
 from audits.operations.creation import create_audit
 from watcher_site.console.columns import (
     TABLE_ATTRIBUTES,
+    CompareColumn,
     DueColumn,
     MessageColumn,
     NameColumn,
@@ -27,21 +30,23 @@ from watcher_site.console.columns import (
 )
 from watcher_site.console.pages import Deletion, FollowedPage, ListPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.schema_fields import PREFIX, is_parameter
+from watcher_site.messages import Text
 from watcher_site.refusals import Refused
 
-CREATED: dict[str, str] = {
-    Audit.Type.ONESHOT: "Audit created. A decision engine will run it.",
-    Audit.Type.CONTINUOUS: "Audit created. A decision engine will run it on schedule.",
-    Audit.Type.EVENT: "Audit created. A decision engine will run it on each call of its webhook.",
+CREATED: dict[str, Text] = {
+    Audit.Type.ONESHOT: _("Audit created. A decision engine will run it."),
+    Audit.Type.CONTINUOUS: _("Audit created. A decision engine will run it on schedule."),
+    Audit.Type.EVENT: _("Audit created. A decision engine will run it on each call of its webhook."),
 }
 
 
 class AuditFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=make_choices(Audit.State.values), empty_label="any")
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    goal = django_filters.CharFilter(label="Goal", field_name="goal__display_name", lookup_expr="icontains")
+    state = django_filters.ChoiceFilter(choices=make_choices(Audit.State.values), empty_label=_("any"))
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    goal = django_filters.CharFilter(label=_("Goal"), field_name="goal__display_name", lookup_expr="icontains")
     strategy = django_filters.CharFilter(
-        label="Strategy", field_name="strategy__display_name", lookup_expr="icontains"
+        label=_("Strategy"), field_name="strategy__display_name", lookup_expr="icontains"
     )
 
     class Meta:
@@ -50,17 +55,19 @@ class AuditFilters(django_filters.FilterSet):
 
 
 class AuditTable(tables.Table):
+    compare = CompareColumn()
     state = StateColumn()
     name = NameColumn(linkify=("audits:detail", {"uuid": tables.A("uuid")}))
-    audit_type = tables.Column(verbose_name="type")
-    goal = tables.Column(accessor="goal__display_name", verbose_name="goal")
-    strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
-    next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name="next run", default="—")
-    status_message = MessageColumn(verbose_name="message")
-    created_at = TimeColumn(accessor="created_at", verbose_name="created")
+    audit_type = tables.Column(verbose_name=_("type"))
+    goal = tables.Column(accessor="goal__display_name", verbose_name=_("goal"))
+    strategy = tables.Column(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
+    next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name=_("next run"), default="—")
+    status_message = MessageColumn(verbose_name=_("message"))
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
         model = Audit
+        sequence = ("...", "compare")
         fields = ("state", "name", "audit_type", "goal", "strategy", "next_run", "status_message", "created_at")
         attrs = TABLE_ATTRIBUTES
 
@@ -75,9 +82,10 @@ class AuditList(ListPage):
     table_class = AuditTable
     filterset_class = AuditFilters
     template_name = "audits/audit_list.html"
-    heading = "Audits"
+    heading = _("Audits")
+    help_page = "concepts#audit"
     follows = True
-    guidance = "No audits yet. An audit examines the cloud and proposes an action plan."
+    guidance = _("No audits yet. An audit examines the cloud and proposes an action plan.")
 
     def get_queryset(self) -> QuerySet[Audit]:
         return Audit.objects.present().select_related("goal", "strategy").order_by("-pk")
@@ -185,46 +193,47 @@ class AuditVerb(Verb):
 
 class Cancel(AuditVerb):
     permission_required = "audits.change_audit"
-    verb = "cancel the audit"
-    question = "Cancel this audit?"
+    verb = _("cancel the audit")
+    question = _("Cancel this audit?")
     possible_in = Audit.sources("cancel")
-    consequence = "The audit will propose no more action plans."
+    consequence = _("The audit will propose no more action plans.")
 
     def perform(self, record: Audit) -> str:
         record.abandon()
-        return "Audit cancelled."
+        return gettext("Audit cancelled.")
 
 
 class Suspend(AuditVerb):
     permission_required = "audits.change_audit"
-    verb = "suspend the audit"
-    question = "Suspend this audit?"
+    verb = _("suspend the audit")
+    question = _("Suspend this audit?")
     possible_in = Audit.sources("suspend")
-    consequence = "The audit does not run until it is resumed. The result of a run in progress is discarded."
+    consequence = _("The audit does not run until it is resumed. The result of a run in progress is discarded.")
 
     def perform(self, record: Audit) -> str:
         record.suspend_series()
-        return "Audit suspended."
+        return gettext("Audit suspended.")
 
 
 class Resume(AuditVerb):
     permission_required = "audits.change_audit"
-    verb = "resume the audit"
-    question = "Resume this audit?"
+    verb = _("resume the audit")
+    question = _("Resume this audit?")
     possible_in = Audit.sources("resume")
-    consequence = "The audit runs again at its next scheduled time. Missed runs are skipped."
+    consequence = _("The audit runs again at its next scheduled time. Missed runs are skipped.")
 
     def perform(self, record: Audit) -> str:
         record.resume_series()
-        return "Audit resumed."
+        return gettext("Audit resumed.")
 
 
 class Delete(Deletion, AuditVerb):
     permission_required = "audits.delete_audit"
-    verb = "delete the audit"
-    question = "Delete this audit?"
+    verb = _("delete the audit")
+    deleted = _("Deleted audit %(name)s.")
+    question = _("Delete this audit?")
     possible_in = Audit.DELETABLE
-    consequence = "The audit is removed from all lists. The action plans that it proposed are kept."
+    consequence = _("The audit is removed from all lists. The action plans that it proposed are kept.")
 
     def where_to(self, record: Audit, done: bool) -> str:
         return reverse("audits:list") if done else super().where_to(record, done)

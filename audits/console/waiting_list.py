@@ -5,19 +5,21 @@ from typing import Any
 
 import django_tables2 as tables
 from django.db.models import QuerySet
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from audits.engine.capacity import Answer, answers
 from cluster.console.filters import ServerFilters
 from cluster.models import Server
-from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, TimeColumn
+from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, TimeColumn, fill
 from watcher_site.console.pages import ListPage
-from watcher_site.templatetags.console import short, state_badge
+from watcher_site.templatetags.console import state_badge
+from watcher_site.templatetags.names import named_link
 
 # What a plan means to do for a server, by the type of the action.
-WORDS = {"rebuild": "build in", "reset_state": "no capacity: set to error in"}
+WORDS = {"rebuild": _("build in plan %(plan)s"), "reset_state": _("no capacity: set to error in plan %(plan)s")}
 
 
 class WaitingFilters(ServerFilters):
@@ -28,12 +30,12 @@ class WaitingFilters(ServerFilters):
 
 class WaitingTable(tables.Table):
     name = tables.Column(linkify=("cluster:server", {"uuid": tables.A("uuid")}))
-    project_id = tables.Column(verbose_name="project", default="—")
-    vcpus = NumberColumn(verbose_name="VCPUs")
-    memory = NumberColumn(verbose_name="memory (MB)")
-    disk = NumberColumn(verbose_name="disk (GB)")
-    created_at = TimeColumn(accessor="created_at", verbose_name="requested")
-    answer = tables.Column(empty_values=(), orderable=False, verbose_name="planned action")
+    project_id = tables.Column(verbose_name=_("project"), default="—")
+    vcpus = NumberColumn(verbose_name=_("VCPUs"))
+    memory = NumberColumn(verbose_name=_("memory (MB)"))
+    disk = NumberColumn(verbose_name=_("disk (GB)"))
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("requested"))
+    answer = tables.Column(empty_values=(), orderable=False, verbose_name=_("planned action"))
 
     class Meta:
         model = Server
@@ -47,14 +49,9 @@ class WaitingTable(tables.Table):
     def render_answer(self, record: Any) -> SafeString | str:
         answer = self.answers.get(str(record.uuid))
         if answer is None:
-            return "none yet"
-        return format_html(
-            '{} plan <a class="uuid" href="{}">{}</a> {}',
-            WORDS[answer.action_type],
-            reverse("plans:detail", args=[answer.plan]),
-            short(answer.plan),
-            state_badge(answer.plan_state),
-        )
+            return gettext("none yet")
+        plan = named_link(answer.plan_name or gettext("Action plan"), answer.plan, "plans:detail")
+        return format_html("{} {}", fill(WORDS[answer.action_type], plan=plan), state_badge(answer.plan_state))
 
 
 class WaitingList(ListPage):
@@ -65,8 +62,9 @@ class WaitingList(ListPage):
     table_class = WaitingTable
     filterset_class = WaitingFilters
     template_name = "cluster/server_list.html"
-    heading = "Servers waiting for capacity"
-    guidance = "No servers are waiting for capacity."
+    heading = _("Servers waiting for capacity")
+    help_page = "concepts#server"
+    guidance = _("No servers are waiting for capacity.")
 
     def get_queryset(self) -> QuerySet[Server]:
         return Server.objects.waiting().order_by("created_at", "pk")

@@ -75,13 +75,15 @@ class Answer:
     action_type: str
     plan: UUID
     plan_state: str
+    plan_name: str | None
 
 
 def answers() -> dict[str, Answer]:
     """Return by server's UUID what the newest plan for it does that has not failed to: one query."""
     ends = Action.objects.present().filter(action_plan__in=open_plans(), action_type__in=ENDS)
     ends = ends.exclude(state__in=[Action.State.FAILED, Action.State.CANCELLED]).order_by("pk")
-    columns = ("input_parameters__resource_id", "action_type", "action_plan__uuid", "action_plan__state")
+    plan = ("action_plan__uuid", "action_plan__state", "action_plan__audit__name")
+    columns = ("input_parameters__resource_id", "action_type", *plan)
     return {server: Answer(*answer) for server, *answer in ends.values_list(*columns)}
 
 

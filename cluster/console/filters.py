@@ -2,6 +2,7 @@
 
 import django_filters
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from cluster.models import (
     Cluster,
@@ -21,14 +22,14 @@ from watcher_site.console.columns import make_choices
 
 
 class ComputeNodeFilters(django_filters.FilterSet):
-    hostname = django_filters.CharFilter(label="Hostname", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.Status.values), empty_label="any")
-    state = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.State.values), empty_label="any")
+    hostname = django_filters.CharFilter(label=_("Hostname"), lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.Status.values), empty_label=_("any"))
+    state = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.State.values), empty_label=_("any"))
     power_state = django_filters.ChoiceFilter(
-        label="Power", choices=make_choices(ComputeNode.PowerState.values), empty_label="any"
+        label=_("Power"), choices=make_choices(ComputeNode.PowerState.values), empty_label=_("any")
     )
-    zone = django_filters.CharFilter(label="Zone", lookup_expr="icontains")
-    aggregate = django_filters.CharFilter(label="Aggregate", method="in_aggregate")
+    zone = django_filters.CharFilter(label=_("Zone"), lookup_expr="icontains")
+    aggregate = django_filters.CharFilter(label=_("Aggregate"), method="in_aggregate")
 
     class Meta:
         model = ComputeNode
@@ -39,9 +40,9 @@ class ComputeNodeFilters(django_filters.FilterSet):
 
 
 class ServerFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    state = django_filters.ChoiceFilter(choices=make_choices(Server.State.values), empty_label="any")
-    node = django_filters.CharFilter(label="Node", field_name="node__hostname", lookup_expr="icontains")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    state = django_filters.ChoiceFilter(choices=make_choices(Server.State.values), empty_label=_("any"))
+    node = django_filters.CharFilter(label=_("Node"), field_name="node__hostname", lookup_expr="icontains")
 
     class Meta:
         model = Server
@@ -49,13 +50,13 @@ class ServerFilters(django_filters.FilterSet):
 
 
 class PoolFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    zone = django_filters.CharFilter(label="Zone", field_name="storage_node__zone", lookup_expr="icontains")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    zone = django_filters.CharFilter(label=_("Zone"), field_name="storage_node__zone", lookup_expr="icontains")
     state = django_filters.ChoiceFilter(
-        label="State",
+        label=_("State"),
         field_name="storage_node__state",
         choices=make_choices(StorageNode.State.values),
-        empty_label="any",
+        empty_label=_("any"),
     )
 
     class Meta:
@@ -64,10 +65,10 @@ class PoolFilters(django_filters.FilterSet):
 
 
 class VolumeFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=make_choices(Volume.Status.values), empty_label="any")
-    pool = django_filters.CharFilter(label="Pool", field_name="pool__name", lookup_expr="icontains")
-    volume_type = django_filters.CharFilter(label="Type", field_name="volume_type__name", lookup_expr="icontains")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=make_choices(Volume.Status.values), empty_label=_("any"))
+    pool = django_filters.CharFilter(label=_("Pool"), field_name="pool__name", lookup_expr="icontains")
+    volume_type = django_filters.CharFilter(label=_("Type"), field_name="volume_type__name", lookup_expr="icontains")
 
     class Meta:
         model = Volume
@@ -75,10 +76,10 @@ class VolumeFilters(django_filters.FilterSet):
 
 
 class NodeFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=make_choices(Node.Status.values), empty_label="any")
-    profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
-    cluster = django_filters.CharFilter(label="Cluster", field_name="cluster__name", lookup_expr="icontains")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=make_choices(Node.Status.values), empty_label=_("any"))
+    profile = django_filters.CharFilter(label=_("Profile"), field_name="profile__name", lookup_expr="icontains")
+    cluster = django_filters.CharFilter(label=_("Cluster"), field_name="cluster__name", lookup_expr="icontains")
 
     class Meta:
         model = Node
@@ -86,10 +87,10 @@ class NodeFilters(django_filters.FilterSet):
 
 
 class ClusterFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=make_choices(Cluster.Status.values), empty_label="any")
-    profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
-    project_id = django_filters.CharFilter(label="Project")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=make_choices(Cluster.Status.values), empty_label=_("any"))
+    profile = django_filters.CharFilter(label=_("Profile"), field_name="profile__name", lookup_expr="icontains")
+    project_id = django_filters.CharFilter(label=_("Project"))
 
     class Meta:
         model = Cluster
@@ -101,9 +102,9 @@ STACK_STATUSES = [status for status in StackStatus.values if status != StackStat
 
 
 class StackFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=make_choices(STACK_STATUSES), empty_label="any")
-    project_id = django_filters.CharFilter(label="Project")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=make_choices(STACK_STATUSES), empty_label=_("any"))
+    project_id = django_filters.CharFilter(label=_("Project"))
 
     class Meta:
         model = Stack
@@ -111,8 +112,8 @@ class StackFilters(django_filters.FilterSet):
 
 
 class PolicyFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    type = django_filters.CharFilter(label="Type", lookup_expr="icontains")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    type = django_filters.CharFilter(label=_("Type"), lookup_expr="icontains")
 
     class Meta:
         model = Policy
@@ -120,7 +121,7 @@ class PolicyFilters(django_filters.FilterSet):
 
 
 class ProfileFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
 
     class Meta:
         model = Profile

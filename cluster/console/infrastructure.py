@@ -3,10 +3,11 @@
 from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
+from django.utils.translation import gettext_lazy as _
 from django_tables2 import RequestConfig
 
 from cluster.console.filters import ComputeNodeFilters, PoolFilters, VolumeFilters
-from cluster.console.tables import ComputeNodeTable, PoolTable, ServerTable, VolumeTable, convert_to_gigabytes
+from cluster.console.tables import ComputeNodeTable, HostedServerTable, PoolTable, VolumeTable, convert_to_gigabytes
 from cluster.models import ComputeNode, HostAggregate, Pool, Server, Volume, VolumeAttachment
 from watcher_site.console.pages import ListPage, RecordPage
 
@@ -24,8 +25,9 @@ class ComputeNodeList(InfrastructureList):
     permission_required = "cluster.view_computenode"
     table_class = ComputeNodeTable
     filterset_class = ComputeNodeFilters
-    heading = "Compute nodes"
-    guidance = "No compute nodes. Load a topology with manage.py load_topology FILE."
+    heading = _("Compute nodes")
+    help_page = "concepts#compute-node"
+    guidance = _("No compute nodes. Load a topology with manage.py load_topology FILE.")
 
     def get_queryset(self) -> QuerySet[ComputeNode]:
         return ComputeNode.objects.present().with_use().prefetch_related(AGGREGATES)
@@ -46,11 +48,11 @@ class ComputeNodePage(RecordPage):
             Server.objects.present().filter(Q(node=node) | Q(destination=node)).select_related("node", "destination")
         )
         return super().get_context_data(
-            table=RequestConfig(self.request, paginate={"per_page": 50}).configure(ServerTable(here)),
+            table=RequestConfig(self.request, paginate={"per_page": 50}).configure(HostedServerTable(here)),
             capacities=[
-                ("vCPU", node.used_vcpus, node.capacity_vcpus),
-                ("Memory (GB)", convert_to_gigabytes(node.used_memory), convert_to_gigabytes(node.capacity_memory)),
-                ("Disk (GB)", node.used_disk, node.capacity_disk),
+                (_("vCPU"), node.used_vcpus, node.capacity_vcpus),
+                (_("Memory (GB)"), convert_to_gigabytes(node.used_memory), convert_to_gigabytes(node.capacity_memory)),
+                (_("Disk (GB)"), node.used_disk, node.capacity_disk),
             ],
             **context,
         )
@@ -67,8 +69,8 @@ class PoolList(InfrastructureList):
     permission_required = "cluster.view_pool"
     table_class = PoolTable
     filterset_class = PoolFilters
-    heading = "Pools"
-    guidance = "No storage pools. Load a topology with manage.py load_topology FILE."
+    heading = _("Pools")
+    guidance = _("No storage pools. Load a topology with manage.py load_topology FILE.")
 
     def get_queryset(self) -> QuerySet[Pool]:
         return Pool.objects.present().select_related("storage_node")
@@ -79,8 +81,8 @@ class VolumeList(InfrastructureList):
     permission_required = "cluster.view_volume"
     table_class = VolumeTable
     filterset_class = VolumeFilters
-    heading = "Volumes"
-    guidance = "No volumes. Load a topology with manage.py load_topology FILE."
+    heading = _("Volumes")
+    guidance = _("No volumes. Load a topology with manage.py load_topology FILE.")
 
     def get_queryset(self) -> QuerySet[Volume]:
         return volumes_in_full()

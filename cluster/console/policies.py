@@ -6,9 +6,10 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views import View
 
 from cluster.console.filters import PolicyFilters
@@ -17,10 +18,15 @@ from cluster.console.tables import PolicyTable
 from cluster.models import Policy
 from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.policies import create_policy, delete_policy
+from cluster.policies.base import PolicyType
 from watcher_site import plugins
 from watcher_site.console.pages import RecordPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.schema_fields import DocumentField, RowsWidget, fields_for, find_refused, parameters_of
 from watcher_site.refusals import Refused
+
+# The empty rows of a property that is a list of objects: the form works without JavaScript.
+EMPTY_ROWS = 4
 
 
 class PolicyList(MemberList):
@@ -29,8 +35,9 @@ class PolicyList(MemberList):
     table_class = PolicyTable
     filterset_class = PolicyFilters
     template_name = "cluster/policy_list.html"
-    heading = "Policies"
-    guidance = "No policies yet. Policies control how clusters scale, place their nodes and recover."
+    heading = _("Policies")
+    help_page = "concepts#cluster"
+    guidance = _("No policies yet. Policies control how clusters scale, place their nodes and recover.")
 
     def get_queryset(self) -> QuerySet[Policy]:
         having = Count("bindings", filter=Q(bindings__deleted_at=None))
@@ -55,69 +62,125 @@ class PolicyPage(RecordPage):
         )
 
 
-class PolicyForm(forms.Form):
+class NewPolicyForm(forms.Form):
+    """The name and the type of a new policy; subclasses give the properties as ``spec``."""
+
     name = forms.CharField(max_length=NAME_LENGTH)
-    type = forms.ChoiceField(label="Type")
-    spec = forms.JSONField(
-        label="Properties",
-        required=False,
-        initial=dict,
-        help_text="A JSON object. Omitted properties have their defaults. The schemas of all types are below.",
-        widget=forms.Textarea({"rows": 10, "spellcheck": "false", "class": "font-monospace"}),
-        error_messages={"invalid": "Enter valid JSON."},
-    )
+    type = forms.ChoiceField(label=_("Type"))
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        types = plugins.load("POLICY_TYPES").values()
         field: Any = self.fields["type"]
-        about = [(one.name, f"{one.name}: {one.description}") for one in types]
-        field.choices = [("", "Choose a type"), *about]
+        field.choices = [("", _("Choose a type")), *((name, name) for name in plugins.load("POLICY_TYPES"))]
+
+    @property
+    def spec(self) -> Any:
+        return self.cleaned_data["spec"]
+
+    def blame(self, refusal: str) -> None:
+        """Put a refusal beside the field that it begins with, or above all fields."""
+        name, _separator, words = refusal.partition(": ")
+        self.add_error(name if name in self.fields else None, words if name in self.fields else refusal)
+
+
+class DocumentForm(NewPolicyForm):
+    """The properties as one JSON document."""
+
+    spec = DocumentField(
+        label=_("Properties"),
+        required=False,
+        initial=dict,
+        help_text=_("A JSON object. Omitted properties have their defaults. The schemas of all types are below."),
+        widget=forms.Textarea({"rows": 10, "spellcheck": "false", "class": "font-monospace"}),
+    )
+
+
+class PropertyForm(NewPolicyForm):
+    """The properties of one type as fields, which its schema describes."""
+
+    def __init__(self, policy_type: type[PolicyType], data: Any = None) -> None:
+        super().__init__(data, initial={"type": policy_type.name})
+        self.fields["type"].widget = forms.HiddenInput()
+        for name, field in fields_for(policy_type.schema).items():
+            self.fields[name] = field
+            if isinstance(field.widget, RowsWidget):
+                field.widget.spare = EMPTY_ROWS
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Return the properties that differ from their defaults."""
+        given = self.cleaned_data
+        return parameters_of({name: value for name, value in given.items() if value != self.fields[name].initial})
+
+    def blame(self, refusal: str) -> None:
+        field, words = find_refused(refusal.removeprefix("spec: "), self.fields)
+        if field:
+            self.add_error(field, words[:1].upper() + words[1:])
+        else:
+            super().blame(refusal)
 
 
 class NewPolicy(KeepsForm, View):
+    """A choice of the type first, then its properties as fields, or on request as JSON for any type."""
+
     permission_required = "cluster.add_policy"
     history_event = "policy.create"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.show(PolicyForm(self.kept()))
+        kept = self.kept()
+        if kept is not None:
+            return self.show(self.form(kept, kept))
+        if "document" in request.GET or request.GET.get("type") in plugins.load("POLICY_TYPES"):
+            return self.show(self.form(request.GET))
+        types = [(one.name, one.description) for one in plugins.load("POLICY_TYPES").values()]
+        return render(request, "cluster/policy_types.html", {"types": types})
+
+    def form(self, chosen: QueryDict, data: QueryDict | None = None) -> NewPolicyForm:
+        """Return the form of the chosen type's properties, or that of a document if one is requested or sent."""
+        policy_type = plugins.load("POLICY_TYPES").get(chosen.get("type", ""))
+        if policy_type is None or "spec" in chosen or "document" in chosen:
+            return DocumentForm(data)
+        return PropertyForm(policy_type, data)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        form = PolicyForm(request.POST)
+        form = self.form(request.POST, request.POST)
         made = self.make(form) if form.is_valid() else None
         if made is None:
             return self.show(form)
-        messages.success(request, "Policy created. Attach it to clusters to apply it.")
+        messages.success(request, _("Policy created. Attach it to clusters to apply it."))
         return redirect("cluster:policy", uuid=made.uuid)
 
-    def make(self, form: PolicyForm) -> Policy | None:
-        """Make the policy that the form describes, or put why not beside the form."""
+    def make(self, form: NewPolicyForm) -> Policy | None:
+        """Make the policy that the form describes, or put the reason for the refusal beside the form."""
         wanted = form.cleaned_data
         try:
-            return create_policy(wanted["name"], wanted["type"], wanted["spec"])
+            return create_policy(wanted["name"], wanted["type"], form.spec)
         except Refused as refusal:
             self.note(refusal, wanted["name"])
-            name, _, words = str(refusal).partition(": ")
-            form.add_error(name if name in form.fields else None, words if name in form.fields else str(refusal))
+            form.blame(str(refusal))
             return None
 
-    def show(self, form: PolicyForm) -> HttpResponse:
-        installed = plugins.load("POLICY_TYPES").values()
-        types = [(one.name, one.description, json.dumps(one.schema, indent=2)) for one in installed]
-        return render(self.request, "cluster/policy_form.html", {"form": form, "types": types})
+    def show(self, form: NewPolicyForm) -> HttpResponse:
+        installed = plugins.load("POLICY_TYPES")
+        is_document = isinstance(form, DocumentForm)
+        chosen = "" if is_document else form["type"].value()
+        about = installed[chosen].description if chosen else ""
+        types = [(one.name, one.description, json.dumps(one.schema, indent=2)) for one in installed.values()]
+        context = {"form": form, "types": types if is_document else [], "chosen": chosen, "about": about}
+        return render(self.request, "cluster/policy_form.html", context)
 
 
 class DeletePolicy(Verb):
     model = Policy
     permission_required = "cluster.delete_policy"
-    verb = "delete the policy"
-    question = "Delete this policy?"
-    consequence = "Only a policy that is not attached to a cluster can be deleted."
+    verb = _("delete the policy")
+    question = _("Delete this policy?")
+    consequence = _("Only a policy that is not attached to a cluster can be deleted.")
 
     def perform(self, record: Policy) -> str:
         delete_policy(record)
-        return f"Deleted policy {record}."
+        return _("Deleted policy %(name)s.") % {"name": record}
 
     def where_to(self, record: Policy, done: bool) -> str:
         return reverse("cluster:policies") if done else reverse("cluster:policy", args=[record.uuid])

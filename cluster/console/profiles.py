@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext_lazy as _
 from django_tables2 import RequestConfig
 
 from cluster.console.filters import ProfileFilters
@@ -22,8 +23,9 @@ class ProfileList(MemberList):
     permission_required = "cluster.view_profile"
     table_class = ProfileTable
     filterset_class = ProfileFilters
-    heading = "Profiles"
-    guidance = "No profiles yet. Create them through the API, from microversion 1.12: POST /v1/profiles."
+    heading = _("Profiles")
+    help_page = "concepts#cluster"
+    guidance = _("No profiles yet. Create them through the API, from microversion 1.12: POST /v1/profiles.")
 
     def get_queryset(self) -> QuerySet[Profile]:
         return Profile.objects.present().annotate(node_count=Count("nodes", filter=Q(nodes__deleted_at=None)))

@@ -5,19 +5,22 @@ from functools import cached_property
 from typing import Any
 
 import django_tables2 as tables
-from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from cluster.models import ComputeNode, Node, Policy, Pool, Profile, Server, Volume
 from cluster.operations.marks import reasons_of
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
-from watcher_site.templatetags.console import state_badge, use_bar
+from watcher_site.templatetags.console import gigabytes, state_badge, use_bar
 
 # Names break at hyphens, where they are hard to read.
 ONE_LINE = {"td": {"class": "text-nowrap"}}
+NAME = {"td": {"class": "name"}}
 # Heads begin with a capital, but for this unit.
 AS_IT_IS = {"th": {"class": "text-end as-it-is"}, "td": {"class": "text-end text-nowrap number"}}
 
@@ -33,8 +36,9 @@ class UseColumn(tables.Column):
 
     def render(self, value: int, record: Any) -> SafeString:
         capacity = getattr(record, self.capacity)
-        label = f"{self.scale(value):.4g} of {self.scale(capacity):.4g} {self.unit}"
-        return format_html("{}{}", label, render_to_string("_bar.html", use_bar(value, capacity, label)))
+        used, whole = (number_format(f"{self.scale(one):.4g}") for one in (value, capacity))
+        label = _("%(used)s of %(capacity)s %(unit)s") % {"used": used, "capacity": whole, "unit": self.unit}
+        return format_html("{}{}", label, use_bar(value, capacity, label))
 
 
 def convert_to_gigabytes(megabytes: float) -> float:
@@ -42,16 +46,16 @@ def convert_to_gigabytes(megabytes: float) -> float:
 
 
 class ComputeNodeTable(tables.Table):
-    hostname = tables.Column(linkify=("cluster:node", {"uuid": tables.A("uuid")}), attrs=ONE_LINE)
-    state = StateColumn(verbose_name="service", order_by=("state", "status"))
-    power_state = StateColumn(verbose_name="power")
+    hostname = tables.Column(linkify=("cluster:node", {"uuid": tables.A("uuid")}), attrs=NAME)
+    state = StateColumn(verbose_name=_("service"), order_by=("state", "status"))
+    power_state = StateColumn(verbose_name=_("power"))
     zone = tables.Column(attrs=ONE_LINE)
-    aggregates = tables.Column(empty_values=(), orderable=False, verbose_name="aggregates")
-    vcpus = UseColumn("used_vcpus", "capacity_vcpus", "vCPU", verbose_name="vCPU")
-    memory = UseColumn("used_memory", "capacity_memory", "GB", convert_to_gigabytes, verbose_name="Memory")
-    disk = UseColumn("used_disk", "capacity_disk", "GB", verbose_name="Disk")
+    aggregates = tables.Column(empty_values=(), orderable=False, verbose_name=_("aggregates"))
+    vcpus = UseColumn("used_vcpus", "capacity_vcpus", "vCPU", verbose_name=_("vCPU"))
+    memory = UseColumn("used_memory", "capacity_memory", "GB", convert_to_gigabytes, verbose_name=_("Memory"))
+    disk = UseColumn("used_disk", "capacity_disk", "GB", verbose_name=_("Disk"))
     disabled_reason = tables.Column(
-        verbose_name="reason", default="", orderable=False, attrs={"td": {"class": "name"}}
+        verbose_name=_("reason"), default="", orderable=False, attrs={"td": {"class": "name"}}
     )
 
     class Meta:
@@ -74,14 +78,14 @@ class ServerTable(tables.Table):
     state = StateColumn()
     node = tables.Column(
         accessor="node__hostname",
-        verbose_name="node",
-        default="none",
+        verbose_name=_("node"),
+        default=_("none"),
         linkify=("cluster:node", {"uuid": tables.A("node__uuid")}),
     )
-    vcpus = NumberColumn(verbose_name="vCPU", attrs=AS_IT_IS)
-    memory = NumberColumn(verbose_name="memory (MB)")
-    disk = NumberColumn(verbose_name="disk (GB)")
-    task_state = tables.Column(verbose_name="task", default="")
+    vcpus = NumberColumn(verbose_name=_("vCPU"), attrs=AS_IT_IS)
+    memory = NumberColumn(verbose_name=_("memory (GB)"))
+    disk = NumberColumn(verbose_name=_("disk (GB)"))
+    task_state = tables.Column(verbose_name=_("task"), default="")
     health = tables.Column(empty_values=(), orderable=False)
 
     class Meta:
@@ -94,21 +98,33 @@ class ServerTable(tables.Table):
         """Return the reasons of marks on the servers of this page by UUID: two queries, however many there are."""
         return reasons_of({str(row.record.uuid): row.record.unhealthy_reason for row in self.paginated_rows})
 
+    def render_memory(self, value: int) -> str:
+        return gigabytes(value)
+
     def render_health(self, record: Server) -> str:
         reason = self.marks[str(record.uuid)]
-        return format_html('<span title="{}">marked unhealthy</span>', reason) if reason is not None else ""
+        return format_html('<span title="{}">{}</span>', reason, _("marked unhealthy")) if reason is not None else ""
 
     def render_node(self, value: str, record: Any) -> str:
         return f"{value} → {record.destination.hostname}" if record.destination else value
 
 
+class HostedServerTable(ServerTable):
+    """The servers of one compute node: without its name, but with the migrations from and to it."""
+
+    node = tables.Column(accessor="destination", verbose_name=_("migration"), default="", orderable=False)
+
+    def render_node(self, value: Any, record: Any) -> str:
+        return f"{record.node.hostname} → {value.hostname}"
+
+
 class PoolTable(tables.Table):
     name = tables.Column(attrs=ONE_LINE)
     zone = tables.Column(accessor="storage_node__zone", attrs=ONE_LINE)
-    state = StateColumn(accessor="storage_node__state", verbose_name="service")
-    total_volumes = NumberColumn(verbose_name="volumes")
-    used = UseColumn("used_capacity_gb", "total_capacity_gb", "GB", verbose_name="Used", orderable=False)
-    provisioned = UseColumn("provisioned_capacity_gb", "promisable_capacity_gb", "GB", verbose_name="Provisioned")
+    state = StateColumn(accessor="storage_node__state", verbose_name=_("service"))
+    total_volumes = NumberColumn(verbose_name=_("volumes"))
+    used = UseColumn("used_capacity_gb", "total_capacity_gb", "GB", verbose_name=_("Used"), orderable=False)
+    provisioned = UseColumn("provisioned_capacity_gb", "promisable_capacity_gb", "GB", verbose_name=_("Provisioned"))
 
     class Meta:
         model = Pool
@@ -127,11 +143,11 @@ class PoolTable(tables.Table):
 
 class VolumeTable(tables.Table):
     status = StateColumn()
-    size = NumberColumn(verbose_name="size (GB)")
-    pool = tables.Column(accessor="pool__name", verbose_name="pool", default="none")
-    volume_type = tables.Column(accessor="volume_type__name", verbose_name="type", default="none")
-    servers = tables.Column(empty_values=(), orderable=False, verbose_name="attached to")
-    migration_status = tables.Column(verbose_name="migration", default="")
+    size = NumberColumn(verbose_name=_("size (GB)"))
+    pool = tables.Column(accessor="pool__name", verbose_name=_("pool"), default=_("none"))
+    volume_type = tables.Column(accessor="volume_type__name", verbose_name=_("type"), default=_("none"))
+    servers = tables.Column(empty_values=(), orderable=False, verbose_name=_("attached to"))
+    migration_status = tables.Column(verbose_name=_("migration"), default="")
 
     class Meta:
         model = Volume
@@ -148,24 +164,24 @@ class VolumeTable(tables.Table):
 
 
 class NodeTable(tables.Table):
-    index = NumberColumn(verbose_name="index", orderable=False)
+    index = NumberColumn(verbose_name=_("index"), orderable=False)
     name = tables.Column(linkify=("cluster:member", {"uuid": tables.A("uuid")}))
     status = StateColumn()
-    status_reason = MessageColumn(verbose_name="reason")
+    status_reason = MessageColumn(verbose_name=_("reason"))
     profile = tables.Column(
         accessor="profile__name",
-        verbose_name="profile",
+        verbose_name=_("profile"),
         linkify=("cluster:profile", {"uuid": tables.A("profile__uuid")}),
     )
     cluster = tables.Column(
         accessor="cluster__name",
-        verbose_name="cluster",
+        verbose_name=_("cluster"),
         default="",
         linkify=("clusters:detail", {"uuid": tables.A("cluster__uuid")}),
     )
     role = tables.Column(default="", orderable=False)
     tainted = tables.Column(orderable=False)
-    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
         model = Node
@@ -173,14 +189,14 @@ class NodeTable(tables.Table):
         attrs = TABLE_ATTRIBUTES
 
     def render_tainted(self, value: bool) -> str:
-        return "tainted" if value else ""
+        return gettext("tainted") if value else ""
 
 
 class PolicyTable(tables.Table):
     name = tables.Column(linkify=("cluster:policy", {"uuid": tables.A("uuid")}))
     type = tables.Column()
-    cluster_count = NumberColumn(verbose_name="clusters", orderable=False)
-    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    cluster_count = NumberColumn(verbose_name=_("clusters"), orderable=False)
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
         model = Policy
@@ -190,11 +206,12 @@ class PolicyTable(tables.Table):
 
 class ProfileTable(tables.Table):
     name = tables.Column(linkify=("cluster:profile", {"uuid": tables.A("uuid")}))
-    flavor = tables.Column(accessor="spec__flavor", verbose_name="flavor", orderable=False)
-    node_count = NumberColumn(verbose_name="nodes", orderable=False)
-    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    flavor = tables.Column(accessor="spec__flavor", verbose_name=_("flavor"), orderable=False)
+    node_count = NumberColumn(verbose_name=_("nodes"), orderable=False)
+    project_id = tables.Column(verbose_name=_("project"), default="—")
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
         model = Profile
-        fields = ("name", "flavor", "node_count", "created_at")
+        fields = ("name", "flavor", "node_count", "project_id", "created_at")
         attrs = TABLE_ATTRIBUTES

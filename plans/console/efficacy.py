@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from plans.models import ActionPlan, EfficacyIndicator
+from watcher_site.messages import Text
 
 Values = Mapping[str, float]
 
@@ -16,7 +19,7 @@ Values = Mapping[str, float]
 class Comparison:
     """One quantity before the plan and after it, computed from the indicators in ``needs``."""
 
-    label: str
+    label: Text
     needs: tuple[str, ...]
     before: Callable[[Values], float]
     after: Callable[[Values], float]
@@ -25,29 +28,29 @@ class Comparison:
 
 COMPARISONS = (
     Comparison(
-        "Active compute nodes",
+        _("Active compute nodes"),
         ("compute_nodes_count", "released_compute_nodes_count"),
         lambda values: values["compute_nodes_count"],
         lambda values: values["compute_nodes_count"] - values["released_compute_nodes_count"],
     ),
     Comparison(
-        "Standard deviation of the node loads",
+        _("Standard deviation of the node loads"),
         ("standard_deviation_before_audit", "standard_deviation_after_audit"),
         lambda values: values["standard_deviation_before_audit"],
         lambda values: values["standard_deviation_after_audit"],
     ),
     *(
         Comparison(
-            f"{what} to move",
+            what,
             (name, f"planned_{name}"),
             lambda values, name=name: values[name],  # type: ignore[misc]
             lambda values, name=name: values[name] - values[f"planned_{name}"],  # type: ignore[misc]
         )
         for name, what in (
-            ("live_migrate_instance_count", "Running servers"),
-            ("cold_migrate_instance_count", "Stopped servers"),
-            ("volume_migrate_count", "Free volumes"),
-            ("volume_update_count", "Volumes in use"),
+            ("live_migrate_instance_count", _("Running servers to move")),
+            ("cold_migrate_instance_count", _("Stopped servers to move")),
+            ("volume_migrate_count", _("Free volumes to move")),
+            ("volume_update_count", _("Volumes in use to move")),
         )
     ),
 )
@@ -57,7 +60,7 @@ COMPARISONS = (
 class Efficacy:
     """The content of the page: rows of (label, before, after, unit), and single numbers with their descriptions."""
 
-    compared: list[tuple[str, float, float, str]]
+    compared: list[tuple[Text, float, float, str]]
     indicators: list[EfficacyIndicator]
     overall: list[Mapping[str, Any]]
 

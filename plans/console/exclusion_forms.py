@@ -1,29 +1,50 @@
 """The forms of an exclusion, and of a trial."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
+from actions.exclusions import targets
+from actions.exclusions.matching import touched_by
 from actions.exclusions.records import attributes_of, mistakes
-from actions.exclusions.targets import KINDS
+from actions.exclusions.targets import CLUSTERS, COMPUTE_NODES, KINDS, SERVERS
+from actions.models import Action
 from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
 from cluster.operations.named_records import taken
 from plans.models import ActionPlan
 from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site import plugins
+from watcher_site.messages import Text
+from watcher_site.templatetags.console import clock
+from watcher_site.templatetags.names import plan_name, short, visible
 from watcher_site.windows import fields
 from watcher_site.windows.fields import WindowFields, text_field
 from watcher_site.windows.wall_clock import require_zone
 
 MOST_OFFERED = 50
+LABELS = {
+    targets.SERVERS: _("Servers"),
+    targets.COMPUTE_NODES: _("Compute nodes"),
+    targets.AGGREGATES: _("Aggregates"),
+    targets.ZONES: _("Availability zones"),
+    targets.PROJECTS: _("Projects"),
+    targets.CLUSTERS: _("Clusters"),
+}
+MOST_PROPOSED = 50
+"""The largest number of actions that an address names, so that servers accept its length."""
+PROPOSED_KINDS = (SERVERS, CLUSTERS, COMPUTE_NODES)
 
 
-def names_field(label: str, form: str) -> forms.CharField:
+def names_field(label: Text, form: Text) -> forms.CharField:
     widget = forms.Textarea({"rows": 2, "spellcheck": "false"})
-    return forms.CharField(label=label, help_text=f"One per line: {form}.", required=False, widget=widget)
+    return forms.CharField(
+        label=label, help_text=_("One per line: %(form)s.") % {"form": form}, required=False, widget=widget
+    )
 
 
 class PlanField(forms.ModelChoiceField):
@@ -31,11 +52,13 @@ class PlanField(forms.ModelChoiceField):
 
     def __init__(self, **options: Any) -> None:
         newest = ActionPlan.objects.present().order_by("-pk")[:MOST_OFFERED].values("pk")
-        plans = ActionPlan.objects.filter(pk__in=list(newest.values_list("pk", flat=True))).order_by("-pk")
-        super().__init__(plans, to_field_name="uuid", empty_label="Choose a plan", required=False, **options)
+        plans = (
+            ActionPlan.objects.with_names().filter(pk__in=list(newest.values_list("pk", flat=True))).order_by("-pk")
+        )
+        super().__init__(plans, to_field_name="uuid", empty_label=_("Choose a plan"), required=False, **options)
 
     def label_from_instance(self, plan: Any) -> str:
-        return f"{str(plan.uuid)[:8]}, {plan.state}, {plan.created_at:%Y-%m-%d %H:%M} UTC"
+        return f"{visible(plan_name(plan))} ({short(plan.uuid)}), {plan.state}, {clock(plan.created_at)}"
 
 
 class TrialForm(forms.Form):
@@ -43,40 +66,51 @@ class TrialForm(forms.Form):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.fields["plan"] = PlanField(label="Action plan")
+        self.fields["plan"] = PlanField(label=_("Action plan"))
 
 
 class ExclusionForm(WindowFields):
     """``attributes`` of the cleaned data is what `actions.exclusions.records` takes: just what was changed."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
-    reason = forms.CharField(max_length=TEXT_LENGTH, required=False, help_text="Shown with each skipped action.")
+    reason = forms.CharField(max_length=TEXT_LENGTH, required=False, help_text=_("Shown with each skipped action."))
     owner = forms.CharField(
         max_length=TEXT_LENGTH,
         required=False,
-        help_text="The person or team responsible. Default: your user name.",
+        help_text=_("The person or team responsible. Default: your user name."),
     )
     action_types = forms.MultipleChoiceField(
-        label="Action types",
+        label=_("Action types"),
         required=False,
-        help_text="None selected: all types.",
+        help_text=_("None selected: all types."),
         widget=forms.CheckboxSelectMultiple,
     )
-    expires_at = text_field("datetime-local", "Expires", "Leave empty for no expiry.")
+    expires_at = text_field("datetime-local", _("Expires"), _("Leave empty for no expiry."))
 
-    def __init__(self, *arguments: Any, exclusion: Exclusion | None = None, **options: Any) -> None:
-        super().__init__(*arguments, initial=exclusion_values(exclusion) if exclusion else {"zone": "UTC"}, **options)
+    def __init__(
+        self,
+        *arguments: Any,
+        exclusion: Exclusion | None = None,
+        proposed: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        initial = (
+            exclusion_values(exclusion)
+            if exclusion
+            else {"zone": timezone.get_current_timezone_name(), **(proposed or {})}
+        )
+        super().__init__(*arguments, initial=initial, **options)
         self.exclusion = exclusion or Exclusion()
         field: Any = self.fields["action_types"]
         field.choices = [(name, name) for name in sorted(plugins.load("ACTION_TYPES"))]
-        self.fields["opens"].help_text = "Leave empty for all hours."
-        self.fields["opens"].label, self.fields["closes"].label = "From", "Until"
-        self.fields["closes"].help_text = "If earlier than the start: on the next day."
-        self.fields["weekdays"].label = "Start days"
-        for kind, (singular, form) in KINDS.items():
-            self.fields[kind] = names_field(f"{singular.capitalize()}s", form)
+        self.fields["opens"].help_text = _("Leave empty for all hours.")
+        self.fields["opens"].label, self.fields["closes"].label = _("From"), _("Until")
+        self.fields["closes"].help_text = _("If earlier than the start: on the next day.")
+        self.fields["weekdays"].label = _("Start days")
+        for kind, (_singular, form) in KINDS.items():
+            self.fields[kind] = names_field(LABELS[kind], gettext(form))
         self.fields["plan"] = PlanField(
-            label="Action plan", help_text="Shows which of its actions the exclusion would skip."
+            label=_("Action plan"), help_text=_("Shows which of its actions the exclusion would skip.")
         )
 
     @property
@@ -123,9 +157,26 @@ class ExclusionForm(WindowFields):
         """Return what the rule that is described would exclude; None, where no plan was chosen."""
         plan = self.cleaned_data.get("plan")
         if plan is None:
-            self.add_error("plan", "Choose a plan to test against.")
+            self.add_error("plan", _("Choose a plan to test against."))
             return None
         return try_rule(exclusion, plan)
+
+
+def values_excluding(actions: Sequence[Action]) -> dict[str, Any]:
+    """Return the fields of a rule that excludes these actions and others like them: types, targets and reason.
+
+    The targets are the servers that the actions affect, or the clusters or compute nodes of actions without a server.
+    """
+    reasons = {action.reason for action in actions}
+    values: dict[str, Any] = {"action_types": sorted({action.action_type for action in actions})}
+    if len(reasons) == 1:
+        values["reason"] = reasons.pop()
+    touched = touched_by(actions, PROPOSED_KINDS).values()
+    # An action must affect a target of each kind that a rule names.
+    kind = next((kind for kind in PROPOSED_KINDS if touched and all(found.get(kind) for found in touched)), None)
+    if kind:
+        values[kind] = "\n".join(dict.fromkeys(identifier for found in touched for identifier in found[kind]))
+    return values
 
 
 def lines(text: str) -> list[str]:

@@ -11,29 +11,34 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views import View
 
 from actions.exclusions.records import change_exclusion, create_exclusion, delete_exclusion, drafted, redrafted
 from actions.exclusions.rules import Rule, force_in_words, what_in_words
 from actions.exclusions.targets import KINDS, names_of
+from actions.models import Action
 from actions.models.exclusions import Exclusion
-from plans.console.exclusion_forms import ExclusionForm, TrialForm
+from plans.console.exclusion_forms import MOST_PROPOSED, ExclusionForm, TrialForm, values_excluding
 from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, MessageColumn, TimeColumn
 from watcher_site.console.pages import ByUUID, ListPage, RecordPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.database.records import parse_uuid
+from watcher_site.messages import Text
 from watcher_site.refusals import Refused
 from watcher_site.windows.wall_clock import describe_window
 
-SWITCH = [("True", "enabled"), ("False", "disabled")]
+SWITCH = [("True", _("enabled")), ("False", _("disabled"))]
 SHOWN = 50
 TO_TRY = ("plans.view_actionplan", "actions.view_action")
 
 
 class ExclusionFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    owner = django_filters.CharFilter(label="Owner", lookup_expr="icontains")
-    enabled = django_filters.ChoiceFilter(label="Enabled", choices=SWITCH, empty_label="any")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    owner = django_filters.CharFilter(label=_("Owner"), lookup_expr="icontains")
+    enabled = django_filters.ChoiceFilter(label=_("Enabled"), choices=SWITCH, empty_label=_("any"))
 
     class Meta:
         model = Exclusion
@@ -42,13 +47,13 @@ class ExclusionFilters(django_filters.FilterSet):
 
 class ExclusionTable(tables.Table):
     name = tables.Column(linkify=("exclusions:detail", {"uuid": tables.A("uuid")}), attrs={"td": {"class": "name"}})
-    force = tables.Column(accessor="pk", verbose_name="in force", orderable=False)
-    action_types = tables.Column(verbose_name="actions", accessor="pk", orderable=False)
-    window = tables.Column(verbose_name="hours", accessor="pk", orderable=False)
+    force = tables.Column(accessor="pk", verbose_name=_("in force"), orderable=False)
+    action_types = tables.Column(verbose_name=_("actions"), accessor="pk", orderable=False)
+    window = tables.Column(verbose_name=_("hours"), accessor="pk", orderable=False)
     reason = MessageColumn()
     owner = tables.Column()
-    expires_at = DueColumn(accessor="expires_at", verbose_name="expires", default="never")
-    created_at = TimeColumn(accessor="created_at", verbose_name="created")
+    expires_at = DueColumn(accessor="expires_at", verbose_name=_("expires"), default=_("never"))
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
         model = Exclusion
@@ -62,7 +67,7 @@ class ExclusionTable(tables.Table):
         return what_in_words(record)
 
     def render_window(self, record: Exclusion) -> str:
-        return describe_window(record.window, record.zone) or "all hours"
+        return describe_window(record.window, record.zone) or gettext("all hours")
 
 
 class ExclusionList(ListPage):
@@ -71,8 +76,9 @@ class ExclusionList(ListPage):
     table_class = ExclusionTable
     filterset_class = ExclusionFilters
     template_name = "exclusions/exclusion_list.html"
-    heading = "Exclusions"
-    guidance = "No exclusions yet. Actions that match an exclusion are skipped in every plan."
+    heading = _("Exclusions")
+    help_page = "concepts#exclusion"
+    guidance = _("No exclusions yet. Actions that match an exclusion are skipped in every plan.")
 
     def get_queryset(self) -> QuerySet[Exclusion]:
         return Exclusion.objects.present().order_by("name", "pk")
@@ -87,13 +93,13 @@ class ExclusionPage(RecordPage):
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         exclusion: Exclusion = self.object
-        skipped = exclusion.actions.present().select_related("action_plan").order_by("-pk")
+        skipped = exclusion.actions.present().with_plans().order_by("-pk")
         may_try = all(map(self.may, TO_TRY))
         return super().get_context_data(
             exclusion=exclusion,
             force=force_in_words(exclusion),
             next_in_force=next_in_force(exclusion),
-            targets=[(KINDS[kind][0], found) for kind, found in names_of(exclusion.targets).items()],
+            targets=[(gettext(KINDS[kind][0]), found) for kind, found in names_of(exclusion.targets).items()],
             window=describe_window(exclusion.window, exclusion.zone),
             skipped=skipped[:SHOWN] if self.may("actions.view_action") else [],
             **(self.try_out(exclusion) if may_try else {}),
@@ -107,7 +113,9 @@ class ExclusionPage(RecordPage):
 
 
 def next_in_force(exclusion: Exclusion) -> datetime | None:
-    return Rule.of(exclusion).next_in_force(timezone.now())
+    """Return when an exclusion is in force again, or None if it is in force, disabled or expired."""
+    now, rule = timezone.now(), Rule.of(exclusion)
+    return rule.next_in_force(now) if exclusion.enabled and not rule.is_in_force(now) else None
 
 
 def trial_context(trial: Trial | None) -> dict[str, Any]:
@@ -120,10 +128,14 @@ class ExclusionEditing(KeepsForm, View):
     """A form that is saved, or with ``try`` tried."""
 
     http_method_names = ["get", "post"]
-    saved: str
+    saved: Text
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        return self.show(ExclusionForm(self.kept(), exclusion=self.current()))
+        return self.show(ExclusionForm(self.kept(), exclusion=self.current(), proposed=self.propose()))
+
+    def propose(self) -> dict[str, Any]:
+        """Return the first values of the fields of a new rule."""
+        return {}
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         current = self.current()
@@ -165,14 +177,21 @@ class ExclusionEditing(KeepsForm, View):
 class NewExclusion(ExclusionEditing):
     permission_required = "actions.add_exclusion"
     history_event = "exclusion.create"
-    saved = "Exclusion created. Matching actions are skipped from now on."
+    saved = _("Exclusion created. Matching actions are skipped from now on.")
+
+    def propose(self) -> dict[str, Any]:
+        """Return the fields of a rule that excludes the actions that the address names."""
+        uuids = list(filter(None, map(parse_uuid, self.request.GET.getlist("action"))))[:MOST_PROPOSED]
+        if not uuids or not self.may("actions.view_action"):
+            return {}
+        return values_excluding(list(Action.objects.present().filter(uuid__in=uuids)))
 
 
 class ChangeExclusion(ByUUID, ExclusionEditing):
     model = Exclusion
     permission_required = "actions.change_exclusion"
     history_event = "exclusion.update"
-    saved = "Exclusion saved. It applies to all actions that have not begun."
+    saved = _("Exclusion saved. It applies to all actions that have not begun.")
 
     def current(self) -> Exclusion | None:
         found: Exclusion = self.get_object()
@@ -189,36 +208,37 @@ class EnableExclusion(Verb):
     model = Exclusion
     history_event = "exclusion.update"
     permission_required = "actions.change_exclusion"
-    verb = "enable the exclusion"
-    question = "Enable this exclusion?"
-    consequence = "Matching actions are skipped from now on."
+    verb = _("enable the exclusion")
+    question = _("Enable this exclusion?")
+    consequence = _("Matching actions are skipped from now on.")
     enabled = True
 
     def perform(self, record: Exclusion) -> str:
         changed = change_exclusion(record, {"enabled": self.enabled}, self.request.user.get_username())
-        return f"Exclusion {changed} {'enabled' if changed.enabled else 'disabled'}."
+        words = _("Exclusion %(name)s enabled.") if changed.enabled else _("Exclusion %(name)s disabled.")
+        return words % {"name": changed}
 
     def where_to(self, record: Exclusion, done: bool) -> str:
         return reverse("exclusions:detail", args=[record.uuid])
 
 
 class DisableExclusion(EnableExclusion):
-    verb = "disable the exclusion"
-    question = "Disable this exclusion?"
-    consequence = "No more actions are skipped until the exclusion is enabled again. Skipped actions stay skipped."
+    verb = _("disable the exclusion")
+    question = _("Disable this exclusion?")
+    consequence = _("No more actions are skipped until the exclusion is enabled again. Skipped actions stay skipped.")
     enabled = False
 
 
 class DeleteExclusion(Verb):
     model = Exclusion
     permission_required = "actions.delete_exclusion"
-    verb = "delete the exclusion"
-    question = "Delete this exclusion?"
-    consequence = "Skipped actions stay skipped. They can be restored until their plan begins."
+    verb = _("delete the exclusion")
+    question = _("Delete this exclusion?")
+    consequence = _("Skipped actions stay skipped. They can be restored until their plan begins.")
 
     def perform(self, record: Exclusion) -> str:
         delete_exclusion(record)
-        return f"Deleted exclusion {record}."
+        return _("Deleted exclusion %(name)s.") % {"name": record}
 
     def where_to(self, record: Exclusion, done: bool) -> str:
         return reverse("exclusions:list") if done else reverse("exclusions:detail", args=[record.uuid])

@@ -7,6 +7,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED
@@ -18,9 +20,21 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
 
+# The objects that a mark may be on.
+KINDS = {
+    "server": _("Server %(name)s"),
+    "node": _("Node %(name)s"),
+    "stack": _("Stack %(name)s"),
+    "resource": _("Resource %(name)s"),
+}
+
 
 class MarkForm(forms.Form):
-    reason = forms.CharField(required=False, max_length=STATUS_MESSAGE_LENGTH, help_text=f"Leave empty for: {MARKED}.")
+    reason = forms.CharField(
+        required=False,
+        max_length=STATUS_MESSAGE_LENGTH,
+        help_text=format_lazy("{} {}.", _("Leave empty for:"), MARKED),
+    )
 
     def blame(self, refusal: str) -> None:
         """Put a refusal beside the reason, if it is about that, or above it."""
@@ -31,7 +45,7 @@ class MarkForm(forms.Form):
 class MarkVerb(KeepsForm, Verb):
     """Says that a record is unhealthy. Its page is where the person goes back to."""
 
-    verb, question = "mark unhealthy", "Mark unhealthy?"
+    verb, question = _("mark unhealthy"), _("Mark unhealthy?")
     look = "danger"
     unhealthy: ClassVar[bool] = True
     page: ClassVar[str]
@@ -58,10 +72,13 @@ class MarkVerb(KeepsForm, Verb):
 
     def perform(self, record: Any) -> str:
         found = mark(record, self.unhealthy, self.submitted.cleaned_data["reason"], caller_of(self.request))
-        what = f"{found.object_type.capitalize()} {found.object_name}"
-        if found.unhealthy is self.unhealthy:
-            return f"{what} is marked unhealthy." if found.unhealthy else f"{what} is no longer marked unhealthy."
-        return f"{what} was not changed."
+        if found.unhealthy is not self.unhealthy:
+            words = _("%(object)s was not changed.")
+        elif found.unhealthy:
+            words = _("%(object)s is marked unhealthy.")
+        else:
+            words = _("%(object)s is no longer marked unhealthy.")
+        return words % {"object": KINDS[found.object_type] % {"name": found.object_name}}
 
     def where_to(self, record: Any, done: bool) -> str:
         return reverse(self.page, args=[record.uuid])
@@ -70,13 +87,13 @@ class MarkVerb(KeepsForm, Verb):
 class ClearVerb(MarkVerb):
     """Takes back that a record is unhealthy."""
 
-    verb, question, look = "clear the mark", "Clear the mark?", "primary"
+    verb, question, look = _("clear the mark"), _("Clear the mark?"), "primary"
     unhealthy = False
 
 
 class MarkServer(MarkVerb):
     model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
-    consequence = (
+    consequence = _(
         "The mark does not change the server itself. A server of a stack or of a cluster node is replaced when the"
         " stack is updated or the node is recovered."
     )
@@ -84,17 +101,19 @@ class MarkServer(MarkVerb):
 
 class ClearServer(ClearVerb):
     model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
-    consequence = "The mark is removed."
+    consequence = _("The mark is removed.")
 
 
 class MarkNode(MarkVerb):
     model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
-    consequence = "The node is set to ERROR, whatever the state of its server. It is recovered or removed first."
+    consequence = _("The node is set to ERROR, whatever the state of its server. It is recovered or removed first.")
 
 
 class ClearNode(ClearVerb):
     model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
-    consequence = "The node is set to ACTIVE if it has a server. Check the node to find out whether the server runs."
+    consequence = _(
+        "The node is set to ACTIVE if it has a server. Check the node to find out whether the server runs."
+    )
 
 
 class OfStack:
@@ -114,20 +133,20 @@ class OfResource:
 
 
 class MarkStack(OfStack, MarkVerb):
-    consequence = "All resources of the stack are replaced by its next update."
+    consequence = _("All resources of the stack are replaced by its next update.")
 
 
 class ClearStack(OfStack, ClearVerb):
-    consequence = "The mark of the stack as a whole is removed."
+    consequence = _("The mark of the stack as a whole is removed.")
 
 
 class MarkResource(OfResource, MarkVerb):
     history_event = "resource.mark"
-    consequence = (
+    consequence = _(
         "The resource, with all resources in it, is replaced by the next update of the stack. It keeps its name."
     )
 
 
 class ClearResource(OfResource, ClearVerb):
     history_event = "resource.clear"
-    consequence = "The mark is removed."
+    consequence = _("The mark is removed.")

@@ -5,37 +5,41 @@ from typing import Any
 
 import django_tables2 as tables
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 from django_tables2 import RequestConfig
 
+from actions.console.descriptions import own_names
 from actions.console.tables import cell, described, linked_type
 from actions.event_details import sees_details
 from actions.models import Action
-from plans.console.views import ACTIONS_PER_PAGE
+from plans.console.pruning.listing import ACTIONS_PER_PAGE
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_POLICIES, PlanOperation
 from plans.preflight import OUTCOMES, UNKNOWN, Preflight, Prospect, preflight
 from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn
+from watcher_site.console.naming import name_objects
 from watcher_site.console.pages import RecordPage
 from watcher_site.refusals import Conflict
 
 # What is to be said of those that would not just succeed, the worst first.
 WORDS = {
-    "FAILED": "would fail",
-    "CANCELLED": "would be cancelled",
-    "SKIPPED": "would be skipped",
-    UNKNOWN: "cannot be predicted",
+    "FAILED": _("would fail"),
+    "CANCELLED": _("would be cancelled"),
+    "SKIPPED": _("would be skipped"),
+    UNKNOWN: _("cannot be predicted"),
 }
 
 
 class PreflightTable(tables.Table):
     """The actions that would not succeed, in the order of the plan, with the reasons."""
 
-    outcome = StateColumn(verbose_name="outcome", orderable=False, attrs=cell("state-cell"))
-    action_type = tables.Column(accessor="action", verbose_name="type", orderable=False, attrs=cell("type"))
+    outcome = StateColumn(verbose_name=_("outcome"), orderable=False, attrs=cell("state-cell"))
+    action_type = tables.Column(accessor="action", verbose_name=_("type"), orderable=False, attrs=cell("type"))
     resource = tables.Column(accessor="action", orderable=False, attrs=cell("resource"))
 
     class Meta:
@@ -45,7 +49,9 @@ class PreflightTable(tables.Table):
         return linked_type(value)
 
     def render_resource(self, value: Action, record: Prospect) -> SafeString:
-        return format_html('{}<div class="message said">{}</div>', described(value), record.words)
+        return format_html(
+            '{}<div class="message said">{}</div>', described(value), name_objects(record.words, own_names(value))
+        )
 
 
 class PreflightPage(RecordPage):
@@ -53,12 +59,22 @@ class PreflightPage(RecordPage):
     permission_required = ("plans.view_actionplan", "actions.view_action")
     policy = PLAN_POLICIES[PlanOperation.PREFLIGHT]
     template_name = "plans/preflight.html"
+    part_template = "plans/_verdict.html"
+
+    def get_template_names(self) -> list[str]:
+        """Return the verdict alone for the dialog that starts the plan."""
+        return [self.part_template if getattr(self.request, "htmx", False) else self.template_name]
+
+    def get_queryset(self) -> QuerySet[ActionPlan]:
+        return super().get_queryset().with_names()
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         plan = self.get_object()
         try:
             self.found = preflight(plan, details=sees_details(request.user))
         except Conflict as refusal:
+            if getattr(request, "htmx", False):
+                return HttpResponse(status=refusal.status)
             messages.error(request, str(refusal))
             return redirect("plans:detail", plan.uuid)
         return super().get(request, *args, **kwargs)

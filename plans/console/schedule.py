@@ -6,6 +6,9 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from plans.console.views import ActionPlanVerb
 from plans.models import ActionPlan
@@ -23,7 +26,7 @@ from watcher_site.windows.wall_clock import require_zone
 class ScheduleForm(WindowFields):
     """``wishes`` of the cleaned data is what `plans.planning.scheduling.schedule` takes: just what was changed."""
 
-    start_at = text_field("datetime-local", "Start time", "Leave empty to start as soon as an applier is free.")
+    start_at = text_field("datetime-local", _("Start time"), _("Leave empty to start as soon as an applier is free."))
 
     field_order = ("start_at",)
 
@@ -52,14 +55,17 @@ def schedule_values(plan: ActionPlan) -> dict[str, Any]:
     """Return what the fields show of a plan's schedule."""
     begins = plan.start_at and plan.start_at.astimezone(ZoneInfo(require_zone(plan.zone)))
     start_at = f"{begins:%Y-%m-%dT%H:%M}" if begins else None
-    return {**fields.held(plan.window, plan.zone), "start_at": start_at}
+    # A plan without a schedule has no zone that somebody chose: the reader's is offered.
+    is_scheduled = plan.start_at or plan.window
+    zone = plan.zone if is_scheduled else timezone.get_current_timezone_name()
+    return {**fields.held(plan.window, zone), "start_at": start_at}
 
 
 class Schedule(KeepsForm, ActionPlanVerb):
     permission_required = PLAN_PERMISSIONS[PlanOperation.SCHEDULE]
     policy = PLAN_POLICIES[PlanOperation.SCHEDULE]
-    verb = "schedule the action plan"
-    question = "Schedule the plan"
+    verb = _("schedule the action plan")
+    question = _("Schedule the plan")
     possible_in = PLAN_STATES[PlanOperation.SCHEDULE]
 
     def ask(self, record: ActionPlan) -> HttpResponse:
@@ -77,7 +83,8 @@ class Schedule(KeepsForm, ActionPlanVerb):
         scheduled = schedule(record, self.form.cleaned_data["wishes"], start=starts, caller=caller_of(self.request))
         if starts:
             return started_in_words(scheduled)
-        return "Schedule saved. Running actions finish." if scheduled.state in scheduled.RUNNING else "Schedule saved."
+        is_running = scheduled.state in scheduled.RUNNING
+        return gettext("Schedule saved. Running actions finish.") if is_running else gettext("Schedule saved.")
 
     def show(self, plan: ActionPlan, form: ScheduleForm) -> HttpResponse:
         return render(self.request, "plans/schedule.html", {"plan": plan, "form": form})

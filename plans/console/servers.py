@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from cluster.console.filters import ServerFilters
 from cluster.console.infrastructure import volumes_in_full
@@ -19,9 +20,10 @@ class ServerList(ListPage):
     table_class = ServerTable
     filterset_class = ServerFilters
     template_name = "cluster/server_list.html"
-    heading = "Servers"
+    heading = _("Servers")
+    help_page = "concepts#server"
     follows = True
-    guidance = "No servers. Load a topology with manage.py load_topology FILE."
+    guidance = _("No servers. Load a topology with manage.py load_topology FILE.")
 
     def get_queryset(self) -> QuerySet[Server]:
         return Server.objects.present().select_related("node", "destination")

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Stack
 from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
@@ -38,16 +39,16 @@ resources:
 class TemplateForm(OperationForm):
     template = forms.CharField(
         strip=False,
-        help_text="In YAML or JSON.",
+        help_text=_("In YAML or JSON."),
         widget=forms.Textarea(attrs={"rows": ROWS, "class": "font-monospace", "spellcheck": "false", "wrap": "off"}),
     )
 
     timeout_mins = forms.IntegerField(
-        label="Timeout (minutes)",
+        label=_("Timeout (minutes)"),
         min_value=1,
         max_value=LONGEST_TIMEOUT,
         required=False,
-        help_text="For operations on the stack, not counting pauses. Leave empty for the default of the site.",
+        help_text=_("For operations on the stack, not counting pauses. Leave empty for the default of the site."),
     )
 
     def blame(self, refusal: str) -> None:
@@ -60,12 +61,14 @@ class TemplateForm(OperationForm):
 
 
 class NewStackForm(TemplateForm):
-    name = forms.CharField(max_length=NAME_LENGTH, help_text="Letters, digits, _, - and .; must begin with a letter.")
+    name = forms.CharField(
+        max_length=NAME_LENGTH, help_text=_("Letters, digits, _, - and .; must begin with a letter.")
+    )
     project_id = forms.CharField(
         max_length=PROJECT_LENGTH,
         required=False,
-        label="Project",
-        help_text="The project that owns the stack.",
+        label=_("Project"),
+        help_text=_("The project that owns the stack."),
     )
 
     field_order = ["name", "template", "project_id", "timeout_mins", "plan_only"]
@@ -85,8 +88,10 @@ class UpdateStackForm(TemplateForm):
         self.text = written_out(record.template)
         held = {"template": self.text, "revision": record.revision, "timeout_mins": record.timeout_mins}
         super().__init__(record, *arguments, initial=held, **options)
-        self.fields["timeout_mins"].help_text = "Leave empty to keep the current value."
-        self.fields["template"].help_text = "If unchanged, resources that failed or are marked unhealthy are replaced."
+        self.fields["timeout_mins"].help_text = _("Leave empty to keep the current value.")
+        self.fields["template"].help_text = _(
+            "If unchanged, resources that failed or are marked unhealthy are replaced."
+        )
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -98,7 +103,7 @@ class UpdateStackForm(TemplateForm):
         """Refuse what was typed over a template that is no longer the stack's."""
         cleaned = super().clean() or {}
         if cleaned.get("revision") != self.record.revision:
-            raise forms.ValidationError("The stack was changed after this page was loaded. Reload the page.")
+            raise forms.ValidationError(_("The stack was changed after this page was loaded. Reload the page."))
         return cleaned
 
 
@@ -120,7 +125,10 @@ class NewStack(CreationPage):
 
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
         if not plan_only:
-            messages.success(self.request, linked(f"Requested: action {made.action} creates the resources."))
+            messages.success(
+                self.request,
+                linked(_("Requested: action %(action)s creates the resources.") % {"action": made.action}),
+            )
         return redirect("plans:detail", uuid=made.action_plan)
 
 
@@ -140,7 +148,7 @@ class StackVerb(OperationVerb):
 class UpdateStack(StackVerb):
     creates = True
     permission_required = "cluster.change_stack"
-    verb, question = "update", "Update the stack?"
+    verb, question = _("update"), _("Update the stack?")
     form_class: ClassVar[type[OperationForm]] = UpdateStackForm
     operate = update_stack
 
@@ -151,6 +159,6 @@ class UpdateStack(StackVerb):
 
 class DeleteStack(StackVerb):
     permission_required = "cluster.delete_stack"
-    verb, question = "delete", "Delete the stack?"
-    consequence = "All resources of the stack are also deleted. This cannot be undone."
+    verb, question = _("delete"), _("Delete the stack?")
+    consequence = _("All resources of the stack are also deleted. This cannot be undone.")
     operate, look = delete_stack, "danger"

@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 from django.views import View
 
 from actions.console.tables import ActionTable
@@ -28,10 +29,10 @@ class StackTable(tables.Table):
     name = tables.Column(linkify=("stacks:detail", {"uuid": tables.A("uuid")}))
     status = StateColumn(accessor="shown_status", order_by=("status", "pk"))
     health = tables.Column(empty_values=(), orderable=False)
-    resource_count = NumberColumn(verbose_name="resources", orderable=False)
-    project_id = tables.Column(verbose_name="project", default="—")
-    status_reason = MessageColumn(accessor="shown_reason", verbose_name="reason")
-    created_at = TimeColumn(accessor="created_at", verbose_name="created")
+    resource_count = NumberColumn(verbose_name=_("resources"), orderable=False)
+    project_id = tables.Column(verbose_name=_("project"), default="—")
+    status_reason = MessageColumn(accessor="shown_reason", verbose_name=_("reason"))
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
         model = Stack
@@ -40,15 +41,15 @@ class StackTable(tables.Table):
 
     def render_health(self, record: Any) -> SafeString | str:
         if record.is_failed or record.has_failed:
-            return format_html('<span class="state state-failed">{}</span>', "unhealthy")
-        return format_html('<span class="state state-succeeded">{}</span>', "healthy")
+            return format_html('<span class="state state-failed">{}</span>', _("unhealthy"))
+        return format_html('<span class="state state-succeeded">{}</span>', _("healthy"))
 
 
 class ShownStackFilters(StackFilters):
     """Filters by the status that users read, which an accepted operation changes before it begins."""
 
     status = django_filters.ChoiceFilter(
-        choices=StackFilters.base_filters["status"].extra["choices"], empty_label="any", method="filter_status"
+        choices=StackFilters.base_filters["status"].extra["choices"], empty_label=_("any"), method="filter_status"
     )
 
     def filter_status(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
@@ -61,9 +62,10 @@ class StackList(ListPage):
     table_class = StackTable
     filterset_class = ShownStackFilters
     template_name = "stacks/stack_list.html"
-    heading = "Stacks"
+    heading = _("Stacks")
+    help_page = "concepts#stack"
     follows = True
-    guidance = "No stacks yet. A stack is a tree of servers, server groups and nested stacks, made from a template."
+    guidance = _("No stacks yet. A stack is a tree of servers, server groups and nested stacks, made from a template.")
 
     def get_queryset(self) -> QuerySet[Stack]:
         return with_progress(with_health(Stack.objects.present().roots())).order_by("name", "pk")
@@ -92,9 +94,7 @@ class StackPage(FollowedPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         tree = grow(self.object)
         targets = [str(self.object.uuid), *(str(resource.uuid) for resource in tree.rows)]
-        requested = (
-            Action.objects.present().filter(target__in=targets, derived_from=None).select_related("action_plan")
-        )
+        requested = Action.objects.present().filter(target__in=targets, derived_from=None).with_plans()
         recent = list(requested.order_by("-pk")[:RECENT])
         holders = list(unfinished_holders(self.object))
         table = ActionTable(recent, orderable=False)

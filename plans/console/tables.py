@@ -4,30 +4,40 @@ from typing import Any
 
 import django_filters
 import django_tables2 as tables
+from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from actions.event_details import generic_plan_message, sees_details
 from plans.models import ActionPlan
+from plans.models.summaries import lead_with_counts
 from watcher_site.console.columns import (
     TABLE_ATTRIBUTES,
+    CompareColumn,
     MessageColumn,
-    NameColumn,
     NumberColumn,
+    PlanColumn,
     StateColumn,
     TimeColumn,
-    UUIDColumn,
+    fill,
     make_choices,
 )
-from watcher_site.templatetags.console import until
+from watcher_site.console.naming import Names, find_names, name_objects
+from watcher_site.messages import cut
+from watcher_site.templatetags.console import elapsed, until, when
+from watcher_site.templatetags.names import plan_link
+
+# The length of a user's name that leaves space for the other columns.
+NAME_LENGTH = 24
 
 
 class ActionPlanFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=make_choices(ActionPlan.State.values), empty_label="any")
+    state = django_filters.ChoiceFilter(choices=make_choices(ActionPlan.State.values), empty_label=_("any"))
     strategy = django_filters.CharFilter(
-        label="Strategy", field_name="strategy__display_name", lookup_expr="icontains"
+        label=_("Strategy"), field_name="strategy__display_name", lookup_expr="icontains"
     )
-    audit = django_filters.CharFilter(label="Audit", field_name="audit__name", lookup_expr="icontains")
+    audit = django_filters.CharFilter(label=_("Audit"), field_name="audit__name", lookup_expr="icontains")
 
     class Meta:
         model = ActionPlan
@@ -42,43 +52,67 @@ class PlanStateColumn(StateColumn):
         opening = record.next_opening
         if opening is None:
             return badge
-        what = "begins" if record.is_prunable else "continues"
-        return format_html('{}<br><span class="secondary">{} {}</span>', badge, what, until(opening))
+        words = _("begins %(moment)s") if record.is_prunable else _("continues %(moment)s")
+        return format_html('{}<br><span class="secondary">{}</span>', badge, fill(words, moment=until(opening)))
 
 
-class PlanColumn(UUIDColumn):
-    """A column of plans, with the requested operation of plans that no audit proposed."""
+class StartColumn(TimeColumn):
+    """When a plan began, and who started it."""
 
     def render(self, value: Any, record: Any = None) -> SafeString:
-        link, operation = super().render(value), getattr(record, "operation", None)
-        return format_html('{}<br><span class="secondary">{}</span>', link, operation) if operation else link
+        if not record.started_by:
+            return format_html("{}", when(value))
+        by = _("by %(user)s") % {"user": cut(record.started_by, NAME_LENGTH)}
+        return format_html(
+            '<span>{}<br><span class="secondary" title="{}">{}</span></span>', when(value), record.started_by, by
+        )
+
+
+class EndColumn(TimeColumn):
+    """When a plan ended, and how long it took, or takes up to now."""
+
+    def render(self, value: Any, record: Any = None) -> SafeString:
+        if record.start_time is None or (value is None and record.state in record.FINAL):
+            return format_html("{}", when(value))
+        words = _("took %(duration)s") if value else _("running for %(duration)s")
+        took = words % {"duration": elapsed(record)}
+        return format_html('<span>{}<br><span class="secondary">{}</span></span>', when(value), took)
 
 
 class ActionPlanTable(tables.Table):
+    compare = CompareColumn()
     state = PlanStateColumn()
-    uuid = PlanColumn("plans:detail", verbose_name="plan", orderable=False)
-    audit = NameColumn(
-        accessor="audit__name",
-        verbose_name="audit",
-        default="—",
-        linkify=("audits:detail", {"uuid": tables.A("audit__uuid")}),
-    )
-    strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
-    finished = NumberColumn(accessor="finished_actions", verbose_name="finished", orderable=False)
-    status_message = MessageColumn(verbose_name="message")
-    created_at = TimeColumn(accessor="created_at", verbose_name="created")
+    plan = PlanColumn(empty_values=(), order_by=("audit__name", "pk"))
+    strategy = tables.Column(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
+    finished = NumberColumn(accessor="finished_actions", verbose_name=_("finished"), orderable=False)
+    start_time = StartColumn(accessor="start_time", verbose_name=_("started"))
+    end_time = EndColumn(accessor="end_time", verbose_name=_("ended"), empty_values=())
+    status_message = MessageColumn(verbose_name=_("message"))
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
         model = ActionPlan
-        fields = ("state", "uuid", "audit", "strategy", "finished", "status_message", "created_at")
+        fields = ("state", "plan", "strategy", "finished", "start_time", "end_time", "status_message", "created_at")
+        sequence = ("...", "compare")
         attrs = TABLE_ATTRIBUTES
 
+    def render_plan(self, record: ActionPlan) -> SafeString:
+        return plan_link(record)
+
     def render_status_message(self, value: str, record: ActionPlan) -> SafeString:
-        shown = value if sees_details(self.request.user) else generic_plan_message(record.state, value)
-        return MessageColumn().render(str(shown))
+        shown = value if sees_details(self.request.user) else generic_plan_message(record.state, value) or ""
+        words = name_objects(lead_with_counts(shown), self.names)
+        return format_html('<span class="first-lines" title="{}">{}</span>', shown, words)
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of the objects that the messages of this page mention, by UUID."""
+        return find_names([row.record.status_message or "" for row in self.paginated_rows], {})
 
     def render_finished(self, value: int, record: ActionPlan) -> SafeString:
-        finished = format_html("{} of {}", value, getattr(record, "total_actions", 0))
+        counts = {"finished": value, "total": getattr(record, "total_actions", 0)}
+        finished = _("%(finished)d of %(total)d") % counts
         skipped = getattr(record, "skipped_actions", 0)
-        more = format_html('<br><span class="secondary">{} skipped</span>', skipped) if skipped else ""
-        return format_html("<span>{}{}</span>", finished, more)
+        more = _("%(number)d skipped") % {"number": skipped}
+        line = format_html('<br><span class="secondary">{}</span>', more) if skipped else ""
+        return format_html("<span>{}{}</span>", finished, line)

@@ -5,28 +5,36 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import cached_property
-from django_tables2 import RequestConfig
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from actions.console.descriptions import in_order
-from actions.console.tables import PlanActionTable
+from actions.console.intervals import Kind, total_duration
 from actions.event_details import sees_details
 from actions.models import Action, ActionEvent
+from actions.templatetags.actions import message_for
 from plans.console.efficacy import efficacy_of
-from plans.console.graph import picture_of
+from plans.console.graph.picture import picture_of
+from plans.console.pruning.listing import list_actions
 from plans.console.tables import ActionPlanFilters, ActionPlanTable
+from plans.console.times.estimates import estimate_time_left
+from plans.console.times.pauses import pauses_of
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, PlanOperation, is_plan_allowing
+from plans.models.summaries import lead_with_counts
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
-from plans.planning.scheduling import started_in_words, waiting_in_words, window_in_words
+from plans.planning.scheduling import waiting_in_words, window_in_words
 from watcher_site.console.pages import Deletion, FollowedPage, ListPage, Verb, compose_version
+from watcher_site.console.paging import drop_unknown_page_size
+from watcher_site.messages import Text
 from watcher_site.models import Service
-from watcher_site.request_context import caller_of
+from watcher_site.templatetags.console import linked
 
-ACTIONS_PER_PAGE = 100
 SHOWN_EVENTS = 12
 MOST_EVENTS = 500
 LEFT_OUT = (Action.State.SKIPPED, Action.State.CANCELLED)
@@ -41,13 +49,22 @@ class ActionPlanList(ListPage):
     permission_required = "plans.view_actionplan"
     table_class = ActionPlanTable
     filterset_class = ActionPlanFilters
-    heading = "Action plans"
+    template_name = "plans/actionplan_list.html"
+    heading = _("Action plans")
+    help_page = "concepts#action-plan"
     follows = True
-    guidance = "No action plans yet. Audits propose action plans."
+    guidance = _("No action plans yet. Audits propose action plans.")
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
         plans = ActionPlan.objects.present().with_progress().with_operation()
         return plans.select_related("audit", "strategy").order_by("-pk")
+
+
+def find_missing_service() -> str | None:
+    """Return the name of the service without which no plan is executed, if no process of it is alive."""
+    names = [Service.APPLIER, Service.WORKER] if settings.EXECUTOR == "celery" else [Service.APPLIER]
+    alive = set(Service.objects.active().filter(name__in=names).values_list("name", flat=True).distinct())
+    return next((name for name in names if name not in alive), None)
 
 
 class ActionPlanPage(FollowedPage):
@@ -58,6 +75,10 @@ class ActionPlanPage(FollowedPage):
 
     template_name = "plans/actionplan_detail.html"
     part_template = "plans/_progress.html"
+
+    def get(self, request: HttpRequest, *arguments: Any, **path: Any) -> HttpResponse:
+        drop_unknown_page_size(request)
+        return super().get(request, *arguments, **path)
 
     def get_version(self) -> str:
         plan: ActionPlan = self.object
@@ -71,11 +92,7 @@ class ActionPlanPage(FollowedPage):
     @cached_property
     def idle_without(self) -> str | None:
         """The name of the service without which the plan does not go on, if none of them lives."""
-        names = [Service.APPLIER, Service.WORKER] if settings.EXECUTOR == "celery" else [Service.APPLIER]
-        if self.object.state not in MOVING:
-            return None
-        alive = set(Service.objects.active().filter(name__in=names).values_list("name", flat=True).distinct())
-        return next((name for name in names if name not in alive), None)
+        return find_missing_service() if self.object.state in MOVING else None
 
     @cached_property
     def latest_events(self) -> dict[str, Any]:
@@ -86,17 +103,19 @@ class ActionPlanPage(FollowedPage):
         return {"events": found[:most], "more_events": len(found) > most, "all_events": most == MOST_EVENTS}
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
-        return super().get_queryset().with_operation().select_related("audit__goal", "strategy", "continues")
+        return super().get_queryset().with_operation().select_related("audit__goal", "strategy", "continues__audit")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         plan: ActionPlan = self.object
         counts = in_order({state: number for state, (number, _) in self.states.items()})
         total = sum(counts.values())
         allowed = allowed_operations(self.request, plan)
+        details = sees_details(self.request.user)
         continuation = plan.continuation() if is_plan_allowing(PlanOperation.CONTINUE, plan) else None
         return super().get_context_data(
             plan=plan,
             counts=counts,
+            is_over=plan.state in plan.FINAL,
             total=total,
             finished=sum(count for state, count in counts.items() if state in Action.CARRIED_OUT),
             left_out={state: counts[state] for state in LEFT_OUT if state in counts},
@@ -107,12 +126,14 @@ class ActionPlanPage(FollowedPage):
             continuation=continuation,
             waiting=waiting_in_words(plan),
             window=window_in_words(plan),
-            table=actions_table(self.request, plan, allowed),
-            only=chosen_state(self.request),
+            **list_actions(self.request, plan, allowed),
+            suspended_for=total_duration(pauses_of(plan, timezone.now()), Kind.SUSPENDED),
+            time_left=estimate_time_left(plan, timezone.now()),
             efficacy=efficacy_of(plan),
-            sees_details=sees_details(self.request.user),
+            sees_details=details,
+            message=linked(lead_with_counts(message_for(plan, details))),
             **self.latest_events,
-            **picture_of(plan, total),
+            **picture_of(plan, total, self.request.GET.get("layers", "")),
             **context,
         )
 
@@ -122,22 +143,6 @@ def allowed_operations(request: HttpRequest, plan: ActionPlan) -> set[PlanOperat
     return {operation for operation in PlanOperation if is_plan_allowing(operation, plan, request.user)}
 
 
-def actions_table(request: HttpRequest, plan: ActionPlan, allowed: set[PlanOperation]) -> PlanActionTable:
-    actions = plan.actions.present().select_related("derived_from").with_first_parents().order_by("pk")
-    if only := chosen_state(request):
-        actions = actions.filter(state=only)
-    table = PlanActionTable(
-        actions, may_skip=PlanOperation.SKIP_ACTIONS in allowed, may_signal=PlanOperation.SIGNAL_ACTIONS in allowed
-    )
-    return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(table)
-
-
-def chosen_state(request: HttpRequest) -> str:
-    """Return the state that the table is narrowed to, if any."""
-    state = request.GET.get("state", "")
-    return state if state in Action.State.values else ""
-
-
 class ActionPlanVerb(Verb):
     model = ActionPlan
 
@@ -145,26 +150,17 @@ class ActionPlanVerb(Verb):
         return reverse("plans:detail", args=[record.uuid])
 
 
-class Start(ActionPlanVerb):
-    permission_required = PLAN_PERMISSIONS[PlanOperation.START]
-    verb = "start the action plan"
-
-    def perform(self, record: ActionPlan) -> str:
-        record.launch(caller_of(self.request))
-        return started_in_words(record)
-
-
 class Continue(ActionPlanVerb):
     permission_required = PLAN_PERMISSIONS[PlanOperation.CONTINUE]
-    verb = "continue the action plan"
+    verb = _("continue the action plan")
 
     def perform(self, record: ActionPlan) -> str:
         self.successor = continue_plan(record)
-        message = (
+        message = gettext(
             "Plan created from the unfinished actions. Review it, skip the actions that must not run, then start it."
         )
         is_scheduled = self.successor.window or self.successor.start_at
-        return f"{message} It has the schedule of the previous plan." if is_scheduled else message
+        return f"{message} {_('It has the schedule of the previous plan.')}" if is_scheduled else message
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         return super().where_to(self.successor if done else record, done)
@@ -172,10 +168,10 @@ class Continue(ActionPlanVerb):
 
 class Cancel(ActionPlanVerb):
     permission_required = PLAN_PERMISSIONS[PlanOperation.CANCEL]
-    verb = "cancel the action plan"
-    question = "Cancel this action plan?"
+    verb = _("cancel the action plan")
+    question = _("Cancel this action plan?")
     possible_in = PLAN_STATES[PlanOperation.CANCEL]
-    consequence = (
+    consequence = _(
         "Running actions are aborted, and no more actions begin. A cancelled plan cannot be started again; a new plan"
         " can continue its unfinished actions."
     )
@@ -183,29 +179,32 @@ class Cancel(ActionPlanVerb):
     def perform(self, record: ActionPlan) -> str:
         record.abandon(by=self.request.user.get_username())
         return (
-            "The action plan is being cancelled."
+            gettext("The action plan is being cancelled.")
             if record.state == record.State.CANCELLING
-            else "Action plan cancelled."
+            else gettext("Action plan cancelled.")
         )
 
 
 class OnFailure(ActionPlanVerb):
     history_event = "action_plan.update"
     permission_required = PLAN_PERMISSIONS[PlanOperation.CHOOSE_ON_FAILURE]
-    verb = "change the behaviour on failure"
+    verb = _("change the behaviour on failure")
 
     def perform(self, record: ActionPlan) -> str:
         record.choose_on_failure(self.request.POST.get("on_failure", ""))
         stops = record.on_failure == ActionPlan.OnFailure.STOP
-        return f"If an action fails, dependent actions {'do not run' if stops else 'run'}."
+        if stops:
+            return gettext("If an action fails, dependent actions do not run.")
+        return gettext("If an action fails, dependent actions run.")
 
 
 class Delete(Deletion, ActionPlanVerb):
     permission_required = PLAN_PERMISSIONS[PlanOperation.DELETE]
-    verb = "delete the action plan"
-    question = "Delete this action plan?"
+    verb = _("delete the action plan")
+    deleted = _("Deleted action plan %(name)s.")
+    question = _("Delete this action plan?")
     possible_in = PLAN_STATES[PlanOperation.DELETE]
-    consequence = "The plan is removed from all lists, with its actions and their events."
+    consequence = _("The plan is removed from all lists, with its actions and their events.")
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         return reverse("plans:list") if done else super().where_to(record, done)
@@ -216,20 +215,20 @@ class PlanSignalVerb(ActionPlanVerb):
     permission_required = PLAN_PERMISSIONS[PlanOperation.SUSPEND]
     policy = PLAN_POLICIES[PlanOperation.SUSPEND]
     signal: ClassVar[Action.Signal]
-    message: ClassVar[str]
+    message: ClassVar[Text]
 
     def perform(self, record: ActionPlan) -> str:
         signal_plan(record, self.signal, self.request.user.get_username())
-        return self.message
+        return str(self.message)
 
 
 class Suspend(PlanSignalVerb):
     signal = Action.Signal.SUSPEND
-    verb = "suspend the action plan"
-    message = "Action plan suspended. No more actions begin, and running actions pause at their next checkpoint."
+    verb = _("suspend the action plan")
+    message = _("Action plan suspended. No more actions begin, and running actions pause at their next checkpoint.")
 
 
 class Resume(PlanSignalVerb):
     signal = Action.Signal.RESUME
-    verb = "resume the action plan"
-    message = "Action plan resumed."
+    verb = _("resume the action plan")
+    message = _("Action plan resumed.")

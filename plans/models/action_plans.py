@@ -71,7 +71,10 @@ class ActionPlan(StatefulModel):
 
     # An applier whose lease ran out no longer owns the plan, and can no longer write.
     guard_fields = ["state", "applier"]
-    transition_fields = ["state", "status_message", "applier", "hostname", "context", "started_by", "project_id"]
+    transition_fields = [
+        *("state", "status_message", "applier", "hostname", "context", "started_by", "project_id"),
+        *("start_time", "end_time"),
+    ]
 
     audit = models.ForeignKey("audits.Audit", models.SET_NULL, null=True, related_name="action_plans")
     strategy = models.ForeignKey("audits.Strategy", models.SET_NULL, null=True, related_name="action_plans")
@@ -92,6 +95,8 @@ class ActionPlan(StatefulModel):
     project_id = models.CharField(
         max_length=255, null=True, editable=False, help_text="in which they did so, where that is known"
     )
+    start_time = models.DateTimeField(null=True, editable=False, help_text="when an applier began it")
+    end_time = models.DateTimeField(null=True, editable=False, help_text="when it got its final state")
     # Not among the columns of transitions, whose writers have not read these.
     suspended_by = models.CharField(
         max_length=255, null=True, editable=False, help_text="the user name of who has it begin nothing more for now"
@@ -137,10 +142,26 @@ class ActionPlan(StatefulModel):
             models.Index("created_at", "id", name="action_plan_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="action_plan_updated_at"),
             models.Index(NullsFirst("hostname"), "id", name="action_plan_hostname"),
+            # The console sorts by these.
+            models.Index(NullsFirst("start_time"), "id", name="action_plan_start_time"),
+            models.Index(NullsFirst("end_time"), "id", name="action_plan_end_time"),
         ]
 
     def __str__(self) -> str:
         return str(self.uuid)
+
+    @property
+    def called(self) -> str:
+        """The plan's name for users: that of its audit, or the operation that a person requested; it may be empty.
+
+        Of plans that were selected by `with_names` it costs no query.
+        """
+        if self.audit is not None:
+            return self.audit.name
+        if not hasattr(self, "operation"):
+            plans = type(self).objects.filter(pk=self.pk).with_operation()
+            return plans.values_list("operation", flat=True).first() or ""
+        return self.operation or ""
 
     @property
     def is_prunable(self) -> bool:
@@ -177,7 +198,7 @@ class ActionPlan(StatefulModel):
 
     def continuation(self) -> "ActionPlan | None":
         """Return the plan that goes on where this one ended, unless there is none or it was deleted."""
-        return type(self).objects.present().filter(continues=self.pk).first()
+        return type(self).objects.present().with_names().filter(continues=self.pk).first()
 
     @property
     def is_suspended(self) -> bool:
@@ -195,11 +216,13 @@ class ActionPlan(StatefulModel):
     def begin(self, applier: Service) -> None:
         """An applier claims it."""
         self.applier, self.hostname = applier, applier.host
+        self.start_time = timezone.now()
 
-    def clear_applier(self, message: str | None) -> None:
-        """Clear the applier of the plan, and the calling context of the person who started it."""
+    def end(self, message: str | None) -> None:
+        """Store the end of the plan: clear its applier, and the calling context of the person who started it."""
         self.status_message = message and cut(message)
         self.applier = self.context = None
+        self.end_time = timezone.now()
 
     @transition(field=state, source=[State.RECOMMENDED, State.ONGOING, State.CANCELLING], target=State.SUCCEEDED)
     def succeed(self, message: str | None = None) -> None:
@@ -207,17 +230,17 @@ class ActionPlan(StatefulModel):
 
         A cancel that comes when nothing is left to cancel does not change what is true.
         """
-        self.clear_applier(message)
+        self.end(message)
 
     @transition(field=state, source=[State.PENDING, State.ONGOING, State.CANCELLING], target=State.FAILED)
     def fail(self, message: str | None = None) -> None:
         """End the plan as FAILED: an action of it failed, or an applier failed on it."""
-        self.clear_applier(message)
+        self.end(message)
 
     @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)
     def cancel(self, message: str) -> None:
         """Cancel the plan before any of its actions began. The caller cancels its pending actions with it."""
-        self.status_message, self.context = cut(message), None
+        self.end(message)
 
     @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
     def request_cancel(self, message: str) -> None:
@@ -227,12 +250,12 @@ class ActionPlan(StatefulModel):
     @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.CANCELLED)
     def finish_cancel(self, message: str | None) -> None:
         """End the plan as CANCELLED: it was cancelled, or a person cancelled single actions of it."""
-        self.clear_applier(message)
+        self.end(message)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)
     def supersede(self, message: str) -> None:
         """A newer plan, or time, made it obsolete."""
-        self.status_message = cut(message)
+        self.end(message)
 
     @transaction.atomic
     def launch(self, caller: CallingContext | None = None) -> None:

@@ -92,6 +92,10 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         words = first_actions.values(words=Trim(Concat("action_type", Value(" "), name, output_field=TextField())))[:1]
         return self.annotate(operation=Case(When(audit=None, then=Subquery(words)), output_field=TextField()))
 
+    def with_names(self) -> Self:
+        """Select the plans with the columns that their names need."""
+        return self.with_operation().select_related("audit")
+
     def adopt(self, applier: Service) -> bool:
         """Take over the one plan that this queryset holds if it is free, and say whether this applier was first.
 
@@ -110,13 +114,15 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
 
     def fail_silently(self, message: str) -> int:
         """End these plans as FAILED, even if their rows are invalid, without notifications."""
+        now = timezone.now()
         return QuerySet.update(
             self,
             state=self.model.State.FAILED,
             status_message=cut(message),
             applier=None,
             context=None,
-            updated_at=timezone.now(),
+            end_time=now,
+            updated_at=now,
         )
 
     def older_than(self, age: timedelta) -> Self:
@@ -159,4 +165,6 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
 
     @staticmethod
     def write_state(plans: "ActionPlanQuerySet", state: str, message: str) -> int:
-        return plans.update(state=state, status_message=cut(message), updated_at=timezone.now())
+        now = timezone.now()
+        ended = {"end_time": now} if state in plans.model.FINAL else {}
+        return plans.update(state=state, status_message=cut(message), updated_at=now, **ended)

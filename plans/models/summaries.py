@@ -1,5 +1,6 @@
 """The message of an ended plan: a summary that fits into its status_message."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -56,6 +57,12 @@ def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str =
         lead = f"{text} {cancelled} of {total if text else count(total)} cancelled".lstrip()
         text = listed(lead, mentions(actions, "CANCELLED"), cancelled, STATUS_MESSAGE_LENGTH)
     return text or None
+
+
+def lead_with_counts(message: str) -> str:
+    """Return the message of an ended plan for people: counts first, without the sentence that clients match."""
+    rest = message.removeprefix(SKIPPED).lstrip()
+    return re.sub(r"^(\d+ of \d+):", r"\1 skipped:", rest) if rest else message
 
 
 def count(number: int) -> str:

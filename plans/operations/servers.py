@@ -103,6 +103,22 @@ def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPl
     return start_server_operation("reset_state", current, caller, state=state)
 
 
+@transaction.atomic
+def give_up_server(server: Server, caller: CallingContext) -> ActionPlan:
+    """Reset a server that waits for capacity to ERROR, unless it has a host by then.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        Conflict: it does not wait.
+    """
+    current = lock_present(server)
+    if current.state != State.PENDING:
+        refuse("os-resetState", current, "vm_state", current.state)
+    return start_server_operation(
+        "reset_state", current, caller, state=State.ERROR.value, expected_status=current.state.upper()
+    )
+
+
 def refuse(verb: str, server: Server, field: str, value: str) -> None:
     raise Conflict(f"Cannot '{verb}' instance {server.uuid} while it is in {field} {value}")
 

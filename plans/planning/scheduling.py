@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from plans.models import ActionPlan
 from plans.models.action_plans import Schedule
@@ -143,15 +144,20 @@ def waiting_in_words(plan: ActionPlan) -> SafeString | str:
     """Return a sentence about the time or window that a plan waits for, empty if it does not wait."""
     if plan.state not in {plan.State.PENDING, plan.State.ONGOING}:
         return ""
-    what = "The plan begins" if plan.state == plan.State.PENDING else "The remaining actions begin"
+    is_new = plan.state == plan.State.PENDING
     if plan.hours is None:
-        return f"The maintenance window is over. {what} after a new window is set."
+        if is_new:
+            return gettext("The maintenance window is over. The plan begins after a new window is set.")
+        return gettext("The maintenance window is over. The remaining actions begin after a new window is set.")
     opening = plan.next_opening
+    what = gettext("The plan begins") if is_new else gettext("The remaining actions begin")
     return format_html("{} {}: {}.", what, until(opening), at_place(opening, plan.zone)) if opening else ""
 
 
 def started_in_words(plan: ActionPlan) -> str:
-    return f"Action plan started. An applier will run it{' at its scheduled time' if plan.next_opening else ''}."
+    if plan.next_opening:
+        return gettext("Action plan started. An applier will run it at its scheduled time.")
+    return gettext("Action plan started. An applier will run it.")
 
 
 def why_it_waits(plan: ActionPlan) -> str:

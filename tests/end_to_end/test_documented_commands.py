@@ -103,12 +103,16 @@ def test_an_action_is_skipped_with_curl(run: Run, plan: ActionPlan) -> None:
     assert (action.state, "Not before Sunday" in (action.status_message or "")) == ("SKIPPED", True)
 
 
+def test_an_audit_is_created_with_openstack_optimize(run: Run) -> None:
+    assert "empty compute-04" in run("docs/tutorial.md", "## Create a plan from an audit")
+
+
 def test_a_marked_resource_is_replaced(run: Run) -> None:
-    assert "replace_unhealthy" in run("README.md", "## Something is wrong: stacks, and what people mark unhealthy")
+    assert "replace_unhealthy" in run("docs/tutorial.md", "## Replace a broken server")
 
 
 def test_a_cluster_is_scaled_in(run: Run) -> None:
-    assert "action_plan" in run("README.md", "## Clusters, their policies, and servers")
+    assert "action_plan" in run("docs/tutorial.md", "## Scale a cluster")
 
 
 def test_a_resource_of_the_stack_is_marked_with_the_client_of_heat(run: Run) -> None:

@@ -40,7 +40,7 @@ CITED_NAMES = re.compile(r"`([\w./]+\.py)`(?: \(|, )((?:`\w+`(?:, )?)+)")
 # In the names of files that stand for any file.
 EXAMPLE = "example.py"
 # Templates and static files are named relative to their folders.
-PATH_ROOTS = (ROOT, ROOT / "templates", ROOT / "watcher_site" / "static")
+PATH_ROOTS = (ROOT, ROOT / "templates", ROOT / "templates" / "static")
 
 
 def settings_variables() -> set[str]:

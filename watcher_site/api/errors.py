@@ -167,7 +167,8 @@ def headers_of(problem: Exception) -> dict[str, str]:
 
 
 def outside_views(request: HttpRequest, code: int, message: str) -> HttpResponse:
-    if request.path.startswith("/console"):
+    is_lost_browser = code == 404 and request.method == "GET" and "text/html" in request.headers.get("Accept", "")
+    if request.path.startswith("/console") or is_lost_browser:
         return render(request, f"{code}.html", {"message": message}, status=code)
     return HttpResponse(orjson.dumps(body_for(request.path, code, message)), "application/json", status=code)
 

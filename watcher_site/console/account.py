@@ -11,13 +11,15 @@ from django.contrib.auth import authenticate, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.generic import View
 from knox.models import AuthToken
 from knox.settings import knox_settings
@@ -30,19 +32,24 @@ from watcher_site.accounts.tokens import (
     end_token,
     groups_for,
     make_token,
-    scope_in_words,
     valid_tokens,
 )
 from watcher_site.accounts.users import store_password
 from watcher_site.authorization.enforcement import decide
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, TimeColumn
 from watcher_site.console.pages import Page, Verb
+from watcher_site.console.preferences import preferences_form
 from watcher_site.keystone.users import KeystoneUser
+from watcher_site.messages import Text
 from watcher_site.models import ExternalIdentity
-from watcher_site.refusals import Refused
+from watcher_site.refusals import Invalid, Refused
+from watcher_site.request_context import seal, unseal
 from watcher_site.templatetags.console import when
 from watcher_site.web.keystone_session import scope_in_session
 from watcher_site.web.middleware import KEYSTONE_KEY as KEY
+
+# The key of the session under which a secret waits to be shown.
+SHOWN_ONCE = "shown_once"
 
 
 class OwnPage(Page):
@@ -78,9 +85,9 @@ class TokenTable(tables.Table):
     name = tables.Column(accessor="token_key", orderable=False)
     scope = tables.Column(accessor="token_key", orderable=False)
     created = TimeColumn(accessor="created", orderable=False)
-    last_used = tables.Column(accessor="token_key", verbose_name="last used", orderable=False)
-    expiry = DueColumn(accessor="expiry", verbose_name="expires", default="never", orderable=False)
-    revoke = tables.Column(accessor="token_key", verbose_name="", orderable=False)
+    last_used = tables.Column(accessor="token_key", verbose_name=_("last used"), orderable=False)
+    expiry = DueColumn(accessor="expiry", verbose_name=_("expires"), default=_("never"), orderable=False)
+    revoke = tables.Column(accessor="token_key", verbose_name=_("operations"), orderable=False)
 
     class Meta:
         attrs = TABLE_ATTRIBUTES
@@ -94,16 +101,19 @@ class TokenTable(tables.Table):
         return format_html('{} <span class="uuid secondary">{}…</span>', name, value)
 
     def render_scope(self, record: AuthToken) -> str:
-        return scope_in_words(record)
+        details = details_of(record)
+        words = _("rights of group %(name)s") if details.group else _("all rights of the account")
+        rights = words % {"name": details.group}
+        return _("%(rights)s, read only") % {"rights": rights} if details.read_only else rights
 
     def render_last_used(self, record: AuthToken) -> SafeString | str:
         moment = details_of(record).last_used_at
-        return when(moment) if moment else "never"
+        return when(moment) if moment else gettext("never")
 
     def render_revoke(self, record: AuthToken) -> str:
         page, before = self.revocation
         where = reverse(page, args=[*before, record.token_key])
-        return render_to_string("_ask.html", {"where": where, "label": "Revoke…", "look": "sm btn-outline-danger"})
+        return render_to_string("_ask.html", {"where": where, "label": _("Revoke…"), "look": "sm btn-outline-danger"})
 
 
 class AccountPage(OwnPage, View):
@@ -120,6 +130,7 @@ class AccountPage(OwnPage, View):
                 "roles": sorted(user.roles),
                 "rights": sorted(user.rights),
                 "expiry": datetime.fromtimestamp(stored["expires_at"], UTC),
+                "preferences": preferences_form(request),
             }
             return render(request, "accounts/keystone_account.html", context)
         tokens = valid_tokens().filter(user=request.user).order_by("created")
@@ -130,24 +141,26 @@ class AccountPage(OwnPage, View):
         identity = None if is_local else ExternalIdentity.objects.filter(user=request.user).first()
         may_create = is_own_allowed(NewToken.policy, request.user)
         context = {"table": table, "groups": groups, "identity": identity, "may_create": may_create}
+        context["preferences"] = preferences_form(request)
         return render(request, "accounts/account.html", context)
 
 
 class TokenForm(forms.Form):
     """The form of a new token of an account."""
 
-    name = forms.CharField(max_length=NAME_LENGTH, help_text="For example: night job.")
-    group = forms.ChoiceField(label="Rights", required=False)
-    read_only = forms.BooleanField(label="Read only", required=False)
+    name = forms.CharField(max_length=NAME_LENGTH, help_text=_("For example: night job."))
+    group = forms.ChoiceField(label=_("Rights"), required=False)
+    read_only = forms.BooleanField(label=_("Read only"), required=False)
     hours = forms.FloatField(
-        label="Validity in hours", min_value=0.01, max_value=LONGEST_HOURS, help_text="A year has 8760 hours."
+        label=_("Validity in hours"), min_value=0.01, max_value=LONGEST_HOURS, help_text=_("A year has 8760 hours.")
     )
 
     def __init__(self, user: User, data: Any = None) -> None:
         hours = knox_settings.TOKEN_TTL.total_seconds() / 3600
         super().__init__(data, initial={"hours": f"{hours:g}"})
         names = groups_for(user).order_by("name").values_list("name", flat=True)
-        choices = [("", "all rights of the account"), *((name, f"rights of group {name}") for name in names)]
+        of_groups = ((name, _("rights of group %(name)s") % {"name": name}) for name in names)
+        choices = [("", _("all rights of the account")), *of_groups]
         self.fields["group"].choices = choices  # type: ignore[attr-defined]
 
     def refuse(self, refusal: Refused) -> None:
@@ -168,17 +181,17 @@ class NewToken(LocalPage, View):
         form = TokenForm(request.user, request.POST)
         if form.is_valid():
             try:
-                _, token = make_token(request.user, **form.cleaned_data)
+                token = make_token(request.user, **form.cleaned_data)[1]
             except Refused as refusal:
                 self.note(refusal)
                 form.refuse(refusal)
             else:
-                about = "Send this token in the header X-Auth-Token."
-                return show_once(request, "New token", token, about, reverse("account:page"))
+                about = gettext("Send this token in the header X-Auth-Token.")
+                return show_once(request, _("New token"), token, about, reverse("account:page"))
         return self.show(form)
 
     def show(self, form: TokenForm) -> HttpResponse:
-        context = {"form": form, "heading": "New token", "verb": "Create", "back": reverse("account:page")}
+        context = {"form": form, "heading": _("New token"), "verb": _("Create"), "back": reverse("account:page")}
         return render(self.request, "accounts/form.html", context)
 
 
@@ -186,9 +199,9 @@ class TokenVerb(Verb):
     """The button that revokes a token."""
 
     history_event = "token.revoke"
-    verb = "revoke the token"
-    question = "Revoke this token?"
-    consequence = "Requests with this token are refused from now on."
+    verb = _("revoke the token")
+    question = _("Revoke this token?")
+    consequence = _("Requests with this token are refused from now on.")
 
     @abstractmethod
     def tokens(self) -> QuerySet[AuthToken]:
@@ -202,7 +215,7 @@ class TokenVerb(Verb):
 
     def perform(self, record: AuthToken) -> str:
         end_token(record)
-        return f"The token {record.token_key}… was revoked."
+        return _("The token %(token)s… was revoked.") % {"token": record.token_key}
 
 
 class RevokeToken(LocalPage, TokenVerb):
@@ -238,7 +251,7 @@ class OwnPasswordForm(PasswordChangeForm):
     def clean_new_password1(self) -> str:
         password: str = self.cleaned_data["new_password1"]
         if password == self.cleaned_data.get("old_password"):
-            raise forms.ValidationError("The new password must differ from the old one.")
+            raise forms.ValidationError(_("The new password must differ from the old one."))
         return password
 
     def save(self, commit: bool = True) -> Any:
@@ -264,12 +277,12 @@ class OwnPassword(LocalPage, View):
         if not form.is_valid():
             return self.show(form)
         update_session_auth_hash(request, form.save())
-        messages.success(request, "Your password was changed. Your tokens and your other sessions have ended.")
+        messages.success(request, _("Your password was changed. Your tokens and your other sessions have ended."))
         return redirect("account:page")
 
     def show(self, form: OwnPasswordForm) -> HttpResponse:
-        context = {"form": form, "heading": "Change password", "verb": "Change", "back": reverse("account:page")}
-        context["note"] = "All your tokens are revoked, and your other sessions end."
+        context = {"form": form, "heading": _("Change password"), "verb": _("Change"), "back": reverse("account:page")}
+        context["note"] = _("All your tokens are revoked, and your other sessions end.")
         answer = render(self.request, "accounts/form.html", context)
         if form.refusal:
             answer.status_code = form.refusal.status
@@ -277,9 +290,24 @@ class OwnPassword(LocalPage, View):
         return answer
 
 
-def show_once(request: HttpRequest, heading: str, secret: str, about: str, back: str) -> HttpResponse:
-    """Show a token or a password once: no browser shows it again when somebody goes back."""
-    context = {"heading": heading, "secret": secret, "about": about, "back": back}
-    answer = render(request, "accounts/secret.html", context)
-    answer["Cache-Control"] = "no-store"
-    return answer
+def show_once(request: Any, heading: Text, secret: str, about: Text, back: str) -> HttpResponse:
+    """Redirect to the page that shows a token or a password once; reloading that page does not repeat the request."""
+    shown = {"heading": str(heading), "secret": secret, "about": str(about), "back": back}
+    request.session[SHOWN_ONCE] = seal(shown)
+    return redirect("account:secret")
+
+
+class SecretPage(OwnPage, View):
+    """The secret that the last request made, once: neither a reload nor a browser's cache shows it again."""
+
+    http_method_names = ["get"]
+
+    def get(self, request: Any) -> HttpResponse:
+        sealed = request.session.pop(SHOWN_ONCE, None)
+        try:
+            context = dict(unseal(sealed)) if sealed else {}
+        except Invalid:
+            context = {}
+        answer = render(request, "accounts/secret.html", {"back": reverse("account:page"), **context})
+        answer["Cache-Control"] = "no-store"
+        return answer

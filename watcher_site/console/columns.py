@@ -6,11 +6,18 @@ from typing import Any
 
 import django_tables2 as tables
 from django.db.models import F, QuerySet
-from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils import timezone
+from django.utils.functional import lazy
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
-from watcher_site.templatetags.console import brief, short, shortened, state_badge, until, when
+from watcher_site.messages import Text
+from watcher_site.templatetags.console import shortened, state_badge, until, when
+from watcher_site.templatetags.names import brief, copy_button, name, plan_link, short, visible
+from watcher_site.web.addresses import page_address
 
 TABLE_ATTRIBUTES = {"class": "table table-hover align-middle mb-0"}
 
@@ -50,12 +57,23 @@ class DueColumn(TimeColumn):
         return until(value)
 
 
+def with_zone(label: Text) -> Text:
+    """Return the label of a field of times with the reader's time zone."""
+    return format_lazy("{} ({})", label, lazy(timezone.get_current_timezone_name, str)())
+
+
+def fill(words: Text, **values: Any) -> SafeString:
+    """Return a text with its placeholders replaced by values, which may be HTML."""
+    escaped = {name: conditional_escape(value) for name, value in values.items()}
+    return mark_safe(conditional_escape(words) % escaped)  # noqa: S308 (each part was escaped)
+
+
 def in_one_line(text: str) -> SafeString:
     return format_html('<span class="one-line" title="{}">{}</span>', text, text)
 
 
 class UUIDColumn(tables.Column):
-    """The beginning of a record's UUID, with a link to its page."""
+    """The beginning of a record's UUID, with a link to its page and a button that copies it."""
 
     def __init__(self, page: str, **options: Any) -> None:
         super().__init__(**options)
@@ -63,7 +81,32 @@ class UUIDColumn(tables.Column):
 
     def render(self, value: Any) -> SafeString:
         return format_html(
-            '<a class="uuid" href="{}" title="{}">{}</a>', reverse(self.page, args=[value]), value, short(value)
+            '<span class="identifier"><a class="uuid" href="{}" title="{}">{}</a>{}</span>',
+            *(page_address(self.page, value), value, short(value), copy_button(value)),
+        )
+
+
+class PlanColumn(tables.Column):
+    """The name of an action plan with a link to its page, and the beginning of its UUID."""
+
+    attrs = {"td": {"class": "name"}}
+
+    def render(self, value: Any) -> SafeString:
+        return plan_link(value)
+
+
+class CompareColumn(tables.Column):
+    """Boxes that select the records to compare: they belong to the form ``compare`` of the list."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(accessor="uuid", verbose_name=gettext_lazy("compare"), orderable=False, **options)
+
+    def render(self, value: Any, record: Any) -> SafeString:
+        return format_html(
+            '<input type="checkbox" class="form-check-input" form="compare" name="compare" value="{0}"'
+            ' id="compare-{0}" aria-label="{1}">',
+            value,
+            _("Select %(name)s for the comparison") % {"name": visible(getattr(record, "name", None) or short(value))},
         )
 
 
@@ -73,7 +116,7 @@ class NameColumn(tables.Column):
     attrs = {"td": {"class": "name"}}
 
     def render(self, value: str) -> SafeString:
-        return format_html('<span title="{}">{}</span>', value, brief(value))
+        return format_html('<span title="{}">{}</span>', visible(value), name(brief(value)))
 
 
 class LineColumn(tables.Column):

@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
@@ -97,7 +98,7 @@ class SingleSignOnToken(View):
         if not settings.KEYSTONE_SSO:
             raise Http404
         if len(token) > LONGEST_TOKEN or not TOKEN.fullmatch(token):
-            return give_up(request, "Keystone sent no token. Try again.")
+            return give_up(request, _("Keystone sent no token. Try again."))
         return render(request, "login_continue.html", {"token": token})
 
 

@@ -1,6 +1,7 @@
 """The console's pages of history."""
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 import django_filters
@@ -11,11 +12,13 @@ from django.core.validators import ProhibitNullCharactersValidator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 from django.views.generic import View
 
-from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeColumn, make_choices
+from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeColumn, make_choices, with_zone
 from watcher_site.console.pages import ListPage, Page
 from watcher_site.history.reading import FILTERS, FORMATS, describe_event, details_in_words, download, narrow
 from watcher_site.models import HistoryEntry
@@ -24,12 +27,12 @@ from watcher_site.templatetags.console import find_links, head, short, shortened
 
 
 class HistoryTable(tables.Table):
-    created_at = TimeColumn(verbose_name="time")
-    user = tables.Column(verbose_name="user", empty_values=())
-    deed = tables.Column(verbose_name="event")
-    object_name = tables.Column(verbose_name="object", empty_values=())
+    created_at = TimeColumn(verbose_name=_("time"))
+    user = tables.Column(verbose_name=_("user"), empty_values=())
+    deed = tables.Column(verbose_name=_("event"))
+    object_name = tables.Column(verbose_name=_("object"), empty_values=())
     outcome = tables.Column()
-    message = MessageColumn(verbose_name="details", empty_values=())
+    message = MessageColumn(verbose_name=_("details"), empty_values=())
 
     class Meta:
         model = HistoryEntry
@@ -52,10 +55,20 @@ class HistoryTable(tables.Table):
 
     def render_message(self, value: str, record: HistoryEntry) -> SafeString:
         details = shortened(details_in_words(record.details))
-        return format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', value, details)
+        words = format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', value, details)
+        return (
+            format_html("<div>{}{}</div>", words, link_to_request(record.request_id)) if record.request_id else words
+        )
 
     def render_outcome(self, record: HistoryEntry) -> SafeString:
         return format_html('<span class="outcome-{}">{}</span>', record.outcome, record.outcome)
+
+
+def link_to_request(request_id: str) -> SafeString:
+    """Return the beginning of a request's ID, with a link to the entries of that request."""
+    url = f"{reverse('history:list')}?{urlencode({'request_id': request_id})}"
+    beginning = f"{request_id[:12]}…" if len(request_id) > 12 else request_id
+    return format_html('<a class="uuid" href="{}" title="{}">{}</a>', url, request_id, beginning)
 
 
 def object_of(entry: HistoryEntry, links: dict[UUID, SafeString]) -> SafeString | str:
@@ -84,13 +97,14 @@ class MomentFilter(django_filters.DateTimeFilter):
 
 
 class HistoryFilters(django_filters.FilterSet):
-    user = TextFilter(label="User")
-    deed = TextFilter(label="Event or object type", method="of_kind")
-    object = TextFilter(label="Object", method="of_object")
-    outcome = django_filters.ChoiceFilter(choices=make_choices(HistoryEntry.Outcome.values), empty_label="any")
-    since = MomentFilter(label="Since (UTC)")
-    before = MomentFilter(label="Before (UTC)")
-    text = TextFilter(label="Text")
+    user = TextFilter(label=_("User"))
+    deed = TextFilter(label=_("Event or object type"), method="of_kind")
+    object = TextFilter(label=_("Object"), method="of_object")
+    request_id = TextFilter(label=_("Request ID"))
+    outcome = django_filters.ChoiceFilter(choices=make_choices(HistoryEntry.Outcome.values), empty_label=_("any"))
+    since = MomentFilter(label=with_zone(_("Since")))
+    before = MomentFilter(label=with_zone(_("Before")))
+    text = TextFilter(label=_("Text"))
 
     class Meta:
         model = HistoryEntry
@@ -123,8 +137,9 @@ class HistoryList(ListPage):
     table_class = HistoryTable
     filterset_class = HistoryFilters
     template_name = "history/history_list.html"
-    heading = "History"
-    guidance = "No entries yet."
+    heading = _("History")
+    help_page = "concepts#history"
+    guidance = _("No entries yet.")
 
     def get_queryset(self) -> QuerySet[HistoryEntry]:
         return HistoryEntry.objects.order_by("-pk")
@@ -147,7 +162,7 @@ class Export(Page, View):
         found = HistoryFilters(request.GET, HistoryEntry.objects.all())
         if not found.is_valid():
             problems = [f"{name}: {' '.join(words)}" for name, words in found.errors.items()]
-            messages.error(request, f"Cannot export. {' '.join(problems)}")
+            messages.error(request, _("Cannot export. %(problems)s") % {"problems": " ".join(problems)})
             return redirect("history:list")
         wishes = {name: value for name, value in request.GET.items() if value and name in FILTERS}
         return download(found.qs, kind, wishes)

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import View
@@ -31,6 +32,7 @@ from watcher_site.keystone.login import (
     revoke_tokens,
 )
 from watcher_site.keystone.users import KeystoneUser
+from watcher_site.messages import Text
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import seal, unseal
 from watcher_site.web.keystone_session import begin_session, scope_in_session, tokens_of
@@ -47,7 +49,7 @@ class KeystoneLoginForm(forms.Form):
     """The form of a login at Keystone. If the user has a single scope, it is chosen."""
 
     username = forms.CharField(
-        label="Username", max_length=255, widget=forms.TextInput({"autocomplete": "username", "autofocus": True})
+        label=_("Username"), max_length=255, widget=forms.TextInput({"autocomplete": "username", "autofocus": True})
     )
     password = forms.CharField(
         strip=False, max_length=4096, widget=forms.PasswordInput({"autocomplete": "current-password"})
@@ -90,7 +92,7 @@ class KeystoneLoginForm(forms.Form):
             raise ValidationError(str(refusal)) from refusal
         except KeystoneUnavailable as refusal:
             self.refusal = refusal
-            advice = "Keystone does not answer. Try again later, or log in with a local account."
+            advice = _("Keystone does not answer. Try again later, or log in with a local account.")
             raise ValidationError(advice) from refusal
         return self.cleaned_data
 
@@ -168,7 +170,7 @@ def await_choice(request: Any, unscoped: Granted, target: str, kept: str = "") -
 class ScopeForm(forms.Form):
     """The choice of one of the scopes that a user has."""
 
-    scope = forms.ChoiceField(label="Scope", help_text="Your rights follow from your roles in the scope.")
+    scope = forms.ChoiceField(label=_("Scope"), help_text=_("Your rights follow from your roles in the scope."))
 
     def __init__(self, scopes: list[Scope], data: Any = None, initial: str = "") -> None:
         super().__init__(data, initial={"scope": initial})
@@ -196,17 +198,17 @@ class ScopeChoice(View):
         if request.user.is_authenticated:
             return redirect("home")
         if not settings.KEYSTONE_URL or not self.pending or self.pending["until"] <= time():
-            return self.give_up(request, "Log in to choose a scope.")
+            return self.give_up(request, _("Log in to choose a scope."))
         try:
             self.token = unseal(self.pending["token"])["unscoped"]
             self.scopes = find_scopes(self.token)
             return super().dispatch(request, *args, **kwargs)
         except (Invalid, LoginFailed):
-            return self.give_up(request, "Keystone no longer accepts your login. Log in again.")
+            return self.give_up(request, _("Keystone no longer accepts your login. Log in again."))
         except KeystoneUnavailable as refusal:
             return self.give_up(request, str(refusal))
 
-    def give_up(self, request: Any, why: str) -> HttpResponse:
+    def give_up(self, request: Any, why: Text) -> HttpResponse:
         request.session.pop(PENDING, None)
         messages.error(request, why)
         return redirect("login")
@@ -228,8 +230,8 @@ class ScopeChoice(View):
         return self.show(form)
 
     def show(self, form: ScopeForm) -> HttpResponse:
-        heading = f"Choose a scope for {self.pending['name']}"
-        context = {"form": form, "heading": heading, "verb": "Log in", "back": reverse("login")}
+        heading = _("Choose a scope for %(name)s") % {"name": self.pending["name"]}
+        context = {"form": form, "heading": heading, "verb": _("Log in"), "back": reverse("login")}
         return render(self.request, "accounts/form.html", context)
 
 
@@ -251,7 +253,7 @@ class ScopeChange(Page, View):
             self.scopes = find_scopes(self.tokens["unscoped"])
             return super().dispatch(request, *args, **kwargs)
         except (Invalid, LoginFailed, KeystoneUnavailable) as refusal:
-            messages.error(request, f"The scope was not changed. {refusal}")
+            messages.error(request, _("The scope was not changed. %(why)s") % {"why": refusal})
             return redirect("account:page")
 
     def get(self, request: Any) -> HttpResponse:
@@ -273,10 +275,10 @@ class ScopeChange(Page, View):
                 after = {"scope": scope_in_session(request)}
                 record("user.change_scope", granted.user, details=differences(before, after))
                 revoke_tokens(self.tokens["scoped"])
-                messages.success(request, f"The scope of your session: {after['scope']}.")
+                messages.success(request, _("The scope of your session: %(scope)s.") % {"scope": after["scope"]})
                 return redirect("account:page")
         return self.show(form)
 
     def show(self, form: ScopeForm) -> HttpResponse:
-        context = {"form": form, "heading": "Change scope", "verb": "Change", "back": reverse("account:page")}
+        context = {"form": form, "heading": _("Change scope"), "verb": _("Change"), "back": reverse("account:page")}
         return render(self.request, "accounts/form.html", context)

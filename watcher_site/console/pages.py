@@ -5,14 +5,16 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import PermissionRequiredMixin
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy as _
 from django.views.generic import DetailView, View
 from django.views.generic.detail import SingleObjectMixin
 from django_filters.views import FilterView
@@ -21,13 +23,18 @@ from django_tables2 import SingleTableMixin
 
 from watcher_site.authorization.enforcement import target_of
 from watcher_site.authorization.permissions import POLICIES, may, policy_of, target_of_page
+from watcher_site.console.paging import drop_unknown_page_size
+from watcher_site.database.consistent_reads import consistent_reads
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
-from watcher_site.refusals import Conflict, Invalid, Refused
+from watcher_site.messages import Text
+from watcher_site.refusals import Conflict, Invalid, Refused, worded
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago
 
 # In seconds: a page that follows its object tells "2 minutes ago" no later than this.
 RELATIVE_TIMES = 30
+CANNOT = _("Cannot %(verb)s: %(why)s")
+SAFE_METHODS = ("GET", "HEAD")
 
 
 class Page(PermissionRequiredMixin):
@@ -59,7 +66,7 @@ class Page(PermissionRequiredMixin):
         """
         if self.request.method == "POST" and not self.request.user.is_authenticated:
             messages.warning(
-                self.request, "Your session has ended. The request was not executed: log in and try again."
+                self.request, _("Your session has ended. The request was not executed: log in and try again.")
             )
         if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
             return HttpResponseClientRefresh()
@@ -78,7 +85,19 @@ class Page(PermissionRequiredMixin):
         record_refusal(event_of(self), target, why, within=within)
 
 
-class ListPage(Page, SingleTableMixin, FilterView):
+class OneState:
+    """A page whose queries all read one state of the database, so that its parts do not contradict each other.
+
+    Stands after `Page` among the bases, whose check of the permissions may write: to sessions and to history.
+    """
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        with consistent_reads() if request.method in SAFE_METHODS else nullcontext():
+            response = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]
+            return response.render() if hasattr(response, "render") else response
+
+
+class ListPage(Page, OneState, SingleTableMixin, FilterView):
     """A table of records with filters, sorting and pages; nothing is shown that a filter cannot mean.
 
     If it ``follows`` its records, htmx requests the table, and gets it if a value of its records has changed.
@@ -86,9 +105,15 @@ class ListPage(Page, SingleTableMixin, FilterView):
 
     table_pagination = {"per_page": 50}
     template_name = "list.html"
-    heading: ClassVar[str]
-    guidance: ClassVar[str] = ""
+    heading: ClassVar[Text]
+    guidance: ClassVar[Text] = ""
+    help_page: ClassVar[str] = ""
+    """The section of the documentation that describes the records, as of the tag ``help_link``."""
     follows: ClassVar[bool] = False
+
+    def get(self, request: HttpRequest, *arguments: Any, **path: Any) -> HttpResponse:
+        drop_unknown_page_size(request)
+        return super().get(request, *arguments, **path)
 
     def get_template_names(self) -> list[str]:
         return ["_rows.html"] if getattr(self.request, "htmx", False) else super().get_template_names()
@@ -117,7 +142,7 @@ class ByUUID(SingleObjectMixin):
         return self.model.objects.present()
 
 
-class RecordPage(Page, ByUUID, DetailView):
+class RecordPage(Page, OneState, ByUUID, DetailView):
     """All about one record."""
 
     def may(self, permission: str, policy: str = "") -> bool:
@@ -170,9 +195,9 @@ class Verb(Page, ByUUID, View, ABC):
     """
 
     http_method_names = ["get", "post"]
-    verb: ClassVar[str]
-    question: ClassVar[str] = ""
-    consequence: ClassVar[str] = ""
+    verb: ClassVar[Text]
+    question: ClassVar[Text] = ""
+    consequence: ClassVar[Text] = ""
     possible_in: ClassVar[Collection[str] | None] = None
     """The states in which it makes sense to ask; all, where it is left out."""
 
@@ -191,7 +216,7 @@ class Verb(Page, ByUUID, View, ABC):
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
         if self.possible_in is not None and record.state not in self.possible_in:
-            messages.error(request, f"Cannot {self.verb}: {describe_state(record)}")
+            messages.error(request, CANNOT % {"verb": self.verb, "why": describe_state(record)})
         elif self.question:
             return self.ask(record)
         return redirect(self.where_to(record, False))
@@ -209,15 +234,19 @@ class Verb(Page, ByUUID, View, ABC):
 class Deletion(Verb):
     """The button that deletes a record, where its state allows."""
 
+    deleted: ClassVar[Text]
+    """The message, with the name of the record."""
+
     def perform(self, record: Any) -> str:
         try:
             record.remove()
         except Invalid as refusal:
             current = self.get_object()
+            why = _("it is %(state)s. Cancel it first.")
             raise Conflict(
-                f"Cannot delete the {record._meta.verbose_name}: it is {current.state}. Cancel it first."
+                worded(lambda: CANNOT % {"verb": self.verb, "why": why % {"state": current.state}})
             ) from refusal
-        return f"Deleted {record._meta.verbose_name} {record}."
+        return self.deleted % {"name": record}
 
 
 def event_of(page: Any) -> str:
@@ -246,11 +275,13 @@ def why_not(verb: Verb, problem: Exception, record: Model) -> str:
     if isinstance(problem, Refused):
         return str(problem)
     if isinstance(problem, ConcurrentTransition):
-        return f"Cannot {verb.verb}: the state changed at the same time. Reload the page and try again."
-    return f"Cannot {verb.verb}: {describe_state(record)}"
+        why = _("the state changed at the same time. Reload the page and try again.")
+        return CANNOT % {"verb": verb.verb, "why": why}
+    return CANNOT % {"verb": verb.verb, "why": describe_state(record)}
 
 
 def describe_state(record: Any) -> str:
     """Return a sentence with the state of a record and the time of its last change."""
-    changed = f" (updated {ago(record.updated_at)})" if record.updated_at else ""
-    return f"it is already {record.state}{changed}."
+    if record.updated_at is None:
+        return _("it is already %(state)s.") % {"state": record.state}
+    return _("it is already %(state)s (updated %(ago)s).") % {"state": record.state, "ago": ago(record.updated_at)}

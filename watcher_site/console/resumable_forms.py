@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import resolve, reverse
+from django.utils.translation import gettext_lazy as _
 from django_htmx.http import HttpResponseClientRefresh
 
 from watcher_site.accounts.login_limits import LoginsBusy, LoginsLimited
@@ -39,15 +40,17 @@ class KeepsForm(Page):
         return QueryDict(kept["fields"])
 
 
-def other_ways(request: HttpRequest) -> list[dict[str, str]]:
+def other_ways(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the ways to log in beside that of the page, with their addresses and the labels of their buttons."""
-    ways = [{"where": reverse("login"), "label": "Log in with a local account"}]
+    ways = [{"where": reverse("login"), "label": _("Log in with a local account")}]
     if settings.KEYSTONE_URL:
-        ways.append({"where": reverse("login-keystone"), "label": "Log in with Keystone"})
+        ways.append({"where": reverse("login-keystone"), "label": _("Log in with Keystone")})
     if settings.KEYSTONE_SSO:
-        ways.append({"where": reverse("login-sso"), "label": "Log in with Keystone single sign-on"})
+        ways.append({"where": reverse("login-sso"), "label": _("Log in with Keystone single sign-on")})
     if settings.OIDC_ISSUER:
-        ways.append({"where": reverse("login-openid"), "label": f"Log in with {settings.OIDC_NAME}"})
+        ways.append(
+            {"where": reverse("login-openid"), "label": _("Log in with %(name)s") % {"name": settings.OIDC_NAME}}
+        )
     present = request.path if request.path in {way["where"] for way in ways} else reverse("login")
     return [way for way in ways if way["where"] != present]
 

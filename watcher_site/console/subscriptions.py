@@ -10,8 +10,11 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views import View
 
+from watcher_site.console.account import show_once
 from watcher_site.console.columns import (
     TABLE_ATTRIBUTES,
     LineColumn,
@@ -22,6 +25,7 @@ from watcher_site.console.columns import (
 )
 from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.messages import Text
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
 from watcher_site.notifications.broker_state import broker_state
@@ -46,13 +50,13 @@ WAITING = {name: {"class": "text-end number wider-only"} for name in ("th", "td"
 
 class SubscriptionTable(tables.Table):
     name = LineColumn(linkify=("notifications:detail", {"uuid": tables.A("uuid")}))
-    url = LineColumn(verbose_name="URL", orderable=False)
-    event_types = LineColumn(verbose_name="events", orderable=False)
+    url = LineColumn(verbose_name=_("URL"), orderable=False)
+    event_types = LineColumn(verbose_name=_("events"), orderable=False)
     enabled = tables.Column()
-    waiting_count = NumberColumn(verbose_name="pending", orderable=False, attrs=WAITING)
-    undelivered_count = NumberColumn(verbose_name="undelivered", orderable=False)
+    waiting_count = NumberColumn(verbose_name=_("pending"), orderable=False, attrs=WAITING)
+    undelivered_count = NumberColumn(verbose_name=_("undelivered"), orderable=False)
     problem = MessageColumn()
-    created_at = TimeColumn(accessor="created_at", verbose_name="created", attrs=MADE)
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"), attrs=MADE)
 
     class Meta:
         model = Subscription
@@ -70,11 +74,11 @@ class SubscriptionTable(tables.Table):
         return in_one_line(", ".join(value))
 
     def render_enabled(self, value: bool) -> str:
-        return "enabled" if value else "disabled"
+        return gettext("enabled") if value else gettext("disabled")
 
 
 class SubscriptionFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
 
     class Meta:
         model = Subscription
@@ -87,8 +91,9 @@ class SubscriptionList(ListPage):
     table_class = SubscriptionTable
     filterset_class = SubscriptionFilters
     template_name = "notifications/subscription_list.html"
-    heading = "Subscriptions"
-    guidance = "No subscriptions yet. A subscription sends notifications of audits, plans and actions to a URL."
+    heading = _("Notifications")
+    help_page = "concepts#subscription"
+    guidance = _("No subscriptions yet. A subscription sends notifications of audits, plans and actions to a URL.")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         may_know = self.may("watcher_site.view_delivery")
@@ -123,9 +128,11 @@ class SubscriptionForm(forms.Form):
     """The form of a subscription, which shows all mistakes at once."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
-    url = forms.CharField(label="URL", max_length=URL_LENGTH, help_text="Notifications are sent to this URL by POST.")
+    url = forms.CharField(
+        label=_("URL"), max_length=URL_LENGTH, help_text=_("Notifications are sent to this URL by POST.")
+    )
     event_types = forms.CharField(
-        label="Events", initial="*", help_text="Separated by spaces; * matches any characters: action.* *.error"
+        label=_("Events"), initial="*", help_text=_("Separated by spaces; * matches any characters: action.* *.error")
     )
     enabled = forms.BooleanField(required=False, initial=True)
 
@@ -173,11 +180,11 @@ class NewSubscription(KeepsForm, View):
                 self.note(refusal)
                 form.refuse(refusal)
             else:
-                return show_secret(request, "Subscription created", made, secret)
+                return show_secret(request, _("Subscription created"), made, secret)
         return self.show(form)
 
     def show(self, form: SubscriptionForm) -> HttpResponse:
-        context = {"form": form, "heading": "New subscription", "back": reverse("notifications:list")}
+        context = {"form": form, "heading": _("New subscription"), "back": reverse("notifications:list")}
         return render(self.request, "notifications/subscription_form.html", context)
 
 
@@ -201,7 +208,7 @@ class ChangeSubscription(KeepsForm, View):
                 self.note(refusal, current)
                 form.refuse(refusal)
             else:
-                messages.success(request, "Subscription saved. Its pending notifications are sent now.")
+                messages.success(request, _("Subscription saved. Its pending notifications are sent now."))
                 return redirect("notifications:detail", uuid=current.uuid)
         return self.show(current, form)
 
@@ -211,7 +218,7 @@ class ChangeSubscription(KeepsForm, View):
 
     def show(self, subscription: Subscription, form: SubscriptionForm) -> HttpResponse:
         back = reverse("notifications:detail", args=[subscription.uuid])
-        context = {"form": form, "heading": f"Change {subscription.name}", "back": back}
+        context = {"form": form, "heading": _("Change %(name)s") % {"name": subscription.name}, "back": back}
         return render(self.request, "notifications/subscription_form.html", context)
 
 
@@ -225,49 +232,48 @@ class SubscriptionVerb(Verb):
 
 class SendTest(SubscriptionVerb):
     history_event, policy = "subscription.test", "subscription:send_test"
-    verb = "send a test message"
+    verb = _("send a test message")
 
     def perform(self, record: Subscription) -> str:
         send_test(record)
-        return "A test message is being sent. Reload this page to see the result."
+        return gettext("A test message is being sent. Reload this page to see the result.")
 
 
 class RenewSecret(SubscriptionVerb):
     history_event, policy = "subscription.update", "subscription:renew_secret"
-    verb = "create a new secret"
-    question = "Create a new secret?"
-    consequence = "The new secret applies at once. The receiver refuses notifications until it has the new secret."
+    verb = _("create a new secret")
+    question = _("Create a new secret?")
+    consequence = _("The new secret applies at once. The receiver refuses notifications until it has the new secret.")
 
     def perform(self, record: Subscription) -> str:
         self.renewed = renew_secret(record)
-        return "Notifications are now signed with the new secret."
+        return gettext("Notifications are now signed with the new secret.")
 
-    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
         record = self.get_object()
         if not perform_and_tell(self, record):
             return redirect(self.where_to(record, False))
-        return show_secret(request, "New secret", *self.renewed)
+        return show_secret(request, _("New secret"), *self.renewed)
 
 
 class DeleteSubscription(Verb):
     model = Subscription
     history_event = "subscription.delete"
     permission_required = "watcher_site.delete_subscription"
-    verb = "delete the subscription"
-    question = "Delete this subscription?"
-    consequence = "Notifications that were not delivered yet are lost."
+    verb = _("delete the subscription")
+    question = _("Delete this subscription?")
+    consequence = _("Notifications that were not delivered yet are lost.")
 
     def perform(self, record: Subscription) -> str:
         unsubscribe(record)
-        return f"Deleted subscription {record}."
+        return _("Deleted subscription %(name)s.") % {"name": record}
 
     def where_to(self, record: Subscription, done: bool) -> str:
         return reverse("notifications:list") if done else reverse("notifications:detail", args=[record.uuid])
 
 
-def show_secret(request: HttpRequest, heading: str, subscription: Subscription, secret: str) -> HttpResponse:
-    """Show a secret once: no browser shows it again when somebody goes back."""
-    context = {"heading": heading, "subscription": subscription, "secret": secret}
-    answer = render(request, "notifications/secret.html", context)
-    answer["Cache-Control"] = "no-store"
-    return answer
+def show_secret(request: HttpRequest, heading: Text, subscription: Subscription, secret: str) -> HttpResponse:
+    about = _("Notifications to %(name)s are signed with this secret. Store it where the receiver can read it.") % {
+        "name": subscription.name
+    }
+    return show_once(request, heading, secret, about, reverse("notifications:detail", args=[subscription.uuid]))

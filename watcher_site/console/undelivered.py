@@ -9,11 +9,12 @@ from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views import View
 
 from watcher_site.console.columns import (
@@ -29,24 +30,24 @@ from watcher_site.notifications import deliveries
 from watcher_site.templatetags.console import find_links, short
 
 RESEND, DELETE = "watcher_site.resend_delivery", "watcher_site.delete_delivery"
-BROKER_IN_WORDS = "the message broker"
+BROKER_IN_WORDS = _("the message broker")
 
 
 class UndeliveredTable(tables.Table):
     event_type = tables.Column(
-        accessor="notification__event_type", verbose_name="event", orderable=False, attrs={"td": {"class": "event"}}
+        accessor="notification__event_type", verbose_name=_("event"), orderable=False, attrs={"td": {"class": "event"}}
     )
-    object_uuid = LineColumn(accessor="notification__object_uuid", verbose_name="object", orderable=False)
+    object_uuid = LineColumn(accessor="notification__object_uuid", verbose_name=_("object"), orderable=False)
     receiver = LineColumn(
-        accessor="subscription__name", verbose_name="receiver", orderable=False, default=BROKER_IN_WORDS
+        accessor="subscription__name", verbose_name=_("receiver"), orderable=False, default=BROKER_IN_WORDS
     )
     state = tables.Column(orderable=False)
     attempts = NumberColumn()
     problem = MessageColumn()
-    created_at = TimeColumn(accessor="created_at", verbose_name="created", attrs=MADE)
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"), attrs=MADE)
     again = tables.TemplateColumn(
         template_name="notifications/_resend.html",
-        verbose_name="",
+        verbose_name=_("operations"),
         orderable=False,
         attrs={"td": {"class": "last-verbs"}},
     )
@@ -58,8 +59,9 @@ class UndeliveredTable(tables.Table):
 
     def render_state(self, record: Delivery) -> str:
         if record.state == Delivery.State.UNDELIVERED:
-            return "undelivered"
-        return "pending: subscription disabled" if record.subscription else "pending: no message broker"
+            return gettext("undelivered")
+        disabled, absent = gettext("pending: subscription disabled"), gettext("pending: no message broker")
+        return disabled if record.subscription else absent
 
     def before_render(self, request: HttpRequest) -> None:
         self.links = find_links({row.record.notification.object_uuid for row in self.paginated_rows})
@@ -72,8 +74,8 @@ class UndeliveredTable(tables.Table):
 
 
 class UndeliveredFilters(django_filters.FilterSet):
-    receiver = django_filters.CharFilter(label="Receiver", method="filter_receiver")
-    event = django_filters.CharFilter(label="Event", method="filter_event")
+    receiver = django_filters.CharFilter(label=_("Receiver"), method="filter_receiver")
+    event = django_filters.CharFilter(label=_("Event"), method="filter_event")
 
     class Meta:
         model = Delivery
@@ -81,7 +83,9 @@ class UndeliveredFilters(django_filters.FilterSet):
 
     def filter_receiver(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         found = Q(subscription__name__icontains=value)
-        return queryset.filter(found | Q(subscription=None) if value.lower() in BROKER_IN_WORDS else found)
+        return queryset.filter(
+            found | Q(subscription=None) if value.lower() in str(BROKER_IN_WORDS).lower() else found
+        )
 
     def filter_event(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return queryset.filter(notification__event_type__icontains=value)
@@ -94,8 +98,9 @@ class UndeliveredList(ListPage):
     table_class = UndeliveredTable
     filterset_class = UndeliveredFilters
     template_name = "notifications/undelivered_list.html"
-    heading = "Undelivered"
-    guidance = "No undelivered notifications."
+    heading = _("Undelivered")
+    help_page = "concepts#subscription"
+    guidance = _("No undelivered notifications.")
 
     def get_table_kwargs(self) -> dict[str, Any]:
         return {} if self.may(RESEND) or self.may(DELETE) else {"exclude": ("again",)}
@@ -125,23 +130,23 @@ class DeadLetterVerb(Verb):
 class Resend(DeadLetterVerb):
     history_event = "undelivered.resend"
     permission_required = RESEND
-    verb = "send again"
+    verb = _("send again")
 
     def perform(self, delivery: Delivery) -> str:
         deliveries.resend(delivery)
-        return f"{delivery.notification.event_type} will be sent again."
+        return _("%(event)s will be sent again.") % {"event": delivery.notification.event_type}
 
 
 class DeleteUndelivered(DeadLetterVerb):
     history_event = "undelivered.delete"
     permission_required = DELETE
-    verb = "delete the notification"
-    question = "Delete this notification?"
-    consequence = "The receiver will not get this notification."
+    verb = _("delete the notification")
+    question = _("Delete this notification?")
+    consequence = _("The receiver will not get this notification.")
 
     def perform(self, delivery: Delivery) -> str:
         deliveries.delete_dead_letter(delivery)
-        return f"Deleted notification {delivery.notification.event_type}."
+        return _("Deleted notification %(event)s.") % {"event": delivery.notification.event_type}
 
 
 class ResendAll(Page, View):
@@ -150,26 +155,26 @@ class ResendAll(Page, View):
     history_event, policy = "undelivered.resend", "undelivered:resend_all"
     permission_required = RESEND
     http_method_names = ["get", "post"]
-    verb = "send again"
+    verb = _("send again")
     look = "primary"
 
     def get(self, request: HttpRequest) -> HttpResponse:
         number = self.chosen().count()
         if not number:
-            messages.info(request, "No notifications to send again.")
+            messages.info(request, _("No notifications to send again."))
             return redirect(list_as_filtered(request))
-        self.question = f"Send {number} notification{pluralize(number)} again?"
-        self.consequence = f"{self.which()} Delivery starts again from the first attempt."
+        question = ngettext("Send %(number)d notification again?", "Send %(number)d notifications again?", number)
+        self.question = question % {"number": number}
+        advice = _("Delivery starts again from the first attempt.")
+        self.consequence = f"{self.which()} {advice}"
         return render(request, "confirm.html", {"view": self, "back": list_as_filtered(request)})
 
     def post(self, request: HttpRequest) -> HttpResponse:
         number = deliveries.resend_all(self.chosen(), self.filters())
-        messages.success(
-            request,
-            f"{number} notification{pluralize(number)} will be sent again."
-            if number
-            else "No notifications to send again.",
+        sent = ngettext(
+            "%(number)d notification will be sent again.", "%(number)d notifications will be sent again.", number
         )
+        messages.success(request, sent % {"number": number} if number else _("No notifications to send again."))
         return redirect(list_as_filtered(request))
 
     def filters(self) -> dict[str, str]:
@@ -182,10 +187,12 @@ class ResendAll(Page, View):
         return found
 
     def which(self) -> str:
-        conditions = [f"{name} containing “{value}”" for name, value in self.filters().items()]
-        return (
-            f"Only notifications with {' and '.join(conditions)}." if conditions else "All undelivered notifications."
-        )
+        filters = self.filters()
+        if not filters:
+            return gettext("All undelivered notifications.")
+        containing = {"receiver": _("receiver containing “%(text)s”"), "event": _("event containing “%(text)s”")}
+        conditions = [containing[name] % {"text": value} for name, value in filters.items()]
+        return _("Only notifications with %(conditions)s.") % {"conditions": _(" and ").join(conditions)}
 
 
 def list_as_filtered(request: HttpRequest) -> str:

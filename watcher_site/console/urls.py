@@ -1,11 +1,32 @@
 """The console: every page lives under one path, as the paths without a prefix belong to the API."""
 
-from django.urls import include, path, re_path
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import include, is_valid_path, path, re_path
 
+from audits.console.comparison import AuditComparison, PlanComparison
 from audits.console.overview import Overview
-from watcher_site.console import account, external_login, history, keystone_login, subscriptions, undelivered, users
+from audits.console.trends import Trends
+from watcher_site.console import (
+    account,
+    external_login,
+    history,
+    keystone_login,
+    preferences,
+    subscriptions,
+    undelivered,
+    users,
+)
 from watcher_site.console.resumable_forms import Login
 from watcher_site.history.reading import FORMATS
+
+
+def add_slash(request: HttpRequest, path: str) -> HttpResponse:
+    """Redirect a path without its last slash to the page; the API's paths have none, so this is not done for all."""
+    if request.method not in ("GET", "HEAD") or not is_valid_path(f"{request.path_info}/"):
+        raise Http404
+    return redirect(request.get_full_path(force_append_slash=True))
+
 
 history_patterns = [
     path("", history.HistoryList.as_view(), name="list"),
@@ -26,6 +47,8 @@ notification_patterns = [
 ]
 account_patterns = [
     path("", account.AccountPage.as_view(), name="page"),
+    path("preferences/", preferences.Preferences.as_view(), name="preferences"),
+    path("secret/", account.SecretPage.as_view(), name="secret"),
     path("password/", account.OwnPassword.as_view(), name="password"),
     path("scope/", keystone_login.ScopeChange.as_view(), name="scope"),
     path("tokens/new/", account.NewToken.as_view(), name="new-token"),
@@ -46,6 +69,9 @@ user_patterns = [
 
 urlpatterns = [
     path("", Overview.as_view(), name="home"),
+    path("trends/", Trends.as_view(), name="trends"),
+    path("plans/compare/", PlanComparison.as_view(), name="compare-plans"),
+    path("audits/compare/", AuditComparison.as_view(), name="compare-audits"),
     path("login/", Login.as_view(), name="login"),
     path("login/keystone/", keystone_login.KeystoneLogin.as_view(), name="login-keystone"),
     path("login/keystone/scope/", keystone_login.ScopeChoice.as_view(), name="login-scope"),
@@ -62,4 +88,5 @@ urlpatterns = [
     path("actions/", include("actions.urls")),
     path("notifications/", include((notification_patterns, "notifications"))),
     path("", include("plans.urls")),
+    re_path(r"^(?P<path>.*[^/])$", add_slash),
 ]

@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.generic import View
 from knox.models import AuthToken
 
@@ -29,17 +31,18 @@ from watcher_site.accounts.users import (
 from watcher_site.console.account import TokenTable, TokenVerb, show_once
 from watcher_site.console.columns import TABLE_ATTRIBUTES, TimeColumn
 from watcher_site.console.pages import ListPage, Page, RecordPage, Verb, perform_and_tell
+from watcher_site.messages import Text
 from watcher_site.refusals import Invalid, Refused
 
 GENERATED = "generated password"
 
 
 class UserTable(tables.Table):
-    username = tables.Column(linkify=("users:detail", {"pk": tables.A("pk")}), verbose_name="name")
+    username = tables.Column(linkify=("users:detail", {"pk": tables.A("pk")}), verbose_name=_("name"))
     groups = tables.Column(accessor="pk", orderable=False)
     projects = tables.Column(accessor="pk", orderable=False)
-    is_active = tables.Column(verbose_name="state")
-    last_login = TimeColumn(accessor="last_login", verbose_name="last login", default="never")
+    is_active = tables.Column(verbose_name=_("state"))
+    last_login = TimeColumn(accessor="last_login", verbose_name=_("last login"), default=_("never"))
 
     class Meta:
         model = User
@@ -47,19 +50,19 @@ class UserTable(tables.Table):
         attrs = TABLE_ATTRIBUTES
 
     def render_groups(self, record: User) -> str:
-        return ", ".join(sorted(group.name for group in record.groups.all())) or "none"
+        return ", ".join(sorted(group.name for group in record.groups.all())) or gettext("none")
 
     def render_projects(self, record: Any) -> str:
-        return ", ".join(sorted(member.project_id for member in record.project_memberships.all())) or "none"
+        return ", ".join(sorted(member.project_id for member in record.project_memberships.all())) or gettext("none")
 
     def render_is_active(self, value: bool) -> str:
-        return "enabled" if value else "disabled"
+        return gettext("enabled") if value else gettext("disabled")
 
 
 class UserFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(field_name="username", label="Name", lookup_expr="icontains")
+    name = django_filters.CharFilter(field_name="username", label=_("Name"), lookup_expr="icontains")
     group = django_filters.ModelChoiceFilter(
-        field_name="groups", label="Group", queryset=Group.objects.order_by("name"), empty_label="any"
+        field_name="groups", label=_("Group"), queryset=Group.objects.order_by("name"), empty_label=_("any")
     )
 
     class Meta:
@@ -73,7 +76,8 @@ class UserList(ListPage):
     table_class = UserTable
     filterset_class = UserFilters
     template_name = "accounts/user_list.html"
-    heading = "Users"
+    heading = _("Users")
+    help_page = "operating#people"
 
     def get_queryset(self) -> QuerySet[User]:
         return User.objects.order_by("username").prefetch_related("groups", "project_memberships")
@@ -82,7 +86,7 @@ class UserList(ListPage):
 class GroupsField(forms.ModelMultipleChoiceField):
     def __init__(self) -> None:
         choices = Group.objects.order_by("name")
-        super().__init__(choices, required=False, label="Member of", widget=forms.CheckboxSelectMultiple)
+        super().__init__(choices, required=False, label=_("Member of"), widget=forms.CheckboxSelectMultiple)
 
 
 class GroupsForm(forms.Form):
@@ -90,7 +94,7 @@ class GroupsForm(forms.Form):
 
 
 class ProjectForm(forms.Form):
-    project = forms.CharField(max_length=PROJECT_LENGTH, strip=False, label="Add a project")
+    project = forms.CharField(max_length=PROJECT_LENGTH, strip=False, label=_("Add a project"))
 
 
 class UserPage(RecordPage):
@@ -133,9 +137,14 @@ class UserForm(forms.Form):
 
     name = forms.CharField(max_length=150, strip=False)
     # None is preselected: the first one has all rights.
-    group = forms.ModelChoiceField(Group.objects.order_by("name"), to_field_name="name", empty_label="Choose a group")
+    group = forms.ModelChoiceField(
+        Group.objects.order_by("name"), to_field_name="name", empty_label=_("Choose a group")
+    )
     project = forms.CharField(
-        max_length=PROJECT_LENGTH, required=False, strip=False, help_text="The project that the user is a member of."
+        max_length=PROJECT_LENGTH,
+        required=False,
+        strip=False,
+        help_text=_("The project that the user is a member of."),
     )
 
     def refuse(self, refusal: Refused) -> None:
@@ -165,12 +174,12 @@ class NewUser(Page, View):
                 self.note(refusal, name)
                 form.refuse(refusal)
             else:
-                about = f"The password of {made.get_username()}, who can change it on the page Account."
-                return show_once(request, "New user", password, about, reverse("users:detail", args=[made.pk]))
+                about = _("The password of %(name)s, who can change it on the page Account.") % {"name": name}
+                return show_once(request, _("New user"), password, about, reverse("users:detail", args=[made.pk]))
         return self.show(form)
 
     def show(self, form: UserForm) -> HttpResponse:
-        context = {"form": form, "heading": "New user", "verb": "Create", "back": reverse("users:list")}
+        context = {"form": form, "heading": _("New user"), "verb": _("Create"), "back": reverse("users:list")}
         return render(self.request, "accounts/form.html", context)
 
 
@@ -189,44 +198,45 @@ class UserVerb(Verb):
 
 class DisableUser(UserVerb):
     history_event = "user.disable"
-    verb = "disable the account"
-    question = "Disable this account?"
-    consequence = "The password and the sessions of the account are refused. Its tokens are revoked."
+    verb = _("disable the account")
+    question = _("Disable this account?")
+    consequence = _("The password and the sessions of the account are refused. Its tokens are revoked.")
 
     def perform(self, record: User) -> str:
         require_authority(self.request.user, record)
         set_active(record.username, False)
-        return f"{record.username} is disabled."
+        return _("%(name)s is disabled.") % {"name": record.username}
 
 
 class EnableUser(UserVerb):
     history_event = "user.enable"
-    verb = "enable the account"
+    verb = _("enable the account")
 
     def perform(self, record: User) -> str:
         require_authority(self.request.user, record)
         set_active(record.username, True)
-        return f"{record.username} is enabled."
+        return _("%(name)s is enabled.") % {"name": record.username}
 
 
 class ResetPassword(UserVerb):
     history_event = "user.change_password"
-    verb = "reset the password"
-    question = "Reset the password?"
-    consequence = "A new password is shown once. The sessions of the account end, and its tokens are revoked."
+    verb = _("reset the password")
+    question = _("Reset the password?")
+    consequence = _("A new password is shown once. The sessions of the account end, and its tokens are revoked.")
 
     def perform(self, record: User) -> str:
         require_authority(self.request.user, record)
         self.password = choose_password()
         change_password(record.username, self.password, GENERATED)
-        return f"The password of {record.username} was reset."
+        return _("The password of %(name)s was reset.") % {"name": record.username}
 
-    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
         record = self.get_object()
         back = self.where_to(record, True)
         if not perform_and_tell(self, record):
             return redirect(back)
-        return show_once(request, "New password", self.password, f"The new password of {record.username}.", back)
+        about = _("The new password of %(name)s.") % {"name": record.username}
+        return show_once(request, _("New password"), self.password, about, back)
 
 
 class SetGroups(UserVerb):
@@ -234,7 +244,7 @@ class SetGroups(UserVerb):
 
     history_event = "user.set_groups"
     http_method_names = ["post"]
-    verb = "change the groups"
+    verb = _("change the groups")
 
     def perform(self, record: User) -> str:
         form = GroupsForm(self.request.POST)
@@ -243,7 +253,7 @@ class SetGroups(UserVerb):
         chosen = list(form.cleaned_data["groups"])
         require_authority(self.request.user, record, chosen)
         set_groups(record.username, [group.name for group in chosen])
-        return f"The groups of {record.username} were changed."
+        return _("The groups of %(name)s were changed.") % {"name": record.username}
 
 
 class MembershipVerb(UserVerb):
@@ -251,23 +261,23 @@ class MembershipVerb(UserVerb):
 
     http_method_names = ["post"]
     change: ClassVar[Callable[[str, str], Any]]
-    relation: ClassVar[str]
+    result: ClassVar[Text]
 
     def perform(self, record: User) -> str:
         project = self.request.POST.get("project", "")
         require_authority(self.request.user, record)
         type(self).change(record.username, project)
-        return f"{record.username} is {self.relation} of {project}."
+        return self.result % {"name": record.username, "project": project}
 
 
 class AddProject(MembershipVerb):
-    history_event, verb = "project.add_member", "add a project"
-    change, relation = add_member, "a member"
+    history_event, verb = "project.add_member", _("add a project")
+    change, result = add_member, _("%(name)s is a member of %(project)s.")
 
 
 class RemoveProject(MembershipVerb):
-    history_event, verb = "project.remove_member", "remove a project"
-    change, relation = remove_member, "no member"
+    history_event, verb = "project.remove_member", _("remove a project")
+    change, result = remove_member, _("%(name)s is no member of %(project)s.")
 
 
 class RevokeTokenOfUser(TokenVerb):

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from io import StringIO
 from typing import Any
 from uuid import UUID
@@ -12,10 +12,12 @@ import orjson
 from django.db.models import Max, Q
 from django.http import StreamingHttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from watcher_site.database.text import require_storable
 from watcher_site.history.recording import record
-from watcher_site.messages import cut
+from watcher_site.messages import Text, cut
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.refusals import Invalid
@@ -185,12 +187,13 @@ def download(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) ->
 
 # What it means that nothing is said of these; of others it is "none".
 LEFT_OPEN = {
-    "action_types": "all",
-    "targets": "anything",
-    "window": "every hour",
-    "expires_at": "never",
-    "start_at": "at once",
+    "action_types": _("all"),
+    "targets": _("anything"),
+    "window": _("every hour"),
+    "expires_at": _("never"),
+    "start_at": _("at once"),
 }
+NONE = _("none")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
@@ -203,14 +206,14 @@ def describe_event(event: str) -> str:
 def details_in_words(details: Mapping[str, Any]) -> str:
     """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are left out."""
     parts = [
-        f"{name.replace('_', ' ')}: {value_in_words(value, LEFT_OPEN.get(name, 'none'))}"
+        f"{name.replace('_', ' ')}: {value_in_words(value, LEFT_OPEN.get(name, NONE))}"
         for name, value in details.items()
         if value not in (None, "", {})
     ]
     return cut("; ".join(parts))
 
 
-def value_in_words(value: Any, nothing: str = "none") -> str:
+def value_in_words(value: Any, nothing: Text = NONE) -> str:
     """Return a value as people write it.
 
     Args:
@@ -219,9 +222,9 @@ def value_in_words(value: Any, nothing: str = "none") -> str:
     if isinstance(value, dict) and value.keys() == {"from", "to"}:
         return f"{value_in_words(value['from'], nothing)} → {value_in_words(value['to'], nothing)}"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
     if value is None or value in ("", [], {}):
-        return nothing
+        return str(nothing)
     if isinstance(value, list):
         return ", ".join(map(value_in_words, value))
     return object_in_words(value) if isinstance(value, dict) else text_in_words(str(value))
@@ -236,4 +239,5 @@ def object_in_words(value: Mapping[str, Any]) -> str:
 def text_in_words(text: str) -> str:
     if not MOMENT.fullmatch(text):
         return text
-    return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    moment = timezone.localtime(datetime.fromisoformat(text))
+    return f"{moment:%Y-%m-%d %H:%M} {timezone.get_current_timezone_name()}"

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import override
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
 from watcher_site.database.text import make_storable
@@ -195,7 +196,8 @@ def record_refusal(event: str, target: Any, message: str, within: Any = None) ->
 def describe_refusal(problem: BaseException) -> str:
     """Return why something was not done, without what only clients make sense of."""
     if isinstance(problem, Refused):
-        return str(problem)
+        with override(None):
+            return str(problem)
     if isinstance(problem, ConcurrentTransition):
         return "Its state was changed by someone else at the same time."
     return "Its state does not allow it."

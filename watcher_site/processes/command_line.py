@@ -1,8 +1,13 @@
-"""`manage.py`: what its caller can mend is one line on stderr and an exit status, for Django's own commands too."""
+"""The command line: ``manage.py`` in a checkout, ``watcher-site`` in an installation from a wheel.
 
+Problems that its caller can solve are one line on standard error and an exit status, for Django's own commands too.
+"""
+
+import os
 import sys
 from contextlib import redirect_stderr
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -50,3 +55,13 @@ def run_command(arguments: list[str]) -> int:
         sys.stderr.write(f"{'database: ' if is_database else ''}{one_line(problem)}\n")
         return OUT_OF_ORDER if is_database else BAD_INPUT
     return 0
+
+
+def main() -> int:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "watcher_site.settings")
+    name = "manage.py" if Path(sys.argv[0]).name == "manage.py" else "watcher-site"
+    return run_command([name, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -36,8 +36,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 MOST_RESTARTS = 5
 # Without it no request is served: if it cannot start, the site stops.
 WEB = "web"
-WORKER = "exec python manage.py run_worker"
-LISTENER = "exec python manage.py listen_notifications"
+WORKER = "exec python -m watcher_site.processes.command_line run_worker"
+LISTENER = "exec python -m watcher_site.processes.command_line listen_notifications"
 # What ran so long, in seconds, has proved that it can.
 PROVEN = 60.0
 
@@ -148,7 +148,8 @@ def commands() -> dict[str, str]:
     These are a worker where appliers send actions to workers, and a listener where the cloud has a broker. No line of
     the Procfile names them: where they have nothing to do they refuse to run, which would be the end of all.
     """
-    found: dict[str, str] = dict(parse_procfile(Path("Procfile").read_text()).processes)
+    file = next(path for path in (Path("Procfile"), Path(settings.__file__).with_name("Procfile")) if path.exists())
+    found: dict[str, str] = dict(parse_procfile(file.read_text()).processes)
     if settings.EXECUTOR == "celery":
         found.setdefault("worker", WORKER)
     if settings.CLOUD_NOTIFICATION_URL:

@@ -22,7 +22,7 @@ from watcher_site.refusals import Conflict
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOK_SECONDS = 0.1
-PREPARE = [sys.executable, "manage.py", "prepare"]
+PREPARE = [sys.executable, "-m", "watcher_site.processes.command_line", "prepare"]
 SERVE = [sys.executable, "-m", "watcher_site.processes.procfile"]
 
 

@@ -11,14 +11,20 @@ from django import template
 from django.apps import apps
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import conditional_escape, format_html
+from django.utils.dates import WEEKDAYS_ABBR
+from django.utils.formats import localize
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext, ngettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from watcher_site.authorization.permissions import may, target_of_page
 from watcher_site.history.reading import describe_event
 from watcher_site.models import HistoryEntry
+from watcher_site.templatetags.names import brief, name, short
+from watcher_site.windows.durations import describe_duration, in_minutes
 
 # The models that have pages, the likeliest first: each lookup costs a query.
 PAGES = {
@@ -35,24 +41,29 @@ PAGES = {
 IDENTIFIER = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 # So many seconds make no difference to people.
 JUST_NOW = 10
-# What `audits.operations.creation.default_name` puts behind the name of a strategy, a template or a goal.
-MADE_UP = re.compile(r"-(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?$")
+# The units of times that have passed, and of those to come: other languages inflect them.
+AGO: dict[str, Any] = {
+    "year": ngettext_lazy("%(num)d year ago", "%(num)d years ago", "num"),
+    "month": ngettext_lazy("%(num)d month ago", "%(num)d months ago", "num"),
+    "week": ngettext_lazy("%(num)d week ago", "%(num)d weeks ago", "num"),
+    "day": ngettext_lazy("%(num)d day ago", "%(num)d days ago", "num"),
+    "hour": ngettext_lazy("%(num)d hour ago", "%(num)d hours ago", "num"),
+    "minute": ngettext_lazy("%(num)d minute ago", "%(num)d minutes ago", "num"),
+}
+AHEAD: dict[str, Any] = {
+    "year": ngettext_lazy("in %(num)d year", "in %(num)d years", "num"),
+    "month": ngettext_lazy("in %(num)d month", "in %(num)d months", "num"),
+    "week": ngettext_lazy("in %(num)d week", "in %(num)d weeks", "num"),
+    "day": ngettext_lazy("in %(num)d day", "in %(num)d days", "num"),
+    "hour": ngettext_lazy("in %(num)d hour", "in %(num)d hours", "num"),
+    "minute": ngettext_lazy("in %(num)d minute", "in %(num)d minutes", "num"),
+}
 # The latest history entries that the page of an object shows.
 SHOWN = 10
 
 register = template.Library()
-
-
-@register.filter
-def short(identifier: Any) -> str:
-    """Return the beginning of a UUID, enough for a person to tell it from its neighbours."""
-    return str(identifier)[:8]
-
-
-@register.filter
-def brief(name: str) -> str:
-    """Return a name that was made of another and the time without the parts of a second: for lists."""
-    return MADE_UP.sub(r" \1 \2", str(name))
+register.filter(short)
+register.filter(brief)
 
 
 @register.filter
@@ -68,24 +79,30 @@ def humanize_name(name: str) -> str:
 
 
 @register.filter
+def gigabytes(megabytes: float) -> str:
+    """Return an amount of memory in the unit of the capacity of compute nodes."""
+    return f"{megabytes / 1024:.4g}"
+
+
+@register.filter
 def state_badge(state: str) -> SafeString:
     return format_html('<span class="state state-{}">{}</span>', state.lower(), state)
 
 
 @register.filter
 def when(moment: datetime | None) -> SafeString | str:
-    """Return how long ago a moment was, with the moment itself in UTC for those who point at it."""
+    """Return how long ago a moment was, with the moment itself for those who point at it."""
     if moment is None:
         return "—"
     return render_time(moment, ago(moment))
 
 
 def ago(moment: datetime) -> str:
-    past = timesince(moment, depth=1)
+    past = timesince(moment, time_strings=AGO, depth=1)
     if not past.startswith("0"):
-        return f"{past} ago"
+        return keep_number(past)
     seconds = int((timezone.now() - moment).total_seconds())
-    return "just now" if seconds < JUST_NOW else f"{seconds} seconds ago"
+    return gettext("just now") if seconds < JUST_NOW else _("%(number)d seconds ago") % {"number": seconds}
 
 
 @register.filter
@@ -93,47 +110,80 @@ def until(moment: datetime | None) -> SafeString | str:
     """Return in how long a moment comes; what is due is said to come now."""
     if moment is None:
         return "—"
-    left = timeuntil(moment, timezone.now(), depth=1)
-    if left.startswith("0"):
+    # The least unit is a minute: less than one begins with a zero, in any language.
+    if timeuntil(moment, timezone.now(), depth=1).startswith("0"):
         seconds = (moment - timezone.now()).total_seconds()
-        return render_time(moment, "in less than a minute" if seconds > 0 else "now")
-    return render_time(moment, f"in {left}")
+        return render_time(moment, gettext("in less than a minute") if seconds > 0 else gettext("now"))
+    left = timeuntil(moment, timezone.now(), time_strings=AHEAD, depth=1)
+    return render_time(moment, keep_number(left))
+
+
+def keep_number(text: str) -> str:
+    """Return a text of Django without its protected spaces, but for that between a number and its unit."""
+    return re.sub(r"(\d) ", "\\1\xa0", text.replace("\xa0", " "))
 
 
 @register.filter
-def at_place(moment: datetime, zone: str) -> SafeString:
-    """Return a moment as the clocks of a time zone show it, with the same in UTC for those who point at it."""
+def at_place(moment: datetime, name: str) -> SafeString:
+    """Return a moment as the clocks of a time zone show it, with the reader's time for those who point at it."""
     try:
-        clock = ZoneInfo(zone)
+        zone = ZoneInfo(name)
     except ZoneInfoNotFoundError:
-        clock = ZoneInfo("UTC")  # This machine does not know the zone; the one that it was given on did.
-    return render_time(moment, f"{moment.astimezone(clock):%a %Y-%m-%d %H:%M} {clock}")
+        zone = ZoneInfo("UTC")  # This machine does not know the zone; the one that it was given on did.
+    local = moment.astimezone(zone)
+    return render_time(moment, f"{WEEKDAYS_ABBR[local.weekday()]} {local:%Y-%m-%d %H:%M} {zone}")
+
+
+@register.filter(expects_localtime=False)
+def clock(moment: datetime) -> str:
+    """Return a moment as the reader's clock shows it, with the reader's time zone."""
+    return f"{timezone.localtime(moment):%Y-%m-%d %H:%M:%S} {timezone.get_current_timezone_name()}"
 
 
 def render_time(moment: datetime, text: str) -> SafeString:
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), f"{moment:%Y-%m-%d %H:%M:%S} UTC", text
-    )
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), clock(moment), text)
 
 
-@register.inclusion_tag("_bar.html")
-def state_bar(counts: Mapping[str, int], label: str) -> dict[str, Any]:
-    """Draw the shares of a whole, by state, in the order of ``counts``; ``label`` is for those who cannot see it."""
-    total = sum(counts.values()) or 1
+@register.simple_tag
+def state_bar(counts: Mapping[str, int], label: str, whole: int = 0) -> SafeString:
+    """Draw the shares of a whole, by state, in the order of ``counts``; ``label`` is for those who cannot see it.
+
+    Args:
+        whole: the number that fills the bar, else the sum of the counts. What is little of it stays visible.
+    """
+    total = whole or sum(counts.values()) or 1
     parts, left = [], 0.0
     for state, count in counts.items():
-        width = 1000 * count / total
-        parts.append({"state": state.lower(), "x": left, "width": width, "label": f"{count} {state}"})
+        width = max(1000 * count / total, 4 if whole and count else 0)
+        if width:
+            parts.append((state.lower(), left, width, f"{count} {state}"))
         left += width
-    return {"parts": [part for part in parts if part["width"]], "label": label}
+    return draw_bar(parts, label)
 
 
-@register.inclusion_tag("_bar.html")
-def use_bar(used: float, capacity: float, label: str) -> dict[str, Any]:
+@register.simple_tag
+def use_bar(used: float, capacity: float, label: str) -> SafeString:
     """Draw the used share of a capacity in three colours: below 85 %, nearly full, exceeded."""
     share = used / capacity if capacity else 1.0
     level = "over" if share > 1 else "high" if share > 0.85 else "room"
-    return {"parts": [{"state": level, "x": 0, "width": 1000 * min(share, 1), "label": label}], "label": label}
+    return draw_bar([(level, 0, 1000 * min(share, 1), label)], label)
+
+
+def draw_bar(parts: Iterable[tuple[str, float, float, str]], label: str) -> SafeString:
+    """Return a bar of 1,000 units: each part has a class, a start, a width and a title.
+
+    It is not a template, as a list has hundreds of them.
+    """
+    rectangles = format_html_join(
+        "",
+        '<rect class="fill-{}" x="{}" y="0" width="{}" height="10"><title>{}</title></rect>',
+        ((name, f"{left:.2f}", f"{width:.2f}", title) for name, left, width, title in parts),
+    )
+    return format_html(
+        '<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>',
+        label,
+        rectangles,
+    )
 
 
 @register.filter
@@ -145,8 +195,25 @@ def total(counts: Mapping[str, int]) -> int:
 def duration(event: Any) -> str:
     """Return how long something with a start and a finish took, in seconds."""
     if event.finish_time is None:
-        return "not finished"
-    return f"{(event.finish_time - event.start_time).total_seconds():.1f} s"
+        return gettext("not finished")
+    return seconds((event.finish_time - event.start_time).total_seconds())
+
+
+def seconds(number: float) -> str:
+    """Return a duration in seconds, with one decimal."""
+    return f"{localize(round(number, 1))} s"
+
+
+@register.filter
+def elapsed(record: Any) -> str:
+    """Return how long a record with a start and an end time took, or takes up to now; a dash if that is not known."""
+    if record.start_time is None or (record.end_time is None and record.state in record.FINAL):
+        return "—"
+    return describe_duration((record.end_time or timezone.now()) - record.start_time)
+
+
+register.filter(describe_duration)
+register.filter(in_minutes)
 
 
 def linked(text: str) -> SafeString:
@@ -171,15 +238,19 @@ def find_links(identifiers: set[UUID]) -> dict[UUID, SafeString]:
         wanted = identifiers - links.keys()
         if not wanted:
             break
-        found: Iterable[Any] = apps.get_model(label)._default_manager.filter(uuid__in=wanted, deleted_at=None)
+        manager = apps.get_model(label)._default_manager
+        records = manager.with_names() if hasattr(manager, "with_names") else manager.all()
+        found: Iterable[Any] = records.filter(uuid__in=wanted, deleted_at=None)
         links |= {record.uuid: link(record, page) for record in found}
     return links
 
 
 def link(record: Any, page: str) -> SafeString:
-    name = getattr(record, "called", None) or str(record)
-    short = name[:8] if name == str(record.uuid) else name
-    return format_html('<a href="{}" title="{}">{}</a>', reverse(page, args=[record.uuid]), record.uuid, short)
+    called = getattr(record, "called", None) or str(record)
+    text = short(called) if called == str(record.uuid) else name(brief(called))
+    if page == "plans:detail" and called != str(record.uuid):  # Many have the same name.
+        text = format_html('{} <span class="uuid">{}</span>', text, short(record.uuid))
+    return format_html('<a href="{}" title="{}">{}</a>', reverse(page, args=[record.uuid]), record.uuid, text)
 
 
 register.filter(linked)

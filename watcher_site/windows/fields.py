@@ -4,35 +4,57 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.forms.utils import flatatt
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext_lazy as _
 
-from watcher_site.windows.maintenance import WEEKDAYS
+from watcher_site.messages import Text
+from watcher_site.windows.maintenance import WEEKDAY_NAMES, WEEKDAYS
 from watcher_site.windows.wall_clock import WINDOW, require_zone, zones
+
+SELECTED = mark_safe(" selected")
 
 
 def picker(kind: str) -> forms.TextInput:
     return forms.TextInput({"type": kind})
 
 
-def text_field(kind: str, label: str, help_text: str = "") -> forms.CharField:
+def text_field(kind: str, label: Text, help_text: Text = "") -> forms.CharField:
     """Return a field whose text is read where the API's is: the form adds no rules of its own."""
     return forms.CharField(label=label, help_text=help_text, required=False, widget=picker(kind))
+
+
+class LongSelect(forms.Select):
+    """A select of hundreds of options, which Django would write with a template for each."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        options = format_html_join(
+            "",
+            '<option value="{}"{}>{}</option>',
+            ((key, SELECTED if str(key) == str(value) else "", label) for key, label in self.choices),
+        )
+        attributes = self.build_attrs(self.attrs, {"name": name, **(attrs or {})})
+        return format_html("<select{}>{}</select>", flatatt(attributes), options)
 
 
 class WindowFields(forms.Form):
     """The fields of a form that has a window among others."""
 
-    zone = forms.ChoiceField(label="Time zone", help_text="The time zone of all times in this form.")
-    opens = text_field("time", "Window opens", "Leave empty for no maintenance window.")
-    closes = text_field("time", "Window closes", "If earlier than the opening: on the next day.")
+    zone = forms.ChoiceField(
+        label=_("Time zone"), help_text=_("The time zone of all times in this form."), widget=LongSelect
+    )
+    opens = text_field("time", _("Window opens"), _("Leave empty for no maintenance window."))
+    closes = text_field("time", _("Window closes"), _("If earlier than the opening: on the next day."))
     weekdays = forms.MultipleChoiceField(
-        choices=[(day, day.title()) for day in WEEKDAYS],
+        choices=list(WEEKDAY_NAMES.items()),
         required=False,
-        label="Opening days",
-        help_text="None selected: every day.",
+        label=_("Opening days"),
+        help_text=_("None selected: every day."),
         widget=forms.CheckboxSelectMultiple,
     )
-    first_day = text_field("date", "First day")
-    last_day = text_field("date", "Last day")
+    first_day = text_field("date", _("First day"))
+    last_day = text_field("date", _("Last day"))
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from django.utils import dates
+
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 EVERY_DAY = frozenset(range(len(WEEKDAYS)))
+# The names of the days in the language of the reader.
+WEEKDAY_NAMES = {name: dates.WEEKDAYS[day] for day, name in enumerate(WEEKDAYS)}
 DAY = timedelta(days=1)
 # A window of one day a week that a change of the clocks swallows comes again a week later.
 HORIZON = 16 * DAY

@@ -6,8 +6,11 @@ from functools import cache
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
 from watcher_site.refusals import Invalid
-from watcher_site.windows.maintenance import EVERY_DAY, WEEKDAYS, Window
+from watcher_site.windows.maintenance import EVERY_DAY, WEEKDAY_NAMES, WEEKDAYS, Window
 
 T = TypeVar("T")
 # Python has no moment behind the year 9999, wherever the clock hangs.
@@ -155,11 +158,11 @@ def hours_in_words(stored: Any) -> str:
     try:
         document = written(read_window(stored, ZoneInfo("UTC"))) or {}
     except Invalid:
-        return f"not understood: {stored}"
+        return _("not understood: %(text)s") % {"text": stored}
     days = document["weekdays"]
     parts = [f"{document['opens']}–{document['closes']}"]  # noqa: RUF001 (a dash between times)
-    parts += [day.title() for day in days] if len(days) < len(WEEKDAYS) else ["every day"]
-    for name, word in (("first_day", "from"), ("last_day", "until")):
+    parts += [str(WEEKDAY_NAMES[day]) for day in days] if len(days) < len(WEEKDAYS) else [gettext("every day")]
+    for name, words in (("first_day", _("from %(day)s")), ("last_day", _("until %(day)s"))):
         if document[name]:
-            parts.append(f"{word} {document[name]}")
+            parts.append(words % {"day": document[name]})
     return ", ".join(parts)

@@ -3,23 +3,25 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Cluster, Policy, Profile
 from cluster.models.clusters import LAST_PRIORITY, NAME_LENGTH, UNLIMITED
 from cluster.policies.sizes import MOST_NODES, AdjustmentType
 from plans.operations.base import is_operated_on
 from watcher_site.accounts.projects import PROJECT_LENGTH
+from watcher_site.messages import Text
 
 RECOVERY_WORDS = {
-    "": "as in the health policy; without one, replace the server",
-    "REBOOT": "reboot the server",
-    "REBUILD": "rebuild the server in place",
-    "RECREATE": "replace the server",
+    "": _("as in the health policy; without one, replace the server"),
+    "REBOOT": _("reboot the server"),
+    "REBUILD": _("rebuild the server in place"),
+    "RECREATE": _("replace the server"),
 }
 ADJUSTMENT_WORDS = {
-    AdjustmentType.EXACT_CAPACITY.value: "exact number of nodes",
-    AdjustmentType.CHANGE_IN_CAPACITY.value: "number of nodes to add, or to remove if negative",
-    AdjustmentType.CHANGE_IN_PERCENTAGE.value: "percentage of nodes to add, or to remove if negative",
+    AdjustmentType.EXACT_CAPACITY.value: _("exact number of nodes"),
+    AdjustmentType.CHANGE_IN_CAPACITY.value: _("number of nodes to add, or to remove if negative"),
+    AdjustmentType.CHANGE_IN_PERCENTAGE.value: _("percentage of nodes to add, or to remove if negative"),
 }
 
 
@@ -28,8 +30,8 @@ class OperationForm(forms.Form):
 
     plan_only = forms.BooleanField(
         required=False,
-        label="Plan only",
-        help_text="Create the action plan for review, without starting it.",
+        label=_("Plan only"),
+        help_text=_("Create the action plan for review, without starting it."),
     )
 
     def __init__(self, record: Any, *arguments: Any, may_start: bool = True, **options: Any) -> None:
@@ -55,7 +57,7 @@ class OperationForm(forms.Form):
             self.add_error(None, refusal)
 
 
-def size_field(label: str, help_text: str = "", least: int = 0, *, required: bool = False) -> forms.IntegerField:
+def size_field(label: Text, help_text: Text = "", least: int = 0, *, required: bool = False) -> forms.IntegerField:
     return forms.IntegerField(
         label=label, help_text=help_text, required=required, min_value=least, max_value=MOST_NODES
     )
@@ -74,21 +76,21 @@ class ByName(forms.ModelChoiceField):
 
 class NewClusterForm(OperationForm):
     name = forms.CharField(max_length=NAME_LENGTH)
-    profile = ByName(empty_label="Choose a profile")
-    desired_capacity = size_field("Nodes", "The initial number of nodes. Leave empty for the minimum size.")
-    min_size = size_field("Minimum size", "With fewer ACTIVE nodes, the cluster is in ERROR.")
-    max_size = size_field("Maximum size", f"{UNLIMITED} or empty: no limit.", UNLIMITED)
+    profile = ByName(empty_label=_("Choose a profile"))
+    desired_capacity = size_field(_("Nodes"), _("The initial number of nodes. Leave empty for the minimum size."))
+    min_size = size_field(_("Minimum size"), _("With fewer ACTIVE nodes, the cluster is in ERROR."))
+    max_size = size_field(_("Maximum size"), _("-1 or empty: no limit."), UNLIMITED)
     timeout = forms.IntegerField(
         required=False,
         min_value=0,
-        label="Timeout",
-        help_text="For the cluster's actions, in seconds. 0: the site's default.",
+        label=_("Timeout"),
+        help_text=_("For the cluster's actions, in seconds. 0: the site's default."),
     )
     project_id = forms.CharField(
         max_length=PROJECT_LENGTH,
         required=False,
-        label="Project",
-        help_text="The project that owns the cluster and its servers.",
+        label=_("Project"),
+        help_text=_("The project that owns the cluster and its servers."),
     )
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -100,9 +102,9 @@ class ChangeForm(OperationForm):
     """A form that shows the current values; only changed ones are requested."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
-    profile = ByName(empty_label=None, help_text="A new profile also changes the servers of the nodes.")
+    profile = ByName(empty_label=None, help_text=_("A new profile also changes the servers of the nodes."))
     timeout = forms.IntegerField(
-        min_value=0, help_text="For the cluster's actions, in seconds. 0: the site's default."
+        min_value=0, help_text=_("For the cluster's actions, in seconds. 0: the site's default.")
     )
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
@@ -118,28 +120,30 @@ class ChangeForm(OperationForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and not set(self.changed_data) - {"plan_only"}:
-            raise forms.ValidationError("No changes.")
+            raise forms.ValidationError(_("No changes."))
         return cleaned
 
 
 class ScaleForm(OperationForm):
-    count = size_field("Nodes", "Leave empty for the number in the scaling policy; without one, 1.", 1)
+    count = size_field(_("Nodes"), _("Leave empty for the number in the scaling policy; without one, 1."), 1)
 
 
 class ResizeForm(OperationForm):
     adjustment_type = forms.ChoiceField(
-        label="Adjustment",
-        choices=[("", "no change"), *ADJUSTMENT_WORDS.items()],
+        label=_("Adjustment"),
+        choices=[("", _("no change")), *ADJUSTMENT_WORDS.items()],
         required=False,
     )
-    number = forms.FloatField(required=False, label="Number", help_text="The number of nodes, or the percentage.")
-    min_size = size_field("Minimum size", "Leave empty to keep the current value.")
-    max_size = size_field("Maximum size", f"{UNLIMITED}: no limit. Leave empty to keep the current value.", UNLIMITED)
-    min_step = size_field("Minimum step", "The least number of nodes to add or remove by a percentage.", 1)
+    number = forms.FloatField(
+        required=False, label=_("Number"), help_text=_("The number of nodes, or the percentage.")
+    )
+    min_size = size_field(_("Minimum size"), _("Leave empty to keep the current value."))
+    max_size = size_field(_("Maximum size"), _("-1: no limit. Leave empty to keep the current value."), UNLIMITED)
+    min_step = size_field(_("Minimum step"), _("The least number of nodes to add or remove by a percentage."), 1)
     at_best = forms.BooleanField(
         required=False,
-        label="Adjust to the bounds",
-        help_text="Otherwise a size outside the minimum and maximum is refused.",
+        label=_("Adjust to the bounds"),
+        help_text=_("Otherwise a size outside the minimum and maximum is refused."),
     )
 
     @property
@@ -150,39 +154,39 @@ class ResizeForm(OperationForm):
 
 class RecoverForm(OperationForm):
     operation = forms.ChoiceField(
-        label="Operation",
+        label=_("Operation"),
         choices=list(RECOVERY_WORDS.items()),
         required=False,
     )
-    check = forms.BooleanField(required=False, label="Check the servers first")
+    check = forms.BooleanField(required=False, label=_("Check the servers first"))
 
 
 class RecoverClusterForm(RecoverForm):
-    check_capacity = forms.BooleanField(required=False, label="Also create missing nodes")
+    check_capacity = forms.BooleanField(required=False, label=_("Also create missing nodes"))
 
 
 class DeleteForm(OperationForm):
     """The deletion of a cluster; the box forces it for one that has nodes or an operation under way."""
 
-    force = forms.BooleanField(label="Also delete the nodes and their servers")
+    force = forms.BooleanField(label=_("Also delete the nodes and their servers"))
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
         super().__init__(record, *arguments, **options)
         if is_operated_on(record):
-            self.fields[
-                "force"
-            ].label = "Cancel the operations in progress, then delete the cluster with its nodes and their servers"
+            self.fields["force"].label = _(
+                "Cancel the operations in progress, then delete the cluster with its nodes and their servers"
+            )
         elif not record.members().exists():
             del self.fields["force"]
 
 
 class AttachForm(OperationForm):
-    policy = ByName(empty_label="Choose a policy")
+    policy = ByName(empty_label=_("Choose a policy"))
     priority = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=LAST_PRIORITY,
-        help_text="Policies are applied from the lowest number up. Leave empty for the default of the type.",
+        help_text=_("Policies are applied from the lowest number up. Leave empty for the default of the type."),
     )
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:

@@ -7,6 +7,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Cluster, Node, PolicyBinding
 from plans.api.operations import trust_of
@@ -76,12 +78,13 @@ class OperationVerb(KeepsForm, Verb):
     def perform(self, record: Any) -> str:
         form = self.submitted
         may_cancel = self.may("actions.signal_action")
-        trust = trust_of(self.request, getattr(record, "project_id", "")) if self.creates else None
+        trust = trust_of(self.request, record.project_id, record) if self.creates else None
         options = RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel, trust)
         self.operation = self.plan(record, form.inputs, options)
         if options.plan_only:
-            return "Plan created. Review it, skip the actions that must not run, then start it."
-        return linked(f"Requested: action {self.operation.action} of plan {self.operation.action_plan}.")
+            return gettext("Plan created. Review it, skip the actions that must not run, then start it.")
+        made = {"action": self.operation.action, "plan": self.operation.action_plan}
+        return linked(_("Requested: action %(action)s of plan %(plan)s.") % made)
 
     def plan(self, record: Any, inputs: dict[str, Any], options: RequestOptions) -> Operation:
         return type(self).operate(record, **inputs, options=options)
@@ -108,36 +111,36 @@ class ClusterVerb(OperationVerb):
 class ScaleOut(ClusterVerb):
     policy = "cluster:scale_out"
     creates = True
-    verb, question = "scale out", "Add nodes to the cluster?"
+    verb, question = _("scale out"), _("Add nodes to the cluster?")
     form_class, operate = ScaleForm, scale_out
 
 
 class ScaleIn(ClusterVerb):
     policy = "cluster:scale_in"
-    verb, question = "scale in", "Remove nodes from the cluster?"
-    consequence = "The deletion policy chooses the nodes. Nodes in ERROR and tainted nodes are removed first."
+    verb, question = _("scale in"), _("Remove nodes from the cluster?")
+    consequence = _("The deletion policy chooses the nodes. Nodes in ERROR and tainted nodes are removed first.")
     form_class, operate, look = ScaleForm, scale_in, "danger"
 
 
 class Resize(ClusterVerb):
     policy = "cluster:resize"
     creates = True
-    verb, question = "resize", "Resize the cluster?"
+    verb, question = _("resize"), _("Resize the cluster?")
     form_class, operate = ResizeForm, resize
 
 
 class Check(ClusterVerb):
     policy = "cluster:check"
-    verb, question = "check", "Check the cluster?"
-    consequence = "The server of each node is checked. Nodes whose server does not run are set to ERROR."
+    verb, question = _("check"), _("Check the cluster?")
+    consequence = _("The server of each node is checked. Nodes whose server does not run are set to ERROR.")
     operate = check_cluster
 
 
 class Recover(ClusterVerb):
     policy = "cluster:recover"
     creates = True
-    verb, question = "recover", "Recover the cluster?"
-    consequence = "Nodes in ERROR are recovered, so that their servers run again."
+    verb, question = _("recover"), _("Recover the cluster?")
+    consequence = _("Nodes in ERROR are recovered, so that their servers run again.")
     form_class, operate = RecoverClusterForm, recover_cluster
 
 
@@ -145,21 +148,21 @@ class Change(ClusterVerb):
     creates = True
     history_event = "cluster.update"
     permission_required = "cluster.change_cluster"
-    verb, question = "change", "Change the cluster?"
+    verb, question = _("change"), _("Change the cluster?")
     form_class, operate = ChangeForm, update_cluster
 
 
 class Delete(ClusterVerb):
     permission_required = "cluster.delete_cluster"
-    verb, question = "delete", "Delete the cluster?"
-    consequence = "This cannot be undone."
+    verb, question = _("delete"), _("Delete the cluster?")
+    consequence = _("This cannot be undone.")
     form_class, operate, look, is_final = DeleteForm, delete_cluster, "danger", True
 
 
 class Attach(ClusterVerb):
     history_event = "cluster.attach_policy"
     permission_required = ("cluster.add_policybinding", "cluster.view_policy")
-    verb, question = "attach", "Attach a policy to the cluster?"
+    verb, question = _("attach"), _("Attach a policy to the cluster?")
     form_class, operate = AttachForm, attach_policy
 
 
@@ -184,15 +187,15 @@ class BindingVerb(OperationVerb):
 class Detach(BindingVerb):
     history_event = "cluster.detach_policy"
     permission_required = "cluster.delete_policybinding"
-    verb, question = "detach", "Detach the policy?"
-    consequence = "The policy no longer applies to the cluster."
+    verb, question = _("detach"), _("Detach the policy?")
+    consequence = _("The policy no longer applies to the cluster.")
     operate, look = detach_policy, "danger"
 
 
 class Enable(BindingVerb):
     history_event = "cluster.update_policy"
     permission_required = "cluster.change_policybinding"
-    verb, question = "enable", "Enable the policy?"
+    verb, question = _("enable"), _("Enable the policy?")
     operate = update_policy
 
     def also(self, record: PolicyBinding) -> dict[str, Any]:
@@ -200,8 +203,8 @@ class Enable(BindingVerb):
 
 
 class Disable(Enable):
-    verb, question = "disable", "Disable the policy?"
-    consequence = "The policy stays attached, but is not applied."
+    verb, question = _("disable"), _("Disable the policy?")
+    consequence = _("The policy stays attached, but is not applied.")
 
     def also(self, record: PolicyBinding) -> dict[str, Any]:
         return {"enabled": False}
@@ -216,21 +219,21 @@ class NodeVerb(OperationVerb):
 
 class CheckNode(NodeVerb):
     permission_required = "cluster.check_node"
-    verb, question = "check", "Check the node?"
-    consequence = "The server of the node is checked. If it does not run, the node is set to ERROR."
+    verb, question = _("check"), _("Check the node?")
+    consequence = _("The server of the node is checked. If it does not run, the node is set to ERROR.")
     operate = check_node
 
 
 class RecoverNode(NodeVerb):
     creates = True
     permission_required = "cluster.recover_node"
-    verb, question = "recover", "Recover the node?"
-    consequence = "If the server of the node does not run, it is recovered."
+    verb, question = _("recover"), _("Recover the node?")
+    consequence = _("If the server of the node does not run, it is recovered.")
     form_class, operate = RecoverForm, recover_node
 
 
 class DeleteNode(NodeVerb):
     permission_required = "cluster.delete_node"
-    verb, question = "delete", "Delete the node?"
-    consequence = "The server of the node is also deleted. This cannot be undone."
+    verb, question = _("delete"), _("Delete the node?")
+    consequence = _("The server of the node is also deleted. This cannot be undone.")
     operate, look, is_final = delete_node, "danger", True

@@ -10,6 +10,8 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django_tables2 import RequestConfig
 
 from actions.console.tables import ActionTable
@@ -30,20 +32,26 @@ from watcher_site.console.pages import FollowedPage, RecordPage
 from watcher_site.templatetags.console import linked
 
 RECENT = 10
+# The verbs beside a policy of a cluster: the labels of their buttons, and their names for screen readers.
+BINDING_VERBS = {
+    "enable": (_("Enable…"), _("Enable %(policy)s")),
+    "disable": (_("Disable…"), _("Disable %(policy)s")),
+    "detach": (_("Detach…"), _("Detach %(policy)s")),
+}
 
 
 class ClusterTable(tables.Table):
     name = tables.Column(linkify=("clusters:detail", {"uuid": tables.A("uuid")}))
     status = StateColumn()
-    size = tables.Column(empty_values=(), orderable=False, verbose_name="nodes")
+    size = tables.Column(empty_values=(), orderable=False, verbose_name=_("nodes"))
     profile = tables.Column(
         accessor="profile__name",
-        verbose_name="profile",
+        verbose_name=_("profile"),
         linkify=("cluster:profile", {"uuid": tables.A("profile__uuid")}),
     )
-    project_id = tables.Column(verbose_name="project", default="—")
-    status_reason = MessageColumn(verbose_name="reason")
-    created_at = TimeColumn(accessor="created_at", verbose_name="created")
+    project_id = tables.Column(verbose_name=_("project"), default="—")
+    status_reason = MessageColumn(verbose_name=_("reason"))
+    created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
         model = Cluster
@@ -56,8 +64,9 @@ class ClusterTable(tables.Table):
 
 def sizes_in_words(cluster: Cluster, size: int) -> str:
     """Return how many nodes there are, are wanted, and may be."""
-    limit = "unlimited" if cluster.max_size == UNLIMITED else str(cluster.max_size)
-    return f"{size} of {cluster.desired_capacity} (min {cluster.min_size}, max {limit})"
+    limit = gettext("unlimited") if cluster.max_size == UNLIMITED else str(cluster.max_size)
+    sizes = {"size": size, "desired": cluster.desired_capacity, "least": cluster.min_size, "most": limit}
+    return _("%(size)d of %(desired)d (min %(least)d, max %(most)s)") % sizes
 
 
 class BindingTable(tables.Table):
@@ -66,15 +75,15 @@ class BindingTable(tables.Table):
     priority = NumberColumn()
     policy = tables.Column(
         accessor="policy__name",
-        verbose_name="policy",
+        verbose_name=_("policy"),
         linkify=("cluster:policy", {"uuid": tables.A("policy__uuid")}),
     )
-    type = tables.Column(accessor="policy__type", verbose_name="type")
-    enabled = tables.Column(verbose_name="enabled")
-    last_op = TimeColumn(accessor="last_op", verbose_name="last operation", default="")
+    type = tables.Column(accessor="policy__type", verbose_name=_("type"))
+    enabled = tables.Column(verbose_name=_("enabled"))
+    last_op = TimeColumn(accessor="last_op", verbose_name=_("last operation"), default="")
     verbs = tables.Column(
         empty_values=(),
-        verbose_name="",
+        verbose_name=_("operations"),
         attrs={"td": {"class": "text-end"}},
     )
 
@@ -85,7 +94,7 @@ class BindingTable(tables.Table):
         orderable = False
 
     def render_enabled(self, value: bool) -> str:
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
 
     def render_verbs(self, record: PolicyBinding) -> SafeString | str:
         target = target_of_page(self.request)
@@ -97,7 +106,16 @@ class BindingTable(tables.Table):
             ),
             *(["detach"] if may(self.request.user, "cluster.delete_policybinding", target) else []),
         ]
-        verbs = [{"name": name, "url": reverse(f"clusters:{name}", args=[record.uuid])} for name in names]
+        policy = {"policy": record.policy.name}
+        verbs = [
+            {
+                "name": name,
+                "url": reverse(f"clusters:{name}", args=[record.uuid]),
+                "label": BINDING_VERBS[name][0],
+                "title": BINDING_VERBS[name][1] % policy,
+            }
+            for name in names
+        ]
         return render_to_string("clusters/_binding_verbs.html", {"verbs": verbs, "binding": record}) if verbs else ""
 
 
@@ -107,9 +125,10 @@ class ClusterList(MemberList):
     table_class = ClusterTable
     filterset_class = ClusterFilters
     template_name = "clusters/cluster_list.html"
-    heading = "Clusters"
+    heading = _("Clusters")
+    help_page = "concepts#cluster"
     follows = True
-    guidance = "No clusters yet. A cluster keeps a number of servers of one profile."
+    guidance = _("No clusters yet. A cluster keeps a number of servers of one profile.")
 
     def get_queryset(self) -> QuerySet[Cluster]:
         here = Count("nodes", filter=Q(nodes__deleted_at=None))
@@ -132,7 +151,7 @@ class ClusterPage(FollowedPage):
         cluster: Cluster = self.object
         members = cluster.members().order_by("index", "pk")
         bindings = PolicyBinding.objects.present().filter(cluster=cluster).select_related("policy")
-        actions = Action.objects.present().filter(target=str(cluster.uuid)).select_related("action_plan")
+        actions = Action.objects.present().filter(target=str(cluster.uuid)).with_plans()
         recent = list(actions.order_by("-pk")[:RECENT])
         holders = list(unfinished_holders(cluster))
         return super().get_context_data(
@@ -171,7 +190,9 @@ class NewCluster(CreationPage):
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
         if plan_only:
             return redirect("plans:detail", uuid=made.action_plan)
-        messages.success(self.request, linked(f"Requested: plan {made.action_plan} creates the nodes."))
+        messages.success(
+            self.request, linked(_("Requested: plan %(plan)s creates the nodes.") % {"plan": made.action_plan})
+        )
         return redirect("clusters:detail", uuid=made.target)
 
 
@@ -180,8 +201,9 @@ class NodeList(MemberList):
     permission_required = "cluster.view_node"
     table_class = NodeTable
     filterset_class = NodeFilters
-    heading = "Cluster nodes"
-    guidance = "No nodes yet. Create a cluster, or a node through the API, from microversion 1.12: POST /v1/nodes."
+    heading = _("Cluster nodes")
+    help_page = "concepts#cluster"
+    guidance = _("No nodes yet. Create a cluster, or a node through the API, from microversion 1.12: POST /v1/nodes.")
 
     def get_table_kwargs(self) -> dict[str, Any]:
         return {"exclude": ("index", "tainted")}

@@ -1,24 +1,15 @@
 // What the pages do beyond links and forms: the dialog, choosing many actions, and updating without losing one's place.
 (() => {
   const dialog = document.getElementById("dialog");
-  const boxes = () => [...document.querySelectorAll("input[name=actions]")];
-
-  const markPage = () => {
-    const links = [...document.querySelectorAll("[data-page]")];
-    // The attribute may hold a second address, whose pages belong to the link as well.
-    // All addresses begin with that of the overview, to which no other page belongs.
-    const home = document.querySelector(".navbar-brand")?.pathname;
-    const matches = (path) => path === location.pathname || (path && path !== home && location.pathname.startsWith(path));
-    const match = (link) => Math.max(...[link.pathname, link.dataset.page].filter(matches).map((path) => path.length));
-    const link = links.filter((link) => match(link) > 0).sort((a, b) => match(b) - match(a))[0];
-    if (link) { link.classList.add("active"); link.setAttribute("aria-current", "page"); }
-  };
+  const boxes = () => [...document.querySelectorAll("input[name=actions], input[name=skipped]")];
 
   const countChosen = () => {
     const chosen = boxes().filter((box) => box.checked).length;
     document.querySelectorAll("[data-chosen]").forEach((button) => {
-      button.disabled = chosen === 0;
-      button.textContent = chosen ? `Skip ${chosen} selected…` : "Skip selected…";
+      const number = boxes().filter((box) => box.checked && box.name === button.dataset.chosen).length;
+      button.dataset.none ??= button.textContent;
+      button.disabled = number === 0;
+      button.textContent = number ? button.dataset.label.replace("{number}", number) : button.dataset.none;
     });
     const all = document.querySelector("[data-choose-all]");
     if (all) {
@@ -47,7 +38,38 @@
 
   document.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
+    document.querySelectorAll("[data-menu][open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
     if (dialog.open && event.target.closest("[data-close]")) { event.preventDefault(); dialog.close(); }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && event.target.closest?.("[data-menu][open]");
+    if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+  });
+
+  // A dialog gives the focus back to the button that opened it, which an update of the page may have replaced.
+  let opener;
+  document.addEventListener("click", (event) => { opener = event.target.closest("[hx-target='#dialog']") ?? opener; });
+  dialog.addEventListener("close", () => {
+    const current = opener?.isConnected ? opener : opener?.id && document.getElementById(opener.id);
+    (current || document.getElementById("content")).focus({ preventScroll: true });
+  });
+
+  // After a form was sent, the focus is at the row that it changed, with the message announced, or else at the message.
+  const showOutcome = () => {
+    const outcome = document.getElementById("messages");
+    if (!outcome?.childElementCount || document.activeElement !== document.body) return;
+    const row = location.hash && document.getElementById(location.hash.slice(1));
+    const place = row || outcome;
+    if (!place.hasAttribute("tabindex")) place.tabIndex = -1;
+    place.focus({ preventScroll: true });
+    // Screen readers announce what is added to a region that they know already.
+    if (row) setTimeout(() => [...outcome.children].forEach((message) => message.replaceWith(message.cloneNode(true))), 200);
+  };
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-dismiss]")) return;
+    event.target.closest(".alert").remove();
+    document.getElementById("content").focus({ preventScroll: true });
   });
 
   // A button of a form may go to an address of its own.
@@ -106,25 +128,55 @@
     updated = new Date();
     connection.hidden = true;
   });
-  // A page in a hidden tab sends no requests.
+  // A page in a hidden tab sends no requests, nor does the page of an object that was deleted.
+  let isDeleted = false;
   document.addEventListener("htmx:before:request", (event) => {
-    if (follows(event.detail) && document.hidden) event.preventDefault();
+    if (follows(event.detail) && (document.hidden || isDeleted)) event.preventDefault();
   });
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) document.querySelectorAll("[data-follows]").forEach((part) => htmx.trigger(part, "every"));
   });
   // Where the server has no fragment to give, the page itself says why.
   document.addEventListener("htmx:response:error", ({ detail }) => {
-    if (follows(detail) && detail.ctx.response.status >= 500) disconnect(); else location.reload();
+    const { deleted } = detail.ctx.sourceElement.dataset;
+    const { status } = detail.ctx.response;
+    if (status >= 500 && follows(detail)) return disconnect();
+    if (status < 500 && (!deleted || ![404, 410].includes(status))) return location.reload();
+    if (status < 500) isDeleted = true;
+    connection.textContent = status < 500 ? deleted : "The site failed to answer this request. Reload the page to see its current state.";
+    connection.hidden = false;
   });
   document.addEventListener("htmx:error", ({ detail }) => {
     if (detail.ctx && follows(detail)) disconnect();
     else if (detail.ctx) connection.textContent = "No connection to the site: nothing was sent.", connection.hidden = false;
   });
 
+  // A button copies an identifier and says so. Without HTTPS browsers have no clipboard, but can copy a selection.
+  const copy = async (text, place) => {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const field = document.createElement("textarea");
+    field.value = text;
+    place.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    place.focus();
+    if (!done) throw new Error("not copied");
+  };
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const status = document.getElementById("copied");
+    status.textContent = "";
+    try { await copy(button.dataset.copy, button); } catch { return; }
+    status.textContent = status.dataset.text;
+    button.classList.add("copied");
+    setTimeout(() => { button.classList.remove("copied"); status.textContent = ""; }, 2000);
+  });
+
   window.addEventListener("resize", hintAtScroll);
-  markPage();
   countChosen();
   hintAtScroll();
+  showOutcome();
   document.querySelector("form[data-send-at-once]")?.submit();
 })();

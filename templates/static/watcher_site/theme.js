@@ -1,5 +1,9 @@
 // Runs before the page is drawn: the colours follow the system until the person chooses, and then the choice.
 (() => {
+  // The site shows times in the zone of the browser, unless the person chooses another one.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone) document.cookie = `browser_zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax${location.protocol === "https:" ? "; secure" : ""}`;
+
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement;
   const chosen = () => { try { return localStorage.getItem("theme"); } catch { return null; } };

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from audits.console.fields import fields_for, parameters_of
 from audits.models import Audit, Goal, Strategy
 from tests.builders import make_aggregate, make_node, make_pool, make_volume_type
+from watcher_site.console.schema_fields import fields_for, parameters_of
 
 BALANCING = {"goal": "workload_balancing", "strategy": "workload_stabilization"}
 

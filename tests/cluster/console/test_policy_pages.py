@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -53,7 +54,7 @@ def test_a_list_is_narrowed_and_counts_clusters(browser: Client) -> None:
 
 
 def test_a_policy_is_created_by_a_form_that_shows_what_there_is(browser: Client) -> None:
-    assert "min_step" in show(browser, "cluster:new-policy")
+    assert "min_step" in show(browser, "cluster:new-policy", document="1")
     fields = {"name": "grow", "type": SCALING, "spec": '{"event": "CLUSTER_SCALE_OUT"}'}
     answer = browser.post(reverse("cluster:new-policy"), fields)
     policy = Policy.objects.get()
@@ -66,7 +67,7 @@ def test_a_policy_is_created_by_a_form_that_shows_what_there_is(browser: Client)
     [
         ({"name": ""}, "This field is required."),
         ({"type": "a type"}, "is not one of the available choices."),
-        ({"spec": "{"}, "Enter valid JSON."),
+        ({"spec": "{\n  x"}, "Line 2, column 3"),
         ({"spec": '{"event": "LUNCH"}'}, "LUNCH"),
         ({"spec": "[]"}, "is not of type"),
         ({"name": "Taken"}, "another policy is called Taken."),
@@ -80,6 +81,44 @@ def test_a_policy_that_makes_no_sense_is_refused_in_the_form(
     answer = browser.post(reverse("cluster:new-policy"), fields)
     assert (answer.status_code, words in answer.content.decode()) == (200, True), answer.content.decode()
     assert Policy.objects.count() == 1
+
+
+def test_the_types_of_policies_are_offered_with_links_to_their_forms(browser: Client) -> None:
+    assert f'href="?type={SCALING}"' in show(browser, "cluster:new-policy")
+
+
+def test_the_properties_of_a_type_are_fields_with_help_and_ranges(browser: Client) -> None:
+    text = show(browser, "cluster:new-policy", type=SCALING)
+    assert 'name="parameter-adjustment.cooldown"' in text
+    assert 'max="31536000"' in text
+    assert "How long after a scaling the next one is refused, in seconds." in text
+
+
+def create(browser: Client, type: str, **properties: str) -> HttpResponse:
+    fields = {f"parameter-{name}": value for name, value in properties.items()}
+    return browser.post(reverse("cluster:new-policy"), {"name": "one", "type": type, **fields})
+
+
+def test_a_policy_is_created_from_fields_without_the_defaults(browser: Client) -> None:
+    properties = {"event": "CLUSTER_SCALE_IN", "adjustment.number": "2", "adjustment.min_step": "1"}
+    create(browser, SCALING, **properties)
+    assert Policy.objects.get().spec == {"event": "CLUSTER_SCALE_IN", "adjustment": {"number": 2}}
+
+
+def test_a_list_of_objects_is_entered_in_rows(browser: Client) -> None:
+    create(
+        browser,
+        "senlin.policy.zone_placement-1.0",
+        **{"zones.0.name": "az1", "zones.0.weight": "10", "zones.2.name": "az2"},
+        **{"zones.1.name": "", "zones.1.weight": "", "zones.2.weight": ""},
+    )
+    assert Policy.objects.get().spec == {"zones": [{"name": "az1", "weight": 10}, {"name": "az2"}]}
+
+
+def test_a_refused_property_is_named_beside_its_field(browser: Client) -> None:
+    text = create(browser, SCALING, event="CLUSTER_SCALE_IN", **{"adjustment.number": "1.5"}).content.decode()
+    assert 'id="error_1_id_parameter-adjustment.number"' in text
+    assert "Must be a whole number for CHANGE_IN_CAPACITY." in text
 
 
 def test_a_policy_that_no_cluster_has_is_deleted(browser: Client) -> None:

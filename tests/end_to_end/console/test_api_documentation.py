@@ -12,6 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from actions.models import Action
 from tests.builders import make_plan
+from tests.end_to_end.console.accessibility import find_problems
 from tests.end_to_end.console.browser import browser_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -45,6 +46,7 @@ def test_the_page_needs_nothing_that_the_content_security_policy_forbids(page: P
     expect(operation(page, "get", "/v1/actions")).to_be_visible()
     expect(operation(page, "patch", "/v1/actions/{identifier}")).to_have_count(0)
     assert page.complaints == []
+    assert find_problems(page, {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}) == []
 
 
 def test_an_action_is_skipped_from_the_page(page: Page, action: Action) -> None:

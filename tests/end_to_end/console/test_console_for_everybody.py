@@ -1,5 +1,6 @@
 """The console for all who use it: by keyboard, by screen reader, on a phone, and with motion switched off."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
+from django.utils.timezone import now
 from playwright.sync_api import Page, expect
 
 from actions.models import Action
@@ -16,18 +18,16 @@ from plans.models import ActionPlan
 from tests.builders import make_aggregate, make_audit, make_node, make_plan, make_server
 from tests.end_to_end.console.browser import browser_page
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
-from watcher_site.accounts.projects import add_member
-from watcher_site.accounts.tokens import make_token
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
-# What a person can operate, and has no name: neither a label, nor words of its own, nor a title.
-NAMELESS = """() => [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a[href]")]
-  .filter((one) => one.checkVisibility() && !(one.labels?.length || one.getAttribute("aria-label") ||
-    one.textContent.trim() || one.title)).map((one) => one.outerHTML)"""
-LOOK = """(one) => {
-  const { outlineStyle, boxShadow, strokeWidth } = getComputedStyle(one);
-  return [outlineStyle, boxShadow, strokeWidth];
+# What has the focus, and the width of the ring around it.
+FOCUS = """() => {
+  const focused = document.activeElement;
+  const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(focused);
+  const ring = outlineStyle === "none" || outlineColor.endsWith(" 0)") ? "0" : outlineWidth;
+  const box = focused.matches(".box") && focused.querySelector(".outline");
+  return [focused.outerHTML.slice(0, 150), parseFloat(box ? getComputedStyle(box).strokeWidth : ring)];
 }"""
 WIDTH = "() => document.documentElement.scrollWidth"
 
@@ -67,49 +67,6 @@ def aside(work: Callable[[], Any]) -> Any:
     return result
 
 
-@pytest.fixture
-def addresses(plan: ActionPlan, cloud_admin: User) -> list[str]:
-    add_member("alice", "77c0e5a1d8")
-    make_token(cloud_admin, name="a name of many words, which takes more than one line", group="cloud-admin")
-    lists = (
-        "home",
-        "audits:list",
-        "audits:waiting",
-        "plans:list",
-        "actions:list",
-        "cluster:nodes",
-        "cluster:servers",
-        "cluster:members",
-        "cluster:profiles",
-        "cluster:policies",
-        "cluster:new-policy",
-        "clusters:list",
-        "clusters:create",
-        "account:page",
-        "account:new-token",
-        "account:password",
-        "users:list",
-        "users:new",
-        "documentation",
-    )
-    return [
-        *map(reverse, lists),
-        f"{reverse('audits:create')}?goal=hardware_maintenance",
-        reverse("plans:detail", args=[plan.uuid]),
-        reverse("actions:detail", args=[plan.actions.first().uuid]),
-        reverse("audits:detail", args=[plan.audit.uuid]),
-        reverse("users:detail", args=[cloud_admin.pk]),
-    ]
-
-
-def test_every_control_has_a_name_and_no_page_is_wider_than_the_screen(addresses: list[str], page: Page) -> None:
-    for address in addresses:
-        page.goto(address)
-        assert page.evaluate(NAMELESS) == [], address
-        assert page.evaluate(WIDTH) <= page.viewport_size["width"], address
-    assert page.complaints == []
-
-
 def test_actions_are_selected_and_skipped_by_keyboard_alone(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     # A page behind another has no focus to show.
@@ -124,32 +81,85 @@ def test_actions_are_selected_and_skipped_by_keyboard_alone(page: Page, plan: Ac
     expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling, .htmx-added")).to_have_count(0)
     page.keyboard.type("audit week")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("dialog").get_by_role("button", name="Skip")).to_be_focused()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Skip", exact=True)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_text("11 actions skipped.")).to_be_visible()
     assert aside(plan.actions.filter(state="SKIPPED").count) == 12
+    expect(page.locator("tr:focus, #messages:focus")).to_be_visible()
 
 
-def test_the_navigation_marks_the_present_page(session: dict[str, str], live_server: Any) -> None:
-    marked = {"home": "Overview", "audits:waiting": "Servers", "users:list": "alice", "plans:list": "Plans"}
-    with browser_page(base_url=live_server.url, viewport={"width": 1400, "height": 900}) as page:
+def test_the_menu_of_narrow_screens_opens_without_scripts(session: dict[str, str], live_server: Any) -> None:
+    with browser_page(
+        base_url=live_server.url, viewport={"width": 390, "height": 900}, java_script_enabled=False
+    ) as page:
         page.context.add_cookies([session])
-        for name, link in marked.items():
-            page.goto(reverse(name))
-            expect(page.locator(".navbar [aria-current=page]")).to_have_text(link)
+        page.goto(reverse("plans:list"))
+        page.get_by_text("Menu", exact=True).click()
+        expect(page.locator(".menu [aria-current=page]")).to_be_in_viewport()
+        page.get_by_role("link", name="Stacks").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Stacks")
 
 
+@pytest.mark.parametrize("page", [1400], indirect=True)
 def test_what_has_the_focus_is_seen(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_in_viewport()
-    for locator in (page.get_by_role("button", name="Start"), page.locator(".box").first):
-        locator.focus()
-        page.keyboard.press("Shift+Tab")
+    rings = {}
+    for _ in range(60):
         page.keyboard.press("Tab")
-        shape = locator.locator(".outline") if locator.locator(".outline").count() else locator
-        outline, shadow, stroke = shape.evaluate(LOOK)
-        assert outline != "none" or shadow != "none" or stroke == "2px"
+        focused, width = page.evaluate(FOCUS)
+        rings[focused] = width
+    assert len(rings) > 30
+    assert {focused for focused, width in rings.items() if width < 2} == set()
+
+
+@pytest.mark.parametrize("page", [1400], indirect=True)
+def test_a_page_gives_the_focus_back_after_a_dialog_and_says_that_its_plan_was_deleted(
+    page: Page, plan: ActionPlan
+) -> None:
+    page.goto(reverse("plans:detail", args=[plan.uuid]))
+    page.bring_to_front()
+    page.locator("#schedule").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    aside(lambda: ActionPlan.objects.update(updated_at=now()))
+    with page.expect_response(lambda response: response.status == 200 and "hx-request" in response.request.headers):
+        page.evaluate("htmx.trigger('[data-follows]', 'every')")
+    page.keyboard.press("Escape")
+    expect(page.locator("#schedule")).to_be_focused()
+    aside(lambda: ActionPlan.objects.get().remove())
+    page.evaluate("htmx.trigger('[data-follows]', 'every')")
+    expect(page.get_by_role("alert")).to_have_text("This action plan was deleted.")
+    requests: list[object] = []
+    page.on("request", lambda request: requests.append(request))
+    page.evaluate("htmx.trigger('[data-follows]', 'every')")
+    expect(page.locator("#schedule")).to_be_focused()
+    assert requests == []
+
+
+@pytest.mark.parametrize("page", [1400], indirect=True)
+def test_keyboard_shortcuts_work_outside_of_fields_until_they_are_switched_off(page: Page, plan: ActionPlan) -> None:
+    page.goto(reverse("home"))
+    page.bring_to_front()
+    page.keyboard.press("g")
+    page.keyboard.press("p")
+    expect(page).to_have_url(re.compile(f"{reverse('plans:list')}$"))
+    page.keyboard.press("j")
+    expect(page.locator("tbody tr a:focus")).to_have_count(1)
+    page.keyboard.press("/")
+    page.keyboard.type("gp?")
+    help = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(page.locator("input:focus, select:focus")).to_have_count(1)
+    expect(help).to_be_hidden()
+    page.get_by_role("heading", level=1).click()
+    page.keyboard.press("?")
+    help.get_by_label("Use keyboard shortcuts in this browser").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(help).to_be_hidden()
+    page.get_by_role("button", name="Shortcuts").click()
+    expect(help).to_be_visible()
 
 
 def test_a_graph_that_goes_on_says_so(page: Page, plan: ActionPlan) -> None:
@@ -166,7 +176,8 @@ def test_nothing_moves_for_users_who_prefer_reduced_motion(page: Page, plan: Act
 
 def test_the_banner_of_a_step_goes_when_the_next_one_is_made(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("link", name="Start…", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Start").click()
     expect(page.get_by_text("Action plan started. An applier will run it.")).to_be_visible()
     aside(lambda: ActionPlan.objects.update(state="ONGOING"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("ONGOING")

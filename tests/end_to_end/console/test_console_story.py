@@ -95,7 +95,16 @@ def skip(page: Page, reason: str) -> None:
     """Fill in the dialog that asks for the reason."""
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Reason").fill(reason)
-    dialog.get_by_role("button", name="Skip").click()
+    dialog.get_by_role("button", name="Skip", exact=True).click()
+
+
+def start(page: Page) -> None:
+    """Confirm the summary of the dialog, which begins with its heading and not with a button."""
+    page.get_by_role("link", name="Start…", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Start this action plan?")
+    expect(dialog.get_by_role("heading")).to_be_focused()
+    expect(dialog.get_by_text("In the current state of the cloud")).to_be_visible()
+    dialog.get_by_role("button", name="Start").click()
 
 
 def test_a_person_skips_starts_and_watches_a_plan(page: Page, applier: Thread) -> None:
@@ -113,7 +122,7 @@ def test_a_person_skips_starts_and_watches_a_plan(page: Page, applier: Thread) -
     expect(page.get_by_text("2 actions skipped.")).to_be_visible()
     expect(row(page, "web-5").get_by_role("button", name="Skip migrate")).to_have_count(0)
 
-    page.get_by_role("button", name="Start").click()
+    start(page)
     expect(page.get_by_role("heading", level=1)).to_contain_text("PENDING")
     expect(page.get_by_text("No applier is running")).to_be_visible()
 
@@ -143,7 +152,7 @@ def test_a_person_takes_a_skip_back(page: Page) -> None:
 
 
 def test_what_a_person_chose_survives_the_updates_of_the_page(page: Page) -> None:
-    page.get_by_role("button", name="Start").click()
+    start(page)
     page.get_by_label("Select migrate web-3").check()
     with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
         pass

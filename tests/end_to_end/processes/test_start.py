@@ -190,4 +190,4 @@ def test_a_listener_is_started_where_the_cloud_has_a_broker(tmp_path: Path, monk
     (tmp_path / "Procfile").write_text(PROCFILE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(settings, "CLOUD_NOTIFICATION_URL", "rabbit://broker.example.org")
-    assert commands()["listener"] == "exec python manage.py listen_notifications"
+    assert commands()["listener"] == "exec python -m watcher_site.processes.command_line listen_notifications"

@@ -11,7 +11,7 @@ from actions.graph.proposals import write_actions
 from actions.models import Action
 from actions.operations.dependencies import change_dependencies
 from actions.operations.skipping import skip_action
-from plans.console.graph import picture_of
+from plans.console.graph.picture import picture_of
 from plans.models import ActionPlan
 from tests.actions.engine.derived.test_derived_cancel import waiting_plan
 from tests.actions.engine.derived.test_planned_actions import advance
@@ -74,7 +74,7 @@ def test_the_graph_shows_derived_actions_before_the_one_that_waits_for_them(plan
 
 
 def test_the_layers_of_a_large_plan_follow_what_is_derived(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plans.console.graph.DRAWN_ACTIONS", 1)
+    monkeypatch.setattr("plans.console.graph.picture.DRAWN_ACTIONS", 1)
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
     assert len(picture_of(plan, 2)["layers"]) == 2
     write_actions(plan.pk, proposed({"x": [], "y": ["x"]}), derived_from=action(plan, "a"))
@@ -82,7 +82,7 @@ def test_the_layers_of_a_large_plan_follow_what_is_derived(monkeypatch: pytest.M
 
 
 def test_the_layers_of_a_large_plan_follow_what_a_person_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plans.console.graph.DRAWN_ACTIONS", 1)
+    monkeypatch.setattr("plans.console.graph.picture.DRAWN_ACTIONS", 1)
     plan = make_plan({"a": [], "b": ["a"]})
     assert len(picture_of(plan, 2)["layers"]) == 2
     change_dependencies(action(plan, "b").uuid, lambda _: [])
@@ -90,7 +90,7 @@ def test_the_layers_of_a_large_plan_follow_what_a_person_changes(monkeypatch: py
 
 
 def test_the_layers_of_a_large_plan_follow_what_turns_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plans.console.graph.DRAWN_ACTIONS", 1)
+    monkeypatch.setattr("plans.console.graph.picture.DRAWN_ACTIONS", 1)
     behave(monkeypatch, a=waits)
     plan = plan_to_derive({"a": []}, {"a": {"x": [], "y": ["x"]}})
     assert [layer.counts for layer in picture_of(plan, 3)["layers"]] == [{"PENDING": 1}] * 3

@@ -2,10 +2,17 @@
 
 from itertools import combinations
 
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.console.graph import Edge, draw, in_time, layers
+from plans.console.graph.layers import Edge, Layer, in_time, layers
+from plans.console.graph.picture import draw, layers_from
+from plans.models import ActionPlan
+from tests.builders import make_plan
 
 edge_lists = st.integers(1, 40).flatmap(
     lambda size: st.tuples(
@@ -62,3 +69,30 @@ def test_so_does_what_a_derived_action_derived() -> None:
     """1 before 2, which derives 3, which derives 4."""
     edges = in_time([(1, 2), (3, 2), (4, 3)], {1: None, 2: None, 3: 2, 4: 3})
     assert layers([1, 2, 3, 4], edges) == {1: 0, 4: 1, 3: 2, 2: 3}
+
+
+def make_large_plan() -> ActionPlan:
+    """Make a plan of a chain of 150 layers, the first of which has 200 actions."""
+    chain = {str(number): [str(number - 1)] if number else [] for number in range(150)}
+    return make_plan({**chain, **{f"wide-{number}": [] for number in range(199)}})
+
+
+def test_the_layers_of_a_large_plan_lead_to_their_actions(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    plan = make_large_plan()
+    address = reverse("plans:detail", args=[plan.uuid])
+    page = client.get(address)
+    text = page.content.decode()
+    assert 'href="?layer=100#actions-heading"' in text
+    assert 'href="?layer=101#actions-heading"' not in text
+    assert page.context["largest_layer"] == 200
+    later = client.get(address, {"layers": page.context["later_layers"]})
+    assert [layer.number for layer in later.context["layers"]] == list(range(101, 151))
+    assert later.context["earlier_layers"] == 1
+    assert client.get(address, {"layer": "1"}).context["matching"] == 200
+
+
+@pytest.mark.parametrize("first", ["0", "x", "-1", "151", "9" * 30])
+def test_layers_from_a_number_that_is_none_begin_with_the_first(first: str) -> None:
+    found = [Layer(number, {"PENDING": 1}) for number in range(1, 151)]
+    assert layers_from(found, first)["layers"][0].number == 1

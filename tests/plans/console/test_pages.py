@@ -209,6 +209,15 @@ def test_a_new_event_changes_the_version_of_a_plan(administrator: Client, same_m
     assert request_part(administrator, url, version).status_code == 200
 
 
+@pytest.mark.parametrize(("state", "is_shown"), [("ONGOING", True), ("SUCCEEDED", False)])
+def test_a_page_that_updates_itself_says_without_javascript_that_it_does_not(
+    administrator: Client, state: str, is_shown: bool
+) -> None:
+    url = reverse("plans:detail", args=[make_plan({"a": []}, state=state).uuid])
+    page = administrator.get(url).content.decode()
+    assert ("Without JavaScript this page does not update itself." in page) == is_shown
+
+
 def test_an_update_after_the_session_ended_loads_the_page_anew(client: Client, db: None) -> None:
     plan = make_plan({"a": []})
     response = client.get(reverse("plans:detail", args=[plan.uuid]), headers={"HX-Request": "true"})
@@ -221,7 +230,7 @@ def test_a_plans_page_takes_the_same_queries_whatever_its_size(
 ) -> None:
     graph: dict[str, list[str]] = {str(number): [str(number - 1)] if number else [] for number in range(size)}
     plan = make_plan(graph, audit=make_audit(), strategy=make_strategy())
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(14):
         page(administrator, plan)
 
 
@@ -255,6 +264,15 @@ def test_who_may_see_plans_but_no_actions_does_not_find_them_on_the_plans_page(c
     assert client.get(f"/console/plans/{make_plan({'a': []}).uuid}/").status_code == 403
 
 
+def test_a_plan_that_is_over_says_how_its_actions_ended(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []}, state="SUCCEEDED")
+    plan.actions.filter(input_parameters__message="a").update(state="SKIPPED")
+    plan.actions.filter(input_parameters__message="b").update(state="SUCCEEDED")
+    text = administrator.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
+    assert "<strong>1</strong> succeeded, <strong>1</strong> skipped" in text
+    assert "actions finished, " not in text
+
+
 def test_a_skipped_action_is_not_said_to_have_finished(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     Action.objects.filter(pk=plan.actions.first().pk).update(state="SKIPPED")
@@ -267,7 +285,9 @@ def test_a_message_leads_to_the_actions_that_it_names(administrator: Client) -> 
     plan = make_plan({"a": []})
     named = plan.actions.get()
     ActionPlan.objects.update(state="SUCCEEDED", status_message=f"1 of 1: {named.uuid} by bob.")
-    link = f'<a href="{reverse("actions:detail", args=[named.uuid])}" title="{named.uuid}">nop a</a> by bob.'
+    link = (
+        f'<a href="{reverse("actions:detail", args=[named.uuid])}" title="{named.uuid}"><bdi>nop a</bdi></a> by bob.'
+    )
     assert link in page(administrator, plan)
 
 

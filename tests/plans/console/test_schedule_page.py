@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from plans.console.schedule import ScheduleForm
 from plans.models import ActionPlan
 from tests.builders import make_plan
 from watcher_site.windows.maintenance import WEEKDAYS
@@ -46,6 +47,12 @@ def test_a_plan_is_started_for_a_time_and_says_so(administrator: Client) -> None
     assert "Action plan started. An applier will run it at its scheduled time." in text
     assert "Sun 2100-01-31 22:00 Europe/Berlin" in text
     assert (again(plan).state, f"{again(plan).opens_at:%H:%M}") == ("PENDING", "21:00")
+
+
+def test_a_plan_without_a_schedule_offers_the_zone_of_the_reader(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    with timezone.override("Europe/Berlin"):
+        assert ScheduleForm(plan)["zone"].value() == "Europe/Berlin"
 
 
 def test_an_empty_form_starts_the_plan_now(administrator: Client) -> None:

@@ -54,6 +54,19 @@ def test_an_action_has_the_buttons_that_its_state_allows(
     assert offered(page_of(administrator, make_action(state, control=control))) == buttons
 
 
+def test_an_action_that_may_be_skipped_offers_no_cancellation(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    text = page_of(administrator, plan.actions.get())
+    assert "Skip this action" in text
+    assert offered(text) == set()
+
+
+def test_the_page_of_an_action_shows_one_state(administrator: Client) -> None:
+    text = page_of(administrator, make_action("PENDING"))
+    assert "PENDING" in text
+    assert "INIT" not in text
+
+
 def test_a_signal_that_is_pending_is_shown(administrator: Client) -> None:
     one = make_action(control="SUSPEND")
     assert "takes effect at the next checkpoint" in page_of(administrator, one)

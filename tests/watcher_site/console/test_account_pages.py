@@ -47,7 +47,7 @@ def test_an_account_without_any_right_has_its_page(client: Client, stranger: Use
 
 
 def test_a_new_token_is_shown_once_and_kept_by_no_cache(browser: Client) -> None:
-    answer = browser.post(reverse(NEW_TOKEN), FIELDS)
+    answer = browser.post(reverse(NEW_TOKEN), FIELDS, follow=True)
     token = answer.context["secret"]
     assert answer["Cache-Control"] == "no-store"
     assert status(token) == 200
@@ -56,9 +56,19 @@ def test_a_new_token_is_shown_once_and_kept_by_no_cache(browser: Client) -> None
     assert token not in later
 
 
+def test_a_reload_of_the_page_of_a_secret_neither_shows_nor_repeats_it(browser: Client) -> None:
+    answer = browser.post(reverse(NEW_TOKEN), FIELDS)
+    assert answer["Location"] == reverse("account:secret")
+    token = browser.get(answer["Location"]).context["secret"]
+    again = text(browser.get(answer["Location"]))
+    assert token not in again
+    assert "The secret was shown already." in again
+    assert TokenDetails.objects.count() == 1
+
+
 def test_the_token_is_in_no_log_and_not_in_history(browser: Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    token = browser.post(reverse(NEW_TOKEN), FIELDS).context["secret"]
+    token = browser.post(reverse(NEW_TOKEN), FIELDS, follow=True).context["secret"]
     assert token not in caplog.text
     assert token not in str(list(HistoryEntry.objects.values()))
 
@@ -117,7 +127,7 @@ def test_the_page_takes_the_same_queries_whatever_the_number_of_tokens(
     for _ in range(count):
         make_token(reader)
     browser.get(reverse(ACCOUNT))
-    with django_assert_num_queries(4):  # the session, the person, the tokens, the groups
+    with django_assert_num_queries(5):  # the session, the person, the tokens, the groups
         browser.get(reverse(ACCOUNT))
 
 

@@ -1,4 +1,4 @@
-"""Names that people read: UUIDs in messages as links, and audits that were named after the time."""
+"""Names that people read: UUIDs in messages as links, audits that were named after the time, hostile names."""
 
 from uuid import uuid4
 
@@ -6,20 +6,22 @@ import pytest
 
 from tests.builders import action, make_node, make_plan
 from watcher_site.templatetags.console import brief, head, linked, shortened
+from watcher_site.templatetags.names import name, visible
 
 
 @pytest.mark.django_db
 def test_a_uuid_in_a_message_leads_to_what_it_names() -> None:
     plan = make_plan({"a": []})
     text = linked(f"superseded by {plan.uuid}: {action(plan, 'a').uuid}.")
-    assert f'<a href="/console/plans/{plan.uuid}/" title="{plan.uuid}">{str(plan.uuid)[:8]}</a>' in text
+    named = f'<bdi>nop</bdi> <span class="uuid">{str(plan.uuid)[:8]}</span>'
+    assert f'<a href="/console/plans/{plan.uuid}/" title="{plan.uuid}">{named}</a>' in text
     assert f'<a href="/console/actions/{action(plan, "a").uuid}/"' in text
-    assert ">nop a</a>." in text
+    assert "><bdi>nop a</bdi></a>." in text
 
 
 @pytest.mark.django_db
 def test_a_node_is_called_by_its_host_name() -> None:
-    assert linked(str(make_node("compute1").uuid)).endswith(">compute1</a>")
+    assert linked(str(make_node("compute1").uuid)).endswith("><bdi>compute1</bdi></a>")
 
 
 @pytest.mark.django_db
@@ -33,7 +35,7 @@ def test_what_was_written_around_it_is_never_run() -> None:
     plan = make_plan({"<b>": []})
     text = linked(f"<script> {action(plan, '<b>').uuid}")
     assert "&lt;script&gt; <a" in text
-    assert "nop &lt;b&gt;</a>" in text
+    assert "<bdi>nop &lt;b&gt;</bdi></a>" in text
 
 
 def test_in_lists_the_beginning_of_a_uuid_stands_for_it() -> None:
@@ -41,17 +43,33 @@ def test_in_lists_the_beginning_of_a_uuid_stands_for_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "short"),
+    ("full", "short"),
     [
         ("basic-2026-11-21T12:10:29.715418", "basic 2026-11-21 12:10:29"),
         ("basic-2026-11-21T12:10:29", "basic 2026-11-21 12:10:29"),
         ("nightly-2026", "nightly-2026"),
     ],
 )
-def test_a_name_that_was_made_up_leaves_the_parts_of_a_second_out(name: str, short: str) -> None:
-    assert brief(name) == short
+def test_a_name_that_was_made_up_leaves_the_parts_of_a_second_out(full: str, short: str) -> None:
+    assert brief(full) == short
 
 
 @pytest.mark.parametrize(("label", "text"), [("memory", "Memory"), ("vCPU", "vCPU"), ("", "")])
 def test_a_head_begins_with_a_capital_but_for_units(label: str, text: str) -> None:
     assert head(label) == text
+
+
+HOSTILE = "web\u202egnp.\x1b<b>"
+
+
+def test_a_name_with_control_characters_shows_them_and_keeps_its_direction_to_itself() -> None:
+    mark = '<span class="control">{}</span>'
+    assert name(HOSTILE) == f"<bdi>web{mark.format('U+202E')}gnp.{mark.format('␛')}&lt;b&gt;</bdi>"
+
+
+def test_in_a_title_control_characters_are_replaced_by_their_marks() -> None:
+    assert visible(HOSTILE) == "webU+202Egnp.␛<b>"
+
+
+def test_a_name_in_a_script_that_needs_joiners_stays_as_it_is() -> None:
+    assert name("a\u200cb") == "<bdi>a\u200cb</bdi>"

@@ -25,7 +25,7 @@ def browser(client: Client, cloud_admin: User, settings: Settings) -> Client:
 
 def test_a_person_subscribes_sees_the_secret_once_and_changes_it(browser: Client) -> None:
     fields = {"name": "pager", "url": PUBLIC, "event_types": "action.*, *.error", "enabled": "on"}
-    made = browser.post(reverse("notifications:new"), fields).content.decode()
+    made = browser.post(reverse("notifications:new"), fields, follow=True).content.decode()
     subscription = Subscription.objects.get()
     assert unseal_secret(subscription) in made
     assert subscription.event_types == ["action.*", "*.error"]
@@ -64,9 +64,9 @@ def test_all_that_is_wrong_is_reported_at_once(browser: Client) -> None:
 
 def test_a_secret_is_made_anew_and_no_page_with_one_is_kept(browser: Client) -> None:
     fields = {"name": "pager", "url": PUBLIC, "event_types": "*", "enabled": "on"}
-    made = browser.post(reverse("notifications:new"), fields)
+    made = browser.post(reverse("notifications:new"), fields, follow=True)
     subscription = Subscription.objects.get()
-    renewed = browser.post(reverse("notifications:secret", args=[subscription.uuid]))
+    renewed = browser.post(reverse("notifications:secret", args=[subscription.uuid]), follow=True)
     assert made["Cache-Control"] == renewed["Cache-Control"] == "no-store"
     secret = unseal_secret(Subscription.objects.get())
     assert (secret in renewed.content.decode(), secret in made.content.decode()) == (True, False)

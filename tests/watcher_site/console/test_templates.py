@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.template.loader import get_template
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
 PAGES = sorted(TEMPLATES.rglob("*.html"))
@@ -22,3 +22,19 @@ def test_the_page_of_an_error_of_ours_needs_no_database(client: object) -> None:
     """No ``db`` fixture: a query would fail this test."""
     text = get_template("500.html").render({}, RequestFactory().get("/console/"))
     assert "Internal error" in text
+
+
+@pytest.mark.parametrize(
+    ("accepted", "kind"),
+    [
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"),
+        ("application/json", "application/json"),
+        ("*/*", "application/json"),
+    ],
+)
+def test_an_unknown_path_is_answered_as_html_to_browsers_only(
+    client: Client, db: None, accepted: str, kind: str
+) -> None:
+    answer = client.get("/no/such/path", headers={"accept": accepted})
+    assert answer.status_code == 404
+    assert answer["Content-Type"].startswith(kind)

@@ -114,7 +114,7 @@ def test_the_page_of_an_account_takes_the_same_queries_whatever_it_has(
 
 def test_a_new_account_has_a_password_that_is_shown_once(browser: Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    answer = browser.post(reverse("users:new"), FIELDS)
+    answer = browser.post(reverse("users:new"), FIELDS, follow=True)
     password = answer.context["secret"]
     ines = User.objects.get(username="ines")
     assert answer["Cache-Control"] == "no-store"
@@ -153,7 +153,7 @@ def test_a_reset_password_is_shown_once_and_ends_sessions_and_tokens(browser: Cl
     other = Client()
     other.force_login(reader)
     _, token = make_token(reader)
-    answer = browser.post(page("password", reader))
+    answer = browser.post(page("password", reader), follow=True)
     assert answer["Cache-Control"] == "no-store"
     assert fresh(reader).check_password(answer.context["secret"])
     assert other.get(reverse("account:page")).status_code == 302

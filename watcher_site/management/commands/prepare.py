@@ -21,9 +21,9 @@ VARIABLE = "WATCHER_ADMIN_PASSWORD"
 
 def command_line(command: str) -> str:
     """Return what a person types, in the folder that they are in, to run a management command."""
-    python, script = Path(sys.executable), settings.BASE_DIR / "manage.py"
-    here = Path.cwd()
-    words = [os.path.relpath(path, here) if path.is_relative_to(here) else str(path) for path in (python, script)]
+    python, here = Path(sys.executable), Path.cwd()
+    paths = (python, settings.BASE_DIR / "manage.py") if settings.IS_CHECKOUT else (python.with_name("watcher-site"),)
+    words = [os.path.relpath(path, here) if path.is_relative_to(here) else str(path) for path in paths]
     return " ".join([*words, command])
 
 

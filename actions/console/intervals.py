@@ -1,0 +1,107 @@
+"""The intervals in which an action ran, was suspended, or waited for its next attempt, as its events record them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import zip_longest
+from typing import Any
+
+from actions.models import Action, ActionEvent
+
+# Requests to the action, which take no time.
+SIGNALS = ("signal_", "timeout")
+SUSPEND, RESUME = "suspend", "resume"
+# Phases that end a suspension without a resume: the process that executed the action was lost.
+RECOVERIES = frozenset({RESUME, "recover", "abort"})
+# A shorter gap between two phases is no interval of its own.
+GAP = timedelta(seconds=1)
+
+
+class Kind(StrEnum):
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+    DEFERRED = "deferred"
+    WAITING = "waiting"
+    """For the actions that it derived."""
+    QUEUED = "queued"
+    """For a free process, after its parents had ended."""
+
+
+AFTER = {ActionEvent.Result.RETRY: Kind.DEFERRED, ActionEvent.Result.WAITING: Kind.WAITING}
+
+
+@dataclass(frozen=True)
+class Interval:
+    kind: Kind
+    start: datetime
+    end: datetime
+    attempt: int = 0
+    is_open: bool = False
+    """Whether it has not ended yet: then ``end`` is the current time."""
+    host: str = ""
+    has_failed: bool = False
+
+    @property
+    def duration(self) -> timedelta:
+        return self.end - self.start
+
+
+def intervals_of(action: Action, events: Iterable[Any], now: datetime) -> list[Interval]:
+    """Return the intervals of an action in the order of time; ``events`` are all of its events, oldest first."""
+    events = [event for event in events if not event.event.startswith(SIGNALS)]
+    pauses = suspensions(events, action, now)
+    phases = [event for event in events if event.event not in (SUSPEND, RESUME)]
+    found: list[Interval] = []
+    for phase, following in zip_longest(phases, phases[1:]):
+        end = phase.finish_time or now
+        has_failed = phase.result == ActionEvent.Result.ERROR
+        is_open = phase.finish_time is None
+        running = Interval(Kind.RUNNING, phase.start_time, end, phase.attempt, is_open, phase.host, has_failed)
+        found += continue_run(found, without_pauses(running, pauses))
+        if (kind := AFTER.get(phase.result)) and (following or action.state == Action.State.PENDING):
+            until = following.start_time if following else now
+            found.append(Interval(kind, end, until, phase.attempt, following is None))
+    return sorted([*found, *pauses], key=lambda one: (one.start, one.end))
+
+
+def suspensions(events: Sequence[Any], action: Action, now: datetime) -> list[Interval]:
+    """Return the intervals from each suspension to the resumption, the recovery or the end of the action."""
+    found: list[Interval] = []
+    since: Any = None
+    for event in events:
+        if event.event == SUSPEND:
+            since = event
+        elif since and event.event in RECOVERIES:
+            found.append(Interval(Kind.SUSPENDED, since.start_time, event.start_time, since.attempt))
+            since = None
+    if since:
+        is_open = action.state == Action.State.SUSPENDED
+        end = now if is_open else action.end_time or since.start_time
+        found.append(Interval(Kind.SUSPENDED, since.start_time, end, since.attempt, is_open))
+    return found
+
+
+def without_pauses(running: Interval, pauses: Iterable[Interval]) -> list[Interval]:
+    """Return the parts of an interval outside of these pauses, which are in the order of time."""
+    parts = []
+    for pause in pauses:
+        if running.start < pause.end and pause.start < running.end:
+            parts.append(replace(running, end=pause.start, is_open=False))
+            running = replace(running, start=min(pause.end, running.end))
+    return [one for one in (*parts, running) if one.end > one.start]
+
+
+def continue_run(found: list[Interval], parts: list[Interval]) -> list[Interval]:
+    """Return the parts, with the last interval before them removed and joined to the first if it is the same run."""
+    if not found or not parts:
+        return parts
+    last, first = found[-1], parts[0]
+    if (last.kind, last.attempt) != (first.kind, first.attempt) or first.start - last.end >= GAP:
+        return parts
+    found.pop()
+    return [replace(first, start=last.start, has_failed=last.has_failed or first.has_failed), *parts[1:]]
+
+
+def total_duration(intervals: Iterable[Interval], kind: Kind) -> timedelta:
+    return sum((one.duration for one in intervals if one.kind == kind), timedelta())

@@ -1,0 +1,231 @@
+"""The pages that compare two action plans or two audits: parameters, efficacy, and the actions of one or of both."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.core.paginator import Page as Part
+from django.core.paginator import Paginator
+from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.views.generic import TemplateView
+
+from actions.models import Action
+from actions.models.naming import resource
+from audits.console.fields import scope_in_words
+from audits.models import Audit
+from plans.models import ActionPlan, EfficacyIndicator
+from watcher_site.console.pages import Page
+from watcher_site.database.records import parse_uuid
+from watcher_site.templatetags.console import humanize_name
+from watcher_site.templatetags.names import brief
+from watcher_site.windows.durations import describe_duration
+
+ACTIONS_PER_PAGE = 100
+# The newest records that a person may choose from; any two may be chosen in the list.
+OFFERED = 50
+BOTH, FIRST, SECOND = "both", "first", "second"
+Text = str | Promise
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One property of both sides."""
+
+    label: Text
+    first: Any
+    second: Any
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.first != self.second)
+
+
+@dataclass(frozen=True)
+class ActionPair:
+    """An action of one plan, and the action of the other plan of the same type and target, if any."""
+
+    action_type: str
+    resource: str
+    first: Action | None
+    second: Action | None
+
+
+class Comparison(Page, TemplateView):
+    """Compares the two records that ``compare`` names; with fewer or more, the page has the form to choose them."""
+
+    model: ClassVar[Any]
+    template_name = "comparisons/comparison.html"
+    heading: ClassVar[Text]
+    list_name: ClassVar[str]
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        named = list(dict.fromkeys(filter(None, map(parse_uuid, self.request.GET.getlist("compare")))))
+        found = {record.uuid: record for record in self.get_records().filter(uuid__in=named[:3])}
+        chosen = [found[uuid] for uuid in named if uuid in found]
+        if len(chosen) != 2:
+            newest = self.get_records().order_by("-pk")[:OFFERED]
+            return super().get_context_data(chosen=chosen[:1], number=len(named), offered=newest, **context)
+        return super().get_context_data(pair=chosen, **self.compare(*chosen), **context)
+
+    def get_records(self) -> QuerySet[Any]:
+        raise NotImplementedError
+
+    def compare(self, first: Any, second: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def compare_plans(self, first: ActionPlan, second: ActionPlan) -> dict[str, Any]:
+        """Return the efficacy and the actions of two plans: five queries, whatever their size."""
+        only = self.request.GET.get("only", "")
+        actions = with_place(first, second)
+        listed = actions.filter(place=only) if only in {BOTH, FIRST, SECOND} else actions
+        part = Paginator(listed, ACTIONS_PER_PAGE).get_page(self.request.GET.get("page"))
+        return {
+            "efficacy": compare_efficacy(first, second),
+            "types": count_types(actions),
+            "only": only,
+            "part": part,
+            "actions": pair_up(part, first, second),
+        }
+
+
+class PlanComparison(Comparison):
+    model = ActionPlan
+    permission_required = ("plans.view_actionplan", "actions.view_action")
+    heading = _("Compare action plans")
+    list_name = "plans:list"
+
+    def get_records(self) -> QuerySet[ActionPlan]:
+        plans = ActionPlan.objects.present().with_operation().with_progress()
+        return plans.select_related("audit__goal", "audit__strategy", "strategy")
+
+    def compare(self, first: ActionPlan, second: ActionPlan) -> dict[str, Any]:
+        facts = pair_facts(facts_of_plan(first), facts_of_plan(second))
+        audits = pair_facts(*(facts_of_audit(plan.audit) if plan.audit else {} for plan in (first, second)))
+        return {"facts": facts, "audit_facts": audits, "plans": [first, second], **self.compare_plans(first, second)}
+
+
+class AuditComparison(Comparison):
+    """Two audits, with the newest plan of each."""
+
+    model = Audit
+    permission_required = "audits.view_audit"
+    heading = _("Compare audits")
+    list_name = "audits:list"
+
+    def get_records(self) -> QuerySet[Audit]:
+        return Audit.objects.present().select_related("goal", "strategy")
+
+    def compare(self, first: Audit, second: Audit) -> dict[str, Any]:
+        facts = pair_facts(facts_of_audit(first), facts_of_audit(second))
+        if not (self.may("plans.view_actionplan") and self.may("actions.view_action")):
+            return {"facts": facts}
+        proposed = ActionPlan.objects.present().with_names().order_by("-pk")
+        newest = [proposed.filter(audit=audit).first() for audit in (first, second)]
+        plans = [plan for plan in newest if plan is not None]
+        compared = self.compare_plans(*plans) if len(plans) == 2 else {}
+        return {"facts": facts, "plans": plans, **compared}
+
+
+def facts_of_plan(plan: Any) -> dict[Text, Any]:
+    took = plan.start_time and plan.end_time and plan.end_time - plan.start_time
+    return {
+        _("State"): plan.state,
+        _("Operation"): plan.operation or "",
+        _("Audit"): plan.audit and brief(plan.audit.name),
+        _("Strategy"): plan.strategy and plan.strategy.display_name,
+        _("Actions"): plan.total_actions,
+        _("Skipped actions"): plan.skipped_actions,
+        _("On failure"): plan.on_failure,
+        _("Created"): f"{plan.created_at:%Y-%m-%d %H:%M} UTC",
+        _("Duration"): took and describe_duration(took),
+    }
+
+
+def facts_of_audit(audit: Audit) -> dict[Text, Any]:
+    facts: dict[Text, Any] = {
+        _("Type"): audit.audit_type,
+        _("State"): audit.state,
+        _("Goal"): audit.goal.display_name,
+        _("Strategy"): audit.strategy and audit.strategy.display_name,
+        _("Interval"): audit.interval,
+        _("Scope"): ", ".join(scope_in_words(audit.scope)),
+        _("Auto trigger"): _("yes") if audit.auto_trigger else _("no"),
+    }
+    parameters = {f"{_('Parameter')} {name}": written(value) for name, value in sorted(audit.parameters.items())}
+    return facts | parameters
+
+
+def written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fact]:
+    """Return the facts that either side has, without those that are empty on both."""
+    facts = [Fact(label, first.get(label), second.get(label)) for label in {**first, **second}]
+    return [fact for fact in facts if fact.first or fact.second]
+
+
+def compare_efficacy(first: ActionPlan, second: ActionPlan) -> list[Fact]:
+    """Return the global efficacy and the indicators of both plans, in one query."""
+    sides: dict[int, dict[Text, Any]] = {
+        plan.pk: {describe(one["name"], one.get("unit")): one["value"] for one in plan.global_efficacy}
+        for plan in (first, second)
+    }
+    for indicator in EfficacyIndicator.objects.filter(action_plan__in=sides):
+        sides[indicator.action_plan_id][describe(indicator.name, indicator.unit)] = indicator.value
+    return pair_facts(sides[first.pk], sides[second.pk])
+
+
+def describe(name: str, unit: str | None) -> str:
+    return f"{humanize_name(name)} ({unit})" if unit else humanize_name(name)
+
+
+def with_place(first: ActionPlan, second: ActionPlan) -> QuerySet[Any]:
+    """Return the actions of both plans, those of both once, with their ``place``: in both, or in one."""
+    rows = Action.objects.present().filter(Q(action_plan=first) | Q(action_plan=second) & ~is_in(first))
+    place = Case(
+        When(action_plan=second, then=Value(SECOND)),
+        When(is_in(second), then=Value(BOTH)),
+        default=Value(FIRST),
+        output_field=CharField(),
+    )
+    return rows.annotate(place=place).order_by("target", "action_type", "pk")
+
+
+def is_in(plan: ActionPlan) -> Q:
+    """Return the condition that the plan has an action of the same type and target, or without a target as this."""
+    same = Action.objects.present().filter(action_plan=plan, action_type=OuterRef("action_type"))
+    return Q(Exists(same.filter(target=OuterRef("target")))) | Q(Exists(same.filter(target=None)), target=None)
+
+
+def count_types(actions: QuerySet[Any]) -> list[dict[str, Any]]:
+    """Return for each type of action the number of those in both plans and in one of them."""
+    counts = {place: Count("pk", filter=Q(place=place)) for place in (BOTH, FIRST, SECOND)}
+    rows = actions.order_by().values("action_type").annotate(**counts)
+    return list(rows.order_by("action_type"))
+
+
+def pair_up(part: Part, first: ActionPlan, second: ActionPlan) -> list[ActionPair]:
+    """Return the actions of a page with their counterparts in the second plan, which take one query."""
+    rows: list[Any] = list(part)
+    shared = [action for action in rows if action.place == BOTH]
+    same = Q(target__in={action.target for action in shared if action.target is not None})
+    if any(action.target is None for action in shared):
+        same |= Q(target=None)
+    others = second.actions.present().filter(same, action_type__in={action.action_type for action in shared})
+    # Without targets, all actions of a type are alike: the first ones are enough.
+    twins: dict[tuple[str, str | None], Action] = {}
+    for action in others.order_by("pk")[: 10 * ACTIONS_PER_PAGE]:
+        twins.setdefault((action.action_type, action.target), action)
+    return [
+        ActionPair(
+            action.action_type,
+            resource(action.input_parameters),
+            action if action.action_plan_id == first.pk else None,
+            action if action.action_plan_id == second.pk else twins.get((action.action_type, action.target)),
+        )
+        for action in rows
+    ]

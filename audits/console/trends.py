@@ -1,0 +1,239 @@
+"""The page of trends: plans and actions by outcome and day, their durations and efficacy, and the capacity in use."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from django.db.models import (
+    Avg,
+    Count,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    FloatField,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Cast, Coalesce, TruncDate
+from django.utils import timezone
+from django.utils.formats import localize
+from django.utils.functional import Promise
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.views.generic import TemplateView
+
+from actions.models import Action
+from cluster.console.heat_map import capacity_in_use
+from cluster.models import Server
+from plans.models import ActionPlan
+from watcher_site.console.pages import Page
+from watcher_site.templatetags.console import humanize_name
+
+RANGES = (7, 30, 90)
+DEFAULT_DAYS = 30
+LENGTH = ExpressionWrapper(F("end_time") - F("start_time"), DurationField())
+# The units of durations, and the seconds from which each is used.
+UNITS = ((2 * 3600, 3600, _("hours")), (120, 60, _("minutes")), (0, 1, _("seconds")))
+# Elsewhere SUPERSEDED has the colour of CANCELLED, which is beside it here.
+TONES = {ActionPlan.State.SUPERSEDED: "recommended"}
+Rows = Iterable[Mapping[str, Any]]
+Text = str | Promise
+
+
+@dataclass(frozen=True)
+class Series:
+    """The values of a chart by day, with the name of their colour in the style sheet."""
+
+    label: Text
+    tone: str
+    by_day: Mapping[date, float] = field(default_factory=dict)
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Stacked bars (``bar``) or lines (``line``) over the days of a period, and the same values as a table."""
+
+    name: str
+    kind: str
+    title: Text
+    note: Text
+    nothing: Text
+    days: Sequence[date]
+    series: Sequence[Series]
+    unit: Text = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(series.by_day for series in self.series)
+
+    @property
+    def data(self) -> str:
+        """Return what the script draws. A day without bars is 0, a line has no point on a day without a value."""
+        missing = 0 if self.kind == "bar" else None
+        series = [
+            {
+                "label": str(one.label),
+                "tone": one.tone,
+                "dashed": one.dashed,
+                "values": [one.by_day.get(day, missing) for day in self.days],
+            }
+            for one in self.series
+        ]
+        days = [f"{day:%d %b}" for day in self.days]
+        return json.dumps({"kind": self.kind, "unit": str(self.unit), "days": days, "series": series})
+
+    @property
+    def rows(self) -> SafeString:
+        """Return the rows of the table: the days that have values, the latest first.
+
+        It is not a template, as a page has thousands of these cells.
+        """
+        missing = "0" if self.kind == "bar" else "—"
+        shown = [day for day in reversed(self.days) if any(day in series.by_day for series in self.series)]
+        return format_html_join(
+            "\n",
+            '<tr><th scope="row" class="text-nowrap">{}</th>{}</tr>',
+            ((day.isoformat(), self.cells(day, missing)) for day in shown),
+        )
+
+    def cells(self, day: date, missing: str) -> SafeString:
+        values = (series.by_day.get(day) for series in self.series)
+        texts = ((missing if value is None else localize(round(value, 1)),) for value in values)
+        return format_html_join("", '<td class="text-end number">{}</td>', texts)
+
+
+class Trends(Page, TemplateView):
+    """The charts of a period; to htmx the part that the overview shows."""
+
+    permission_required = ()
+
+    def get_template_names(self) -> list[str]:
+        return ["trends/_trends.html" if getattr(self.request, "htmx", False) else "trends/trends.html"]
+
+    def has_permission(self) -> bool:
+        """Let in everyone who is logged in: the page leaves out what a user may not view."""
+        return self.request.user.is_authenticated
+
+    @cached_property
+    def days(self) -> int:
+        chosen = self.request.GET.get("days", "")
+        return int(chosen) if chosen in map(str, RANGES) else DEFAULT_DAYS
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        sees_plans = self.may("plans.view_actionplan") and self.may("actions.view_action")
+        return super().get_context_data(
+            ranges=RANGES,
+            days=self.days,
+            charts=list(make_charts(self.days)) if sees_plans else [],
+            capacity=capacity_in_use() if self.may("cluster.view_computenode") else None,
+            waiting=waiting_servers() if self.may("cluster.view_server") else None,
+            **context,
+        )
+
+
+def make_charts(number: int) -> Iterable[Chart]:
+    """Yield the charts of so many days up to today, in three queries."""
+    today = timezone.now().astimezone(UTC).date()
+    days = [today - timedelta(days=past) for past in reversed(range(number))]
+    since = datetime.combine(days[0], datetime.min.time(), UTC)
+    plans, actions = ActionPlan.objects.present(), Action.objects.present()
+    no_plans, no_actions = _("No plans in this period."), _("No actions in this period.")
+    ended = list(count_by_day(plans.filter(state__in=ActionPlan.FINAL), "end_time", since))
+    yield chart_of_outcomes("plans", _("Plans"), _("by outcome, on the day of their end"), no_plans, days, ended)
+    yield chart_of_durations("plan-durations", _("Duration of plans"), no_plans, days, ended)
+    # Skipped and cancelled actions have no end: they never began.
+    done = list(count_by_day(actions.filter(state__in=Action.FINAL), "updated_at", since))
+    yield chart_of_outcomes("actions", _("Actions"), _("by outcome, on the day of it"), no_actions, days, done)
+    yield chart_of_durations("action-durations", _("Duration of actions"), no_actions, days, done)
+    yield chart_of_efficacy(plans, days, since, no_plans)
+
+
+def count_by_day(records: QuerySet[Any], moment: str, since: datetime) -> Rows:
+    """Return for each day and state the number of records, and of those with a duration the sum and the longest."""
+    by_day = records.filter(**{f"{moment}__gte": since}).order_by().annotate(length=LENGTH)
+    return (
+        by_day.annotate(day=TruncDate(moment, tzinfo=UTC))
+        .values("day", "state")
+        .annotate(number=Count("pk"), timed=Count("length"), total=Sum("length"), longest=Max("length"))
+    )
+
+
+def chart_of_outcomes(name: str, title: Text, note: Text, nothing: Text, days: Sequence[date], rows: Rows) -> Chart:
+    found: dict[str, dict[date, float]] = {}
+    for row in rows:
+        found.setdefault(row["state"], {})[row["day"]] = row["number"]
+    series = [Series(state, TONES.get(state, state.lower()), found[state]) for state in sorted(found, reverse=True)]
+    return Chart(name, "bar", title, note, nothing, days, series)
+
+
+def chart_of_durations(name: str, title: Text, nothing: Text, days: Sequence[date], rows: Rows) -> Chart:
+    numbers: dict[date, int] = {}
+    totals: dict[date, float] = {}
+    longest: dict[date, float] = {}
+    for row in rows:
+        if row["timed"]:
+            day = row["day"]
+            numbers[day] = numbers.get(day, 0) + row["timed"]
+            totals[day] = totals.get(day, 0) + row["total"].total_seconds()
+            longest[day] = max(longest.get(day, 0), row["longest"].total_seconds())
+    most = max(longest.values(), default=0)
+    divisor, unit = next((divisor, unit) for least, divisor, unit in UNITS if most >= least)
+    series = [
+        Series(_("average"), "ongoing", {day: totals[day] / numbers[day] / divisor for day in totals}),
+        Series(_("longest"), "skipped", {day: value / divisor for day, value in longest.items()}, dashed=True),
+    ]
+    return Chart(name, "line", title, unit, nothing, days, series, unit)
+
+
+def chart_of_efficacy(plans: QuerySet[ActionPlan], days: Sequence[date], since: datetime, nothing: Text) -> Chart:
+    """Return the chart of the global efficacy that most of the plans have: two goals have nothing to compare.
+
+    What a plan reached is not measured: it is the prediction times the share of its actions that succeeded.
+    """
+    own = Action.objects.present().filter(action_plan=OuterRef("pk")).order_by().values("action_plan")
+    counts = own.annotate(share=Cast(Count("pk", filter=Q(state=Action.State.SUCCEEDED)), FloatField()) / Count("pk"))
+    first = KeyTransform("0", "global_efficacy")
+    rows = list(
+        plans.filter(end_time__gte=since, start_time__isnull=False)
+        .order_by()
+        .annotate(
+            day=TruncDate("end_time", tzinfo=UTC),
+            indicator=KeyTextTransform("name", first),
+            unit=KeyTextTransform("unit", first),
+            predicted=Cast(KeyTextTransform("value", first), FloatField()),
+            share=Coalesce(Subquery(counts.values("share"), output_field=FloatField()), 0.0),
+        )
+        .exclude(predicted=None)
+        .values("day", "indicator", "unit")
+        .annotate(number=Count("pk"), mean=Avg("predicted"), reached=Avg(F("predicted") * F("share")))
+    )
+    numbers: dict[tuple[str, str], int] = {}
+    for row in rows:
+        kind = row["indicator"], row["unit"] or ""
+        numbers[kind] = numbers.get(kind, 0) + row["number"]
+    indicator, unit = max(numbers, key=lambda kind: (numbers[kind], kind), default=("", ""))
+    chosen = [row for row in rows if (row["indicator"], row["unit"] or "") == (indicator, unit)]
+    series = [
+        Series(_("predicted"), "recommended", {row["day"]: row["mean"] for row in chosen}, dashed=True),
+        Series(
+            _("reached, by the actions that succeeded"), "succeeded", {row["day"]: row["reached"] for row in chosen}
+        ),
+    ]
+    note = f"{humanize_name(indicator)} ({unit})" if unit else humanize_name(indicator)
+    return Chart("efficacy", "line", _("Efficacy"), note, nothing, days, series, unit)
+
+
+def waiting_servers() -> dict[str, Any]:
+    """Return the number of servers that wait for capacity, and since when the first one does, in one query."""
+    return Server.objects.waiting().aggregate(number=Count("pk"), since=Min("wait__since"))

@@ -1,0 +1,1 @@
+"""The graph of a plan: its layers, and the picture of them."""

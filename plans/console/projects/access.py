@@ -1,0 +1,45 @@
+"""The base of pages about what belongs to the projects of a person."""
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+
+from watcher_site.authorization.enforcement import projects_by
+from watcher_site.console.pages import Page
+from watcher_site.keystone.users import KeystoneUser
+
+
+class OfProjects(Page):
+    """A mixin for pages about objects of the projects that a person is a member of, as the API shows them to members.
+
+    Objects of other projects are not found. ``project_policy`` decides for which of the projects the page is: that of
+    the same request to the API.
+    """
+
+    permission_required: Any = ()
+    project_policy: ClassVar[str]
+    project_column: ClassVar[str] = "project_id"
+    is_change: ClassVar[bool] = False
+    """Whether the page is for changes, which users of Keystone may have no role for."""
+
+    @cached_property
+    def projects(self) -> frozenset[str]:
+        return projects_by(self.project_policy, self.request.user)
+
+    def has_permission(self) -> bool:
+        user: Any = self.request.user
+        return user.is_authenticated and bool(self.projects) and (may_change(user) or not self.is_change)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        found: QuerySet[Any] = super().get_queryset()  # type: ignore[misc]
+        return found.filter(**{f"{self.project_column}__in": self.projects})
+
+    def may_do(self, policy: str, project: str) -> bool:
+        """Return whether the person may do an operation of the API with an object of a project, for its button."""
+        return may_change(self.request.user) and project in projects_by(policy, self.request.user)
+
+
+def may_change(user: Any) -> bool:
+    """Return whether a person may change what belongs to their projects: an account, or by Keystone a member."""
+    return not isinstance(user, KeystoneUser) or user.may_change_projects

@@ -1,0 +1,135 @@
+"""The pages of the clusters of a person's projects."""
+
+from typing import Any
+
+import django_tables2 as tables
+from django.db.models import Count, Q, QuerySet
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django_tables2 import RequestConfig
+
+from cluster.console.filters import ClusterFilters
+from cluster.console.tables import NodeTable
+from cluster.models import Cluster, Node
+from plans.console.clusters import operations
+from plans.console.clusters.pages import ClusterTable, sizes_in_words, unfinished_holders
+from plans.console.projects.access import OfProjects
+from plans.console.projects.operations import OwnOperation
+from watcher_site.console.columns import TABLE_ATTRIBUTES
+from watcher_site.console.pages import FollowedPage, ListPage
+
+VERBS = {
+    "scale-out": ("cluster:scale_out", _("Scale out…"), "outline-primary"),
+    "scale-in": ("cluster:scale_in", _("Scale in…"), "outline-primary"),
+    "resize": ("cluster:resize", _("Resize…"), "outline-primary"),
+    "check": ("cluster:check", _("Check…"), ""),
+    "recover": ("cluster:recover", _("Recover…"), ""),
+    "delete": ("cluster:delete", _("Delete…"), "outline-danger"),
+}
+
+
+class OwnClusterTable(ClusterTable):
+    name = tables.Column(linkify=("projects:cluster", {"uuid": tables.A("uuid")}))
+    profile = tables.Column(accessor="profile__name", verbose_name=_("profile"))
+    status_reason = tables.Column(verbose_name=_("reason"), orderable=False)
+
+    class Meta:
+        model = Cluster
+        fields = ("name", "status", "size", "profile", "project_id", "status_reason", "created_at")
+        attrs = TABLE_ATTRIBUTES
+
+
+class OwnNodeTable(NodeTable):
+    """The nodes of a cluster, each with its server."""
+
+    name = tables.Column()
+    status_reason = tables.Column(verbose_name=_("reason"), orderable=False)
+    server = tables.Column(
+        accessor="physical_id",
+        verbose_name=_("server"),
+        orderable=False,
+        default="—",
+        linkify=lambda value: reverse("projects:server", args=[value]) if value else None,
+    )
+    profile = cluster = role = tainted = None
+
+    class Meta:
+        model = Node
+        fields = ("index", "name", "status", "status_reason", "server", "created_at")
+        attrs = TABLE_ATTRIBUTES
+
+
+class OwnClusterList(OfProjects, ListPage):
+    model = Cluster
+    project_policy = "cluster:get_all"
+    table_class = OwnClusterTable
+    filterset_class = ClusterFilters
+    help_page = "concepts#cluster"
+    heading = _("Project clusters")
+    guidance = _("Your projects have no clusters. Create one through the API.")
+    follows = True
+
+    def get_queryset(self) -> QuerySet[Cluster]:
+        here = Count("nodes", filter=Q(nodes__deleted_at=None))
+        own = Cluster.objects.present().filter(project_id__in=self.projects)
+        return own.select_related("profile").annotate(node_count=here).order_by("name", "pk")
+
+
+class OwnClusterPage(OfProjects, FollowedPage):
+    model = Cluster
+    project_policy = "cluster:get"
+    template_name = "projects/cluster_detail.html"
+    part_template = "projects/_cluster.html"
+
+    def get_queryset(self) -> QuerySet[Cluster]:
+        return super().get_queryset().select_related("profile")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        cluster: Cluster = self.object
+        members = cluster.members()
+        table = OwnNodeTable(members, prefix="node-")
+        return super().get_context_data(
+            sizes=sizes_in_words(cluster, members.count()),
+            members=RequestConfig(self.request, paginate={"per_page": 50}).configure(table),
+            moving=unfinished_holders(cluster).exists(),
+            verbs=[
+                (reverse(f"projects:cluster-{name}", args=[cluster.uuid]), name, label, look)
+                for name, (policy, label, look) in VERBS.items()
+                if self.may_do(policy, cluster.project_id)
+            ],
+            **context,
+        )
+
+
+class OwnClusterVerb(OwnOperation):
+    is_final = False
+
+    def page_of(self, record: Cluster) -> str:
+        return reverse("projects:cluster", args=[record.uuid])
+
+
+class ScaleOut(OwnClusterVerb, operations.ScaleOut):
+    project_policy = "cluster:scale_out"
+
+
+class ScaleIn(OwnClusterVerb, operations.ScaleIn):
+    project_policy = "cluster:scale_in"
+
+
+class Resize(OwnClusterVerb, operations.Resize):
+    project_policy = "cluster:resize"
+
+
+class Check(OwnClusterVerb, operations.Check):
+    project_policy = "cluster:check"
+
+
+class Recover(OwnClusterVerb, operations.Recover):
+    project_policy = "cluster:recover"
+
+
+class Delete(OwnClusterVerb, operations.Delete):
+    project_policy = "cluster:delete"
+
+    def where_to(self, record: Cluster, done: bool) -> str:
+        return reverse("projects:clusters") if done else super().where_to(record, done)

@@ -1,0 +1,122 @@
+"""The pages of the stacks of a person's projects."""
+
+from typing import Any
+
+import django_tables2 as tables
+from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from cluster.models import Stack, StackResource
+from cluster.models.stacks import IN_PROGRESS
+from cluster.stacks.trees import grow
+from plans.console import marks, stack_operations
+from plans.console.projects.access import OfProjects
+from plans.console.projects.operations import OwnOperation
+from plans.console.stacks import ShownStackFilters, StackTable, with_health
+from plans.operations.stack_progress import with_progress
+from watcher_site.console.columns import TABLE_ATTRIBUTES
+from watcher_site.console.pages import FollowedPage, ListPage
+
+
+class OwnStackTable(StackTable):
+    name = tables.Column(linkify=("projects:stack", {"uuid": tables.A("uuid")}))
+    status_reason = tables.Column(accessor="shown_reason", verbose_name=_("reason"), orderable=False)
+
+    class Meta:
+        model = Stack
+        fields = ("name", "status", "health", "resource_count", "project_id", "status_reason", "created_at")
+        attrs = TABLE_ATTRIBUTES
+
+
+class OwnStackList(OfProjects, ListPage):
+    model = Stack
+    project_policy = "stack:get_all"
+    table_class = OwnStackTable
+    filterset_class = ShownStackFilters
+    help_page = "concepts#stack"
+    heading = _("Project stacks")
+    guidance = _("Your projects have no stacks. Create one through the API, or with OpenStack's client.")
+    follows = True
+
+    def get_queryset(self) -> QuerySet[Stack]:
+        own = Stack.objects.present().roots().filter(project_id__in=self.projects)
+        return with_progress(with_health(own)).order_by("name", "pk")
+
+
+class OwnStackPage(OfProjects, FollowedPage):
+    """One stack with all that is in it."""
+
+    model = Stack
+    project_policy = "stack:get"
+    context_object_name = "stack"
+    template_name = "projects/stack_detail.html"
+    part_template = "projects/_stack.html"
+
+    def get_queryset(self) -> QuerySet[Stack]:
+        return with_progress(Stack.objects.present().roots().filter(project_id__in=self.projects))
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        stack: Any = self.object
+        in_progress = stack.shown_status in IN_PROGRESS
+        may = {verb: self.may_do(f"stack:{verb}", stack.project_id) for verb in ("update", "mark", "delete")}
+        return super().get_context_data(
+            tree=grow(stack),
+            in_progress=in_progress,
+            may={verb: allowed and not in_progress for verb, allowed in may.items()},
+            may_mark_resources=self.may_do("resource:mark", stack.project_id) and not in_progress,
+            **context,
+        )
+
+
+def page_of_own(stack: Stack) -> str:
+    return reverse("projects:stack", args=[(stack.root or stack).uuid])
+
+
+class OwnStackVerb(OwnOperation):
+    def page_of(self, record: Stack) -> str:
+        return page_of_own(record)
+
+
+class UpdateStack(OwnStackVerb, stack_operations.UpdateStack):
+    project_policy = "stack:update"
+
+
+class DeleteStack(OwnStackVerb, stack_operations.DeleteStack):
+    project_policy = "stack:delete"
+
+    def where_to(self, record: Stack, done: bool) -> str:
+        return reverse("projects:stacks") if done else super().where_to(record, done)
+
+
+class OwnStackMark(OfProjects):
+    is_change = True
+    project_policy = "stack:mark"
+
+    def where_to(self, record: Stack, done: bool) -> str:
+        return page_of_own(record)
+
+
+class MarkStack(OwnStackMark, marks.MarkStack):
+    pass
+
+
+class ClearStack(OwnStackMark, marks.ClearStack):
+    pass
+
+
+class OwnResourceMark(OfProjects):
+    is_change = True
+    project_policy = "resource:mark"
+    project_column = "stack__project_id"
+
+    def where_to(self, record: StackResource, done: bool) -> str:
+        return f"{page_of_own(record.stack)}#resource-{record.uuid}"
+
+
+class MarkResource(OwnResourceMark, marks.MarkResource):
+    pass
+
+
+class ClearResource(OwnResourceMark, marks.ClearResource):
+    pass

@@ -1,0 +1,84 @@
+"""The actions of a plan that a form selects: those of check boxes or of a button, or all that match the filters."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.http import QueryDict
+
+from actions.console.tables import BOXES
+from actions.models import Action
+from actions.models.querysets import ActionQuerySet
+from actions.models.refusals import Operation
+from actions.operations.skipping import Matching, fingerprint
+from plans.console.pruning.filters import PlanActionFilters
+from plans.models import ActionPlan
+from watcher_site.database.records import parse_uuid
+
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The selection of a form for one operation.
+
+    The boxes are named as `BOXES` says, the button beside one action ``only``, which leaves the boxes aside, and the
+    button for all actions that match the filters ``all``; ``place`` holds the filters. What the person confirmed to be
+    these actions is in ``confirmed``.
+    """
+
+    operation: Operation
+    plan: ActionPlan
+    sent: QueryDict
+    user: Any
+
+    @property
+    def is_matching(self) -> bool:
+        return "all" in self.sent
+
+    @property
+    def uuids(self) -> list[UUID]:
+        """Return the actions that the form names; what is not a UUID is left out."""
+        only = self.sent.get("only")
+        names = [only] if only else self.sent.getlist(BOXES[self.operation])
+        return [uuid for uuid in map(parse_uuid, map(str, names)) if uuid]
+
+    def __bool__(self) -> bool:
+        return self.is_matching or bool(self.uuids)
+
+    @property
+    def place(self) -> QueryDict:
+        return QueryDict(self.sent.get("place", ""))
+
+    @property
+    def query(self) -> ActionQuerySet:
+        """Return the actions that match the filters and that the operation is offered for."""
+        return offered(PlanActionFilters(self.place, self.plan, self.user).qs, self.operation)
+
+    @property
+    def selected(self) -> list[UUID] | Matching:
+        """Return the selection as the operations on actions take it."""
+        return Matching(self.query, self.sent.get("confirmed", "")) if self.is_matching else self.uuids
+
+    def list_uuids(self, most: int) -> list[UUID]:
+        """Return the UUIDs of the selected actions, of which there are at most so many."""
+        return (
+            list(self.query.order_by("pk").values_list("uuid", flat=True)[:most]) if self.is_matching else self.uuids
+        )
+
+    def summarize(self) -> dict[str, Any]:
+        """Return what a dialog shows of all actions that match: their number by type, and the first of them."""
+        found = list(self.query.order_by("pk").values_list("pk", "action_type")) if self.plan.is_prunable else []
+        keys = [key for key, _ in found]
+        return {
+            "number": len(keys),
+            "types": Counter(action_type for _, action_type in found).most_common(),
+            "actions": list(Action.objects.filter(pk__in=keys[:SHOWN]).order_by("pk")),
+            "more": max(len(keys) - SHOWN, 0),
+            "confirmed": fingerprint(keys),
+        }
+
+
+def offered(actions: ActionQuerySet, operation: Operation) -> ActionQuerySet:
+    return actions.pending() if operation == Operation.SKIP else actions.restorable()

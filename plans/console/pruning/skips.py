@@ -1,0 +1,183 @@
+"""The console's pages to skip actions of a plan with a reason, one or many, and to restore skipped actions."""
+
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from django_htmx.http import HttpResponseClientRefresh
+
+from actions.console.descriptions import explain_refusal
+from actions.console.views import ReasonForm
+from actions.models import Action
+from actions.models.refusals import PERMISSIONS, Operation
+from actions.operations.skipping import restore_actions, skip_actions
+from plans.console.exclusion_forms import MOST_PROPOSED
+from plans.console.pruning.selection import Selection
+from plans.models import ActionPlan
+from plans.models.refusals import PLAN_POLICIES, PlanOperation
+from watcher_site.console.pages import Verb, perform_and_tell
+from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.refusals import Conflict, Refused
+from watcher_site.state_machine import ConcurrentTransition
+from watcher_site.templatetags.console import short
+
+
+class SelectionVerb(KeepsForm, Verb):
+    """An operation on the selected actions of a plan: all of them, or none.
+
+    For all actions that match the filters it asks first, and again if these are others when the person has confirmed.
+    """
+
+    model = ActionPlan
+    is_within = True
+    operation: ClassVar[Operation]
+    dialog: ClassVar[str]
+
+    def where_to(self, record: ActionPlan, done: bool) -> str:
+        """Return to the page of the table, and after the operation to the first of the rows."""
+        place, uuids = self.selection.place.urlencode(), self.selection.uuids
+        address = f"{reverse('plans:detail', args=[record.uuid])}{'?' if place else ''}{place}"
+        if not done:
+            return address
+        return f"{address}#actions-heading" if self.selection.is_matching else f"{address}#action-{short(uuids[0])}"
+
+    def read(self, plan: ActionPlan, sent: QueryDict) -> None:
+        self.selection = Selection(self.operation, plan, sent, self.request.user)
+
+    def ask(self, plan: ActionPlan, refusal: Exception | None = None) -> HttpResponse:
+        context = self.summarize_matching(plan) if self.selection.is_matching else self.summarize_named(plan)
+        if refusal and not context["problems"]:
+            context["problems"] = [str(refusal)]
+        return render(
+            self.request,
+            "plans/selection.html",
+            {
+                **context,
+                "plan": plan,
+                "refused": bool(refusal),
+                "is_matching": self.selection.is_matching,
+                "place": self.selection.sent.get("place", ""),
+                "form": getattr(self, "form", None),
+                "dialog": self.dialog,
+                "offers_exclusion": context["number"] <= MOST_PROPOSED and self.may("actions.add_exclusion"),
+            },
+            status=409 if refusal else 200,
+        )
+
+    def summarize_matching(self, plan: ActionPlan) -> dict[str, Any]:
+        any_action = None if plan.is_prunable else plan.actions.present().select_related("action_plan").first()
+        problem = any_action and explain_refusal(self.operation, any_action)
+        return {**self.selection.summarize(), "problems": [problem] if problem else []}
+
+    def summarize_named(self, plan: ActionPlan) -> dict[str, Any]:
+        """Return the actions that the form names and that can still be changed, and why the others cannot."""
+        uuids = self.selection.uuids
+        found = Action.objects.present().filter(action_plan=plan, uuid__in=uuids).select_related("action_plan")
+        actions = {action: explain_refusal(self.operation, action) for action in found.order_by("pk")}
+        problems = list(dict.fromkeys(filter(None, actions.values())))
+        if absent := len(set(uuids)) - len(actions):
+            not_found = ngettext("%(number)d action not found.", "%(number)d actions not found.", absent)
+            problems.append(not_found % {"number": absent})
+        possible = [action for action, problem in actions.items() if not problem]
+        return {"actions": possible, "number": len(possible), "confirmed": "yes", "problems": problems}
+
+
+class Skip(SelectionVerb):
+    """Two steps, both by POST as many UUIDs would make too long a URL: first ask for the reason, then skip.
+
+    What can not be skipped any more is named and left out of the form, which keeps the rest and the reason.
+    """
+
+    permission_required = PERMISSIONS[Operation.SKIP]
+    policy = PLAN_POLICIES[PlanOperation.SKIP_ACTIONS]
+    verb, history_event = _("skip"), "action.skip"
+    operation = Operation.SKIP
+    dialog = "plans/_skip.html"
+
+    def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        """Show a form again that was sent too late; else there is nothing to ask."""
+        plan, kept = self.get_object(), self.kept()
+        self.read(plan, kept or QueryDict())
+        if not self.selection:
+            return redirect(self.where_to(plan, False))
+        self.form = ReasonForm(initial={"reason": self.selection.sent.get("reason", "")})
+        return self.ask(plan)
+
+    def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
+        plan = self.get_object()
+        self.read(plan, request.POST)
+        if not self.selection:
+            messages.warning(request, _("Select at least one action."))
+            return redirect(self.where_to(plan, False))
+        self.form = ReasonForm(request.POST if "confirmed" in request.POST else None)
+        if not self.form.is_valid():
+            return self.ask(plan)
+        chosen = self.selection.list_uuids(MOST_PROPOSED) if "exclude" in request.POST else []
+        try:
+            messages.success(request, self.perform(plan))
+        except (Refused, ConcurrentTransition) as refusal:
+            self.note(refusal, plan)
+            return self.ask(self.get_object(), refusal)
+        if chosen:
+            return redirect(f"{reverse('exclusions:new')}?{urlencode([('action', uuid) for uuid in chosen])}")
+        return redirect(self.where_to(plan, True))
+
+    def perform(self, record: ActionPlan) -> str:
+        reason = self.form.cleaned_data["reason"]
+        number = skip_actions(record, self.selection.selected, self.request.user.get_username(), reason)
+        return ngettext("%(number)d action skipped.", "%(number)d actions skipped.", number) % {"number": number}
+
+
+class Restore(SelectionVerb):
+    permission_required = PERMISSIONS[Operation.RESTORE]
+    policy = "action_plan:restore"
+    verb, history_event = _("restore"), "action.restore"
+    operation = Operation.RESTORE
+    dialog = "plans/_restore.html"
+
+    def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        """Show a form again that was sent too late; else there is nothing to ask."""
+        plan, kept = self.get_object(), self.kept()
+        self.read(plan, kept or QueryDict())
+        return self.ask(plan) if self.selection else redirect(self.where_to(plan, False))
+
+    def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
+        plan = self.get_object()
+        self.read(plan, request.POST)
+        if not self.selection:
+            messages.warning(request, _("Select at least one action."))
+            return self.show(plan, done=False)
+        if not self.selection.is_matching:
+            return self.show(plan, done=perform_and_tell(self, plan))
+        if "confirmed" not in request.POST:
+            return self.ask(plan)
+        try:
+            messages.success(request, self.perform(plan))
+        except (Refused, ConcurrentTransition) as refusal:
+            self.note(refusal, plan)
+            return self.ask(self.get_object(), refusal)
+        return redirect(self.where_to(plan, True))
+
+    def show(self, plan: ActionPlan, done: bool) -> HttpResponse:
+        # The button stands on that very page: to go to another place of it would leave everything as it was.
+        is_htmx = getattr(self.request, "htmx", False)
+        return HttpResponseClientRefresh() if is_htmx else redirect(self.where_to(plan, done))
+
+    def perform(self, record: ActionPlan) -> str:
+        try:
+            number = restore_actions(record, self.selection.selected)
+        except Conflict as refusal:
+            raise Conflict(self.reason() or str(refusal)) from refusal
+        return ngettext("%(number)d action restored.", "%(number)d actions restored.", number) % {"number": number}
+
+    def reason(self) -> str | None:
+        """Return why the first of the named actions that cannot be restored cannot."""
+        uuids = self.selection.uuids
+        found = Action.objects.present().filter(uuid__in=uuids).select_related("action_plan").order_by("pk")
+        explanations = (explain_refusal(Operation.RESTORE, action) for action in found)
+        return next(filter(None, explanations), None)

@@ -1,0 +1,281 @@
+"""The timeline of a plan: when its actions ran, on which process or compute node, and when they waited.
+
+A bar is an interval of an action. Lanes are rows of bars: one for each action, or as many as are needed for those
+that ran in one process, or concern a compute node, at once.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models import F, Max, OuterRef, Subquery
+from django.utils import timezone
+from django.utils.html import conditional_escape
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from actions.console.intervals import Interval, Kind, intervals_of, total_duration
+from actions.models import Action, ActionEvent, ActionParent
+from actions.models.naming import resource
+from actions.models.querysets import ActionQuerySet
+from plans.models import ActionPlan
+from watcher_site.messages import cut
+from watcher_site.windows.durations import describe_duration
+
+BY_ACTION, BY_WORKER, BY_NODE = "action", "worker", "node"
+GROUPINGS = {BY_ACTION: gettext_lazy("Actions"), BY_WORKER: gettext_lazy("Processes"), BY_NODE: gettext_lazy("Nodes")}
+# How many actions are drawn at once: by action each has a row of its own.
+MOST = {BY_ACTION: 100, BY_WORKER: 1000, BY_NODE: 1000}
+# The types whose actions name the compute node that they act on as their resource.
+NODE_TYPES = frozenset({"change_nova_service_state", "change_node_power_state"})
+# The columns of events that intervals are read from.
+COLUMNS = ("action_id", "event", "attempt", "start_time", "finish_time", "result", "host")
+LABEL, PLOT, ROW, AXIS = 230, 960, 24, 24
+LABEL_LENGTH = 32
+LEAST_WIDTH = 2.0
+# By kind of interval: the distance of a bar from the top of its row, and its height.
+SHAPES = {Kind.RUNNING: (4, 16), Kind.SUSPENDED: (4, 16)}
+LINE = (10, 4)
+MOST_TICKS = 8
+STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400]
+KINDS = {
+    Kind.RUNNING: gettext_lazy("running, in the colour of the state"),
+    Kind.SUSPENDED: gettext_lazy("suspended"),
+    Kind.DEFERRED: gettext_lazy("deferred until the next attempt"),
+    Kind.WAITING: gettext_lazy("waiting for derived actions"),
+    Kind.QUEUED: gettext_lazy("waiting for a free process"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """An action with its intervals."""
+
+    action: Any
+    intervals: list[Interval]
+
+    @property
+    def worker(self) -> str:
+        """The host of the process that ran it last."""
+        return next((one.host for one in reversed(self.intervals) if one.host), "")
+
+    @property
+    def node(self) -> str:
+        """The compute node that it begins on, or acts on."""
+        parameters = self.action.input_parameters
+        own = resource(parameters) if self.action.action_type in NODE_TYPES else ""
+        return str(parameters.get("source_node") or own)
+
+    @property
+    def durations(self) -> dict[str, timedelta]:
+        return {str(kind): total_duration(self.intervals, kind) for kind in Kind}
+
+    @property
+    def start(self) -> datetime | None:
+        return next((one.start for one in self.intervals if one.kind == Kind.RUNNING), None)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A rectangle. Numbers are texts, as no locale may change them."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    look: str
+    title: str
+
+    @property
+    def svg(self) -> SafeString:
+        """Return the element: a template would take several times as long for a thousand bars."""
+        place = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
+        title = conditional_escape(self.title)
+        return mark_safe(f'<rect class="span-{self.look}" {place}><title>{title}</title></rect>')  # noqa: S308 (escaped)
+
+
+@dataclass
+class Lane:
+    """The rows of one action, process or node, from the top of the first one."""
+
+    label: str
+    top: int
+    rows: int = 1
+    bars: list[Bar] = field(default_factory=list)
+
+    @property
+    def text_y(self) -> str:
+        return str(self.top + 16)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A line of the table of processes or nodes."""
+
+    label: str
+    actions: int
+    running: timedelta
+    start: datetime
+    end: datetime
+
+
+class Scale:
+    """The positions of moments between the earliest start and the latest end of some intervals."""
+
+    def __init__(self, intervals: Iterable[Interval]) -> None:
+        found = list(intervals)
+        self.start = min(one.start for one in found)
+        self.end = max([one.end for one in found] + [self.start + timedelta(seconds=1)])
+        self.seconds = (self.end - self.start).total_seconds()
+
+    def place(self, moment: datetime) -> float:
+        moment = min(max(moment, self.start), self.end)
+        return LABEL + PLOT * (moment - self.start).total_seconds() / self.seconds
+
+    def bar(self, one: Interval, top: int, look: str, title: str) -> Bar:
+        x = self.place(one.start)
+        width = max(self.place(one.end) - x, LEAST_WIDTH)
+        offset, height = SHAPES.get(one.kind, LINE)
+        return Bar(f"{x:.1f}", str(top + offset), f"{width:.1f}", str(height), look, title)
+
+    def ticks(self) -> list[tuple[str, str]]:
+        """Return the positions and the labels of the marks on the axis of time, at round times."""
+        days = (step * 86_400 for step in range(2, 4000))
+        step = next(one for one in (*STEPS, *days) if self.seconds / one <= MOST_TICKS)
+        shift = int((timezone.localtime(self.start).utcoffset() or timedelta()).total_seconds())
+        first = -(-int((self.start.timestamp() + shift) * 1000) // (step * 1000)) * step - shift
+        seconds = range(first, int(self.end.timestamp()) + 1, step)
+        moments = [timezone.localtime(datetime.fromtimestamp(second, UTC)) for second in seconds]
+        pattern = "%H:%M:%S" if self.seconds < 86_400 else "%m-%d %H:%M"
+        return [(f"{self.place(moment):.1f}", f"{moment:{pattern}}") for moment in moments]
+
+
+@dataclass
+class Timeline:
+    lanes: list[Lane]
+    pauses: list[Bar]
+    ticks: list[tuple[str, str]]
+    groups: list[Group] = field(default_factory=list)
+
+    @property
+    def width(self) -> int:
+        return LABEL + PLOT + 20
+
+    @property
+    def height(self) -> int:
+        return AXIS + ROW * sum(lane.rows for lane in self.lanes)
+
+
+def actions_in_order(plan: ActionPlan) -> ActionQuerySet:
+    """Select the actions of a plan that began, in the order of their last start, with ``parents_end``."""
+    ended = ActionParent.objects.filter(child=OuterRef("pk")).order_by().values("child")
+    parents = Subquery(ended.annotate(last=Max("parent__end_time")).values("last"))
+    began = plan.actions.present().filter(attempt__gt=0).defer("data", "initial_data")
+    return began.annotate(parents_end=parents).order_by(F("start_time").asc(nulls_last=True), "pk")
+
+
+def read_rows(actions: Sequence[Any], plan: ActionPlan, now: datetime) -> list[Row]:
+    """Return the actions with their intervals, with one query."""
+    events: dict[int, list[Any]] = defaultdict(list)
+    found = ActionEvent.objects.filter(action__in=[action.pk for action in actions]).order_by("pk")
+    for event in found.values_list(*COLUMNS, named=True):
+        events[event.action_id].append(event)
+    rows = []
+    for action in actions:
+        intervals = intervals_of(action, events[action.pk], now)
+        rows.append(Row(action, [*queued(action, plan, intervals), *intervals]))
+    return rows
+
+
+def queued(action: Any, plan: ActionPlan, intervals: Sequence[Interval]) -> list[Interval]:
+    """Return the time from the end of an action's parents, or from the beginning of the plan, to its first phase."""
+    if not intervals or plan.start_time is None:
+        return []
+    since = max(moment for moment in (plan.start_time, action.created_at, action.parents_end) if moment)
+    first = intervals[0].start
+    return [Interval(Kind.QUEUED, since, first)] if since < first else []
+
+
+def draw_timeline(rows: Sequence[Row], pauses: Sequence[Interval], grouping: str) -> Timeline | None:
+    """Return the timeline of these actions; None if none of them has an interval."""
+    rows = [row for row in rows if row.intervals]
+    if not rows:
+        return None
+    scale = Scale(one for row in rows for one in row.intervals)
+    if grouping == BY_ACTION:
+        lanes, groups = [own_lane(row, number, scale) for number, row in enumerate(rows)], []
+    else:
+        members: dict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            members[row.worker if grouping == BY_WORKER else row.node].append(row)
+        lanes, groups = shared_lanes(members, scale), [group_of(label, members[label]) for label in sorted(members)]
+    timeline = Timeline(lanes, [], scale.ticks(), groups)
+    for pause in pauses:
+        if pause.start < scale.end and scale.start < pause.end:
+            bar = scale.bar(pause, 0, "pause", describe_interval(_("The plan"), pause))
+            timeline.pauses.append(replace(bar, y=str(AXIS), height=str(timeline.height - AXIS)))
+    return timeline
+
+
+def own_lane(row: Row, number: int, scale: Scale) -> Lane:
+    top = AXIS + ROW * number
+    return Lane(cut(row.action.called, LABEL_LENGTH), top, bars=bars_of(row, row.intervals, top, scale))
+
+
+def shared_lanes(members: dict[str, list[Row]], scale: Scale) -> list[Lane]:
+    """Return a lane for each process or node, with as many rows as actions ran there at once."""
+    lanes, top = [], AXIS
+    for label in sorted(members):
+        lane = Lane(cut(label, LABEL_LENGTH) or _("none"), top)
+        free: list[datetime] = []
+        for row in sorted(members[label], key=lambda row: row.start or scale.end):
+            shown = [one for one in row.intervals if one.kind in SHAPES]
+            if not shown:
+                continue
+            place = next((number for number, end in enumerate(free) if end <= shown[0].start), len(free))
+            free[place : place + 1] = [shown[-1].end]
+            lane.bars += bars_of(row, shown, top + ROW * place, scale)
+        lane.rows = max(len(free), 1)
+        top += ROW * lane.rows
+        lanes.append(lane)
+    return lanes
+
+
+def bars_of(row: Row, intervals: Sequence[Interval], top: int, scale: Scale) -> list[Bar]:
+    last = max((one.attempt for one in intervals if one.kind == Kind.RUNNING), default=0)
+    return [
+        scale.bar(one, top, look_of(row.action, one, one.attempt == last), describe_interval(row.action.called, one))
+        for one in intervals
+    ]
+
+
+def look_of(action: Any, interval: Interval, is_last: bool) -> str:
+    """Return the class of a bar: the last attempt of an action has the colour of its state."""
+    if interval.kind != Kind.RUNNING:
+        return str(interval.kind)
+    if is_last and action.state != Action.State.PENDING:
+        return f"running fill-{action.state.lower()}"
+    return "running fill-failed" if interval.has_failed else "running fill-skipped"
+
+
+def describe_interval(name: str, interval: Interval) -> str:
+    words = _("running") if interval.kind == Kind.RUNNING else KINDS[interval.kind]
+    attempt = _(" (attempt %(number)s)") % {"number": interval.attempt} if interval.attempt > 1 else ""
+    start, end = timezone.localtime(interval.start), timezone.localtime(interval.end)
+    until = "…" if interval.is_open else f"{end:%H:%M:%S}"
+    return f"{name}{attempt}: {words}, {start:%Y-%m-%d %H:%M:%S} → {until}, {describe_duration(interval.duration)}"
+
+
+def group_of(label: str, rows: Sequence[Row]) -> Group:
+    intervals = [one for row in rows for one in row.intervals if one.kind == Kind.RUNNING]
+    running = sum((one.duration for one in intervals), timedelta())
+    return Group(
+        label or _("none"),
+        len(rows),
+        running,
+        min((one.start for one in intervals), default=rows[0].intervals[0].start),
+        max((one.end for one in intervals), default=rows[0].intervals[-1].end),
+    )

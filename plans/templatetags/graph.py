@@ -1,0 +1,49 @@
+"""The boxes of a plan's graph, written in Python: a template for each takes most of the time of the page."""
+
+from django import template
+from django.template.defaultfilters import truncatechars
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from actions.templatetags.actions import message_for
+from plans.console.graph.picture import Box
+from watcher_site.web.addresses import page_address
+
+TYPE_LENGTH = 26
+
+register = template.Library()
+
+
+@register.simple_tag
+def graph_box(box: Box, details: bool) -> SafeString:
+    """Draw the box of an action.
+
+    Args:
+        details: whether the message may say why the action failed.
+    """
+    # The blanks between the texts tell their words apart, as the name of the link has them.
+    action, place, resource, label = box.action, box.place, box.resource, box.resource_label
+    action_type = truncatechars(action.action_type, TYPE_LENGTH)
+    return format_html(
+        '<a class="box box-{state_class}" href="{address}" aria-label="{name} {state}">'
+        "<title>{type} {resource}, {state}{message}</title>"
+        '<g transform="translate({x} {y})">'
+        '<rect class="outline" width="{width}" height="{height}" rx="6" />'
+        '<rect class="stripe" width="5" height="{height}" rx="2.5" />'
+        '<text class="box-name" x="14" y="17">{first_line}</text> '
+        '<text class="box-type" x="14" y="33">{second_line}</text> '
+        '<text class="box-state" x="14" y="49">{state}</text></g></a>',
+        state_class=action.state.lower(),
+        address=page_address("actions:detail", action.uuid),
+        name=f"{label} {action_type}" if label else box.type_label,
+        state=action.state,
+        type=action.action_type,
+        resource=resource,
+        message=f": {message_for(action, details)}" if action.status_message else "",
+        x=place.x,
+        y=place.y,
+        width=place.width,
+        height=place.height,
+        first_line=label or box.type_label,
+        second_line=action_type if label else "",
+    )

@@ -1,0 +1,104 @@
+"""The intervals of an action, by its events."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from actions.console.intervals import Kind, intervals_of, total_duration
+from actions.models import Action, ActionEvent
+from watcher_site.windows.durations import describe_duration
+
+BEGINNING = datetime(2026, 11, 23, 10, tzinfo=UTC)
+Result = ActionEvent.Result
+Recorded = tuple[str, int, int | None, str | None]
+
+
+def at(second: int) -> datetime:
+    return BEGINNING + timedelta(seconds=second)
+
+
+def found(state: str, *recorded: Recorded, end: int | None = None, now: int = 1000) -> list[tuple[str, int, int]]:
+    """Return the intervals, in seconds, of an action with events of these names, starts, finishes and results."""
+    action = Action(state=state, end_time=end and at(end))
+    events = [
+        ActionEvent(
+            event=name, start_time=at(start), finish_time=at(finish) if finish is not None else None, result=result
+        )
+        for name, start, finish, result in recorded
+    ]
+    return [
+        (str(one.kind), int((one.start - BEGINNING).total_seconds()), int((one.end - BEGINNING).total_seconds()))
+        for one in intervals_of(action, events, at(now))
+    ]
+
+
+def test_the_phases_of_one_run_are_one_interval() -> None:
+    phases: list[Recorded] = [
+        ("pre_condition", 0, 1, Result.SUCCESS),
+        ("execute", 1, 60, Result.SUCCESS),
+        ("post_condition", 60, 61, Result.SUCCESS),
+    ]
+    assert found("SUCCEEDED", *phases, end=61) == [("running", 0, 61)]
+
+
+def test_an_execution_that_has_not_ended_lasts_until_now() -> None:
+    assert found("ONGOING", ("execute", 5, None, None), now=30) == [("running", 5, 30)]
+
+
+def test_the_pause_before_another_attempt_is_deferred() -> None:
+    attempts: list[Recorded] = [("execute", 0, 10, Result.RETRY), ("execute", 40, 50, Result.SUCCESS)]
+    assert found("SUCCEEDED", *attempts, end=50) == [("running", 0, 10), ("deferred", 10, 40), ("running", 40, 50)]
+
+
+def test_a_deferred_action_waits_until_now() -> None:
+    assert found("PENDING", ("execute", 0, 10, Result.RETRY), now=25)[-1] == ("deferred", 10, 25)
+
+
+def test_an_action_that_was_cancelled_while_deferred_waits_no_longer() -> None:
+    assert found("CANCELLED", ("execute", 0, 10, Result.RETRY)) == [("running", 0, 10)]
+
+
+def test_the_time_of_derived_actions_is_a_wait() -> None:
+    phases: list[Recorded] = [("execute", 0, 10, Result.WAITING), ("go_on", 90, 95, Result.SUCCESS)]
+    assert found("SUCCEEDED", *phases, end=95) == [("running", 0, 10), ("waiting", 10, 90), ("running", 90, 95)]
+
+
+@pytest.mark.parametrize("resumption", ["resume", "recover"])
+def test_a_suspension_interrupts_the_execution(resumption: str) -> None:
+    events: list[Recorded] = [
+        ("execute", 0, 100, Result.SUCCESS),
+        ("signal_suspend", 18, 18, Result.SUCCESS),
+        ("suspend", 20, 20, Result.SUCCESS),
+        (resumption, 50, 50, Result.SUCCESS),
+    ]
+    assert found("SUCCEEDED", *events, end=100) == [("running", 0, 20), ("suspended", 20, 50), ("running", 50, 100)]
+
+
+def test_a_suspended_action_is_suspended_until_now() -> None:
+    events: list[Recorded] = [("execute", 0, None, None), ("suspend", 20, 20, Result.SUCCESS)]
+    assert found("SUSPENDED", *events, now=300) == [("running", 0, 20), ("suspended", 20, 300)]
+
+
+def test_durations_of_a_kind_add_up() -> None:
+    events = [
+        ActionEvent(event=name, start_time=at(second), finish_time=at(second))
+        for name, second in (("suspend", 0), ("resume", 5), ("suspend", 8), ("resume", 15))
+    ]
+    intervals = intervals_of(Action(state="SUCCEEDED"), events, at(99))
+    assert total_duration(intervals, Kind.SUSPENDED) == timedelta(seconds=12)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-1, "0.0 s"),
+        (0.44, "0.4 s"),
+        (9.97, "10 s"),
+        (59.7, "1 min 0 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+        (273_600, "3 d 4 h"),
+    ],
+)
+def test_a_duration_is_given_in_its_two_largest_units(seconds: float, words: str) -> None:
+    assert describe_duration(timedelta(seconds=seconds)) == words

@@ -1,0 +1,136 @@
+"""The pages that compare two plans or two audits."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from actions.models import Action
+from plans.models import ActionPlan, EfficacyIndicator
+from tests.builders import make_audit, make_plan
+
+pytestmark = pytest.mark.django_db
+# The processes of the suite compare the names of parametrized tests: they hold no random values.
+SHARED, FIRST, SECOND = (f"{number}{number}000000-0000-4000-8000-000000000000" for number in (1, 2, 3))
+UNKNOWN = "99000000-0000-4000-8000-000000000000"
+
+
+def plan_of(*servers: str, **columns: Any) -> ActionPlan:
+    plan = make_plan(**columns)
+    Action.objects.bulk_create(
+        Action(
+            action_plan=plan,
+            action_type="migrate",
+            input_parameters={"resource_id": server, "resource_name": f"name-{server[:4]}", "migration_type": "live"},
+        )
+        for server in servers
+    )
+    return plan
+
+
+@pytest.fixture
+def pair() -> tuple[ActionPlan, ActionPlan]:
+    return plan_of(SHARED, FIRST), plan_of(SHARED, SECOND)
+
+
+def compared(client: Client, *records: Any, page: str = "compare-plans", **query: str) -> Any:
+    return client.get(reverse(page), {"compare": [str(record.uuid) for record in records], **query})
+
+
+def test_actions_of_the_same_type_and_server_are_in_both_plans(
+    client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan]
+) -> None:
+    client.force_login(cloud_admin)
+    response = compared(client, *pair)
+    assert response.context["types"] == [{"action_type": "migrate", "both": 1, "first": 1, "second": 1}]
+    found = {row.resource: (bool(row.first), bool(row.second)) for row in response.context["actions"]}
+    assert found == {
+        f"name-{SHARED[:4]}": (True, True),
+        f"name-{FIRST[:4]}": (True, False),
+        f"name-{SECOND[:4]}": (False, True),
+    }
+
+
+@pytest.mark.parametrize(("only", "server"), [("both", SHARED), ("first", FIRST), ("second", SECOND)])
+def test_the_actions_are_filtered_by_the_plans_that_have_them(
+    client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan], only: str, server: str
+) -> None:
+    client.force_login(cloud_admin)
+    rows = compared(client, *pair, only=only).context["actions"]
+    assert [row.resource for row in rows] == [f"name-{server[:4]}"]
+
+
+def test_actions_without_a_target_are_compared_by_their_type(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    response = compared(client, make_plan({"a": []}), make_plan({"b": []}))
+    assert response.context["types"] == [{"action_type": "nop", "both": 1, "first": 0, "second": 0}]
+
+
+def test_the_efficacy_of_both_plans_is_side_by_side(
+    client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan]
+) -> None:
+    for plan, value in zip(pair, (3, 5), strict=True):
+        EfficacyIndicator.objects.create(action_plan=plan, name="released_nodes", value=value)
+    client.force_login(cloud_admin)
+    (fact,) = compared(client, *pair).context["efficacy"]
+    assert (fact.label, fact.first, fact.second, fact.differs) == ("Released nodes", 3, 5, True)
+
+
+def test_two_audits_are_compared_with_their_newest_plans(client: Client, cloud_admin: User) -> None:
+    first, second = make_audit("one", parameters={"threshold": 5}), make_audit("two", parameters={"threshold": 7})
+    for audit in (first, second):
+        make_plan({"a": []}, audit=audit)
+        plan_of(SHARED, audit=audit)
+    client.force_login(cloud_admin)
+    response = compared(client, first, second, page="compare-audits")
+    assert ("Parameter threshold", "5", "7") in [
+        (fact.label, fact.first, fact.second) for fact in response.context["facts"]
+    ]
+    assert response.context["types"] == [{"action_type": "migrate", "both": 1, "first": 0, "second": 0}]
+
+
+def test_an_audit_without_a_plan_is_compared_by_its_parameters(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    text = compared(client, make_audit("one"), make_audit("two"), page="compare-audits").content.decode()
+    assert "There are no two plans to compare" in text
+
+
+@pytest.mark.parametrize("query", ["", "compare=nonsense", f"compare={UNKNOWN}", "compare=%00&compare="])
+def test_without_two_records_the_page_asks_for_them(client: Client, cloud_admin: User, query: str) -> None:
+    make_plan()
+    client.force_login(cloud_admin)
+    text = client.get(f"{reverse('compare-plans')}?{query}").content.decode()
+    assert text.count('name="compare"') == 2
+
+
+def test_of_three_records_the_page_says_that_two_can_be_compared(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    assert "3 are selected" in compared(client, *(make_plan() for _ in range(3))).content.decode()
+
+
+def test_a_comparison_takes_the_same_queries_whatever_the_size(
+    client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan], django_assert_num_queries: Any
+) -> None:
+    large = [plan_of(SHARED, *(str(uuid4()) for _ in range(30)), audit=make_audit(name)) for name in "ab"]
+    client.force_login(cloud_admin)
+    compared(client, *pair)
+    for plans in (pair, large):
+        with django_assert_num_queries(8):
+            compared(client, *plans)
+
+
+def test_the_lists_have_boxes_for_the_comparison(client: Client, cloud_admin: User) -> None:
+    plan, audit = make_plan(), make_audit()
+    client.force_login(cloud_admin)
+    for page, record in (("plans:list", plan), ("audits:list", audit)):
+        text = client.get(reverse(page)).content.decode()
+        assert f'form="compare" name="compare" value="{record.uuid}"' in text
+        assert '<form method="get" id="compare"' in text
+
+
+def test_comparing_plans_needs_the_permission_to_view_them(client: Client, stranger: User) -> None:
+    client.force_login(stranger)
+    assert client.get(reverse("compare-plans")).status_code == 403

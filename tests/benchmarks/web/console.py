@@ -1,0 +1,162 @@
+"""The cost of the pages of the console with a large cloud: time on a processor, and queries.
+
+``python -m tests.benchmarks.web.console`` measures them alone, and prints each page. The pages follow from the URLs,
+and each list is also requested with each of its filters and sorts. The time is that of this process, in which Django's
+test client calls the site: the time of PostgreSQL is not in it.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlencode
+
+import django
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.benchmarks.__main__ import environment
+from tests.benchmarks.database import own_database
+from tests.benchmarks.table import Line, written
+
+HOST = "127.0.0.1"
+MILLISECONDS, QUERIES = 100, 20
+ROUNDS = 3
+# A button without a question, and a page of a service that is not configured or of a record in another state.
+NO_PAGE = {HTTPStatus.FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+SHOWN = 5
+# A preflight executes a plan on a simulated cloud; the others end or begin a session, or write a file.
+LEFT_OUT = ("preflight", "login", "logout", "export", "token")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one page: its least time on a processor in milliseconds, its queries, and its size in kB."""
+
+    page: str
+    milliseconds: float
+    queries: int
+    size: float
+
+
+def pages(large_plans: list[Any]) -> Iterator[str]:
+    """Yield the path of each page, of a sample record where it shows one, and of each filter and sort of a list."""
+    for name, pattern in named_patterns(get_resolver("watcher_site.console.urls").url_patterns):
+        view = getattr(pattern.callback, "view_class", None)
+        if view is None or any(word in name for word in LEFT_OUT):
+            continue
+        path = "/console/" if name == "home" else ""
+        for arguments in samples(name, view, pattern, large_plans):
+            path = reverse(name, kwargs=arguments)
+            yield path
+        if hasattr(view, "filterset_class"):
+            yield from (f"{path}?{urlencode(query)}" for query in variants(view))
+
+
+def named_patterns(patterns: list[Any], space: str = "") -> Iterator[tuple[str, URLPattern]]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from named_patterns(
+                pattern.url_patterns, f"{space}{pattern.namespace}:" if pattern.namespace else space
+            )
+        else:
+            yield f"{space}{pattern.name}", pattern
+
+
+def samples(name: str, view: Any, pattern: URLPattern, large_plans: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of a page: none, or those of one record of its model; for plans, one of each size."""
+    match list(pattern.pattern.converters):
+        case []:
+            yield {}
+        case ["uuid"] if name == "plans:detail":
+            yield from ({"uuid": plan.uuid} for plan in large_plans)
+        case ["uuid" | "pk" as key] if model := getattr(view, "model", None):
+            records = model._default_manager.order_by("pk")[:1]
+            yield from ({key: getattr(record, key)} for record in records)
+
+
+def variants(view: Any) -> Iterator[dict[str, str]]:
+    """Yield the queries of a list: each filter with a value, each column in both orders, and a later page."""
+    for name, field in view.filterset_class.base_filters.items():
+        choices = [value for value, _ in field.extra.get("choices", [])]
+        yield {name: choices[0] if choices else "a"}
+    for name, column in view.table_class.base_columns.items():
+        if column.orderable is not False:
+            yield from ({"sort": name}, {"sort": f"-{name}"})
+    yield {"page": "2"}
+
+
+def cost_of(client: Client, path: str) -> Cost | None:
+    """Return what a page costs, or None if there is none at this path for a GET.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(path)
+    if response.status_code in NO_PAGE:
+        return None
+    if response.status_code != HTTPStatus.OK:
+        raise RuntimeError(f"GET {path}: {response.status_code}")
+    number = len(queries)  # Before the next request empties their log.
+    return Cost(path, 1000 * min(seconds(client, path) for _ in range(ROUNDS)), number, len(response.content) / 1000)
+
+
+def seconds(client: Client, path: str) -> float:
+    begin = time.process_time()
+    client.get(path)
+    return time.process_time() - begin
+
+
+def costs() -> list[Cost]:
+    """Make the rows, request each page, and return what they cost, the dearest first."""
+    large_plans = import_module("tests.benchmarks.web.console_rows").fill()
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    models = import_module("django.contrib.auth.models")
+    client = Client(SERVER_NAME=HOST)
+    client.force_login(models.User.objects.get(username="benchmark"))
+    found = [cost_of(client, path) for path in pages(large_plans)]
+    return sorted(filter(None, found), key=lambda cost: -cost.milliseconds)
+
+
+def lines(found: list[Cost]) -> list[Line]:
+    """Return the lines of the slowest pages and of the page with the most queries."""
+    most = max(found, key=lambda cost: cost.queries)
+    return [
+        *(
+            Line(f"processor time of {cost.page}", cost.milliseconds, "requirement", MILLISECONDS, 1)
+            for cost in found[:SHOWN]
+        ),
+        Line(f"queries of {most.page}", most.queries, "requirement", QUERIES, 1, unit="queries"),
+    ]
+
+
+def measure() -> list[Line]:
+    """Return the lines of the five slowest of all pages; the rows are those of a large cloud, and are added."""
+    return lines(costs())
+
+
+def run() -> int:
+    with own_database() as database:
+        os.environ.update(environment(database))
+        django.setup()
+        call_command("migrate", verbosity=0)
+        import_module("tests.benchmarks.rows").person()
+        found = costs()
+        connection.close()
+    for cost in found:
+        print(f"{cost.milliseconds:7.1f} ms {cost.queries:3} queries {cost.size:7.1f} kB  {cost.page}")  # noqa: T201
+    print(written(lines(found)))  # noqa: T201
+    return 0 if all(line.met for line in lines(found)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(run())

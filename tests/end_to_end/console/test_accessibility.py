@@ -1,0 +1,95 @@
+"""The pages of the console follow WCAG 2.2 AA as far as axe-core can tell: light and dark, at two widths."""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import resolve, reverse
+from playwright.sync_api import Page
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.builders import make_audit, make_plan
+from tests.end_to_end.console.accessibility import find_problems
+from tests.end_to_end.console.browser import browser_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+DESK, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
+ALL = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "rules": {"label-content-name-mismatch": {"enabled": True}},
+}
+# The rules whose outcome depends on the colours and on the width.
+OF_LOOK = {"runOnly": {"type": "rule", "values": ["color-contrast", "target-size"]}}
+# Loading each page and axe-core anew would take most of the time. Rows after the third are like these.
+SHOW = """async (path) => {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error(`${answer.status} of ${path}`);
+  const shown = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const links = [...shown.querySelectorAll("a[href^='/console/']")].map((link) => link.getAttribute("href"));
+  shown.querySelectorAll("tbody tr:nth-child(n + 4)").forEach((row) => row.remove());
+  if (path !== "/console/") shown.querySelectorAll("body > nav > *").forEach((part) => part.remove());
+  document.title = shown.title;
+  document.body.replaceWith(shown.body);
+  return links.map((link) => link.split(/[?#]/)[0]);
+}"""
+WIDER = """() => document.documentElement.scrollWidth > innerWidth
+  ? [`${document.documentElement.scrollWidth} pixels wide, with a window of ${innerWidth}`] : []"""
+SET_THEME = "(theme) => document.documentElement.setAttribute('data-bs-theme', theme)"
+DOWNLOADS = {"history:export"}
+
+
+@pytest.fixture
+def page(cloud_admin: User, client: Client, live_server: Any) -> Iterator[Page]:
+    client.force_login(cloud_admin)
+    with browser_page(base_url=live_server.url, viewport=DESK, reduced_motion="reduce") as page:
+        session = client.cookies["sessionid"].value
+        page.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+        yield page
+
+
+@pytest.fixture
+def starts(transactional_db: None) -> list[str]:
+    """Return the pages at which the walk begins: the overview of a demonstration, and plans in many states."""
+    call_command("load_demonstration", verbosity=0)
+    audit = make_audit("x" * 255, state="SUCCEEDED")
+    states = [state for state in ActionPlan.State.values if state != "DELETED"]
+    plans = {state: make_plan({"1": [], "2": ["1"]}, audit=audit, state=state) for state in states}
+    running = make_plan({state: [] for state in Action.State.values}, state="ONGOING", suspended_by="bob")
+    for state in Action.State.values:
+        running.actions.filter(input_parameters__message=state).update(state=state, status_message=f"It is {state}.")
+    shown = [running, plans["FAILED"], plans["SUPERSEDED"]]
+    return [reverse("home"), *(reverse("plans:detail", args=[plan.uuid]) for plan in shown)]
+
+
+def check(page: Page) -> list[str]:
+    """Return what axe-core finds on the page that is shown."""
+    found = find_problems(page, ALL) + page.evaluate(WIDER)
+    page.evaluate(SET_THEME, "dark")
+    page.set_viewport_size(PHONE)
+    found += find_problems(page, OF_LOOK) + page.evaluate(WIDER)
+    page.evaluate(SET_THEME, "light")
+    page.set_viewport_size(DESK)
+    return found
+
+
+def test_every_page_of_the_console_follows_wcag(starts: list[str], page: Page) -> None:
+    """Walk along all links, to one page of each kind."""
+    page.goto(reverse("account:password"))
+    kinds, found, paths = set(DOWNLOADS), {}, deque(starts)
+    while paths:
+        path = paths.popleft()
+        kinds.add(resolve(path).view_name)
+        links = {resolve(link).view_name: link for link in page.evaluate(SHOW, path)}
+        paths += [link for kind, link in links.items() if kind not in kinds]
+        kinds |= set(links)
+        found[re.sub("[0-9a-f-]{36}", "…", path)] = check(page)
+    assert {path: problems for path, problems in found.items() if problems} == {}
+    assert len(kinds) > 60
+    assert page.complaints == []

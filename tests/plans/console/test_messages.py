@@ -1,0 +1,81 @@
+"""Messages on pages: names in place of UUIDs, and the news first; the API keeps the stored texts."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from actions.models import Action
+from plans.models import ActionPlan
+from plans.models.summaries import lead_with_counts
+from tests.builders import action, make_plan, make_server
+from watcher_site.console.naming import find_names, name_objects
+
+
+@pytest.fixture
+def administrator(client: Client, cloud_admin: User) -> Client:
+    client.force_login(cloud_admin)
+    return client
+
+
+def text_of(client: Client, name: str, *arguments: Any) -> str:
+    return client.get(reverse(name, args=arguments)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("One or more actions were skipped. 4 of 12: a, b.", "4 of 12 skipped: a, b."),
+        (
+            "One or more actions were skipped. 1 of 3 failed: a. 1 of 3 skipped: b.",
+            "1 of 3 failed: a. 1 of 3 skipped: b.",
+        ),
+        ("One or more actions were skipped.", "One or more actions were skipped."),
+        ("Action plan was cancelled by bob.", "Action plan was cancelled by bob."),
+    ],
+)
+def test_the_message_of_a_plan_begins_with_the_news(message: str, shown: str) -> None:
+    assert lead_with_counts(message) == shown
+
+
+def test_the_row_of_an_action_names_its_object_in_the_message(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    uuid = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
+    Action.objects.update(
+        input_parameters={"resource_id": uuid, "resource_name": "web-1"},
+        status_message=f"Action was skipped automatically: Instance {uuid} is not running.",
+        state="SKIPPED",
+    )
+    assert "Instance web-1 is not running." in text_of(administrator, "plans:detail", plan.uuid)
+
+
+def test_the_row_of_an_action_names_other_objects(administrator: Client) -> None:
+    server = make_server("db-7")
+    Action.objects.filter(pk=make_plan({"a": []}).actions.get().pk).update(status_message=f"Waits for {server.uuid}.")
+    assert "Waits for db-7." in text_of(administrator, "actions:list")
+
+
+def test_the_list_of_plans_names_the_actions_that_were_skipped(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []}, state="SUCCEEDED")
+    skipped = action(plan, "a")
+    message = f"One or more actions were skipped. 1 of 2: {skipped.uuid} by bob (closing)."
+    ActionPlan.objects.update(status_message=message)
+    text = text_of(administrator, "plans:list")
+    assert f">1 of 2 skipped: {skipped.called} by bob (closing)." in text
+    assert f'title="{message}"' in text
+
+
+@pytest.mark.parametrize("number", [2, 8])
+def test_names_are_found_in_the_same_queries_whatever_the_number(
+    db: None, number: int, django_assert_num_queries: Any
+) -> None:
+    servers = [make_server(f"web-{one}") for one in range(number)]
+    with django_assert_num_queries(2):
+        names = find_names([f"{one.uuid} stopped" for one in servers], {})
+    assert set(names.values()) == {one.name for one in servers}
+
+
+def test_a_uuid_that_was_cut_is_left_out() -> None:
+    assert name_objects("3 failed: Instance 156274ba-0b8c-4c…", {}) == "3 failed: Instance …"

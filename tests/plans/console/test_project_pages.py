@@ -1,0 +1,262 @@
+"""The console's pages for members of projects: their servers, stacks and clusters, and nothing of other projects."""
+
+from time import time
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from actions.models import Action
+from cluster.models import Cluster, Server, Stack
+from cluster.stacks.templates.templates import normalise
+from tests.builders import (
+    make_cluster,
+    make_flavor,
+    make_member,
+    make_node,
+    make_profile,
+    make_resource,
+    make_server,
+    make_stack,
+)
+from tests.conftest import person
+from tests.plans.inline import run_waiting
+from watcher_site.accounts.projects import add_member
+from watcher_site.request_context import seal
+from watcher_site.web.middleware import KEYSTONE_KEY
+
+pytestmark = pytest.mark.django_db
+TEMPLATE = normalise("resources: {web: {type: server, properties: {flavor: small}}}")
+HOST = "secret-host"
+SERVER_VERBS = ("delete", "rebuild", "reset", "mark", "clear")
+STACK_VERBS = ("update", "delete", "mark", "clear")
+CLUSTER_VERBS = ("scale-out", "scale-in", "resize", "check", "recover", "delete")
+
+
+@pytest.fixture
+def member(client: Client) -> Client:
+    """The browser of a member of the projects acme and shop."""
+    client.force_login(person("mia"))
+    add_member("mia", "acme")
+    add_member("mia", "shop")
+    return client
+
+
+@pytest.fixture
+def records() -> dict[str, dict[str, Any]]:
+    """A server, a stack with a resource, and a cluster with a node, for each of two projects."""
+    make_flavor("small")
+    host, profile = make_node(HOST), make_profile("small web")
+    found = {}
+    for project in ("acme", "other"):
+        server = make_server(f"{project} server", host, project_id=project)
+        stack = make_stack(f"{project}-stack", project_id=project, template=TEMPLATE, status="CREATE_COMPLETE")
+        cluster = make_cluster(f"{project} cluster", project_id=project, profile=profile, status="ACTIVE")
+        make_member(f"{project} node", cluster=cluster, project_id=project, server=server, profile=profile, index=1)
+        resource = make_resource(stack, "web", physical_id=str(server.uuid), status="CREATE_COMPLETE")
+        found[project] = {"server": server, "stack": stack, "cluster": cluster, "resource": resource}
+    return found
+
+
+def pages_of(records: dict[str, Any]) -> list[str]:
+    return [reverse(f"projects:{kind}", args=[records[kind].uuid]) for kind in ("server", "stack", "cluster")]
+
+
+def buttons_of(records: dict[str, Any]) -> list[str]:
+    verbs = {"server": SERVER_VERBS, "stack": STACK_VERBS, "cluster": CLUSTER_VERBS, "resource": ("mark", "clear")}
+    return [
+        reverse(f"projects:{kind}-{verb}", args=[records[kind].uuid])
+        for kind, names in verbs.items()
+        for verb in names
+    ]
+
+
+LISTS = ("projects:servers", "projects:stacks", "projects:clusters")
+
+
+def test_lists_show_what_belongs_to_the_projects_of_the_member_and_no_host(member: Client, records: Any) -> None:
+    for name in LISTS:
+        text = member.get(reverse(name)).content.decode()
+        assert ("acme" in text, "other" in text, HOST in text) == (True, False, False), name
+
+
+def test_pages_show_own_records_and_their_parts_and_no_host(member: Client, records: Any) -> None:
+    for path in pages_of(records["acme"]):
+        text = member.get(path).content.decode()
+        assert ("acme" in text, HOST in text) == (True, False), path
+
+
+def test_records_of_other_projects_are_not_found_by_any_page_or_button(member: Client, records: Any) -> None:
+    paths = [*pages_of(records["other"]), *buttons_of(records["other"])]
+    assert {path: member.get(path).status_code for path in paths} == dict.fromkeys(paths, 404)
+    buttons = buttons_of(records["other"])
+    assert {path: member.post(path).status_code for path in buttons} == dict.fromkeys(buttons, 404)
+    assert not Action.objects.exists()
+
+
+def test_each_button_of_an_own_record_asks_first(member: Client, records: Any) -> None:
+    buttons = buttons_of(records["acme"])
+    assert {path: member.get(path).status_code for path in buttons} == dict.fromkeys(buttons, 200)
+    assert not Action.objects.exists()
+
+
+def test_people_without_a_project_are_refused_all_of_it(client: Client, stranger: User, records: Any) -> None:
+    client.force_login(stranger)
+    paths = [*map(reverse, LISTS), *pages_of(records["acme"]), *buttons_of(records["acme"])]
+    assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 403)
+    buttons = buttons_of(records["acme"])
+    assert {path: client.post(path).status_code for path in buttons} == dict.fromkeys(buttons, 403)
+
+
+def test_people_who_are_not_logged_in_are_sent_to_the_login(client: Client, records: Any) -> None:
+    assert "/login/" in client.get(reverse("projects:servers"))["Location"]
+
+
+def test_a_reader_of_a_project_by_keystone_sees_its_records_and_no_buttons(
+    client: Client, records: Any, settings: Settings
+) -> None:
+    settings.KEYSTONE_URL = "http://127.0.0.1:9/v3"
+    user = {"user_id": "id-of-rosa", "name": "rosa", "scope": "project", "project_id": "acme", "roles": ["reader"]}
+    session = client.session
+    session[KEYSTONE_KEY] = {"user": user, "domain": "Default", "project": "acme", "tokens": seal({})}
+    session[KEYSTONE_KEY] |= {"expires_at": time() + 3600, "checked_at": time()}
+    session.save()
+    buttons = buttons_of(records["acme"])
+    for path in pages_of(records["acme"]):
+        text = client.get(path).content.decode()
+        assert ("acme" in text, [button for button in buttons if button in text]) == (True, [])
+    assert {path: client.post(path).status_code for path in buttons} == dict.fromkeys(buttons, 403)
+
+
+def test_the_pages_of_all_projects_stay_closed_to_members(member: Client, records: Any) -> None:
+    server, stack = records["acme"]["server"], records["acme"]["stack"]
+    paths = [
+        reverse("cluster:servers"),
+        reverse("cluster:server", args=[server.uuid]),
+        reverse("stacks:detail", args=[stack.uuid]),
+        reverse("marks:mark-server", args=[server.uuid]),
+        reverse("stacks:delete", args=[stack.uuid]),
+    ]
+    assert [member.get(path).status_code for path in paths] == [403] * len(paths)
+
+
+def test_the_navigation_of_a_member_has_their_pages_alone(member: Client, records: Any) -> None:
+    text = member.get(reverse("home")).content.decode()
+    shown = {name: f'href="{reverse(name)}"' in text for name in (*LISTS, "cluster:servers", "plans:list")}
+    assert shown == {**dict.fromkeys(LISTS, True), "cluster:servers": False, "plans:list": False}
+    assert (HOST in text, "Services" in text) == (False, False)
+
+
+def test_the_navigation_of_an_administrator_has_no_pages_for_members(client: Client, cloud_admin: User) -> None:
+    add_member("alice", "acme")
+    client.force_login(cloud_admin)
+    assert reverse("projects:servers") not in client.get(reverse("home")).content.decode()
+
+
+def test_a_member_deletes_a_server(member: Client, records: Any) -> None:
+    server = records["acme"]["server"]
+    answer = member.post(reverse("projects:server-delete", args=[server.uuid]), follow=True)
+    assert answer.redirect_chain == [(reverse("projects:servers"), 302)]
+    run_waiting()
+    assert not Server.objects.present().filter(pk=server.pk).exists()
+
+
+def test_a_member_rebuilds_a_server_from_an_image(member: Client, records: Any) -> None:
+    path = reverse("projects:server-rebuild", args=[records["acme"]["server"].uuid])
+    assert member.post(path, {"image": "x" * 256}).status_code == 200
+    answer = member.post(path, {"image": "another image"}, follow=True)
+    assert "Rebuild requested: acme server." in answer.content.decode()
+    run_waiting()
+    assert Server.objects.get(name="acme server").image == "another image"
+
+
+def test_a_second_rebuild_is_refused_beside_the_form(member: Client, records: Any) -> None:
+    path = reverse("projects:server-rebuild", args=[records["acme"]["server"].uuid])
+    member.post(path)
+    answer = member.post(path)
+    assert (answer.status_code, "conflicts with the following action" in answer.content.decode()) == (200, True)
+
+
+def test_a_member_gives_up_a_server_that_waits_for_capacity(member: Client, records: Any) -> None:
+    waiting = make_server("waiting", None, project_id="acme", state="pending", vcpus=9999)
+    page = reverse("projects:server", args=[waiting.uuid])
+    assert reverse("projects:server-reset", args=[waiting.uuid]) in member.get(page).content.decode()
+    assert member.post(reverse("projects:server-reset", args=[waiting.uuid])).status_code == 302
+    run_waiting()
+    waiting.refresh_from_db()
+    assert waiting.state == "error"
+
+
+def test_the_state_of_another_server_is_not_reset(member: Client, records: Any) -> None:
+    server = records["acme"]["server"]
+    answer = member.post(reverse("projects:server-reset", args=[server.uuid]), follow=True)
+    assert "while it is in vm_state active" in answer.content.decode()
+    assert not Action.objects.exists()
+
+
+def test_a_member_marks_a_resource_and_updates_the_stack(member: Client, records: Any) -> None:
+    stack, resource = records["acme"]["stack"], records["acme"]["resource"]
+    answer = member.post(reverse("projects:resource-mark", args=[resource.uuid]), {"reason": "it hangs"}, follow=True)
+    assert (answer.redirect_chain[0][0], "it hangs" in answer.content.decode()) == (
+        f"{reverse('projects:stack', args=[stack.uuid])}#resource-{resource.uuid}",
+        True,
+    )
+    small = "{type: server, properties: {flavor: small}}"
+    text = f"resources:\n  web: {small}\n  db: {small}\n"
+    update = reverse("projects:stack-update", args=[stack.uuid])
+    answer = member.post(update, {"template": text, "revision": stack.revision, "plan_only": "on"})
+    assert answer["Location"] == reverse("projects:stack", args=[stack.uuid])
+    run_waiting()
+    assert Stack.objects.get(pk=stack.pk).status == "UPDATE_COMPLETE"
+
+
+def test_a_member_deletes_a_stack(member: Client, records: Any) -> None:
+    stack = records["acme"]["stack"]
+    answer = member.post(reverse("projects:stack-delete", args=[stack.uuid]))
+    assert answer["Location"] == reverse("projects:stacks")
+    run_waiting()
+    assert not Stack.objects.present().filter(pk=stack.pk).exists()
+
+
+def test_a_member_scales_a_cluster_at_once_and_deletes_it(member: Client, records: Any) -> None:
+    cluster = records["acme"]["cluster"]
+    path = reverse("projects:cluster-scale-out", args=[cluster.uuid])
+    assert "Plan only" not in member.get(path).content.decode()
+    answer = member.post(path, {"count": 1, "plan_only": "on"})
+    assert answer["Location"] == reverse("projects:cluster", args=[cluster.uuid])
+    run_waiting()
+    assert set(cluster.members().values_list("project_id", flat=True)) == {"acme"}
+    assert cluster.members().count() == 2
+    assert member.post(reverse("projects:cluster-delete", args=[cluster.uuid]), {"force": "on"}).status_code == 302
+    run_waiting()
+    assert not Cluster.objects.present().filter(pk=cluster.pk).exists()
+
+
+# Of the lists, then the pages, of servers, stacks and clusters; three of each are for the session.
+QUERIES = (7, 6, 5, 6, 8, 8)
+
+
+@pytest.mark.parametrize("count", [1, 6])
+def test_pages_of_projects_take_the_same_queries_whatever_their_size(
+    member: Client, records: Any, count: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    host, cluster, stack = Server.objects.all()[0].node, records["acme"]["cluster"], records["acme"]["stack"]
+    for number in range(count):
+        server = make_server(f"more {number}", host, project_id="shop")
+        make_member(f"node {number}", cluster=cluster, server=server, index=number + 2, project_id="acme")
+        make_resource(stack, f"web{number}", physical_id=str(server.uuid))
+        make_stack(f"more{number}", project_id="shop")
+        make_cluster(f"more {number}", project_id="shop", profile=cluster.profile)
+    member.get(reverse("home"))
+    paths = [*map(reverse, LISTS), *pages_of(records["acme"])]
+    for path, number in zip(paths, QUERIES, strict=True):
+        with django_assert_num_queries(number, info=path):
+            member.get(path)
+
+
+def test_a_record_that_is_not_there_is_not_found(member: Client) -> None:
+    assert member.get(reverse("projects:server", args=[uuid4()])).status_code == 404

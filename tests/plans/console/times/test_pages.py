@@ -1,0 +1,115 @@
+"""Started, ended, duration and started by, on the pages of plans and actions."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from tests.builders import action, make_plan
+from watcher_site.models import HistoryEntry
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+
+
+@pytest.fixture
+def browser(client: Client, cloud_admin: User) -> Client:
+    client.force_login(cloud_admin)
+    return client
+
+
+@pytest.fixture
+def plan() -> ActionPlan:
+    """A plan that ran for 200 seconds, with one action that succeeded with its second attempt, after 42 seconds."""
+    plan = make_plan(
+        {"a": [], "b": ["a"]},
+        state="SUCCEEDED",
+        started_by="rosa",
+        start_time=NOW - timedelta(seconds=800),
+        end_time=NOW - timedelta(seconds=600),
+    )
+    a, start = action(plan, "a"), NOW - timedelta(seconds=700)
+    Action.objects.filter(pk=a.pk).update(
+        state="SUCCEEDED", attempt=2, retries=1, start_time=start, end_time=start + timedelta(seconds=42)
+    )
+    for attempt, result in ((1, "Retry"), (2, "Success")):
+        began = start - timedelta(seconds=90 if attempt == 1 else 0)
+        finish = began + timedelta(seconds=42)
+        ActionEvent.objects.create(
+            action=a, event="execute", attempt=attempt, start_time=began, finish_time=finish, result=result
+        )
+    return plan
+
+
+def text(client: Client, name: str, *arguments: object) -> str:
+    return " ".join(client.get(reverse(name, args=arguments)).content.decode().split())
+
+
+def test_a_plan_s_page_tells_when_it_ran_and_who_started_it(browser: Client, plan: ActionPlan) -> None:
+    shown = text(browser, "plans:detail", plan.uuid)
+    for words in ("by rosa", "3 min 20 s", "Ended", "42 s", "1 retry"):
+        assert words in shown
+
+
+def test_a_plan_s_page_tells_how_long_it_was_suspended(browser: Client, plan: ActionPlan) -> None:
+    ActionPlan.objects.filter(pk=plan.pk).update(signals=2)
+    for signal, seconds in (("SUSPEND", 700), ("RESUME", 640)):
+        HistoryEntry.objects.create(
+            deed="action_plan.signal",
+            object_uuid=plan.uuid,
+            details={"signal": signal},
+            created_at=NOW - timedelta(seconds=seconds),
+        )
+    assert "1 min 0 s of it suspended" in text(browser, "plans:detail", plan.uuid)
+
+
+def test_the_list_of_plans_tells_when_they_ran(browser: Client, plan: ActionPlan) -> None:
+    shown = text(browser, "plans:list")
+    for words in ("by rosa", "took 3 min 20 s"):
+        assert words in shown
+
+
+def test_a_plan_whose_end_is_not_known_does_not_seem_to_run(browser: Client, plan: ActionPlan) -> None:
+    ActionPlan.objects.update(end_time=None)
+    assert "running for" not in text(browser, "plans:list")
+
+
+@pytest.mark.parametrize("column", ["start_time", "end_time"])
+def test_the_list_of_plans_is_sorted_by_its_times(browser: Client, plan: ActionPlan, column: str) -> None:
+    never = make_plan()
+    rows = browser.get(reverse("plans:list"), {"sort": f"-{column}"}).context["table"].rows
+    assert [row.record.pk for row in rows] == [plan.pk, never.pk]
+
+
+def test_an_action_s_page_tells_of_its_attempts(browser: Client, plan: ActionPlan) -> None:
+    shown = text(browser, "actions:detail", action(plan, "a").uuid)
+    for words in ("by rosa, with the plan", "42 s", "Attempts", "the first <time", "1 time", "for 48 s in total"):
+        assert words in shown
+
+
+def test_an_action_that_failed_before_it_began_is_not_shown_as_executed(browser: Client) -> None:
+    plan = make_plan({"a": []}, state="FAILED")
+    a = action(plan, "a")
+    Action.objects.filter(pk=a.pk).update(state="FAILED", attempt=0)
+    for name, result in (("pre_condition", "Error"), ("post_condition", "Success")):
+        ActionEvent.objects.create(action=a, event=name, finish_time=NOW, result=result)
+    for page in (text(browser, "actions:detail", a.uuid), text(browser, "plans:detail", plan.uuid)):
+        assert page.count("the action itself was not executed") == 1
+        assert "result-success" not in page
+
+
+def test_a_migration_names_the_node_that_the_cloud_chose(browser: Client) -> None:
+    plan = make_plan(state="SUCCEEDED")
+    migration = Action.objects.create(
+        action_plan=plan,
+        action_type="migrate",
+        input_parameters={"resource_name": "wiki", "migration_type": "live", "source_node": "compute-03"},
+        outputs={"destination_node": "compute-05"},
+    )
+    assert "live · compute-03 → compute-05" in text(browser, "plans:detail", plan.uuid)
+    assert "<dd> compute-05 </dd>" in text(browser, "actions:detail", migration.uuid)

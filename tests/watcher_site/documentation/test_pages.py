@@ -1,0 +1,100 @@
+"""The documentation under /docs/: its pages, pictures and search, and the links of the console to it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+
+from tests.repository.test_documentation import ROOT, headings_of, slug
+
+pytestmark = pytest.mark.django_db
+SECTION = (
+    '<section id="{anchor}"><h1>{title}<a class="headerlink" href="#{anchor}">¶</a></h1><p>{text}</p>{more}</section>'
+)
+HELP_LINK = re.compile(r"""help_link ["']([\w-]+)(?:#([\w-]+))?["']|help_page = "([\w-]+)(?:#([\w-]+))?\"""")
+
+
+def write_page(folder: Path, name: str, title: str, body: str) -> None:
+    (folder / f"{name}.fjson").write_text(json.dumps({"title": title, "body": body, "toc": "<ul></ul>"}))
+
+
+@pytest.fixture
+def built(settings: Settings, tmp_path: Path) -> Path:
+    settings.DOCUMENTATION_FOLDER = tmp_path
+    quotas = SECTION.format(anchor="quotas", title="Quotas", text="How many plans a project has.", more="")
+    operating = SECTION.format(anchor="operating", title="Operating", text="Plans &amp; quotas.", more=quotas)
+    write_page(tmp_path, "index", "Documentation", '<a href="operating/">Operating</a>')
+    write_page(tmp_path, "operating", "Operating", operating)
+    (tmp_path / "_images").mkdir()
+    (tmp_path / "_images" / "plan.png").write_bytes(b"PNG")
+    return tmp_path
+
+
+@pytest.fixture
+def reader(client: Client, db: None) -> Client:
+    client.force_login(User.objects.create_user("rosa"))
+    return client
+
+
+def text(response: Any) -> str:
+    return str(response.content.decode())
+
+
+def test_a_page_is_shown_in_the_layout_of_the_console(reader: Client, built: Path) -> None:
+    page = text(reader.get("/docs/operating/"))
+    assert "How many plans a project has." in page
+    assert 'href="/console/"' in page
+
+
+def test_a_page_links_to_all_others(reader: Client, built: Path) -> None:
+    assert 'href="/docs/operating/">Operating</a>' in text(reader.get("/docs/operating/"))
+
+
+@pytest.mark.parametrize("path", ["/docs/", "/docs/operating/", "/docs/search/?q=plans", "/docs/_images/plan.png"])
+def test_the_documentation_requires_a_login(client: Client, built: Path, path: str) -> None:
+    assert client.get(path).status_code == 302
+
+
+@pytest.mark.parametrize("path", ["/docs/missing/", "/docs/_images/missing.png", "/docs/_images/..%2Findex.fjson"])
+def test_a_missing_page_or_picture_is_not_found(reader: Client, built: Path, path: str) -> None:
+    assert reader.get(path).status_code == 404
+
+
+def test_a_picture_is_sent(reader: Client, built: Path) -> None:
+    response: Any = reader.get("/docs/_images/plan.png")
+    assert b"".join(response.streaming_content) == b"PNG"
+
+
+def test_without_built_pages_the_command_is_named(reader: Client, settings: Settings, tmp_path: Path) -> None:
+    settings.DOCUMENTATION_FOLDER = tmp_path / "missing"
+    assert "make docs" in text(reader.get("/docs/operating/"))
+
+
+def test_the_search_finds_the_section_with_all_words(reader: Client, built: Path) -> None:
+    page = text(reader.get("/docs/search/", {"q": "PLANS project"}))
+    assert 'href="/docs/operating/#quotas"' in page
+    assert 'href="/docs/operating/#operating"' not in page
+
+
+def test_the_search_lists_a_section_with_the_word_in_its_title_first(reader: Client, built: Path) -> None:
+    page = text(reader.get("/docs/search/", {"q": "quotas"}))
+    assert page.index("/docs/operating/#quotas") < page.index("/docs/operating/#operating")
+
+
+def test_the_search_says_that_no_section_matches(reader: Client, built: Path) -> None:
+    assert "No section contains all words" in text(reader.get("/docs/search/", {"q": "<b>zebra"}))
+
+
+def test_the_help_links_of_the_console_lead_to_pages_and_headings_that_exist() -> None:
+    sources = [
+        *ROOT.glob("templates/**/*.html"),
+        *(p for app in ("watcher_site", "cluster", "actions", "plans", "audits") for p in (ROOT / app).rglob("*.py")),
+    ]
+    found = [(a or c, b or d) for source in sources for a, b, c, d in HELP_LINK.findall(source.read_text())]
+    pages = {name: {slug(heading) for heading in headings_of(ROOT / "docs" / f"{name}.md")} for name, _ in found}
+    assert [link for link in found if link[1] and link[1] not in pages[link[0]]] == []

@@ -1,0 +1,271 @@
+"""Form fields from the JSON Schema of parameters or properties, and the objects that their values form.
+
+What the fields hold is validated against the whole schema when it is used. A field of an object inside is named after
+its path, ``parameter-periods.instance``.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from json import JSONDecodeError, loads
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.template.loader import render_to_string
+from django.utils.translation import gettext_lazy as _
+
+from watcher_site.messages import Text
+
+Choices = list[tuple[str, Text]]
+Formats = Mapping[str, Callable[[], Choices]]
+"""The choices for a text, by the ``format`` that a schema gives to it."""
+Row = dict[str, Any]
+MOST_ROWS = 1000
+PREFIX = "parameter-"
+Rule = Mapping[str, Any]
+Options = dict[str, Any]
+EMPTY: tuple[Any, ...] = (None, "", [])
+NO_FORMATS: Formats = {}
+IN_FULL = {
+    "src_node": "from_node",
+    "dst_node": "to_node",
+    "src_pool": "from_pool",
+    "dst_pool": "to_pool",
+    "src_type": "from_type",
+    "dst_type": "to_type",
+}
+
+
+def fields_for(
+    schema: Rule, prefix: str = PREFIX, group: str = "", formats: Formats = NO_FORMATS
+) -> dict[str, forms.Field]:
+    """Return the fields by their names, what must be filled in first."""
+    required = schema.get("required", [])
+    fields: dict[str, forms.Field] = {}
+    for name, rule in sorted(schema.get("properties", {}).items(), key=lambda named: named[0] not in required):
+        label = f"{group}: {words(name).lower()}" if group else str(rule.get("title") or words(name))
+        if rule.get("type") == "object" and rule.get("properties"):
+            inner = fields_for(rule, f"{prefix}{name}.", label, formats)
+            for field in inner.values():
+                field.help_text = field.help_text or sentence(str(rule.get("description", "")))
+            fields |= inner
+        else:
+            fields[f"{prefix}{name}"] = field_for(name, rule, name in required, label, formats)
+    return fields
+
+
+def is_parameter(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def parameters_of(cleaned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the fields hold as the objects that the schema asks for, without what was left empty."""
+    parameters: dict[str, Any] = {}
+    for name, value in cleaned.items():
+        if not is_parameter(name) or value in EMPTY:
+            continue
+        *path, last = name.removeprefix(PREFIX).split(".")
+        inner = parameters
+        for step in path:
+            inner = inner.setdefault(step, {})
+        inner[last] = value
+    return parameters
+
+
+def find_refused(refusal: str, names: Iterable[str]) -> tuple[str | None, str]:
+    """Return the field of the path that a refusal begins with, if there is one, and the rest of the refusal."""
+    path, _separator, text = refusal.partition(": ")
+    known = set(names)
+    steps = path.split(".")
+    for length in range(len(steps), 0, -1):
+        name = f"{PREFIX}{'.'.join(steps[:length])}"
+        if name in known:
+            rest = ".".join(steps[length:])
+            return name, f"{rest}: {text}" if rest else text
+    return None, refusal
+
+
+def words(name: str) -> str:
+    """Return the name of a parameter as people write: ``maintenance_node`` reads "Maintenance node"."""
+    text = IN_FULL.get(name, name).replace("_", " ").strip()
+    return text[:1].upper() + text[1:]
+
+
+def field_for(name: str, rule: Rule, required: bool, label: str, formats: Formats = NO_FORMATS) -> forms.Field:
+    options: Options = {
+        "label": label,
+        "help_text": sentence(str(rule.get("description", ""))),
+        "initial": rule.get("default"),
+        "required": required and "default" not in rule,
+    }
+    if "enum" in rule:
+        return choice(rule, options)
+    # A parameter of several types has a field for the first one.
+    kind = rule["type"][0] if isinstance(rule.get("type"), list) else rule.get("type")
+    if kind == "array":
+        return as_list(rule, options, formats)
+    if offered := formats[rule["format"]]() if rule.get("format") in formats else []:
+        empty = ("", _("Choose one") if options["required"] else _("Not set"))
+        return forms.ChoiceField(choices=[empty, *offered], **options)
+    make = FIELDS.get(str(kind), as_document)
+    return make(rule, options)
+
+
+def sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if not text or text.endswith(".") else f"{text}."
+
+
+def choice(rule: Rule, options: Options) -> forms.Field:
+    values = {str(value): value for value in rule["enum"]}
+    choices = [*([] if options["required"] else [("", "")]), *((text, text) for text in values)]
+    return forms.TypedChoiceField(choices=choices, coerce=values.__getitem__, empty_value=None, **options)
+
+
+def as_text(rule: Rule, options: Options) -> forms.Field:
+    return forms.CharField(max_length=rule.get("maxLength"), min_length=rule.get("minLength"), **options)
+
+
+def as_integer(rule: Rule, options: Options) -> forms.Field:
+    return forms.IntegerField(min_value=rule.get("minimum"), max_value=rule.get("maximum"), **options)
+
+
+def as_number(rule: Rule, options: Options) -> forms.Field:
+    widget = forms.NumberInput(attrs={"step": "any"})
+    return forms.FloatField(min_value=rule.get("minimum"), max_value=rule.get("maximum"), widget=widget, **options)
+
+
+def as_switch(rule: Rule, options: Options) -> forms.Field:
+    return forms.BooleanField(**{**options, "required": False})
+
+
+def as_list(rule: Rule, options: Options, formats: Formats) -> forms.Field:
+    items = rule.get("items", {})
+    if "enum" in items:
+        boxes = forms.CheckboxSelectMultiple
+        return forms.MultipleChoiceField(choices=[(name, name) for name in items["enum"]], widget=boxes, **options)
+    if items.get("type") == "string":
+        return Lines(**options)
+    columns = items.get("properties", {})
+    if items.get("type") == "object" and columns and all(inner.get("type") in FIELDS for inner in columns.values()):
+        required = items.get("required", [])
+        fields = {
+            name: field_for(name, inner, name in required, words(name), formats) for name, inner in columns.items()
+        }
+        return RowsField(fields, **options)
+    return as_document(rule, options)
+
+
+def as_document(rule: Rule, options: Options) -> forms.Field:
+    options["help_text"] = f"{options['help_text']} {_('As JSON.')}".strip()
+    return DocumentField(widget=forms.Textarea(attrs={"rows": 3, "class": "uuid"}), **options)
+
+
+class DocumentField(forms.JSONField):
+    """A field for JSON, whose message names the line of the mistake."""
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str) and not self.disabled and value not in self.empty_values:
+            try:
+                loads(value)
+            except JSONDecodeError as problem:
+                place = {"line": problem.lineno, "column": problem.colno, "problem": problem.msg}
+                raise ValidationError(
+                    _("Enter valid JSON. Line %(line)d, column %(column)d: %(problem)s.") % place, code="invalid"
+                ) from problem
+        return super().to_python(value)
+
+
+class RowsWidget(forms.Widget):
+    """Cells are named ``field.row.column``. Filling in the last row asks the server for another: see ``redraw``.
+
+    Without that, ``spare`` is the number of empty rows.
+    """
+
+    use_fieldset = True
+    redraw: Mapping[str, str] = {}
+    spare = 1
+
+    def __init__(self, columns: Mapping[str, forms.Field]) -> None:
+        super().__init__()
+        self.columns = columns
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
+        rows = [*(row for row in value or [] if isinstance(row, dict)), *[Row()] * self.spare]
+        heads = [field.label for field in self.columns.values()]
+        cells = [self.draw_row(name, number, row, number == len(rows) - 1) for number, row in enumerate(rows)]
+        return render_to_string("_row_fields.html", {"heads": heads, "rows": cells})
+
+    def draw_row(self, name: str, number: int, row: Row, is_last: bool) -> list[Any]:
+        drawn = []
+        for column, field in self.columns.items():
+            cell = f"{name}.{number}.{column}"
+            look = "form-select" if isinstance(field.widget, forms.Select) else "form-control"
+            attributes = {
+                "id": f"id_{cell}",
+                "class": look,
+                "aria-label": _("%(field)s, row %(number)d") % {"field": field.label, "number": number + 1},
+            }
+            if is_last:
+                attributes |= self.redraw
+            drawn.append(field.widget.render(cell, row.get(column, ""), attributes))
+        return drawn
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[Row]:
+        rows = []
+        for number in range(MOST_ROWS):
+            cells = {column: data.get(f"{name}.{number}.{column}") for column in self.columns}
+            if all(value is None for value in cells.values()):
+                break
+            rows.append({column: value for column, value in cells.items() if value})
+        return [row for row in rows if row]
+
+    def id_for_label(self, id_: str, index: Any = None) -> str:
+        return ""
+
+
+class RowsField(forms.Field):
+    """Gives a list of objects, without the cells that were left empty."""
+
+    def __init__(self, columns: Mapping[str, forms.Field], **options: Any) -> None:
+        super().__init__(widget=RowsWidget(columns), **options)
+        self.columns = columns
+
+    def clean(self, value: list[Row]) -> list[Row]:
+        super().clean(value)
+        problems: list[str] = []
+        cleaned = [self.clean_row(number, row, problems) for number, row in enumerate(value or [], 1)]
+        if problems:
+            raise ValidationError(problems)
+        return cleaned
+
+    def clean_row(self, number: int, row: Row, problems: list[str]) -> Row:
+        cleaned = {}
+        for column, field in self.columns.items():
+            try:
+                cleaned[column] = field.clean(row.get(column))
+            except ValidationError as problem:
+                place = _("Row %(number)d, %(field)s") % {"number": number, "field": field.label}
+                problems += [f"{place}: {message}" for message in problem.messages]
+        return {column: value for column, value in cleaned.items() if value not in (None, "")}
+
+
+class Lines(forms.CharField):
+    """A list of texts, one a line."""
+
+    def __init__(self, **options: Any) -> None:
+        options["help_text"] = f"{options['help_text']} {_('One per line, the most important first.')}".strip()
+        super().__init__(widget=forms.Textarea(attrs={"rows": 2}), **options)
+
+    def prepare_value(self, value: str | Iterable[str] | None) -> str | None:
+        return value if value is None or isinstance(value, str) else "\n".join(map(str, value))
+
+    def clean(self, value: Any) -> list[str]:
+        return [line.strip() for line in super().clean(value).splitlines() if line.strip()]
+
+
+FIELDS: dict[str, Callable[[Rule, Options], forms.Field]] = {
+    "string": as_text,
+    "integer": as_integer,
+    "number": as_number,
+    "boolean": as_switch,
+}

@@ -1,0 +1,52 @@
+"""Reads of one state of the database by several queries, as the pages of the console show it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connection, transaction
+from psycopg import IsolationLevel
+from psycopg.pq import TransactionStatus
+
+
+@contextmanager
+def consistent_reads() -> Iterator[None]:
+    """Let all queries of a block read the state that the database has at the first one. The block must not write.
+
+    Neither waits such a transaction for writers, nor do they wait for it, and it cannot fail to be serialized. Within
+    another transaction, this does nothing.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    connection.ensure_connection()
+    with (
+        read_only_transaction() if connection.vendor == "postgresql" else deferred_transaction(),
+        transaction.atomic(),
+    ):
+        yield
+
+
+@contextmanager
+def read_only_transaction() -> Iterator[None]:
+    """Let the next transaction on PostgreSQL read a single state and not write; `BEGIN` says so, without a query."""
+    session: Any = connection.connection
+    session.isolation_level, session.read_only = IsolationLevel.REPEATABLE_READ, True
+    try:
+        yield
+    finally:
+        # A lost connection is replaced by one without these options.
+        if session.info.transaction_status == TransactionStatus.IDLE:
+            session.isolation_level = session.read_only = None
+
+
+@contextmanager
+def deferred_transaction() -> Iterator[None]:
+    """Let the next transaction on SQLite take no lock: the site's others take that of the writer at their start."""
+    site: Any = connection
+    mode = site.transaction_mode
+    site.transaction_mode = None
+    try:
+        yield
+    finally:
+        site.transaction_mode = mode

@@ -1,0 +1,1 @@
+"""The documentation of docs/, built by Sphinx and served under /docs/."""

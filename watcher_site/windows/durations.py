@@ -1,0 +1,33 @@
+"""Durations as people read them."""
+
+from datetime import timedelta
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+# Below this, in seconds, tenths of a second tell something.
+SHORT = 10
+
+
+def describe_duration(duration: timedelta) -> str:
+    """Return a duration in its two largest units: ``0.4 s``, ``34 s``, ``3 min 20 s``, ``2 h 5 min``, ``3 d 4 h``."""
+    exact = max(duration.total_seconds(), 0.0)
+    if exact < SHORT - 0.05:
+        return _("%(seconds)s s") % {"seconds": f"{exact:.1f}"}
+    seconds = round(exact)
+    if seconds < MINUTE:
+        return _("%(seconds)s s") % {"seconds": seconds}
+    if seconds < HOUR:
+        return _("%(minutes)d min %(seconds)d s") % {"minutes": seconds // MINUTE, "seconds": seconds % MINUTE}
+    if seconds < DAY:
+        return _("%(hours)d h %(minutes)d min") % {"hours": seconds // HOUR, "minutes": seconds % HOUR // MINUTE}
+    return _("%(days)d d %(hours)d h") % {"days": seconds // DAY, "hours": seconds % DAY // HOUR}
+
+
+def in_minutes(duration: timedelta) -> str:
+    """Return an estimated duration, which is no more exact than a minute: ``12 minutes``, ``2 h 5 min``."""
+    minutes = max(round(duration.total_seconds() / MINUTE), 1)
+    if minutes * MINUTE >= HOUR:
+        return describe_duration(timedelta(minutes=minutes))
+    return ngettext("%(minutes)d minute", "%(minutes)d minutes", minutes) % {"minutes": minutes}
