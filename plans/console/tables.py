@@ -82,7 +82,7 @@ class EndColumn(TimeColumn):
 class ActionPlanTable(tables.Table):
     compare = CompareColumn()
     state = PlanStateColumn()
-    plan = PlanColumn(empty_values=(), order_by=("audit__name", "pk"))
+    plan = PlanColumn(empty_values=(), orderable=False)
     strategy = tables.Column(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
     finished = NumberColumn(accessor="finished_actions", verbose_name=_("finished"), orderable=False)
     start_time = StartColumn(accessor="start_time", verbose_name=_("started"))

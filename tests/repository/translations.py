@@ -94,7 +94,8 @@ def update(language: str) -> None:
         language,
         header_comment=old.header_comment,
         fuzzy=False,
-        project="Watcher Site",
+        project=old.project,
+        version=old.version,
         creation_date=old.creation_date,
     )
     known = {key_of_message(message): message for message in old if message.id}
