@@ -1,10 +1,12 @@
 """The site installed from a wheel runs outside of a checkout."""
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 import requests
@@ -15,19 +17,61 @@ from tests.watcher_site.site_process import free_port_number
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 KEY = "k" * 30 + "0123456789" * 3
-Run = Callable[..., subprocess.CompletedProcess[str]]
+# The parts of the repository from which a wheel is built.
+PARTS = (
+    "watcher_site",
+    "actions",
+    "plans",
+    "audits",
+    "cluster",
+    "templates",
+    "pyproject.toml",
+    "Procfile",
+    "README.md",
+    ".gitignore",
+)
+BUILT_PAGE = "watcher_site/documentation/built/index.fjson"
+BUILT_PICTURE = "watcher_site/documentation/built/_images/page.webp"
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the repository with the generated files, as `make wheel` makes them before it builds.
+
+    Building the documentation takes too long for a test: a single page stands in for it.
+    """
+    folder = tmp_path_factory.mktemp("checkout")
+    generated = shutil.ignore_patterns("__pycache__", "*.mo", "built")
+    for part in PARTS:
+        source = ROOT / part
+        copy = shutil.copy if source.is_file() else lambda *paths: shutil.copytree(*paths, ignore=generated)
+        copy(source, folder / part)
+    babel = [sys.executable, "-m", "babel.messages.frontend", "--quiet"]
+    catalogues = ["--domain", "django", "--directory", "watcher_site/locale"]
+    subprocess.run([*babel, "compile", *catalogues], cwd=folder, check=True)
+    page = folder / BUILT_PAGE
+    (page.parent / ".doctrees").mkdir(parents=True)
+    (page.parent / "_images").mkdir()
+    (page.parent / ".doctrees" / "index.doctree").touch()
+    (page.parent / "_images" / "page.webp").touch()
+    page.write_text('{"title": "Documentation", "body": "", "toc": ""}')
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout: Path) -> Path:
+    options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(checkout / "dist")]
+    subprocess.run([*PIP, "wheel", *options, str(checkout)], check=True)
+    (file,) = (checkout / "dist").glob("*.whl")
+    return file
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages of the wheel; what they depend on is in this environment."""
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    wheels, packages = folder / "wheels", folder / "packages"
-    options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels)]
-    subprocess.run([*pip, "wheel", *options, str(ROOT)], check=True)
-    (wheel,) = wheels.glob("*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(packages), str(wheel)], check=True)
+    packages = tmp_path_factory.mktemp("packages")
+    subprocess.run([*PIP, "install", "--no-deps", "--target", str(packages), str(wheel)], check=True)
     return packages
 
 
@@ -52,22 +96,59 @@ def test_the_command_of_the_wheel_prepares_a_site(
     assert "Log in as" in ended.stdout
 
 
-def test_the_wheel_serves_pages_and_static_files(environment: dict[str, str], tmp_path: Path) -> None:
+@pytest.fixture
+def address(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
+    """Return the address of a web process that runs from the wheel."""
     port = free_port_number()
-    address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment | {"PORT": str(port)}) as server:
         try:
-            wait_for(lambda: fetch(f"{address}/healthz"))
-            assert 'name="username"' in fetch(f"{address}/console/login/")
-            assert "--page" in fetch(f"{address}/static/watcher_site/console.css")
+            wait_for(lambda: fetch(f"http://127.0.0.1:{port}/healthz"))
+            yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
 
 
-def fetch(address: str) -> str:
+def test_the_wheel_has_the_files_beside_the_code(wheel: Path) -> None:
+    names = set(ZipFile(wheel).namelist())
+    catalogues = {
+        po.relative_to(ROOT).with_suffix(".mo").as_posix() for po in ROOT.glob("watcher_site/locale/**/*.po")
+    }
+    templates = {
+        f"watcher_site/{file.relative_to(ROOT)}" for file in (ROOT / "templates").rglob("*") if file.is_file()
+    }
+    needed = {
+        BUILT_PAGE,
+        BUILT_PICTURE,
+        "watcher_site/Procfile",
+        "audits/demonstration_cloud.json",
+        *catalogues,
+        *templates,
+    }
+    assert catalogues
+    assert needed - names == set()
+
+
+def test_the_wheel_has_neither_tests_nor_intermediate_files(wheel: Path) -> None:
+    names = ZipFile(wheel).namelist()
+    assert [name for name in names if name.startswith("tests/") or ".doctrees" in name] == []
+
+
+def test_the_wheel_serves_pages_and_static_files(address: str) -> None:
+    assert 'name="username"' in fetch(f"{address}/console/login/")
+    assert "--page" in fetch(f"{address}/static/watcher_site/console.css")
+
+
+def test_the_wheel_serves_german_pages(address: str) -> None:
+    page = fetch(f"{address}/console/login/", {"Accept-Language": "de"})
+    assert '<html lang="de">' in page
+    assert "Passwort" in page
+    assert "Anmelden" in page
+
+
+def fetch(address: str, headers: dict[str, str] | None = None) -> str:
     """Return the body of an answer, or an empty text while no server listens."""
     try:
-        return requests.get(address, timeout=30).text
+        return requests.get(address, headers=headers, timeout=30).text
     except requests.ConnectionError:
         return ""
