@@ -1,8 +1,11 @@
-"""The state diagrams of docs/architecture.md are those of the code."""
+"""docs/architecture.md is short, and its state diagrams are those of the code."""
+
+import re
 
 from tests.repository.state_diagrams import PAGE, draw_all, drawn_models, with_diagrams
 
 TEXT = PAGE.read_text()
+WORDS = 2500
 
 
 def test_the_state_diagrams_are_those_of_the_code() -> None:
@@ -11,3 +14,8 @@ def test_the_state_diagrams_are_those_of_the_code() -> None:
 
 def test_every_state_machine_is_drawn_once() -> None:
     assert sorted(drawn_models(TEXT)) == sorted(draw_all())
+
+
+def test_the_page_without_diagrams_and_code_blocks_does_not_exceed_its_number_of_words() -> None:
+    prose = re.sub(r"^```.*?^```|<!--.*?-->", "", TEXT, flags=re.DOTALL | re.MULTILINE)
+    assert len(prose.split()) <= WORDS
