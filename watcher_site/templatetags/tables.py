@@ -1,15 +1,16 @@
-"""The rows of a table of django-tables2, written in Python.
+"""The rows of a table of django-tables2, written in Python, the range of the rows shown, and the choices of an order.
 
 A template for each cell takes most of the time of a list.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django import template
-from django.utils.formats import localize
+from django.utils.formats import localize, number_format
 from django.utils.html import conditional_escape, format_html, strip_tags
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 from django_tables2.columns.base import BoundColumn
 from django_tables2.rows import BoundRow
 from django_tables2.utils import signature
@@ -67,3 +68,48 @@ def table_rows(table: Any) -> SafeString:
         for row in table.paginated_rows
     ]
     return mark_safe("\n".join(rows))  # noqa: S308 (each part was escaped)
+
+
+@register.simple_tag
+def row_range(table: Any) -> str:
+    """Return the numbers of the rows shown and of all rows, such as 51 to 100 of 2,066.
+
+    The paginator of the table has counted the rows. A table that counts up to a limit says that there are more.
+    """
+    first, last, total = (
+        number_format(number, force_grouping=True)
+        for number in (table.page.start_index(), table.page.end_index(), table.paginator.count)
+    )
+    numbers = {"first": first, "last": last, "total": total}
+    if getattr(table.data, "has_more", False):
+        return _("%(first)s–%(last)s of more than %(total)s") % numbers  # noqa: RUF001 (a dash between numbers)
+    return _("%(first)s–%(last)s of %(total)s") % numbers  # noqa: RUF001 (a dash between numbers)
+
+
+@register.inclusion_tag("_sorting.html", takes_context=True)
+def sorting(context: Any, table: Any, anchor: str = "") -> dict[str, Any]:
+    """Show a form that sorts a table: for narrow screens, on which the heads of the columns are hidden.
+
+    Args:
+        anchor: the id of the element to return to, if it is not the top of the page.
+    """
+    request, field = context["request"], table.prefixed_order_by_field
+    dropped = {field, table.prefixed_page_field}
+    return {
+        "field": field,
+        "anchor": anchor,
+        "orders": list(list_orders(table)),
+        "kept": [(name, value) for name, values in request.GET.lists() if name not in dropped for value in values],
+    }
+
+
+def list_orders(table: Any) -> Iterator[tuple[str, str, bool]]:
+    """Yield the orders of a table: the value of the parameter, the label, and whether the table has this order."""
+    current = [str(order) for order in table.order_by or ()]
+    for column in table.columns:
+        if not column.orderable:
+            continue
+        label = head(strip_tags(str(column.verbose_name)))
+        orders = ((column.name, _("%(column)s, ascending")), (f"-{column.name}", _("%(column)s, descending")))
+        for value, words in orders:
+            yield value, words % {"column": label}, value in current
