@@ -26,7 +26,7 @@ def propose_action(action: SolutionAction, parents: Iterable[ProposedAction] = (
 
 
 def plan_by_weight(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Order actions by the weight of their type, heaviest first, in chunks that wait for each other.
+    """Order actions by descending weight of their type, in chunks of its parallelization that wait for each other.
 
     This is Watcher's planner (docs/compatibility.md, "Planners"). A chunk holds as many actions of one type as may run
     at once; all its actions wait for all of the chunk before.
@@ -58,7 +58,7 @@ def weigh(action: SolutionAction) -> int:
 
 
 def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Plan a node's migrations in sequence, after all actions that disable nodes and before those that enable them.
+    """Disable nodes, then migrate the servers of each node in sequence, then enable nodes.
 
     This is the planner of strategies that empty nodes.
 
@@ -83,12 +83,12 @@ def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction
 
 
 def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Order actions by the weight of their type; a resize waits for all that happens to its server before.
+    """Run all actions at once, except that a resize waits for the other actions on the same server.
 
-    This is the planner of strategies that balance loads: everything runs at once, but for servers that are resized.
+    This is the planner of strategies that balance loads.
 
     Raises:
-        Invalid: a type has no weight.
+        Invalid: a type is not in `STABILIZATION_WEIGHTS`.
     """
     for action in actions:
         if action.action_type not in STABILIZATION_WEIGHTS:
@@ -104,7 +104,7 @@ def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction
 
 
 def plan_sequences(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Give each action the previous action on the same object as its parent."""
+    """Run the actions on each resource in sequence, and actions on different resources at once."""
     planned: list[ProposedAction] = []
     last: dict[str, ProposedAction] = {}
     for action in actions:
@@ -116,7 +116,7 @@ def plan_sequences(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
 
 
 def plan_explicitly(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Give each action the parents that the solution names, which come before it."""
+    """Give each action the parents that the strategy names."""
     planned: list[ProposedAction] = []
     for action in actions:
         planned.append(propose_action(action, [planned[place] for place in action.after]))

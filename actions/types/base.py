@@ -382,3 +382,7 @@ UUID_SCHEMA = {
     "type": "string",
     "pattern": "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
 }
+SERVER_SCHEMA = {**UUID_SCHEMA, "description": "The UUID of the server."}
+NAME_SCHEMA = {"type": "string", "description": "The name of the resource, shown to users."}
+NODE_SCHEMA = {"type": "string", "minLength": 1}
+"""The schema of the host name of a compute node."""

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from django.template.defaultfilters import pluralize
 
-from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
+from actions.types.base import DONE, NODE_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import cloud
 
 ON, OFF = "on", "off"
@@ -25,10 +25,17 @@ class ChangeNodePowerState(ActionType):
     schema = {
         "type": "object",
         "properties": {
-            "resource_id": {"type": "string", "minLength": 1},
-            "resource_name": {"type": "string", "minLength": 1},
-            "state": {"type": "string", "enum": [ON, OFF]},
-            "fence": {"type": "boolean", "default": False},
+            "resource_id": {"type": "string", "minLength": 1, "description": "The UUID of the compute node."},
+            "resource_name": {**NODE_SCHEMA, "description": "The host name of the compute node, shown to users."},
+            "state": {"type": "string", "enum": [ON, OFF], "description": "The power state to set."},
+            "fence": {
+                "type": "boolean",
+                "default": False,
+                "description": (
+                    "True: switch the node off even if servers are on it, unless its compute service is up: "
+                    "then the action is skipped. Only with `off`."
+                ),
+            },
         },
         "required": ["resource_id", "state"],
         "if": {"properties": {"fence": {"const": True}}, "required": ["fence"]},

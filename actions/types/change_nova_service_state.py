@@ -20,11 +20,28 @@ class ChangeNovaServiceState(ActionType):
     schema = {
         "type": "object",
         "properties": {
-            "resource_id": {"type": "string", "minLength": 1},
-            "resource_name": {"type": "string", "minLength": 1},
-            "state": {"type": "string", "enum": ["up", ENABLED, "down", DISABLED]},
-            "disabled_reason": {"type": "string", "minLength": 1, "maxLength": 255},
-            "revertible": {"type": "boolean", "default": True},
+            "resource_id": {"type": "string", "minLength": 1, "description": "The UUID of the compute node."},
+            "resource_name": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The host name of the compute node. Without it the action fails.",
+            },
+            "state": {
+                "type": "string",
+                "enum": ["up", ENABLED, "down", DISABLED],
+                "description": "The state to set. The action fails with `up` and `down`, which Watcher also allows.",
+            },
+            "disabled_reason": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 255,
+                "description": "The reason that is stored with a disabled service.",
+            },
+            "revertible": {
+                "type": "boolean",
+                "default": True,
+                "description": "Whether a rollback restores the former state.",
+            },
         },
         "required": ["resource_id", "state"],
         "additionalProperties": False,

@@ -7,7 +7,9 @@ from typing import Any
 
 from actions.types.base import (
     DONE,
-    UUID_SCHEMA,
+    NAME_SCHEMA,
+    NODE_SCHEMA,
+    SERVER_SCHEMA,
     ActionFailed,
     ActionSkipException,
     ActionType,
@@ -34,11 +36,22 @@ class Migrate(ActionType):
     schema = {
         "type": "object",
         "properties": {
-            "resource_id": UUID_SCHEMA,
-            "resource_name": {"type": "string"},
-            "migration_type": {"type": "string", "enum": [LIVE, COLD]},
-            "source_node": {"type": "string", "minLength": 1},
-            DESTINATION: {"type": ["string", "null"], "minLength": 1},
+            "resource_id": SERVER_SCHEMA,
+            "resource_name": NAME_SCHEMA,
+            "migration_type": {
+                "type": "string",
+                "enum": [LIVE, COLD],
+                "description": "The kind of migration. `live` needs an active server.",
+            },
+            "source_node": {
+                **NODE_SCHEMA,
+                "description": "The host name of the current compute node. The action is skipped on any other node.",
+            },
+            DESTINATION: {
+                "type": ["string", "null"],
+                "minLength": 1,
+                "description": "The host name of the destination. Without it, or with null, the cloud chooses.",
+            },
             **NEEDED_FOR,
         },
         "required": ["resource_id", "migration_type", "source_node"],

@@ -14,11 +14,11 @@ class Nop(ActionType):
     schema = {
         "type": "object",
         "properties": {
-            "message": {"type": ["string", "null"]},
-            "skip_pre_condition": SWITCH,
-            "fail_pre_condition": SWITCH,
-            "fail_execute": SWITCH,
-            "fail_post_condition": SWITCH,
+            "message": {"type": ["string", "null"], "description": "The text to log."},
+            "skip_pre_condition": {**SWITCH, "description": "Skip the action, as a test."},
+            "fail_pre_condition": {**SWITCH, "description": "Fail in pre_condition, as a test."},
+            "fail_execute": {**SWITCH, "description": "Fail in execute, as a test."},
+            "fail_post_condition": {**SWITCH, "description": "Fail in post_condition, as a test."},
         },
         "required": ["message"],
         "additionalProperties": False,

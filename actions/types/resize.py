@@ -6,7 +6,7 @@ from typing import Any
 
 from actions.types.base import (
     DONE,
-    UUID_SCHEMA,
+    SERVER_SCHEMA,
     ActionSkipException,
     ActionType,
     Affected,
@@ -24,7 +24,10 @@ class Resize(ActionType):
     description = "Resize a server with specified flavor."
     schema = {
         "type": "object",
-        "properties": {"resource_id": UUID_SCHEMA, "flavor": {"type": "string", "minLength": 1}},
+        "properties": {
+            "resource_id": SERVER_SCHEMA,
+            "flavor": {"type": "string", "minLength": 1, "description": "The ID or the name of the new flavor."},
+        },
         "required": ["resource_id", "flavor"],
         "additionalProperties": False,
     }

@@ -12,7 +12,13 @@ class Sleep(ActionType):
     description = "Wait for a given interval in seconds."
     schema = {
         "type": "object",
-        "properties": {"duration": {"type": "number", "minimum": 0}},
+        "properties": {
+            "duration": {
+                "type": "number",
+                "minimum": 0,
+                "description": "The time to wait, in seconds. Fractions are ignored: 3.2 is 3.",
+            }
+        },
         "required": ["duration"],
         "additionalProperties": False,
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from actions.types.base import (
     DONE,
-    UUID_SCHEMA,
+    SERVER_SCHEMA,
     ActionSkipException,
     ActionType,
     Affected,
@@ -28,7 +28,7 @@ class Stop(ActionType):
     description = "Stop a VM instance"
     schema = {
         "type": "object",
-        "properties": {"resource_id": UUID_SCHEMA, **NEEDED_FOR},
+        "properties": {"resource_id": SERVER_SCHEMA, **NEEDED_FOR},
         "required": ["resource_id"],
         "additionalProperties": False,
     }

@@ -5,6 +5,7 @@ from typing import Any
 
 from actions.types.base import (
     DONE,
+    NAME_SCHEMA,
     UUID_SCHEMA,
     ActionFailed,
     ActionSkipException,
@@ -26,11 +27,19 @@ class VolumeMigrate(ActionType):
     schema = {
         "type": "object",
         "properties": {
-            "resource_id": UUID_SCHEMA,
-            "resource_name": {"type": "string"},
-            "migration_type": {"type": "string", "enum": [MIGRATE, RETYPE, SWAP]},
-            "destination_node": {"type": "string", "minLength": 1},
-            "destination_type": {"type": "string", "minLength": 1},
+            "resource_id": {**UUID_SCHEMA, "description": "The UUID of the volume."},
+            "resource_name": NAME_SCHEMA,
+            "migration_type": {
+                "type": "string",
+                "enum": [MIGRATE, RETYPE, SWAP],
+                "description": "`migrate` or `swap`: move the volume to a pool. `retype`: change its type.",
+            },
+            "destination_node": {"type": "string", "minLength": 1, "description": "The destination pool."},
+            "destination_type": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The new volume type, with `retype`.",
+            },
         },
         "required": ["resource_id", "migration_type"],
         "additionalProperties": False,

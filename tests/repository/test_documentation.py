@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ LIVING_PAGES = [page for page in PAGES if page.name != "CHANGELOG.md"]
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 API = (ROOT / "docs" / "api.md").read_text()
 API_VERSIONS = (ROOT / "docs" / "api-versions.md").read_text()
+PLUG_INS = (ROOT / "docs" / "plug-ins.md").read_text()
 ACTION_TYPE = (ROOT / "docs" / "writing-an-action-type.md").read_text()
 
 APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
@@ -117,17 +119,23 @@ def test_the_example_of_an_action_type_skips_a_server_that_is_gone(example: None
         action.pre_condition()
 
 
-def documented_parameters() -> set[tuple[str, str, bool]]:
-    """Return each type's parameters from the table, with whether they are required."""
-    rows = re.findall(r"^\| (`.*`) \| `([a-z_]+)` \| (required)?", ACTION_TYPE, re.MULTILINE)
-    return {(kind.strip("`"), name, bool(must)) for kinds, name, must in rows for kind in kinds.split(", ")}
-
-
-def test_the_parameters_of_the_built_in_action_types_are_those_of_their_schemas() -> None:
+def test_every_parameter_of_a_built_in_action_type_has_a_description() -> None:
     types = plugins.load("ACTION_TYPES").values()
-    assert documented_parameters() == {
-        (kind.name, name, name in kind.schema["required"]) for kind in types for name in kind.schema["properties"]
-    }
+    rules = [(kind.name, name, rule) for kind in types for name, rule in kind.schema["properties"].items()]
+    assert [(kind, name) for kind, name, rule in rules if not rule.get("description")] == []
+
+
+def test_the_reference_has_the_cancellation_and_rollback_of_every_built_in_action_type() -> None:
+    (table,) = re.findall(r"^\| action type \| effect.*?\n\n", PLUG_INS, re.DOTALL | re.MULTILINE)
+    assert sorted(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == sorted(plugins.load("ACTION_TYPES"))
+
+
+@pytest.mark.parametrize("setting", ["ACTION_TYPES", "STRATEGIES", "SCORING_ENGINES", "POLICY_TYPES"])
+def test_the_generated_reference_has_every_plug_in(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    parts = import_module("generated_reference").PARTS
+    text = "\n".join(parts[setting.lower().replace("_", "-")]())
+    assert [name for name in plugins.load(setting) if name not in text] == []
 
 
 def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from actions.types.base import DONE, ActionFailed, CannotBeForeseen, Outcome
+from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, CannotBeForeseen, Outcome
 from actions.types.clusters.clusters import BEGUN, ClusterAction
 from actions.types.locking import require_known, require_unlocked
 from cluster.models import Cluster, Policy, PolicyBinding
@@ -13,9 +13,16 @@ from cluster.simulated import foreseen_cloud
 from watcher_site import plugins
 
 BOUND = {
-    "priority": {"type": "integer", "minimum": 0, "maximum": LAST_PRIORITY},
-    "enabled": {"type": "boolean"},
+    "priority": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": LAST_PRIORITY,
+        "description": "Policies are evaluated in ascending priority. The default is that of the policy type.",
+    },
+    "enabled": {"type": "boolean", "description": "Whether the policy is evaluated."},
 }
+
+POLICY = {**UUID_SCHEMA, "description": "The UUID of the policy."}
 
 
 class PolicyAction(ClusterAction, ABC):

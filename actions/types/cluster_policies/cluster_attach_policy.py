@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from actions.types.base import UUID_SCHEMA, ActionFailed
-from actions.types.cluster_policies.bindings import BOUND, PolicyAction, type_of
+from actions.types.base import ActionFailed
+from actions.types.cluster_policies.bindings import BOUND, POLICY, PolicyAction, type_of
 from actions.types.clusters.clusters import BEGUN
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Policy, PolicyBinding
@@ -20,7 +20,7 @@ class ClusterAttachPolicy(PolicyAction):
 
     name = "CLUSTER_ATTACH_POLICY"
     description = "Attaching a policy to a cluster"
-    schema = schema_of("policy_id", policy_id=UUID_SCHEMA, **BOUND)
+    schema = schema_of("policy_id", policy_id=POLICY, **BOUND)
 
     def reach_out(self, cluster: Cluster, policy: Policy) -> None:
         policy_type = type_of(policy)

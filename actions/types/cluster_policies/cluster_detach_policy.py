@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from actions.types.base import UUID_SCHEMA
-from actions.types.cluster_policies.bindings import PolicyAction
+from actions.types.cluster_policies.bindings import POLICY, PolicyAction
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Policy, PolicyBinding
 from watcher_site import plugins
@@ -14,7 +13,7 @@ class ClusterDetachPolicy(PolicyAction):
 
     name = "CLUSTER_DETACH_POLICY"
     description = "Detaching a policy from a cluster"
-    schema = schema_of("policy_id", policy_id=UUID_SCHEMA)
+    schema = schema_of("policy_id", policy_id=POLICY)
 
     def reach_out(self, cluster: Cluster, policy: Policy) -> None:
         self.binding(cluster)

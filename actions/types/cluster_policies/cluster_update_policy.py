@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from actions.types.base import UUID_SCHEMA
-from actions.types.cluster_policies.bindings import BOUND, PolicyAction, type_of
+from actions.types.cluster_policies.bindings import BOUND, POLICY, PolicyAction, type_of
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Policy
 
@@ -11,7 +10,7 @@ from cluster.models import Cluster, Policy
 class ClusterUpdatePolicy(PolicyAction):
     name = "CLUSTER_UPDATE_POLICY"
     description = "Updating a policy of a cluster"
-    schema = schema_of("policy_id", policy_id=UUID_SCHEMA, **BOUND)
+    schema = schema_of("policy_id", policy_id=POLICY, **BOUND)
 
     def reach_out(self, cluster: Cluster, policy: Policy) -> None:
         """Attach the policy in the cloud when it is enabled."""

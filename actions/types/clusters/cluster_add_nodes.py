@@ -19,7 +19,7 @@ class ClusterAddNodes(ClusterAction):
     name = "CLUSTER_ADD_NODES"
     description = "Adding existing nodes to a cluster"
     only_derives = True
-    schema = schema_of("nodes", nodes=NODES)
+    schema = schema_of("nodes", nodes={**NODES, "description": "The UUIDs of ACTIVE nodes without a cluster."})
     at_work = Cluster.Status.RESIZING
 
     def lock(self, cluster: Cluster) -> Outcome | None:

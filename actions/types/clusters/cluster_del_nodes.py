@@ -25,7 +25,17 @@ class ClusterDelNodes(ClusterAction):
     name = "CLUSTER_DEL_NODES"
     description = "Removing members from a cluster"
     only_derives = True
-    schema = schema_of("nodes", nodes=NODES, destroy_after_deletion={"type": "boolean"})
+    schema = schema_of(
+        "nodes",
+        nodes=NODES,
+        destroy_after_deletion={
+            "type": "boolean",
+            "description": (
+                "Whether to delete the nodes with their servers. False: they leave the cluster and are kept. "
+                "By default as in the deletion policy, or else false."
+            ),
+        },
+    )
     at_work = Cluster.Status.RESIZING
     decides_once = True
 

@@ -9,7 +9,7 @@ from actions.types.base import ActionFailed
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import creations, decide_growth, write_new_nodes
 from actions.types.nodes.nodes import node_action, schema_of
-from actions.types.nodes.server_changes import OPERATION, Operation
+from actions.types.nodes.server_changes import CHECK, OPERATION, Operation
 from cluster.models import Cluster, Node
 
 Status = Node.Status
@@ -26,7 +26,14 @@ class ClusterRecover(ClusterAction):
     name = "CLUSTER_RECOVER"
     description = "Recovering the nodes of a cluster"
     only_derives = True
-    schema = schema_of(operation=OPERATION, check={"type": "boolean"}, check_capacity={"type": "boolean"})
+    schema = schema_of(
+        operation=OPERATION,
+        check=CHECK,
+        check_capacity={
+            "type": "boolean",
+            "description": "Whether to create the nodes that are missing from the desired capacity.",
+        },
+    )
     at_work = Cluster.Status.RECOVERING
 
     @property

@@ -36,12 +36,27 @@ class ClusterResize(ClusterAction):
     name = "CLUSTER_RESIZE"
     description = "Resizing a cluster"
     schema = schema_of(
-        adjustment_type={"type": "string", "enum": AdjustmentType.values},
-        number={"type": "number"},
-        min_size=SIZE,
-        max_size={**SIZE, "minimum": -1},
-        min_step={"type": "integer", "minimum": 1, "maximum": MOST_NODES},
-        strict={"type": "boolean"},
+        adjustment_type={
+            "type": "string",
+            "enum": AdjustmentType.values,
+            "description": "The meaning of `number`. Without it the size changes only as far as new bounds require.",
+        },
+        number={
+            "type": "number",
+            "description": "The size, or the change in nodes or percent. Required with `adjustment_type`.",
+        },
+        min_size={**SIZE, "description": "The new minimum size."},
+        max_size={**SIZE, "minimum": -1, "description": "The new maximum size. -1 is no limit."},
+        min_step={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST_NODES,
+            "description": "The minimum number of nodes that a percentage amounts to.",
+        },
+        strict={
+            "type": "boolean",
+            "description": "False: a size outside the bounds becomes the nearest allowed size. Otherwise it fails.",
+        },
     )
     at_work = Cluster.Status.RESIZING
     decides_once = True

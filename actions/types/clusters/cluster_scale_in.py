@@ -25,7 +25,14 @@ class ClusterScaleIn(ClusterAction):
     name = "CLUSTER_SCALE_IN"
     description = "Removing nodes from a cluster"
     only_derives = True
-    schema = schema_of(count={"type": "integer", "minimum": 1, "maximum": MOST_NODES})
+    schema = schema_of(
+        count={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST_NODES,
+            "description": "The number of nodes to remove. By default as in the scaling policy, or else 1.",
+        }
+    )
     at_work = Cluster.Status.RESIZING
     decides_once = True
 

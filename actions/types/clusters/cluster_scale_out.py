@@ -18,7 +18,14 @@ class ClusterScaleOut(ClusterAction):
     name = "CLUSTER_SCALE_OUT"
     description = "Adding nodes to a cluster"
     only_derives = True
-    schema = schema_of(count={"type": "integer", "minimum": 1, "maximum": MOST_NODES})
+    schema = schema_of(
+        count={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST_NODES,
+            "description": "The number of nodes to add. By default as in the scaling policy, or else 1.",
+        }
+    )
     at_work = Cluster.Status.RESIZING
     decides_once = True
 

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.types.base import UUID_SCHEMA, Answer, Outcome
+from actions.types.base import Answer, Outcome
 from actions.types.clusters.clusters import ClusterAction
-from actions.types.nodes.nodes import node_action, schema_of
+from actions.types.nodes.nodes import METADATA, NEW_NAME, NEW_PROFILE, node_action, schema_of
 from actions.types.nodes.server_changes import find_profile
 from cluster.models import Cluster, Node
 
@@ -26,11 +26,19 @@ class ClusterUpdate(ClusterAction):
     name = "CLUSTER_UPDATE"
     description = "Updating a cluster"
     schema = schema_of(
-        name={"type": "string", "minLength": 1, "maxLength": 255},
-        metadata={"type": "object"},
-        timeout={"type": "integer", "minimum": 0, "maximum": LONGEST},
-        new_profile_id=UUID_SCHEMA,
-        profile_only={"type": "boolean"},
+        name=NEW_NAME,
+        metadata=METADATA,
+        timeout={
+            "type": "integer",
+            "minimum": 0,
+            "maximum": LONGEST,
+            "description": "The timeout of actions on the cluster, in seconds. 0 is the site's default.",
+        },
+        new_profile_id=NEW_PROFILE,
+        profile_only={
+            "type": "boolean",
+            "description": "True: the new profile applies to future nodes only, and the current ones are not changed.",
+        },
     )
     at_work = Cluster.Status.UPDATING
 

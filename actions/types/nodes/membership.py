@@ -16,6 +16,7 @@ NODES: dict[str, Any] = {
     "minItems": 1,
     "maxItems": MOST_NODES,
     "uniqueItems": True,
+    "description": "The UUIDs of the nodes.",
 }
 
 

@@ -20,7 +20,7 @@ class NodeCreate(NodeAction):
 
     name = "NODE_CREATE"
     description = "Creating the server of a node"
-    schema = schema_of(cluster_id=UUID_SCHEMA)
+    schema = schema_of(cluster_id={**UUID_SCHEMA, "description": "The cluster that a node without one joins first."})
 
     def pre_condition(self) -> None:
         if has_server(self.node_to_act_on()) and not self.has_begun:

@@ -17,7 +17,7 @@ class NodeJoin(NodeAction):
 
     name = "NODE_JOIN"
     description = "Having a node join a cluster"
-    schema = schema_of("cluster_id", cluster_id=UUID_SCHEMA)
+    schema = schema_of("cluster_id", cluster_id={**UUID_SCHEMA, "description": "The UUID of the cluster."})
 
     @classmethod
     def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:

@@ -6,7 +6,7 @@ from typing import Any
 from actions.types.base import DONE, ActionFailed, Outcome, Recovery, explain
 from actions.types.nodes.node_check import find_problem
 from actions.types.nodes.nodes import NodeAction, find_server, schema_of, written_together
-from actions.types.nodes.server_changes import OPERATION, Operation, replace_server
+from actions.types.nodes.server_changes import CHECK, OPERATION, Operation, replace_server
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Node
 
@@ -28,7 +28,7 @@ class NodeRecover(NodeAction):
 
     name = "NODE_RECOVER"
     description = "Recovering a node"
-    schema = schema_of(operation=OPERATION, check={"type": "boolean"})
+    schema = schema_of(operation=OPERATION, check=CHECK)
 
     @property
     def operation(self) -> Operation:

@@ -3,9 +3,17 @@
 from functools import partial
 from typing import Any
 
-from actions.types.base import DONE, UUID_SCHEMA, Outcome, Recovery, explain
+from actions.types.base import DONE, Outcome, Recovery, explain
 from actions.types.nodes.node_check import find_problem
-from actions.types.nodes.nodes import NodeAction, delete_server_of, schema_of, written_together
+from actions.types.nodes.nodes import (
+    METADATA,
+    NEW_NAME,
+    NEW_PROFILE,
+    NodeAction,
+    delete_server_of,
+    schema_of,
+    written_together,
+)
 from actions.types.nodes.server_changes import Way, change_server, find_profile, way_to
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Node, Profile
@@ -29,11 +37,11 @@ class NodeUpdate(NodeAction):
     name = "NODE_UPDATE"
     description = "Updating a node"
     schema = schema_of(
-        name={"type": "string", "minLength": 1, "maxLength": 255},
-        role={"type": "string", "maxLength": 255},
-        metadata={"type": "object"},
-        tainted={"type": "boolean"},
-        new_profile_id=UUID_SCHEMA,
+        name=NEW_NAME,
+        role={"type": "string", "maxLength": 255, "description": "The new role."},
+        metadata=METADATA,
+        tainted={"type": "boolean", "description": "Whether it is removed first when its cluster shrinks."},
+        new_profile_id=NEW_PROFILE,
     )
 
     def pre_condition(self) -> None:

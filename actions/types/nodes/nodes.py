@@ -14,7 +14,17 @@ from django.db import transaction
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Answer, Data, Outcome
+from actions.types.base import (
+    DONE,
+    NAME_SCHEMA,
+    UUID_SCHEMA,
+    ActionFailed,
+    ActionSkipException,
+    ActionType,
+    Answer,
+    Data,
+    Outcome,
+)
 from actions.types.clusters.rules import ask_policies, settle_status
 from actions.types.locking import has_lock, require_known, require_unlocked, take_locks
 from cluster.drivers import server_properties
@@ -29,12 +39,20 @@ CLUSTER = "cluster"
 SETTLED = "settled"
 """The key that is set once the result is written to the cluster."""
 
+NEW_NAME = {"type": "string", "minLength": 1, "maxLength": 255, "description": "The new name."}
+METADATA = {"type": "object", "description": "The new metadata."}
+NEW_PROFILE = {**UUID_SCHEMA, "description": "The UUID of the new profile."}
+
 
 def schema_of(*required: str, **properties: Any) -> dict[str, Any]:
     """Return the schema of an action on a node, cluster or stack, with further inputs and the required ones."""
     return {
         "type": "object",
-        "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}, **properties},
+        "properties": {
+            "resource_id": {**UUID_SCHEMA, "description": "The UUID of the node, cluster, stack or stack resource."},
+            "resource_name": NAME_SCHEMA,
+            **properties,
+        },
         "required": ["resource_id", *required],
         "additionalProperties": False,
     }

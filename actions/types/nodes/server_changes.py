@@ -27,7 +27,13 @@ class Operation(TextChoices):
     RECREATE = "RECREATE", "it is deleted, and another one takes its place"
 
 
-OPERATION = {"type": "string", "enum": Operation.values}
+OPERATION = {
+    "type": "string",
+    "enum": Operation.values,
+    "description": "The operation on the server. By default that of the health policy, or else `RECREATE`.",
+}
+
+CHECK = {"type": "boolean", "description": "Whether to check first, and to leave servers that run unchanged."}
 
 
 class Way(StrEnum):

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from actions.types.base import DONE, UUID_SCHEMA, Outcome, Recovery
+from actions.types.base import DONE, NAME_SCHEMA, SERVER_SCHEMA, Outcome, Recovery
 from actions.types.servers.servers import NEEDED_FOR, ServerAction, require_need
 from cluster.drivers.base import ServerNotFound, cloud
 
@@ -15,7 +15,7 @@ class DeleteServer(ServerAction):
     operation = "delete"
     schema = {
         "type": "object",
-        "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}, **NEEDED_FOR},
+        "properties": {"resource_id": SERVER_SCHEMA, "resource_name": NAME_SCHEMA, **NEEDED_FOR},
         "required": ["resource_id"],
         "additionalProperties": False,
     }

@@ -1,6 +1,16 @@
 """Build a server on another compute node in the place of its own, which is down."""
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Answer, Outcome, Recovery
+from actions.types.base import (
+    DONE,
+    NAME_SCHEMA,
+    NODE_SCHEMA,
+    SERVER_SCHEMA,
+    ActionFailed,
+    ActionSkipException,
+    Answer,
+    Outcome,
+    Recovery,
+)
 from actions.types.servers.servers import ServerAction
 from cluster.drivers.base import (
     CloudServer,
@@ -33,11 +43,32 @@ class Evacuate(ServerAction):
     schema = {
         "type": "object",
         "properties": {
-            "resource_id": UUID_SCHEMA,
-            "resource_name": {"type": "string"},
-            "source_node": {"type": "string", "minLength": 1},
-            DESTINATION: {"type": ["string", "null"], "minLength": 1},
-            "fencing": {"type": "string", "enum": [VERIFY, CONFIRMED], "default": VERIFY},
+            "resource_id": SERVER_SCHEMA,
+            "resource_name": NAME_SCHEMA,
+            "source_node": {
+                **NODE_SCHEMA,
+                "description": (
+                    "The host name of the failed compute node, which must be down and disabled. The action is skipped "
+                    "if the server is on another node."
+                ),
+            },
+            DESTINATION: {
+                "type": ["string", "null"],
+                "minLength": 1,
+                "description": (
+                    "The host name of the destination. The cloud chooses without it, with null, and if this node "
+                    "cannot take the server."
+                ),
+            },
+            "fencing": {
+                "type": "string",
+                "enum": [VERIFY, CONFIRMED],
+                "default": VERIFY,
+                "description": (
+                    "`verify`: fail unless the node is switched off or its compute service was forced down. "
+                    "`confirmed`: a person has confirmed that the node is off."
+                ),
+            },
         },
         "required": ["resource_id", "source_node"],
         "additionalProperties": False,

@@ -1,6 +1,6 @@
 """Rebuild a server from its image, or build it for the first time."""
 
-from actions.types.base import UUID_SCHEMA, ActionSkipException, Outcome, Recovery
+from actions.types.base import NAME_SCHEMA, NODE_SCHEMA, SERVER_SCHEMA, ActionSkipException, Outcome, Recovery
 from actions.types.servers.build import Build
 from actions.types.servers.servers import WAITING
 from cluster.drivers.base import cloud
@@ -17,11 +17,24 @@ class Rebuild(Build):
     schema = {
         "type": "object",
         "properties": {
-            "resource_id": UUID_SCHEMA,
-            "resource_name": {"type": "string"},
-            "image": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
-            "destination_node": {"type": "string", "minLength": 1},
-            "expected_status": {"enum": [WAITING]},
+            "resource_id": SERVER_SCHEMA,
+            "resource_name": NAME_SCHEMA,
+            "image": {
+                "type": ["string", "null"],
+                "minLength": 1,
+                "maxLength": 255,
+                "description": "The ID of the image. By default the image of the server is used.",
+            },
+            "destination_node": {
+                **NODE_SCHEMA,
+                "description": (
+                    "The host name of the destination of a server that has never run. By default the cloud chooses."
+                ),
+            },
+            "expected_status": {
+                "enum": [WAITING],
+                "description": "The required status of the server. The action is skipped in any other status.",
+            },
         },
         "required": ["resource_id"],
         "additionalProperties": False,

@@ -1,6 +1,6 @@
 """Set the state of a server to ACTIVE or ERROR."""
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Answer, Outcome, Recovery
+from actions.types.base import DONE, NAME_SCHEMA, SERVER_SCHEMA, ActionSkipException, Answer, Outcome, Recovery
 from actions.types.servers.servers import WAITING, ServerAction
 from cluster.drivers.base import ServerNotFound, cloud
 
@@ -16,11 +16,16 @@ class ResetState(ServerAction):
     schema = {
         "type": "object",
         "properties": {
-            "resource_id": UUID_SCHEMA,
-            "resource_name": {"type": "string"},
-            "state": {"enum": list(STATES)},
-            "reason": {"type": "string", "maxLength": 255},
-            "expected_status": {"type": "string", "minLength": 1, "maxLength": 64},
+            "resource_id": SERVER_SCHEMA,
+            "resource_name": NAME_SCHEMA,
+            "state": {"enum": list(STATES), "description": "The state to set."},
+            "reason": {"type": "string", "maxLength": 255, "description": "The reason of an error, shown to users."},
+            "expected_status": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64,
+                "description": "The required status of the server. The action is skipped in any other status.",
+            },
         },
         "required": ["resource_id", "state"],
         "additionalProperties": False,

@@ -6,7 +6,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Affected, Recovery, operation_on
+from actions.types.base import (
+    NAME_SCHEMA,
+    SERVER_SCHEMA,
+    UUID_SCHEMA,
+    ActionSkipException,
+    ActionType,
+    Affected,
+    Recovery,
+    operation_on,
+)
 from cluster.drivers.base import CloudServer, ServerNotFound, cloud
 
 NEEDED_FOR = {
@@ -14,7 +23,7 @@ NEEDED_FOR = {
         "type": "array",
         "items": UUID_SCHEMA,
         "minItems": 1,
-        "description": "servers that wait for room: when none of them waits any more, it is skipped",
+        "description": "The UUIDs of PENDING servers. The action is skipped if none of them is PENDING any more.",
     }
 }
 WAITING = "PENDING"
@@ -25,7 +34,7 @@ class ServerAction(ActionType, ABC):
 
     schema = {
         "type": "object",
-        "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}},
+        "properties": {"resource_id": SERVER_SCHEMA, "resource_name": NAME_SCHEMA},
         "required": ["resource_id"],
         "additionalProperties": False,
     }

@@ -52,7 +52,13 @@ class ReplaceResource(ResourceAction):
 
     name = "replace_resource"
     description = "Replacing a resource of a stack"
-    schema = schema_of(expected_status={"type": "string", "enum": StackStatus.values})
+    schema = schema_of(
+        expected_status={
+            "type": "string",
+            "enum": StackStatus.values,
+            "description": "The required status of the resource. The action is skipped in any other status.",
+        }
+    )
     verb = Verb.UPDATE
     takes_locks = True
 

@@ -9,7 +9,12 @@ from cluster.stacks.current import CurrentStack
 from cluster.stacks.decisions import Decision, Template
 from cluster.stacks.templates.templates import normalise
 
-TIMEOUT = {"type": "integer", "minimum": 1, "maximum": LONGEST_TIMEOUT}
+TIMEOUT = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": LONGEST_TIMEOUT,
+    "description": "The timeout of this and later operations on the stack, in minutes. By default unchanged.",
+}
 
 
 class UpdateStack(StackAction):
@@ -17,7 +22,13 @@ class UpdateStack(StackAction):
 
     name = "update_stack"
     description = "Updating a stack"
-    schema = schema_of(template={"type": "object"}, timeout_mins=TIMEOUT)
+    schema = schema_of(
+        template={
+            "type": "object",
+            "description": "The new template. By default the current one, which replaces resources marked unhealthy.",
+        },
+        timeout_mins=TIMEOUT,
+    )
     verb = Verb.UPDATE
 
     def decide(self, stack: Stack, current: CurrentStack) -> Decision:
