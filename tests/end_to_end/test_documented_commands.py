@@ -116,7 +116,7 @@ def test_a_cluster_is_scaled_in(run: Run) -> None:
 
 
 def test_a_resource_of_the_stack_is_marked_with_the_client_of_heat(run: Run) -> None:
-    shown = run("docs/api.md", "## Heat's clients")
+    shown = run("docs/api.md", "## Heat clients")
     assert "build-runners" in shown
     assert StackResource.objects.get(name="ci-runner-2").status == "CHECK_COMPLETE"
 
@@ -132,7 +132,7 @@ def test_servers_and_their_events_are_shown_with_the_client_of_nova(run: Run, pl
 
 def test_a_server_is_marked_with_curl(run: Run) -> None:
     server = Server.objects.get(name="web-2")
-    shown = run("docs/api.md", "## What people say of health", **{"$SERVER": str(server.uuid)})
+    shown = run("docs/api.md", "## Health marks", **{"$SERVER": str(server.uuid)})
     assert "its disk is slow" in shown
 
 
