@@ -1,0 +1,58 @@
+"""The health check of containers."""
+
+import re
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+
+from tests.watcher_site.site_process import free_port_number, run
+
+PROBE = ("-m", "watcher_site.processes.probe")
+
+
+class Site(BaseHTTPRequestHandler):
+    """Answers as a site whose only host name is watcher.example.org."""
+
+    def do_GET(self) -> None:
+        is_right = (self.path, self.headers["Host"]) == ("/healthz", "watcher.example.org")
+        self.send_response(200 if is_right else 400)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def port() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Site) as server:
+        Thread(target=server.serve_forever).start()
+        yield str(server.server_port)
+        server.shutdown()
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])  # noqa: S104
+def test_a_site_that_answers_under_its_name_is_healthy(port: str, bind: str) -> None:
+    ended = run(*PROBE, ALLOWED_HOSTS="watcher.example.org", WATCHER_BIND=bind, PORT=port)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_site_for_all_names_of_a_domain_is_probed_under_the_domain(port: str) -> None:
+    assert run(*PROBE, ALLOWED_HOSTS=".watcher.example.org", PORT=port).returncode == 0
+
+
+def test_an_answer_that_is_not_200_is_unhealthy(port: str) -> None:
+    ended = run(*PROBE, ALLOWED_HOSTS="other.example.org", PORT=port)
+    assert (ended.returncode, ended.stderr) == (1, f"127.0.0.1:{port} answers 400 Bad Request\n")
+
+
+def test_a_site_that_does_not_listen_is_unhealthy() -> None:
+    ended = run(*PROBE, PORT=str(free_port_number()))
+    assert ended.returncode == 1
+    assert re.fullmatch(r"127\.0\.0\.1:\d+ does not answer: .*\n", ended.stderr)
+
+
+def test_a_site_without_a_key_is_not_probed() -> None:
+    ended = run(*PROBE, SECRET_KEY="")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
