@@ -9,8 +9,6 @@ from plans.console import (
     preflight,
     schedule,
     servers,
-    stack_operations,
-    stacks,
     start,
     views,
 )
@@ -19,6 +17,8 @@ from plans.console.projects import clusters as own_clusters
 from plans.console.projects import servers as own_servers
 from plans.console.projects import stacks as own_stacks
 from plans.console.pruning import skips
+from plans.console.stacks import operations as stack_operations
+from plans.console.stacks import pages as stacks
 from plans.console.times.pages import TimelinePage
 
 PLANS = [
@@ -108,6 +108,7 @@ PROJECTS = [
     path("servers/<uuid:uuid>/mark/", own_servers.MarkServer.as_view(), name="server-mark"),
     path("servers/<uuid:uuid>/clear/", own_servers.ClearServer.as_view(), name="server-clear"),
     path("stacks/", own_stacks.OwnStackList.as_view(), name="stacks"),
+    path("stacks/new/", own_stacks.NewStack.as_view(), name="stack-create"),
     path("stacks/<uuid:uuid>/", own_stacks.OwnStackPage.as_view(), name="stack"),
     path("stacks/<uuid:uuid>/update/", own_stacks.UpdateStack.as_view(), name="stack-update"),
     path("stacks/<uuid:uuid>/delete/", own_stacks.DeleteStack.as_view(), name="stack-delete"),
@@ -116,6 +117,7 @@ PROJECTS = [
     path("stacks/resources/<uuid:uuid>/mark/", own_stacks.MarkResource.as_view(), name="resource-mark"),
     path("stacks/resources/<uuid:uuid>/clear/", own_stacks.ClearResource.as_view(), name="resource-clear"),
     path("clusters/", own_clusters.OwnClusterList.as_view(), name="clusters"),
+    path("clusters/new/", own_clusters.NewCluster.as_view(), name="cluster-create"),
     path("clusters/<uuid:uuid>/", own_clusters.OwnClusterPage.as_view(), name="cluster"),
     path("clusters/<uuid:uuid>/scale-out/", own_clusters.ScaleOut.as_view(), name="cluster-scale-out"),
     path("clusters/<uuid:uuid>/scale-in/", own_clusters.ScaleIn.as_view(), name="cluster-scale-in"),

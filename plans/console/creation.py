@@ -12,7 +12,7 @@ from plans.console.clusters.forms import OperationForm
 from plans.operations.base import Operation, RequestOptions
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Refused
-from watcher_site.request_context import caller_of
+from watcher_site.request_context import CallingContext, caller_of
 
 
 class CreationPage(KeepsForm, View):
@@ -31,7 +31,14 @@ class CreationPage(KeepsForm, View):
         return self.show(form) if made is None else self.answer(made, form.cleaned_data["plan_only"])
 
     def form(self, data: Any) -> OperationForm:
-        return self.form_class(None, data, may_start=self.may("plans.start_actionplan"))
+        return self.make_form(self.form_class, data)
+
+    def make_form(self, form_class: type[OperationForm], data: Any = None, **options: Any) -> OperationForm:
+        return form_class(None, data, may_start=self.may_start, **options)
+
+    @property
+    def may_start(self) -> bool:
+        return self.may("plans.start_actionplan")
 
     def show(self, form: OperationForm) -> HttpResponse:
         return render(self.request, self.template_name, {"form": form, **self.surroundings()})
@@ -43,13 +50,17 @@ class CreationPage(KeepsForm, View):
     def attempt(self, form: OperationForm) -> Operation | None:
         """Create the object that the form describes, or show the reason for a refusal beside the form."""
         try:
-            trust = trust_of(self.request, form.inputs.get("project_id", ""))
-            options = RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"], trust=trust)
+            project = form.inputs.get("project_id", "")
+            trust = trust_of(self.request, project)
+            options = RequestOptions(self.caller(project), form.cleaned_data["plan_only"], trust=trust)
             return self.create(form.inputs, options)
         except Refused as refusal:
             self.note(refusal, form.inputs["name"])
             form.blame(str(refusal))
             return None
+
+    def caller(self, project: str) -> CallingContext:
+        return caller_of(self.request)
 
     @abstractmethod
     def create(self, inputs: dict[str, Any], options: RequestOptions) -> Operation:

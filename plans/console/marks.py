@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED
-from plans.console.stacks import page_of, place_of
+from plans.console.stacks.pages import page_of, place_of
 from plans.operations.marks import REASON, mark
 from watcher_site.console.pages import Verb
 from watcher_site.console.resumable_forms import KeepsForm

@@ -184,6 +184,9 @@ class NewCluster(CreationPage):
     form_class = NewClusterForm
     template_name = "clusters/cluster_form.html"
 
+    def surroundings(self) -> dict[str, Any]:
+        return {"back": reverse("clusters:list")}
+
     def create(self, inputs: dict[str, Any], options: RequestOptions) -> Operation:
         return create_cluster(**inputs, options=options)
 

@@ -39,6 +39,10 @@ class OfProjects(Page):
         """Return whether the person may do an operation of the API with an object of a project, for its button."""
         return may_change(self.request.user) and project in projects_by(policy, self.request.user)
 
+    def may_create(self, policy: str) -> bool:
+        """Return whether the person may create an object in one of their projects."""
+        return may_change(self.request.user) and bool(projects_by(policy, self.request.user))
+
 
 def may_change(user: Any) -> bool:
     """Return whether a person may change what belongs to their projects: an account, or by Keystone a member."""

@@ -3,18 +3,24 @@
 from typing import Any
 
 import django_tables2 as tables
+from django.contrib import messages
 from django.db.models import Count, Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as translate
 from django.utils.translation import gettext_lazy as _
 from django_tables2 import RequestConfig
 
 from cluster.console.filters import ClusterFilters
 from cluster.console.tables import NodeTable
-from cluster.models import Cluster, Node
-from plans.console.clusters import operations
+from cluster.models import Cluster, Node, Profile
+from plans.console.clusters import operations, pages
+from plans.console.clusters.forms import OperationForm
 from plans.console.clusters.pages import ClusterTable, sizes_in_words, unfinished_holders
 from plans.console.projects.access import OfProjects
-from plans.console.projects.operations import OwnOperation
+from plans.console.projects.operations import OwnCreation, OwnOperation
+from plans.operations.base import Operation
 from watcher_site.console.columns import TABLE_ATTRIBUTES
 from watcher_site.console.pages import FollowedPage, ListPage
 
@@ -66,13 +72,17 @@ class OwnClusterList(OfProjects, ListPage):
     filterset_class = ClusterFilters
     help_page = "concepts#cluster"
     heading = _("Project clusters")
-    guidance = _("Your projects have no clusters. Create one through the API.")
+    guidance = _("Your projects have no clusters. A cluster keeps a number of servers of one profile.")
+    template_name = "projects/cluster_list.html"
     follows = True
 
     def get_queryset(self) -> QuerySet[Cluster]:
         here = Count("nodes", filter=Q(nodes__deleted_at=None))
         own = Cluster.objects.present().filter(project_id__in=self.projects)
         return own.select_related("profile").annotate(node_count=here).order_by("name", "pk")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        return super().get_context_data(may_create=self.may_create("cluster:create"), **context)
 
 
 class OwnClusterPage(OfProjects, FollowedPage):
@@ -99,6 +109,23 @@ class OwnClusterPage(OfProjects, FollowedPage):
             ],
             **context,
         )
+
+
+class NewCluster(OwnCreation, pages.NewCluster):
+    project_policy = "cluster:create"
+
+    def make_form(self, form_class: type[OperationForm], data: Any = None, **options: Any) -> OperationForm:
+        form = super().make_form(form_class, data, **options)
+        usable = Profile.objects.present().filter(project_id__in={"", *self.projects})
+        form.fields["profile"].queryset = usable.order_by("name", "pk")  # type: ignore[attr-defined]
+        return form
+
+    def surroundings(self) -> dict[str, Any]:
+        return {"back": reverse("projects:clusters")}
+
+    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+        messages.success(self.request, translate("Requested. This page shows the progress."))
+        return redirect("projects:cluster", uuid=made.target)
 
 
 class OwnClusterVerb(OwnOperation):

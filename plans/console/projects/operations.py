@@ -1,4 +1,4 @@
-"""The base of operations on stacks and clusters of a person's projects: they start at once."""
+"""The bases of operations on stacks and clusters of a person's projects. They start at once."""
 
 from typing import Any
 
@@ -8,9 +8,35 @@ from django.utils.translation import gettext as translate
 from plans.api.operations import trust_of
 from plans.console.clusters.forms import OperationForm
 from plans.console.clusters.operations import OperationVerb
+from plans.console.creation import CreationPage
 from plans.console.projects.access import OfProjects
 from plans.operations.base import RequestOptions
-from watcher_site.request_context import caller_of
+from watcher_site.request_context import CallingContext, caller_of
+
+
+def without_plans(form: OperationForm) -> OperationForm:
+    """Remove the choice of a plan to be reviewed from a form, and return it."""
+    form.fields["plan_only"].disabled = True
+    form.fields["plan_only"].widget = forms.HiddenInput()
+    return form
+
+
+class OwnCreation(OfProjects, CreationPage):
+    """A form for a new object of one of the person's projects."""
+
+    is_change = True
+    may_start = True
+
+    def make_form(self, form_class: type[OperationForm], data: Any = None, **options: Any) -> OperationForm:
+        form = super().make_form(form_class, data, **options)
+        entered = form.fields["project_id"]
+        form.fields["project_id"] = forms.ChoiceField(
+            label=entered.label, help_text=entered.help_text, choices=[(name, name) for name in sorted(self.projects)]
+        )
+        return without_plans(form)
+
+    def caller(self, project: str) -> CallingContext:
+        return caller_of(self.request, project)
 
 
 class OwnOperation(OfProjects, OperationVerb):
@@ -19,10 +45,7 @@ class OwnOperation(OfProjects, OperationVerb):
     is_change = True
 
     def form(self, record: Any, data: Any = None) -> OperationForm:
-        form = self.form_class(record, data)
-        form.fields["plan_only"].disabled = True
-        form.fields["plan_only"].widget = forms.HiddenInput()
-        return form
+        return without_plans(self.form_class(record, data))
 
     def perform(self, record: Any) -> str:
         trust = trust_of(self.request, record.project_id, record) if self.creates else None

@@ -3,17 +3,23 @@
 from typing import Any
 
 import django_tables2 as tables
+from django.contrib import messages
 from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as translate
 from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import IN_PROGRESS
 from cluster.stacks.trees import grow
-from plans.console import marks, stack_operations
+from plans.console import marks
 from plans.console.projects.access import OfProjects
-from plans.console.projects.operations import OwnOperation
-from plans.console.stacks import ShownStackFilters, StackTable, with_health
+from plans.console.projects.operations import OwnCreation, OwnOperation
+from plans.console.stacks import operations
+from plans.console.stacks.pages import ShownStackFilters, StackTable, with_health
+from plans.operations.base import Operation
 from plans.operations.stack_progress import with_progress
 from watcher_site.console.columns import TABLE_ATTRIBUTES
 from watcher_site.console.pages import FollowedPage, ListPage
@@ -36,12 +42,16 @@ class OwnStackList(OfProjects, ListPage):
     filterset_class = ShownStackFilters
     help_page = "concepts#stack"
     heading = _("Project stacks")
-    guidance = _("Your projects have no stacks. Create one through the API, or with OpenStack's client.")
+    guidance = _("Your projects have no stacks. A stack is a tree of servers and server groups, made from a template.")
+    template_name = "projects/stack_list.html"
     follows = True
 
     def get_queryset(self) -> QuerySet[Stack]:
         own = Stack.objects.present().roots().filter(project_id__in=self.projects)
         return with_progress(with_health(own)).order_by("name", "pk")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        return super().get_context_data(may_create=self.may_create("stack:create"), **context)
 
 
 class OwnStackPage(OfProjects, FollowedPage):
@@ -73,16 +83,27 @@ def page_of_own(stack: Stack) -> str:
     return reverse("projects:stack", args=[(stack.root or stack).uuid])
 
 
+class NewStack(OwnCreation, operations.NewStack):
+    project_policy = "stack:create"
+
+    def surroundings(self) -> dict[str, Any]:
+        return {"back": reverse("projects:stacks")}
+
+    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+        messages.success(self.request, translate("Requested. This page shows the progress."))
+        return redirect("projects:stack", uuid=made.target)
+
+
 class OwnStackVerb(OwnOperation):
     def page_of(self, record: Stack) -> str:
         return page_of_own(record)
 
 
-class UpdateStack(OwnStackVerb, stack_operations.UpdateStack):
+class UpdateStack(OwnStackVerb, operations.UpdateStack):
     project_policy = "stack:update"
 
 
-class DeleteStack(OwnStackVerb, stack_operations.DeleteStack):
+class DeleteStack(OwnStackVerb, operations.DeleteStack):
     project_policy = "stack:delete"
 
     def where_to(self, record: Stack, done: bool) -> str:

@@ -260,3 +260,51 @@ def test_pages_of_projects_take_the_same_queries_whatever_their_size(
 
 def test_a_record_that_is_not_there_is_not_found(member: Client) -> None:
     assert member.get(reverse("projects:server", args=[uuid4()])).status_code == 404
+
+
+def test_a_member_creates_a_stack_in_a_project(member: Client) -> None:
+    make_flavor("small")
+    body = {"name": "shop", "project_id": "acme", "resources.0.name": "web", "resources.0.flavor": "small"}
+    answer = member.post(reverse("projects:stack-create"), body, follow=True)
+    stack = Stack.objects.get()
+    assert answer.redirect_chain == [(reverse("projects:stack", args=[stack.uuid]), 302)]
+    assert (stack.project_id, Action.objects.get().action_plan.state) == ("acme", "PENDING")
+
+
+def test_a_member_creates_a_cluster_of_a_profile_of_the_project(member: Client) -> None:
+    make_flavor("small")
+    own = make_profile("own", project_id="acme")
+    body = {"name": "web", "project_id": "acme", "profile": str(own.uuid), "desired_capacity": "1"}
+    answer = member.post(reverse("projects:cluster-create"), body, follow=True)
+    cluster = Cluster.objects.get()
+    assert answer.redirect_chain == [(reverse("projects:cluster", args=[cluster.uuid]), 302)]
+    assert cluster.project_id == "acme"
+
+
+def test_a_member_creates_nothing_in_another_project(member: Client) -> None:
+    make_flavor("small")
+    body = {"name": "shop", "project_id": "other", "resources.0.name": "web", "resources.0.flavor": "small"}
+    assert "Select a valid choice" in member.post(reverse("projects:stack-create"), body).content.decode()
+    assert not Stack.objects.exists()
+
+
+def test_the_profiles_of_other_projects_are_not_offered(member: Client) -> None:
+    make_profile("foreign", project_id="other")
+    make_profile("shared")
+    page = member.get(reverse("projects:cluster-create")).content.decode()
+    assert "shared" in page
+    assert "foreign" not in page
+
+
+@pytest.mark.parametrize("page", ["projects:stack-create", "projects:cluster-create"])
+def test_a_person_without_projects_has_no_form_for_them(client: Client, page: str) -> None:
+    client.force_login(person("nobody"))
+    assert client.get(reverse(page)).status_code == 403
+
+
+def test_a_members_template_is_continued_with_the_chosen_project(member: Client) -> None:
+    make_flavor("small")
+    body = {"name": "shop", "project_id": "shop", "resources.0.name": "web", "resources.0.flavor": "small"}
+    page = member.post(reverse("projects:stack-create"), body | {"document": "1"}).content.decode()
+    assert '<option value="shop" selected>' in page
+    assert "flavor: small" in page

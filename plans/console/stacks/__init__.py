@@ -1,0 +1,1 @@
+"""The console's pages, forms and operations of stacks."""
