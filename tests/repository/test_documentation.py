@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import get_commands
@@ -15,6 +16,7 @@ from actions.api.actions import ActionView
 from actions.models import REASON_LENGTH
 from actions.types.base import DONE, ActionContext, ActionSkipException, make
 from cluster.models import Server
+from tests.audits.clusters import cluster, node, server
 from tests.builders import make_node, make_server
 from watcher_site import plugins
 from watcher_site.api import versions
@@ -28,6 +30,7 @@ CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 API = (ROOT / "docs" / "api.md").read_text()
 API_VERSIONS = (ROOT / "docs" / "api-versions.md").read_text()
 PLUG_INS = (ROOT / "docs" / "plug-ins.md").read_text()
+STRATEGY = (ROOT / "docs" / "writing-a-strategy.md").read_text()
 ACTION_TYPE = (ROOT / "docs" / "writing-an-action-type.md").read_text()
 
 APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
@@ -110,6 +113,15 @@ def test_the_example_of_an_action_type_works(example: None) -> None:
     action.pre_condition()
     assert action.execute() == DONE
     assert Server.objects.get(pk=server.pk).state == Server.State.ACTIVE
+
+
+def test_the_example_of_a_strategy_works() -> None:
+    (code,) = re.findall(r"```python\n(from.*?)```", STRATEGY, re.DOTALL)
+    documented: dict[str, Any] = {"__name__": "documented"}
+    exec(code, documented)  # noqa: S102 (the code is the documentation's)
+    forgotten, other = server("forgotten", metadata={"forgotten": "yes"}), server("other")
+    solution = documented["StopForgotten"]().solve(cluster(node("node-1", forgotten, other)), {"label": "forgotten"})
+    assert [action.input_parameters for action in solution.actions] == [{"resource_id": str(forgotten.uuid)}]
 
 
 @pytest.mark.django_db
