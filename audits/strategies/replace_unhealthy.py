@@ -17,7 +17,7 @@ CAN_BE_REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.St
 
 
 class ReplaceUnhealthy(Strategy):
-    """Propose one action for each marked object (docs/strategies.md, "What people marked unhealthy").
+    """Propose one action for each marked object (docs/strategies.md, "Unhealthy resources").
 
     A resource is replaced after those that it depends on. A stack that was marked itself is updated as a whole: then
     all its resources are replaced. An object with another operation under way is left alone until the next run.
