@@ -1,11 +1,12 @@
 """Rules for the values that people give: names, and JSON Schema, whose violations are described in one line."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 from unicodedata import category
 from uuid import UUID
 
+import jsonschema_rs
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
@@ -13,7 +14,27 @@ from watcher_site.database.text import UNSTORABLE
 from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
 
-__all__ = ["Draft202012Validator", "describe_violation", "find_violation", "with_defaults"]
+__all__ = ["Draft202012Validator", "compile_check", "describe_violation", "find_violation", "with_defaults"]
+
+
+def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
+    """Return a fast check of values, which returns true only for values that a schema allows.
+
+    For all others, also those that it cannot read, `find_violation` decides, and words the violation. A schema that it
+    cannot compile, such as one with a regular expression of Python's own, leaves all values to that.
+    """
+    try:
+        is_valid = jsonschema_rs.Draft202012Validator(dict(schema)).is_valid
+    except (ValueError, TypeError):
+        return lambda value: False
+
+    def check(value: Any) -> bool:
+        try:
+            return is_valid(value)
+        except (ValueError, TypeError):
+            return False
+
+    return check
 
 
 def find_violation(validator: Draft202012Validator, value: Any) -> str | None:

@@ -7,6 +7,7 @@ writes nothing; its subclasses supply the writes, the checkpoint and the context
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Protocol
 
 import structlog
@@ -68,7 +69,10 @@ class PhaseRecord:
 
     def __init__(self, action: Action, host: str = "") -> None:
         self.action, self.host = action, host
-        self.log = log.bind(action=str(action.uuid), action_type=action.action_type)
+
+    @cached_property
+    def log(self) -> Any:
+        return log.bind(action=str(self.action.uuid), action_type=self.action.action_type)
 
     def begin(self, event: str) -> ActionEvent:
         now = timezone.now()

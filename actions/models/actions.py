@@ -263,7 +263,7 @@ class Action(StatefulModel):
 
         A signal that the action did not honour before it ended is cleared, too.
         """
-        self.owner = self.control = None
+        self.owner_id = self.control = None
         self.end_time = self.start_time and timezone.now()
 
     @property

@@ -19,6 +19,7 @@ class CapacityIndex:
 
     def __init__(self, nodes: Iterable[ComputeNode], servers: Iterable[Server]) -> None:
         self.by_node = {node.pk: NodeCapacity(node, free_of(node, {})) for node in nodes}
+        self.totals = {key: dict(candidate.free) for key, candidate in self.by_node.items()}
         self.by_host = {candidate.node.hostname: candidate for candidate in self.by_node.values()}
         self.servers: dict[int, set[Server]] = defaultdict(set)
         self.use: dict[int, Counter[str]] = defaultdict(Counter)
@@ -52,10 +53,11 @@ class CapacityIndex:
 
     def count(self, key: int, server: Server, sign: int) -> None:
         """Count whole numbers, from which what is free follows: sums of fractions would drift."""
+        use, candidate = self.use[key], self.by_node.get(key)
         for resource in UNITS:
-            self.use[key][resource] += sign * server.taken(resource)
-        if candidate := self.by_node.get(key):
-            candidate.free.update(free_of(candidate.node, self.use[key]))
+            use[resource] += sign * server.taken(resource)
+            if candidate:
+                candidate.free[resource] = self.totals[key][resource] - use[resource]
 
     def move(self, server: Server, **changes: object) -> None:
         """Change a server's place or its size, and what is free with it."""
