@@ -25,18 +25,21 @@ from cluster.models import Synchronization
 from cluster.operations.named_records import is_uuid
 from cluster.simulated import ForeseenCloud
 from plans.models import ActionPlan
+from plans.models.preflight_results import OUTCOMES, UNKNOWN
 from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.planning.completion import STUCK
 from plans.planning.continuation import is_of
 from watcher_site import plugins
 
 State = Action.State
-UNKNOWN = "UNKNOWN"
-"""What is counted where a state is not foreseen."""
+# The columns that neither the phases read nor a caller shows.
+UNUSED = (
+    *("created_at", "updated_at", "deleted_at", "initial_data", "interval", "is_planned"),
+    *("end_time", "due_time", "lock_holder", "losses", "reason", "skipped_by"),
+)
 STACK_ACTIONS = (StackAction, ResourceAction)
 WRITTEN_FIRST = (NodeAction, ResourceAction)
 NOTHING_EXCLUDED: Mapping[UUID, Match] = {}
-OUTCOMES = (State.SUCCEEDED, State.SKIPPED, State.FAILED, State.CANCELLED, UNKNOWN)
 
 # The beginnings of messages about past events, and the words of a preflight instead.
 FUTURE_WORDS = {
@@ -109,7 +112,7 @@ def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
         Conflict: nothing of the plan begins any more.
     """
     require_plan_allowing(PlanOperation.PREFLIGHT, plan)
-    actions = {action.pk: action for action in plan.actions.unfinished().order_by("pk")}
+    actions = {action.pk: action for action in plan.actions.unfinished().defer(*UNUSED).order_by("pk")}
     ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
     walk = Walk(plan, actions, parents_among(plan, actions), excluded_now(to_begin(actions)))
     walk.begin_after(ended_parents(plan))

@@ -11,7 +11,9 @@ from rest_framework.response import Response
 from actions.api.serializers import ActionSerializer
 from actions.event_details import sees_details
 from actions.models import Action
-from plans.preflight import OUTCOMES, Preflight, Prospect, preflight
+from plans.models.preflight_results import OUTCOMES, PreflightResult
+from plans.preflight import Prospect
+from plans.preflight_storage import find_result, read_prospects, store_result
 from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown_arguments
 from watcher_site.api.serializers import Row, links_field
 from watcher_site.refusals import NotFound
@@ -37,6 +39,7 @@ class ProspectSerializer(serializers.Serializer[Any]):
 
 class PreflightSerializer(serializers.Serializer[Any]):
     action_plan_uuid = serializers.UUIDField()
+    computed_at = serializers.DateTimeField(help_text="the time of the cloud and the plan that the result is of")
     cloud_is_mirrored = serializers.BooleanField(help_text="whether the cloud is known from a copy of it")
     cloud_read_at = serializers.DateTimeField(allow_null=True, help_text="when that copy was last made whole")
     counts = serializers.DictField(
@@ -56,16 +59,17 @@ class Preflighting:
         """Tell what would be skipped or fail if the plan began now, and execute nothing. From 1.12.
 
         The actions that have not ended are tried in order on a model of the cloud in memory, each on what those before
-        it would leave behind.
+        it would leave behind. The result is kept for up to five minutes, while neither the plan nor the cloud changes.
         """
         self.require_version(request)
         plan = self.get_object(request, identifier)
         self.require(request, "actions.view_action")
         refuse_unknown_arguments(request.query_params, {"limit", "marker"})
         limit = read_limit(request.query_params.get("limit"))
-        found = preflight(plan, details=sees_details(request.user))
+        found = find_result(plan, details=sees_details(request.user))
+        store_result(found)
         listed = foreseen_after(found, request.query_params.get("marker"))
-        rows = [foreseen_action_row(prospect) for prospect in listed[:limit]]
+        rows = [foreseen_action_row(prospect) for prospect in read_prospects(listed[:limit])]
         answer = {"action_plan_uuid": plan.uuid, **preflight_summary(found), "actions": rows}
         if len(listed) > limit:
             path = f"{self.host()}/v1/action_plans/{plan.uuid}/preflight"
@@ -74,8 +78,9 @@ class Preflighting:
         return Response(answer)
 
 
-def preflight_summary(found: Preflight) -> dict[str, Any]:
+def preflight_summary(found: PreflightResult) -> dict[str, Any]:
     return {
+        "computed_at": found.computed_at,
         "cloud_is_mirrored": found.is_mirrored,
         "cloud_read_at": found.read_at,
         "counts": found.counts,
@@ -83,19 +88,21 @@ def preflight_summary(found: Preflight) -> dict[str, Any]:
     }
 
 
-def foreseen_after(found: Preflight, marker: str | None) -> list[Prospect]:
-    """Return those that would not just succeed, and come after the marker in the order of the plan.
+def foreseen_after(found: PreflightResult, marker: str | None) -> list[Any]:
+    """Return the rows of actions that would not succeed, after the marker in the order of the plan.
 
     Raises:
-        NotFound: it is no action of the plan, or has ended meanwhile.
+        NotFound: the marker is no action of the plan, or has ended.
     """
+    listed = found.select()
     if marker is None:
-        return found.remarkable
+        return listed
     uuid = read_uuid(marker, "marker")
-    for place, prospect in enumerate(found.prospects, 1):
-        if prospect.action.uuid == uuid:
-            return [other for other in found.prospects[place:] if other.is_remarkable]
-    raise NotFound(f"Action {marker} could not be found among those that are foreseen")
+    marked = Action.objects.filter(action_plan=found.action_plan_id, uuid=uuid).values_list("pk", flat=True).first()
+    places = {key: place for place, (key, _outcome, _message) in enumerate(found.prospects)}
+    if marked not in places:
+        raise NotFound(f"Action {marker} could not be found among those that are foreseen")
+    return [one for one in listed if places[one[0]] > places[marked]]
 
 
 def foreseen_action_row(prospect: Prospect) -> Row:

@@ -6,12 +6,13 @@ from typing import Any
 import django_tables2 as tables
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django_tables2 import RequestConfig
+from django_tables2.data import TableListData
 
 from actions.console.descriptions import own_names
 from actions.console.tables import cell, described, linked_type
@@ -19,8 +20,10 @@ from actions.event_details import sees_details
 from actions.models import Action
 from plans.console.pruning.listing import ACTIONS_PER_PAGE
 from plans.models import ActionPlan
+from plans.models.preflight_results import OUTCOMES, UNKNOWN, PreflightResult
 from plans.models.refusals import PLAN_POLICIES, PlanOperation
-from plans.preflight import OUTCOMES, UNKNOWN, Preflight, Prospect, preflight
+from plans.preflight import Prospect
+from plans.preflight_storage import Prospects, find_result, store_result
 from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn
 from watcher_site.console.naming import name_objects
 from watcher_site.console.pages import RecordPage
@@ -60,6 +63,7 @@ class PreflightPage(RecordPage):
     policy = PLAN_POLICIES[PlanOperation.PREFLIGHT]
     template_name = "plans/preflight.html"
     part_template = "plans/_verdict.html"
+    found: PreflightResult
 
     def get_template_names(self) -> list[str]:
         """Return the verdict alone for the dialog that starts the plan."""
@@ -68,26 +72,39 @@ class PreflightPage(RecordPage):
     def get_queryset(self) -> QuerySet[ActionPlan]:
         return super().get_queryset().with_names()
 
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Store a new result after the transaction that read its plan and the cloud, which must not write."""
+        response = super().dispatch(request, *args, **kwargs)
+        if hasattr(self, "found"):
+            store_result(self.found)
+        return response
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Remove the stored result, so that the page that follows computes another one."""
         plan = self.get_object()
+        plan.preflight_results.all().delete()
+        return redirect("plans:preflight", plan.uuid)
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        self.object = plan = self.get_object()
         try:
-            self.found = preflight(plan, details=sees_details(request.user))
+            self.found = find_result(plan, details=sees_details(request.user))
         except Conflict as refusal:
             if getattr(request, "htmx", False):
                 return HttpResponse(status=refusal.status)
             messages.error(request, str(refusal))
             return redirect("plans:detail", plan.uuid)
-        return super().get(request, *args, **kwargs)
+        return self.render_to_response(self.get_context_data(object=plan))
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        found, only = self.found, chosen_outcome(self.request)
+        found, only, counts = self.found, chosen_outcome(self.request), self.found.counts
         return super().get_context_data(
             plan=self.object,
             found=found,
             only=only,
-            total=len(found.prospects),
-            counts={outcome: count for outcome, count in found.counts.items() if count},
-            verdict=verdict(found.counts),
+            total=found.total,
+            counts={outcome: count for outcome, count in counts.items() if count},
+            verdict=verdict(counts),
             ended=sum(found.ended.values()),
             table=preflight_table(self.request, found, only),
             **context,
@@ -105,6 +122,6 @@ def chosen_outcome(request: HttpRequest) -> str:
     return outcome if outcome in map(str, OUTCOMES) else ""
 
 
-def preflight_table(request: HttpRequest, found: Preflight, only: str) -> PreflightTable:
-    shown = [prospect for prospect in found.prospects if prospect.outcome == only] if only else found.remarkable
-    return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(PreflightTable(shown))
+def preflight_table(request: HttpRequest, found: PreflightResult, only: str) -> PreflightTable:
+    table = PreflightTable(TableListData(Prospects(found.select(only))))
+    return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(table)

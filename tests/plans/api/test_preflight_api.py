@@ -1,10 +1,14 @@
 """The preflight of a plan, through the API."""
 
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 
 from actions.models import Action
 from plans.models import ActionPlan
@@ -34,6 +38,7 @@ def test_it_counts_and_names_what_would_not_just_succeed(newest: Caller) -> None
     answer = newest.get(f"/action_plans/{plan.uuid}/preflight").json()
     [found] = answer.pop("actions")
     links = found.pop("links")
+    assert abs(timezone.now() - datetime.fromisoformat(answer.pop("computed_at"))) < timedelta(minutes=5)
     assert answer == {
         "action_plan_uuid": str(plan.uuid),
         "cloud_is_mirrored": False,
@@ -101,5 +106,22 @@ def test_it_needs_the_right_to_view_plans_and_actions(stranger: User, rights: li
 @pytest.mark.parametrize("size", [1, 5])
 def test_the_number_of_queries_does_not_grow(newest: Caller, size: int, django_assert_max_num_queries: Any) -> None:
     plan = failing(size)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(21):
         assert newest.get(f"/action_plans/{plan.uuid}/preflight").status_code == 200
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_a_stored_result_takes_fewer_queries(newest: Caller, size: int, django_assert_max_num_queries: Any) -> None:
+    address = f"/action_plans/{failing(size).uuid}/preflight"
+    newest.get(address)
+    with django_assert_max_num_queries(10):
+        assert newest.get(address).status_code == 200
+
+
+def test_the_api_answers_with_the_result_that_the_console_stored(newest: Caller, client: Client, reader: User) -> None:
+    plan = failing(1)
+    client.force_login(reader)
+    client.get(reverse("plans:preflight", args=[plan.uuid]))
+    computed_at = plan.preflight_results.get().computed_at
+    answer = newest.get(f"/action_plans/{plan.uuid}/preflight").json()
+    assert datetime.fromisoformat(answer["computed_at"]) == computed_at

@@ -1,16 +1,21 @@
 """The preflight of a plan, in the console."""
 
+import re
+from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from plans.console.preflight import ACTIONS_PER_PAGE
 from plans.models import ActionPlan
+from plans.preflight import preflight
 from tests.builders import action, make_plan
 from tests.plans.api.test_preflight_api import failing
 
@@ -105,5 +110,51 @@ def test_there_is_none_of_a_plan_that_is_not_there(browser: Client) -> None:
 @pytest.mark.parametrize("size", [1, 10])
 def test_the_number_of_queries_does_not_grow(browser: Client, size: int, django_assert_max_num_queries: Any) -> None:
     plan = failing(size)
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(23):
         page(browser, plan)
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_a_stored_result_takes_fewer_queries(browser: Client, size: int, django_assert_max_num_queries: Any) -> None:
+    plan = failing(size)
+    page(browser, plan)
+    with django_assert_max_num_queries(10):
+        page(browser, plan)
+
+
+def test_the_pages_of_a_result_are_those_of_one_computation(browser: Client) -> None:
+    plan = failing(ACTIONS_PER_PAGE + 1)
+    page(browser, plan)
+    with patch("plans.preflight_storage.preflight") as computation:
+        page(browser, plan, "?page=2")
+        page(browser, plan, "?outcome=FAILED")
+    computation.assert_not_called()
+
+
+def test_check_again_computes_another_result(browser: Client) -> None:
+    plan = failing(1)
+    page(browser, plan)
+    answer = browser.post(reverse("plans:preflight", args=[plan.uuid]))
+    assert answer.headers["Location"] == reverse("plans:preflight", args=[plan.uuid])
+    with patch("plans.preflight_storage.preflight", wraps=preflight) as computation:
+        page(browser, plan)
+    computation.assert_called_once()
+
+
+def test_who_may_see_no_plans_cannot_have_one_checked_again(client: Client, stranger: User) -> None:
+    client.force_login(stranger)
+    assert client.post(reverse("plans:preflight", args=[make_plan().uuid])).status_code == 403
+
+
+def test_the_page_says_when_its_result_was_computed(browser: Client) -> None:
+    plan = failing(1)
+    page(browser, plan)
+    plan.preflight_results.update(computed_at=timezone.now() - timedelta(minutes=3))
+    assert re.search(r"As of <time [^>]*>3 minutes ago</time>", page(browser, plan))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_result_is_stored_after_the_transaction_that_only_reads(browser: Client) -> None:
+    plan = failing(1)
+    page(browser, plan)
+    assert plan.preflight_results.count() == 1
