@@ -14,7 +14,7 @@ from watcher_site import plugins
 PAGE = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()
 SECTIONS = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
 TYPES = plugins.load("POLICY_TYPES")
-NEEDED = "must be there"
+NEEDED = "required"
 
 
 def properties(schema: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
