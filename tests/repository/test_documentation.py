@@ -160,9 +160,10 @@ def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:
 
 
 def test_the_history_of_the_versions_is_the_one_that_the_code_follows() -> None:
-    rows = [line for line in API_VERSIONS.splitlines() if re.match(r"\| [0-9]", line)]
-    assert rows == [
-        f"| {versions.format_version(version)} | {brings} |" for version, brings in versions.HISTORY.items()
+    sections = re.findall(r"^## ([0-9.]+)\n\n((?:- .+\n)+)", API_VERSIONS, re.MULTILINE)
+    documented = [(version, re.findall(r"^- (.+)$", changes, re.MULTILINE)) for version, changes in sections]
+    assert documented == [
+        (versions.format_version(version), list(changes)) for version, changes in versions.HISTORY.items()
     ]
 
 

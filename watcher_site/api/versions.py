@@ -20,73 +20,75 @@ TENANTS: Version = (1, 15)
 # The first in which profiles belong to projects.
 PROFILES: Version = (1, 16)
 
-# The one table that the rest follows from: minimum, maximum, documentation, and what `Meta.since` may name.
-HISTORY: dict[Version, str] = {
-    (1, 0): "The API as OpenStack's infra-optim clients have known it from the beginning.",
-    (1, 1): "Audits have a `start_time` and an `end_time`.",
-    (1, 2): "Audits have `force`: they run although an action plan is ONGOING.",
-    (1, 3): "`GET /v1/data_model` shows the cluster model.",
-    (1, 4): "`POST /v1/webhooks/{audit}` triggers an EVENT audit.",
-    (1, 5): "`PATCH /v1/actions/{uuid}` skips an action; actions, action plans and audits have a `status_message`.",
-    (1, 6): "The data model shows each server's `server_pinned_az` and `server_flavor_extra_specs`.",
-    (1, 7): "Audit templates have `default_parameters`.",
-    (1, 8): (
-        "`/v1/servers`: list and show servers, ask for new ones, rebuild, reset and delete them; people without rights"
-        " on all servers see and handle those of their projects. `GET /v1/servers/{id}/os-instance-actions` tells what"
-        " was done to a server, and `GET /v1/actions/{id}/events` what the phases of an action did."
-        " `GET /v1/data_model?data_model_type=storage` shows the storage model; scoring engines have `created_at`,"
-        " `updated_at` and `deleted_at`. `PATCH /v1/audits/{audit}` refuses an `interval`, a `start_time` or an"
-        " `end_time` for a ONESHOT audit and for one that has ended."
+# The changes of each version. The minimum, the maximum, the documentation and `Meta.since` follow from it.
+HISTORY: dict[Version, tuple[str, ...]] = {
+    (1, 0): ("The first version of the `infra-optim` API.",),
+    (1, 1): ("Audits have a `start_time` and an `end_time`.",),
+    (1, 2): ("Audits have `force`: they run although an action plan is ONGOING.",),
+    (1, 3): ("`GET /v1/data_model` returns the cluster model.",),
+    (1, 4): ("`POST /v1/webhooks/{audit}` triggers an EVENT audit.",),
+    (1, 5): (
+        "`PATCH /v1/actions/{uuid}` skips an action.",
+        "Actions, action plans and audits have a `status_message`.",
     ),
-    (1, 9): "Events have `details`, why they failed, for those who have the right to see them.",
-    (1, 10): "Servers that wait for room are PENDING; before, they read ERROR.",
+    (1, 6): ("The data model has `server_pinned_az` and `server_flavor_extra_specs` for each server.",),
+    (1, 7): ("Audit templates have `default_parameters`.",),
+    (1, 8): (
+        "`/v1/servers` lists, creates, rebuilds, resets and deletes servers. Members of projects can use those of"
+        " their projects.",
+        "`GET /v1/servers/{id}/os-instance-actions` lists the operations on a server, and"
+        " `GET /v1/actions/{id}/events` the events of an action.",
+        "`GET /v1/data_model?data_model_type=storage` returns the storage model.",
+        "Scoring engines have `created_at`, `updated_at` and `deleted_at`.",
+        "`PATCH /v1/audits/{audit}` refuses an `interval`, a `start_time` or an `end_time` for a ONESHOT audit and for"
+        " an audit that has ended.",
+    ),
+    (1, 9): ("Events have `details`, such as the reason of a failure, for users who can read them.",),
+    (1, 10): ("Servers that wait for capacity have the status PENDING. Before, they are shown as ERROR.",),
     (1, 11): (
-        "`/v1/stacks`: named trees of servers, of groups of them and of stacks within, created, updated and deleted by"
-        " plans as a template says; `/v1/stacks/{name}/{id}/resources` tell what is in them. People without rights on"
-        " all stacks see and handle those of their projects."
-        " `PATCH /v1/servers/{id}/health` says that a server is unhealthy, or takes that back, and servers have an"
-        " `unhealthy_reason`; nodes have both with 1.12."
-        " So do `PATCH /v1/stacks/{name}/{id}/resources/{resource}`, and `/v1/stacks/{name}/{id}/health` for a whole"
-        " stack."
+        "`/v1/stacks` lists, creates, updates and deletes stacks, trees of servers, groups and nested stacks, and"
+        " `/v1/stacks/{name}/{id}/resources` lists their resources. Members of projects can use those of their"
+        " projects.",
+        "`/v1/servers/{id}/health`, `/v1/stacks/{name}/{id}/health` and"
+        " `PATCH /v1/stacks/{name}/{id}/resources/{resource}` mark an object as unhealthy or clear the mark. Servers"
+        " have an `unhealthy_reason`.",
     ),
     EXTENDED: (
-        "`POST /v1/action_plans/{uuid}/skip` and `/restore` skip a set of actions, or restore what a person skipped;"
-        " `PATCH /v1/actions/{uuid}` restores one. Actions have the properties of the cluster service's actions"
-        " (`name`, `target`, `status`, `owner`, `depended_by` …), can be filtered and sorted by `name`, `target`,"
-        " `action` and `status`, and by several keys at once (`sort`), and can be got by name"
-        " or the beginning of the UUID. `POST /v1/action_plans/{uuid}/continue` makes a plan of what a FAILED or"
-        " CANCELLED one left undone. Action plans have `on_failure`, which can be patched until they begin, as"
-        " can what an action depends on."
-        " `POST /v1/action_plans/{uuid}/start` takes a time and a maintenance window, which `/schedule` sets and"
-        " changes."
-        " `POST /v1/actions/{id}/signal` and `POST /v1/action_plans/{uuid}/signal` have what runs end, wait or go on:"
-        " the state SUSPENDED, which reads ONGOING before, `control` of actions, `suspended_by` of action plans."
-        " `GET /v1/action_plans/{uuid}/preflight` tells what of a plan would be skipped or fail now."
-        " `/v1/profiles` describe the servers that clusters are made of,"
-        " `/v1/nodes` have each of them created, changed, checked, recovered and deleted by an action,"
-        " `/v1/clusters` have sets of them grow, shrink and be repaired."
-        " `/v1/policies` hold rules for these operations, of the types in `/v1/policy_types`."
+        "`POST /v1/action_plans/{uuid}/skip` and `/restore` skip and restore several actions;"
+        " `PATCH /v1/actions/{uuid}` restores one.",
+        "Actions have the properties of Senlin's actions (`name`, `target`, `status`, `owner`, `depended_by` …). They"
+        " are filtered and sorted by `name`, `target`, `action` and `status`, sorted by several keys (`sort`), and"
+        " identified also by name or by the beginning of the UUID.",
+        "`PATCH` changes the `depends_on` of actions and the `on_failure` of action plans until the plan begins.",
+        "`POST /v1/action_plans/{uuid}/start` takes a start time and a maintenance window, which `/schedule` changes.",
+        "`POST /v1/action_plans/{uuid}/continue` creates a plan of the unfinished actions of a FAILED or CANCELLED"
+        " plan.",
+        "`POST /v1/actions/{id}/signal` and `POST /v1/action_plans/{uuid}/signal` cancel, suspend and resume. Actions"
+        " have `control` and the state SUSPENDED, which is shown as ONGOING before; action plans have `suspended_by`.",
+        "`GET /v1/action_plans/{uuid}/preflight` predicts which actions would be skipped or fail.",
+        "`/v1/profiles`, `/v1/nodes` and `/v1/clusters` manage clusters of servers. Nodes have `/health` and an"
+        " `unhealthy_reason`.",
+        "`/v1/policies` contains the rules for operations on clusters, and `/v1/policy_types` their types.",
     ),
     (1, 13): (
-        "`/v1/history` tells who did what and when, and `/v1/history/export` gives it as CSV or JSON lines."
-        " `/v1/exclusions` hold rules that keep actions from being executed: of some types, on some servers, compute"
-        " nodes, aggregates, zones, projects or clusters, in some hours, while they are `enabled`; `/try` tells"
-        " what a rule excludes of a plan. Actions have the `exclusion_uuid` of the rule that skipped them."
-        " `/v1/subscriptions` have notifications sent to webhooks; `/v1/undelivered` shows those that were given up,"
-        " and has them sent again; `/v1/broker` tells how the message broker fares."
+        "`/v1/history` lists the events of history, and `/v1/history/export` exports them as CSV or JSON lines.",
+        "`/v1/exclusions` contains the rules that keep actions from being executed; `/try` tests a rule on a plan."
+        " Actions have the `exclusion_uuid` of the rule that skipped them.",
+        "`/v1/subscriptions` sends notifications to webhooks; `/v1/undelivered` lists and resends undelivered"
+        " notifications; `/v1/broker` shows the state of the message broker.",
     ),
     (1, 14): (
-        "Events of history have the `user_id` that Keystone has for a user, and are filtered by it."
-        " `/v1/tokens` lists, creates and revokes tokens of the site."
+        "Events of history have the `user_id` of a user of Keystone, which is also a filter.",
+        "`/v1/tokens` lists, creates and revokes tokens of the site.",
     ),
     TENANTS: (
-        "Clusters and their nodes belong to a project, `project_id`: people without rights on all clusters see and"
-        " handle those of their projects. Profiles and templates of stacks describe the key pair, networks, security"
-        " groups, user data, config drive, block devices, scheduler hints and tags of servers."
+        "Clusters and nodes belong to a project (`project_id`). Members can use those of their projects.",
+        "Profiles and templates of stacks describe the key pair, networks, security groups, user data, config drive,"
+        " block devices, scheduler hints and tags of servers.",
     ),
     PROFILES: (
-        "Profiles belong to a project, `project_id`, or to none: people without rights on all profiles see and handle"
-        " those of their projects, and see those of none, which all projects may use."
+        "Profiles belong to a project (`project_id`) or to none. Members can use those of their projects, and see"
+        " those of no project.",
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)
