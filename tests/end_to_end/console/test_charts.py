@@ -32,7 +32,7 @@ def test_the_overview_draws_the_charts_in_the_colours_of_the_theme(
         light = page.evaluate(COLOURS)
         page.locator("[data-theme-toggle]:visible").first.click()
         page.wait_for_function(f"(light) => ({COLOURS})()[0] !== light", arg=light[0])
-        page.get_by_text("Table").first.click()
+        page.get_by_text("Table", exact=True).first.click()
         expect(page.get_by_role("rowheader", name=f"{now:%Y-%m-%d}").first).to_be_visible()
         assert light[0] == "#1a6f37"
         assert page.complaints == []
