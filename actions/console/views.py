@@ -1,5 +1,7 @@
 """The console's pages of actions, with their forms, and the buttons that skip, restore and signal an action."""
 
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar
 
 import django_filters
@@ -16,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from actions.console.descriptions import explain_refusal, since
 from actions.console.intervals import Kind, intervals_of, total_duration
+from actions.console.lookups import action_conditions, match_plans, match_targets
 from actions.console.tables import ActionTable
 from actions.event_details import sees_details
 from actions.models import REASON_LENGTH, Action, ActionEvent
@@ -23,6 +26,7 @@ from actions.models.refusals import PERMISSIONS, Operation, allowed_signals, is_
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
 from watcher_site.console.columns import make_choices
+from watcher_site.console.lists.filters import LONGEST, ObjectFilter
 from watcher_site.console.pages import CANNOT, FollowedPage, ListPage, Verb, compose_version, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.messages import Text
@@ -36,15 +40,16 @@ Signal = Action.Signal
 class ActionFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=make_choices(Action.State.values), empty_label=_("any"))
     action_type = django_filters.CharFilter(label=_("Type"), lookup_expr="iexact")
-    target = django_filters.CharFilter(label=_("Target"), method="with_target")
-    action_plan = django_filters.UUIDFilter(label=_("Plan UUID"), field_name="action_plan__uuid")
+    target = ObjectFilter(match_targets, label=_("Server or resource"), lookup_expr="in")
+    action_plan = ObjectFilter(match_plans, label=_("Action plan"))
+    text = django_filters.CharFilter(label=_("Name, UUID or type"), method="with_text", max_length=LONGEST)
 
     class Meta:
         model = Action
         fields: list[str] = []
 
-    def with_target(self, actions: QuerySet[Action], _: str, target: str) -> QuerySet[Action]:
-        return actions.filter(target=target)
+    def with_text(self, actions: QuerySet[Action], _: str, text: str) -> QuerySet[Action]:
+        return actions.filter(reduce(or_, action_conditions(text)))
 
 
 class ReasonForm(forms.Form):

@@ -28,6 +28,7 @@ from watcher_site.console.columns import (
     TimeColumn,
     make_choices,
 )
+from watcher_site.console.lists.filters import NameFilter
 from watcher_site.console.pages import Deletion, FollowedPage, ListPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.console.schema_fields import PREFIX, is_parameter
@@ -43,7 +44,7 @@ CREATED: dict[str, Text] = {
 
 class AuditFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=make_choices(Audit.State.values), empty_label=_("any"))
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     goal = django_filters.CharFilter(label=_("Goal"), field_name="goal__display_name", lookup_expr="icontains")
     strategy = django_filters.CharFilter(
         label=_("Strategy"), field_name="strategy__display_name", lookup_expr="icontains"

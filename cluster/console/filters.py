@@ -1,5 +1,7 @@
 """The filters of the console's lists of the cloud."""
 
+from typing import Any
+
 import django_filters
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
@@ -19,10 +21,11 @@ from cluster.models import (
     Volume,
 )
 from watcher_site.console.columns import make_choices
+from watcher_site.console.lists.filters import NameFilter
 
 
 class ComputeNodeFilters(django_filters.FilterSet):
-    hostname = django_filters.CharFilter(label=_("Hostname"), lookup_expr="icontains")
+    hostname = NameFilter("hostname", label=_("Hostname or UUID"))
     status = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.Status.values), empty_label=_("any"))
     state = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.State.values), empty_label=_("any"))
     power_state = django_filters.ChoiceFilter(
@@ -40,9 +43,9 @@ class ComputeNodeFilters(django_filters.FilterSet):
 
 
 class ServerFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     state = django_filters.ChoiceFilter(choices=make_choices(Server.State.values), empty_label=_("any"))
-    node = django_filters.CharFilter(label=_("Node"), field_name="node__hostname", lookup_expr="icontains")
+    node: Any = NameFilter("node__hostname", label=_("Node"))
 
     class Meta:
         model = Server
@@ -50,7 +53,7 @@ class ServerFilters(django_filters.FilterSet):
 
 
 class PoolFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     zone = django_filters.CharFilter(label=_("Zone"), field_name="storage_node__zone", lookup_expr="icontains")
     state = django_filters.ChoiceFilter(
         label=_("State"),
@@ -65,9 +68,9 @@ class PoolFilters(django_filters.FilterSet):
 
 
 class VolumeFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     status = django_filters.ChoiceFilter(choices=make_choices(Volume.Status.values), empty_label=_("any"))
-    pool = django_filters.CharFilter(label=_("Pool"), field_name="pool__name", lookup_expr="icontains")
+    pool = NameFilter("pool__name", label=_("Pool"))
     volume_type = django_filters.CharFilter(label=_("Type"), field_name="volume_type__name", lookup_expr="icontains")
 
     class Meta:
@@ -76,10 +79,10 @@ class VolumeFilters(django_filters.FilterSet):
 
 
 class NodeFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     status = django_filters.ChoiceFilter(choices=make_choices(Node.Status.values), empty_label=_("any"))
-    profile = django_filters.CharFilter(label=_("Profile"), field_name="profile__name", lookup_expr="icontains")
-    cluster = django_filters.CharFilter(label=_("Cluster"), field_name="cluster__name", lookup_expr="icontains")
+    profile = NameFilter("profile__name", label=_("Profile"))
+    cluster = NameFilter("cluster__name", label=_("Cluster"))
 
     class Meta:
         model = Node
@@ -87,9 +90,9 @@ class NodeFilters(django_filters.FilterSet):
 
 
 class ClusterFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     status = django_filters.ChoiceFilter(choices=make_choices(Cluster.Status.values), empty_label=_("any"))
-    profile = django_filters.CharFilter(label=_("Profile"), field_name="profile__name", lookup_expr="icontains")
+    profile = NameFilter("profile__name", label=_("Profile"))
     project_id = django_filters.CharFilter(label=_("Project"))
 
     class Meta:
@@ -102,7 +105,7 @@ STACK_STATUSES = [status for status in StackStatus.values if status != StackStat
 
 
 class StackFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     status = django_filters.ChoiceFilter(choices=make_choices(STACK_STATUSES), empty_label=_("any"))
     project_id = django_filters.CharFilter(label=_("Project"))
 
@@ -112,7 +115,7 @@ class StackFilters(django_filters.FilterSet):
 
 
 class PolicyFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     type = django_filters.CharFilter(label=_("Type"), lookup_expr="icontains")
 
     class Meta:
@@ -121,7 +124,7 @@ class PolicyFilters(django_filters.FilterSet):
 
 
 class ProfileFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
 
     class Meta:
         model = Profile

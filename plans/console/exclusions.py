@@ -23,6 +23,7 @@ from actions.models.exclusions import Exclusion
 from plans.console.exclusion_forms import MOST_PROPOSED, ExclusionForm, TrialForm, values_excluding
 from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, MessageColumn, TimeColumn
+from watcher_site.console.lists.filters import NameFilter
 from watcher_site.console.pages import ByUUID, ListPage, RecordPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.database.records import parse_uuid
@@ -36,7 +37,7 @@ TO_TRY = ("plans.view_actionplan", "actions.view_action")
 
 
 class ExclusionFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
     owner = django_filters.CharFilter(label=_("Owner"), lookup_expr="icontains")
     enabled = django_filters.ChoiceFilter(label=_("Enabled"), choices=SWITCH, empty_label=_("any"))
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import django_filters
 import django_tables2 as tables
+from django.db.models import Q, QuerySet
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from actions.console.lookups import requested_by
 from actions.event_details import generic_plan_message, sees_details
 from plans.models import ActionPlan
 from plans.models.summaries import lead_with_counts
@@ -23,6 +25,7 @@ from watcher_site.console.columns import (
     fill,
     make_choices,
 )
+from watcher_site.console.lists.filters import LONGEST, NAME_OR_UUID, NameFilter, name_condition
 from watcher_site.console.naming import Names, find_names, name_objects
 from watcher_site.messages import cut
 from watcher_site.templatetags.console import elapsed, until, when
@@ -34,14 +37,23 @@ NAME_LENGTH = 24
 
 class ActionPlanFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=make_choices(ActionPlan.State.values), empty_label=_("any"))
+    plan = django_filters.CharFilter(label=NAME_OR_UUID, method="with_name", max_length=LONGEST)
     strategy = django_filters.CharFilter(
         label=_("Strategy"), field_name="strategy__display_name", lookup_expr="icontains"
     )
-    audit = django_filters.CharFilter(label=_("Audit"), field_name="audit__name", lookup_expr="icontains")
+    audit = NameFilter("audit__name", label=_("Audit"))
 
     class Meta:
         model = ActionPlan
         fields: list[str] = []
+
+    def with_name(self, plans: QuerySet[ActionPlan], _: str, text: str) -> QuerySet[ActionPlan]:
+        return plans.filter(plan_condition(text))
+
+
+def plan_condition(text: str) -> Q:
+    """Return the condition of plans with a name or a UUID: the name is that of the audit, or of the operation."""
+    return name_condition(text, "audit__name") | requested_by(text)
 
 
 class PlanStateColumn(StateColumn):

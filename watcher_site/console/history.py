@@ -20,6 +20,8 @@ from django.views.generic import View
 from django_tables2.data import TableQuerysetData
 
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeColumn, make_choices, with_zone
+from watcher_site.console.lists.entries import match_kinds, match_objects, match_requests
+from watcher_site.console.lists.filters import ObjectFilter
 from watcher_site.console.pages import ListPage, Page
 from watcher_site.history.reading import FILTERS, FORMATS, describe_event, details_in_words, download, narrow
 from watcher_site.models import HistoryEntry
@@ -119,9 +121,19 @@ class MomentFilter(django_filters.DateTimeFilter):
 
 class HistoryFilters(django_filters.FilterSet):
     user = TextFilter(label=_("User"))
-    deed = TextFilter(label=_("Event or object type"), method="of_kind")
-    object = TextFilter(label=_("Object"), method="of_object")
-    request_id = TextFilter(label=_("Request ID"))
+    deed = ObjectFilter(
+        match_kinds,
+        label=_("Event or object type"),
+        method="filter_by",
+        unknown=_("No entry has the event or the object type %(text)s."),
+    )
+    object = ObjectFilter(match_objects, label=_("Object"), method="filter_by")
+    request_id = ObjectFilter(
+        match_requests,
+        label=_("Request ID"),
+        method="filter_by",
+        unknown=_("No entry has the request ID %(text)s, or one that begins so."),
+    )
     outcome = django_filters.ChoiceFilter(choices=make_choices(HistoryEntry.Outcome.values), empty_label=_("any"))
     since = MomentFilter(label=with_zone(_("Since")))
     before = MomentFilter(label=with_zone(_("Before")))
@@ -134,16 +146,9 @@ class HistoryFilters(django_filters.FilterSet):
     def narrow(self, entries: HistoryQuerySet, name: str, value: Any) -> HistoryQuerySet:
         return narrow(entries, {name: value})
 
-    def of_kind(self, entries: HistoryQuerySet, _: str, value: str) -> HistoryQuerySet:
-        """Filter by an event, such as ``action_plan.start``, or by the type of an object, such as ``action plan``."""
-        word = value.strip().lower().replace(" ", "_")
-        return narrow(entries, {"deed" if "." in word else "object_type": word})
-
-    def of_object(self, entries: HistoryQuerySet, _: str, value: str) -> HistoryQuerySet:
-        try:
-            return entries.about(UUID(value.strip()))
-        except ValueError:
-            return narrow(entries, {"object_name": value.strip()})
+    def filter_by(self, entries: HistoryQuerySet, _: str, found: tuple[str, str]) -> HistoryQuerySet:
+        name, value = found
+        return narrow(entries, {name: value})
 
 
 PERMISSION = "watcher_site.view_historyentry"

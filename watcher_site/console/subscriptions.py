@@ -23,6 +23,7 @@ from watcher_site.console.columns import (
     TimeColumn,
     in_one_line,
 )
+from watcher_site.console.lists.filters import NameFilter
 from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.messages import Text
@@ -78,7 +79,7 @@ class SubscriptionTable(tables.Table):
 
 
 class SubscriptionFilters(django_filters.FilterSet):
-    name = django_filters.CharFilter(label=_("Name"), lookup_expr="icontains")
+    name = NameFilter()
 
     class Meta:
         model = Subscription

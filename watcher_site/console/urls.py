@@ -6,6 +6,7 @@ from django.urls import include, is_valid_path, path, re_path
 
 from audits.console.comparison import AuditComparison, PlanComparison
 from audits.console.overview import Overview
+from audits.console.search import Search
 from audits.console.trends import Trends
 from watcher_site.console import (
     account,
@@ -69,6 +70,7 @@ user_patterns = [
 
 urlpatterns = [
     path("", Overview.as_view(), name="home"),
+    path("search/", Search.as_view(), name="search"),
     path("trends/", Trends.as_view(), name="trends"),
     path("plans/compare/", PlanComparison.as_view(), name="compare-plans"),
     path("audits/compare/", AuditComparison.as_view(), name="compare-audits"),

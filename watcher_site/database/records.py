@@ -23,6 +23,17 @@ def parse_uuid(text: str) -> UUID | None:
         return None
 
 
+def uuid_range(text: str) -> tuple[UUID, UUID] | None:
+    """Return the first and the last UUID that begin with these digits, with or without hyphens; None for other texts.
+
+    The index of a column of UUIDs serves conditions with this range, on each database.
+    """
+    digits = text.replace("-", "")
+    if not fullmatch("[0-9a-fA-F]{1,32}", digits):
+        return None
+    return UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+
+
 @deconstructible
 class NullsFirst(OrderBy):
     """Ascending order with nulls first, for indexes: SQLite knows no other order, and refuses the words."""
@@ -48,10 +59,8 @@ class RecordQuerySet(models.QuerySet[Any]):
 
     def beginning_with(self, text: str) -> Self:
         """Return the rows whose UUID begins with these digits, with or without hyphens."""
-        digits = text.replace("-", "")
-        if not fullmatch("[0-9a-fA-F]{1,32}", digits):
-            return self.none()
-        return self.filter(uuid__gte=UUID(digits.ljust(32, "0")), uuid__lte=UUID(digits.ljust(32, "f")))
+        bounds = uuid_range(text)
+        return self.filter(uuid__range=bounds) if bounds else self.none()
 
     def soft_delete(self) -> int:
         """Mark these rows deleted, and return how many were not yet."""

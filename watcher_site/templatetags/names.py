@@ -12,6 +12,7 @@ from watcher_site.web.addresses import page_address
 
 # What `audits.operations.creation.default_name` puts behind the name of a strategy, a template or a goal.
 MADE_UP = re.compile(r"-(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?$")
+SHOWN_SO = re.compile(r" (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)$")
 # Control characters, and invisible ones that change the direction or the look of the text around them. Joiners are not
 # among them: some scripts need these.
 INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -30,6 +31,11 @@ def short(identifier: Any) -> str:
 def brief(name: str) -> str:
     """Return a name that was made of another and the time without the parts of a second: for lists."""
     return MADE_UP.sub(r" \1 \2", str(name))
+
+
+def stored_beginning(shown: str) -> str:
+    """Return the beginning of the name that `brief` shows as this text; of other texts, the text itself."""
+    return SHOWN_SO.sub(r"-\1T\2", shown)
 
 
 @register.filter

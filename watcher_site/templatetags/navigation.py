@@ -131,5 +131,6 @@ def navigation(context: Any, is_found: bool = True) -> dict[str, Any]:
         "groups": groups,
         "administration": select(ADMINISTRATION),
         "account": ACCOUNT,
+        "searched": context.get("searched", ""),
         "current": find_place(request.path) if is_found else None,
     }

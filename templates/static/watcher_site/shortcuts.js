@@ -25,7 +25,7 @@
   };
   const actions = {
     "?": () => help.showModal(),
-    "/": () => document.querySelector("input[type=search], [role=search] input:not([type=hidden])")?.focus(),
+    "/": () => document.getElementById("search")?.select(),
     j: () => goToRow(1),
     k: () => goToRow(-1),
     x: () => currentRow()?.querySelector("input[type=checkbox]")?.click(),

@@ -14,6 +14,7 @@ from django.utils.timezone import now
 from playwright.sync_api import Page, expect
 
 from actions.models import Action
+from cluster.models import Server
 from plans.models import ActionPlan
 from tests.builders import make_aggregate, make_audit, make_node, make_plan, make_server
 from tests.end_to_end.console.browser import browser_page
@@ -150,7 +151,7 @@ def test_keyboard_shortcuts_work_outside_of_fields_until_they_are_switched_off(p
     page.keyboard.press("/")
     page.keyboard.type("gp?")
     help = page.get_by_role("dialog", name="Keyboard shortcuts")
-    expect(page.locator("input:focus, select:focus")).to_have_count(1)
+    expect(page.get_by_role("searchbox", name="Search all objects")).to_have_value("gp?")
     expect(help).to_be_hidden()
     page.get_by_role("heading", level=1).click()
     page.keyboard.press("?")
@@ -160,6 +161,30 @@ def test_keyboard_shortcuts_work_outside_of_fields_until_they_are_switched_off(p
     expect(help).to_be_hidden()
     page.get_by_role("button", name="Shortcuts").click()
     expect(help).to_be_visible()
+
+
+def test_objects_are_searched_by_keyboard_on_each_page(page: Page, plan: ActionPlan) -> None:
+    server = aside(lambda: Server.objects.get())
+    page.goto(reverse("plans:list"))
+    page.bring_to_front()
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Search all objects")).to_be_focused()
+    page.keyboard.type("web-1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("Results for web-1"))
+    page.get_by_role("link", name="web-1").click()
+    expect(page).to_have_url(re.compile(f"{reverse('cluster:server', args=[server.uuid])}$"))
+    assert page.evaluate(WIDTH) == page.viewport_size["width"]
+
+
+@pytest.mark.parametrize("page", [390], indirect=True)
+def test_a_list_is_sorted_on_a_phone(page: Page, plan: ActionPlan) -> None:
+    aside(lambda: make_server("a-server"))
+    page.goto(reverse("cluster:servers"))
+    page.get_by_label("Sort by").select_option("Name, descending")
+    page.get_by_role("button", name="Sort").click()
+    expect(page.locator("tbody tr").first).to_contain_text("web-1")
+    expect(page.get_by_label("Sort by")).to_have_value("-name")
 
 
 def test_a_graph_that_goes_on_says_so(page: Page, plan: ActionPlan) -> None:

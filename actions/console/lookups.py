@@ -1,0 +1,117 @@
+"""Lookups of actions and of plans by the names and identifiers that the console shows.
+
+Tables of objects are small enough to be searched for parts of names. The table of actions is not: its indexes serve
+each condition here.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Case, F, IntegerField, Q, Value, When
+
+from actions.models import Action
+from cluster.models import Cluster, ComputeNode, Node, Server, Stack, StackResource, Volume
+from watcher_site import plugins
+from watcher_site.console.lists.filters import Match, bounds_of
+from watcher_site.templatetags.names import stored_beginning
+
+# The kinds of objects that actions act on, with the columns of their names.
+NAMED: dict[Any, str] = {
+    Server: "name",
+    ComputeNode: "hostname",
+    Cluster: "name",
+    Node: "name",
+    Stack: "name",
+    StackResource: "name",
+    Volume: "name",
+}
+PRESENT, DELETED, PART = range(3)
+# Of more objects with a part of their names in common, the others are left out.
+MOST_OBJECTS = 100
+
+
+class Found(NamedTuple):
+    """An object that actions may act on, and how well it matches: by its name or UUID, or by a part of its name."""
+
+    name: str
+    uuid: UUID
+    rank: int
+
+
+def find_objects(text: str, parts: bool = True) -> list[Found]:
+    """Return the objects with a name or with the beginning of a UUID, the best matches first, in one query.
+
+    Deleted objects are among them, as their actions remain.
+
+    Args:
+        parts: whether a part of the name is enough.
+    """
+    queries = []
+    bounds = bounds_of(text)
+    for model, column in NAMED.items():
+        whole = Q(**{f"{column}__iexact": text}) | (Q(uuid__range=bounds) if bounds else Q())
+        rank = Case(
+            When(whole & Q(deleted_at=None), then=Value(PRESENT)),
+            When(whole, then=Value(DELETED)),
+            default=Value(PART),
+            output_field=IntegerField(),
+        )
+        condition = whole | Q(**{f"{column}__icontains": text}) if parts else whole
+        rows = model.objects.filter(condition).order_by().annotate(called=F(column), rank=rank)
+        queries.append(rows.values_list("called", "uuid", "rank"))
+    first, *others = queries
+    return [Found(*row) for row in first.union(*others, all=True).order_by("rank", "called")[:MOST_OBJECTS]]
+
+
+def find_targets(text: str) -> list[str]:
+    """Return the targets of actions that a text may mean: of the objects of this name, or else with such a part."""
+    found = find_objects(text)
+    named = [one for one in found if one.rank < PART] or found
+    # The target of an action on a compute node may be its host name.
+    return list(dict.fromkeys([text, *(target for one in named for target in (str(one.uuid), one.name))]))
+
+
+def find_types(text: str) -> list[str]:
+    """Return the action types with a part of their names in common."""
+    word = text.lower()
+    return list(dict.fromkeys([word, *(name for name in plugins.load("ACTION_TYPES") if word in name)]))
+
+
+def action_conditions(text: str) -> list[Q]:
+    """Return the conditions of actions that a text may mean, each with an index: UUID or name, target, and type."""
+    bounds = bounds_of(text)
+    identity = Q(name=text) | Q(uuid__range=bounds) if bounds else Q(name=text)
+    return [identity, Q(target__in=find_targets(text)), Q(action_type__in=find_types(text))]
+
+
+def match_targets(text: str) -> Iterator[Match]:
+    """Yield the objects of a name or a UUID with the targets of their actions: deleted ones if there are no others."""
+    found = find_objects(text, parts=False)
+    best = min((one.rank for one in found), default=PART)
+    for one in found:
+        if one.rank == best:
+            yield Match(one.name, one.uuid, (str(one.uuid), one.name))
+    if not found and Action.objects.filter(target=text).exists():
+        yield Match(text, "", (text,))
+
+
+def match_plans(text: str) -> Iterator[Match]:
+    """Yield the plans of a name or a UUID."""
+    plans: Any = Action._meta.get_field("action_plan").related_model
+    bounds, stored = bounds_of(text), stored_beginning(text)
+    named = Q(audit__name__iexact=text) | (Q(audit__name__startswith=stored) if stored != text else Q())
+    condition = named | requested_by(text) | (Q(uuid__range=bounds) if bounds else Q())
+    for plan in plans.objects.present().with_names().filter(condition).order_by("-pk")[:MOST_OBJECTS]:
+        yield Match(plan.called, plan.uuid, plan.pk)
+
+
+def requested_by(text: str) -> Q:
+    """Return the condition of the plans without an audit that are called by this operation: a type and a name."""
+    action_type, _space, name = text.partition(" ")
+    if action_type not in plugins.load("ACTION_TYPES"):
+        return Q(pk__in=[])
+    actions = Action.objects.present().filter(action_type=action_type, derived_from=None)
+    if name:
+        actions = actions.filter(target__in=find_targets(name))
+    return Q(audit=None, pk__in=actions.values("action_plan"))

@@ -1,0 +1,1 @@
+"""The filters of lists, and the lookups that they need."""

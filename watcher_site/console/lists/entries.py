@@ -1,0 +1,82 @@
+"""Lookups of history entries by the texts that the list of history shows: events, objects and IDs of requests.
+
+History is large: an index serves each condition here.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Q
+
+from watcher_site.console.lists.filters import SHORTEST_BEGINNING, Match, bounds_of
+from watcher_site.database.records import parse_uuid
+from watcher_site.models import HistoryEntry
+from watcher_site.templatetags.names import stored_beginning
+
+# It sorts behind all characters with which request IDs and times in names continue, in each collation.
+LAST = "zzzz"
+
+
+def beginning_condition(column: str, text: str) -> Q:
+    """Return the condition of texts that begin so, and go on with digits, hyphens, full stops or letters to f.
+
+    The bounds let an index serve it, which the comparison of beginnings alone does not do in most collations.
+    """
+    return Q(**{f"{column}__gte": text, f"{column}__lte": f"{text}{LAST}", f"{column}__startswith": text})
+
+
+def first_and_last(column: str, condition: Q) -> set[Any]:
+    """Return the first and the last value of a column in entries: two if they have several. It takes two queries."""
+    rows = HistoryEntry.objects.filter(condition).values_list(column, flat=True)
+    return {value for order in (column, f"-{column}") for value in rows.order_by(order)[:1]}
+
+
+def about_object(text: str) -> Q:
+    """Return the condition of entries about an object: by the beginning of its UUID, or by its name at that time."""
+    bounds = bounds_of(text)
+    return Q(object_uuid__range=bounds) | Q(within__range=bounds) if bounds else named(text)
+
+
+def named(text: str) -> Q:
+    stored = stored_beginning(text)
+    return Q(object_name=text) if stored == text else beginning_condition("object_name", stored)
+
+
+def by_request(text: str) -> Q:
+    """Return the condition of entries of a request: by its ID, or by the beginning of that, as the list shows it."""
+    text = text.strip().removesuffix("…")
+    exact = Q(request_id=text)
+    return exact | beginning_condition("request_id", text) if len(text) >= SHORTEST_BEGINNING else exact
+
+
+def match_kinds(text: str) -> Iterator[Match]:
+    """Yield the event of a name or of a label, such as "Start action plan", or the type of objects.
+
+    A label does not say where its verb ends: each division of it may be an event.
+    """
+    words = text.lower().replace("_", " ").split()
+    events = [f"{'_'.join(words[end:])}.{'_'.join(words[:end])}" for end in range(1, len(words))]
+    for event in first_and_last("deed", Q(deed__in=[text.strip().lower(), *events])):
+        yield Match(event, "", ("deed", event))
+    for kind in first_and_last("object_type", Q(object_type="_".join(words))):
+        yield Match(kind, "", ("object_type", kind))
+
+
+def match_objects(text: str) -> Iterator[Match]:
+    """Yield the objects with a UUID, the beginning of one, or a name as it was at the time of the event."""
+    text = text.strip()
+    if parse_uuid(text):
+        yield Match("", text, ("object_uuid", text))
+        return
+    if bounds := bounds_of(text):
+        for column in ("object_uuid", "within"):
+            for uuid in first_and_last(column, Q(**{f"{column}__range": bounds})):
+                yield Match("", uuid, ("object_uuid", str(uuid)))
+    for name in first_and_last("object_name", named(text)):
+        yield Match(name, "", ("object_name", name))
+
+
+def match_requests(text: str) -> Iterator[Match]:
+    """Yield the IDs of requests: a whole one, or those that begin so."""
+    for request_id in first_and_last("request_id", by_request(text)):
+        yield Match(request_id, "", ("request_id", request_id))
