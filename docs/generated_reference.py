@@ -1,7 +1,8 @@
 """A Sphinx directive for the parts of the reference that are generated from the code.
 
 ``{reference} commands`` in a page inserts the usage of each command; ``action-types``, ``strategies``, ``goals``,
-``planners``, ``scoring-engines`` and ``policy-types`` insert a description of each plug-in with its parameters.
+``planners``, ``scoring-engines`` and ``policy-types`` insert a description of each plug-in with its parameters, and
+``metrics`` the table of all metrics.
 """
 
 import json
@@ -73,6 +74,16 @@ def describe_action_types() -> Iterator[str]:
         if weight is not None:
             yield f"Planner weight {weight}, parallelization {at_once}.\n"
         yield from describe_schema(action_type.schema)
+
+
+def describe_metrics() -> Iterator[str]:
+    from watcher_site.monitoring.exposition import all_metrics
+
+    yield "| metric | type | labels | |\n| --- | --- | --- | --- |"
+    for metric in all_metrics():
+        name = f"{metric.name}_total" if metric.kind == "counter" else metric.name
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        yield f"| `{name}` | {metric.kind} | {labels} | {metric.text} |"
 
 
 def describe_strategies() -> Iterator[str]:
@@ -219,4 +230,5 @@ PARTS = {
     "planners": describe_planners,
     "scoring-engines": describe_scoring_engines,
     "policy-types": describe_policy_types,
+    "metrics": describe_metrics,
 }

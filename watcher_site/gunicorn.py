@@ -13,6 +13,7 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 from gunicorn.glogging import Logger
 
+from watcher_site.monitoring.shared_folder import shared_folder
 from watcher_site.processes.command_line import BAD_INPUT
 from watcher_site.web.middleware import RequestId
 
@@ -56,6 +57,14 @@ logconfig_dict = settings.LOGGING
 control_socket_disable = True
 # The proxies whose X-Forwarded-Proto sets the scheme; none, if this is empty.
 forwarded_allow_ips = ",".join(map(str, settings.TRUSTED_PROXIES))
+
+
+def on_starting(server: Any) -> None:
+    shared_folder.create()
+
+
+def on_exit(server: Any) -> None:
+    shared_folder.remove()
 
 
 def post_worker_init(worker: Any) -> None:

@@ -30,6 +30,7 @@ from watcher_site.configuration.environment import (
     read_number,
     read_path,
     read_policies,
+    read_ports,
     read_queue,
     read_queues,
     read_switch,
@@ -144,6 +145,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "watcher_site.monitoring.requests.RequestMetrics",
     "watcher_site.web.middleware.ClientAddress",
     "watcher_site.web.middleware.RequestId",
     "watcher_site.web.middleware.RetryAfter",
@@ -499,6 +501,20 @@ REQUEST_TIMEOUT = read_number("WATCHER_REQUEST_TIMEOUT", 30, least=0.1, most=360
 DEMO = read_switch("WATCHER_DEMO", True)
 ADMIN_PASSWORD = read(env.str, "WATCHER_ADMIN_PASSWORD", "")
 USER_PASSWORD = read(env.str, "WATCHER_USER_PASSWORD", "")
+
+# Metrics
+
+# The ports on which processes other than the web serve their metrics, none unless given; and the address.
+METRICS_PORTS = read_ports("WATCHER_METRICS_PORTS", ["applier", "decision-engine", "worker", "relay", "listener"])
+METRICS_BIND = read(env.str, "WATCHER_METRICS_BIND", "127.0.0.1")
+# The collectors of the gauges that /metrics queries from the tables.
+TABLE_GAUGES = [
+    "watcher_site.processes.gauges.ServiceGauges",
+    "watcher_site.notifications.gauges.NotificationGauges",
+    "cluster.gauges.CloudGauges",
+    "plans.gauges.PlanGauges",
+    "audits.gauges.AuditGauges",
+]
 
 # Words, times, files
 

@@ -1,8 +1,10 @@
 """State changes: a declared transition in memory, then an UPDATE that is guarded by the values that were read."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
+from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
@@ -10,6 +12,7 @@ from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, Transiti
 from watcher_site.database.queries import Bound
 from watcher_site.database.records import Record
 from watcher_site.database.writes import Change, columns_of, write_together
+from watcher_site.monitoring.metrics import state_changes
 from watcher_site.outbox import writing
 from watcher_site.refusals import NotFound, Refused, WrongState
 
@@ -65,7 +68,14 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         announcement = writing.of_change(self, read[self.guard_fields[0]])
         if not (write_together(change, records, announcement) if records or announcement else change.write()):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
+        before, state = read[self.guard_fields[0]], getattr(self, self.guard_fields[0])
+        if state != before:
+            transaction.on_commit(partial(self.count_change, before, state))
         self._update_initial_state()
+
+    def count_change(self, before: str, state: str) -> None:
+        """Count a committed change of the state in the metrics of this process."""
+        state_changes.labels(self._meta.model_name, state).inc()
 
     @property
     def touched_fields(self) -> list[str]:

@@ -41,6 +41,7 @@ from cluster.drivers.base import ServerNotFound, VolumeNotFound, cloud
 from cluster.drivers.ownership import acting_for
 from cluster.models import Server, Volume
 from watcher_site.models import Service
+from watcher_site.monitoring.metrics import action_recoveries, action_retries
 from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.state_machine import ConcurrentTransition
 
@@ -101,13 +102,14 @@ class Execution(Signalled, Derivation, ActionPhases):
     def __init__(self, action: Action, lease: Lease, slot: Slot) -> None:
         super().__init__(action, lease)
         self.owner = lease.owner
+        self.request = {"request_id": lease.request_id} if lease.request_id else {}
         self.checkpoint = Checkpoint(action, lease, slot)
 
     def guarded(self, work: Callable[[], bool]) -> bool:
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
         try:
             # Each line of the log says which action it belongs to, also those of libraries.
-            with bound_contextvars(action=str(self.action.uuid)), self.acting():
+            with bound_contextvars(action=str(self.action.uuid), **self.request), self.acting():
                 return work()
         except (ConcurrentTransition, Interruption):
             return False
@@ -179,6 +181,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         # From here on the worker that was thought lost can write no more, should it only have slept.
         self.action.owner_id = self.lease.owner
         self.write(phase, orphans=True, guards=guards)
+        action_recoveries.labels(self.action.action_type).inc()
         if self.is_out_of(tries):
             return self.recover_for_the_last_time(phase, tries)
         return self.finish_abort(phase) if is_aborting else self.go_on(phase)
@@ -285,7 +288,9 @@ class Execution(Signalled, Derivation, ActionPhases):
         self.finish(execute, Result.RETRY, self.outcome.reason)
         guards = self.no_other_signal
         self.action.defer(self.outcome.reason, self.outcome.until, self.outcome.lock_holder)
-        return self.end(execute, guards=guards)
+        written = self.end(execute, guards=guards)
+        action_retries.labels(self.action.action_type).inc()
+        return written
 
     def cancel_instead(self, execute: ActionEvent) -> bool:
         """Cancel an action that was to be deferred or to wait for derived actions."""

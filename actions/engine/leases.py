@@ -32,6 +32,10 @@ class Lease(Protocol):
     def owner(self) -> int | None:
         """Return the primary key of the service that executes the actions, and owns them meanwhile."""
 
+    @property
+    def request_id(self) -> str:
+        """Return the id of the request that started the plan, or an empty text."""
+
     def hold(self, has_begun: bool) -> Bound:
         """Return the query that locks the plan, and finds it only while an action of it may begin here, or go on."""
 

@@ -22,6 +22,7 @@ from watcher_site import plugins
 from watcher_site.database.queries import Bound
 from watcher_site.database.text import require_storable
 from watcher_site.database.writes import insert
+from watcher_site.monitoring.metrics import database_errors
 from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.refusals import Refused
 
@@ -30,6 +31,7 @@ UNRECORDED = "Its outcome was not recorded."
 
 
 def reconnect(state: RetryCallState) -> None:
+    database_errors.labels("outcome").inc()
     log.warning("outcome not recorded yet", problem=str(state.outcome and state.outcome.exception()))
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()

@@ -11,6 +11,7 @@ from actions.engine.storage import StoredPhases
 from actions.models import Action
 from actions.operations.signals import cancel_derived
 from watcher_site.database.queries import Bound
+from watcher_site.monitoring.metrics import actions_given_up
 from watcher_site.state_machine import ConcurrentTransition
 
 State = Action.State
@@ -51,6 +52,7 @@ def give_up(action: Action, lease: Lease, *, attempt: int, has_begun: bool) -> A
         return current
     with suppress(ConcurrentTransition):
         HungAction(current, lease).give_up()
+        actions_given_up.labels(action.action_type).inc()
     return Action.objects.filter(pk=action.pk).first()
 
 

@@ -18,6 +18,7 @@ from watcher_site.database.records import NullsFirst
 from watcher_site.database.text import make_storable
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut, without_controls
 from watcher_site.models import Service
+from watcher_site.monitoring.metrics import actions_seconds
 from watcher_site.state_machine import StatefulModel
 
 __all__ = ["Action", "ActionEvent", "ActionParent", "InstanceAction"]
@@ -211,6 +212,12 @@ class Action(StatefulModel):
             # The applier reads page by page what an action derived.
             models.Index("derived_from", "id", condition=Q(derived_from__isnull=False), name="action_derived_from"),
         ]
+
+    def count_change(self, before: str, state: str) -> None:
+        super().count_change(before, state)
+        if state in self.FINAL and before in self.BEGUN and self.start_time and self.end_time:
+            seconds = (self.end_time - self.start_time).total_seconds()
+            actions_seconds.labels(self.action_type, state).observe(seconds)
 
     def __str__(self) -> str:
         return f"{self.action_type} {self.uuid}"

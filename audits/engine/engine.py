@@ -20,6 +20,7 @@ from cluster.operations.synchronization import synchronize
 from plans.models import ActionPlan
 from watcher_site.accounts.login_limits import record_summaries
 from watcher_site.models import Service
+from watcher_site.monitoring.metrics import audit_run_delay, audit_run_seconds
 from watcher_site.processes.worker import LOST_DATABASE, NOT_OF_ONE_RECORD, Worker
 from watcher_site.refusals import Refused
 from watcher_site.state_machine import ConcurrentTransition
@@ -137,7 +138,9 @@ class DecisionEngine(Worker):
 
     def take(self) -> Audit | None:
         """Make an audit this engine's own: one that a lost database interrupted, or one that waits."""
-        return Audit.objects.running_under(self.service).first() or self.claim(Audit.objects.all())
+        return Audit.objects.select_related("strategy", "goal").running_under(self.service).first() or self.claim(
+            Audit.objects.all()
+        )
 
     def claim(self, audits: AuditQuerySet) -> Audit | None:
         """Take of these the one that has waited longest, and that no other engine takes at the same moment."""
@@ -145,7 +148,9 @@ class DecisionEngine(Worker):
         while keys := audits.waiting(now).longest_first().values_list("pk", flat=True)[:CANDIDATES]:
             for key in keys:
                 if Audit.objects.filter(pk=key).claim(self.service, now):
-                    claimed: Audit = Audit.objects.get(pk=key)
+                    claimed: Audit = Audit.objects.select_related("strategy", "goal").get(pk=key)
+                    due = claimed.next_run_time or claimed.created_at
+                    audit_run_delay.observe(max(0.0, (now - due).total_seconds()))
                     return claimed
         return None
 
@@ -153,20 +158,27 @@ class DecisionEngine(Worker):
         """Answer an audit of this engine's own; whatever goes wrong ends in the audit, not in the engine."""
         with bound_contextvars(audit=str(audit.uuid)):
             log.info("audit started", audit_type=audit.audit_type)
+            began, outcome = time.monotonic(), "failed"
             try:
                 answer(audit)
+                outcome = "succeeded"
             except ConcurrentTransition:
+                outcome = "interrupted"
                 log.info("audit was cancelled, suspended or taken over")
             except Refused as refusal:
                 self.fail(audit, str(refusal))
             except LOST_DATABASE:
                 if self.may_take_again(audit):
+                    outcome = "interrupted"
                     raise
                 self.fail(Audit.objects.get(pk=audit.pk), f"The database broke it off {MOST_INTERRUPTIONS} times.")
             except Exception as problem:
                 # What it says may be a secret, and is for the log alone.
                 log.exception("audit broke off")
                 self.fail(audit, type(problem).__name__)
+            finally:
+                strategy = audit.strategy.name if audit.strategy else audit.goal.name
+                audit_run_seconds.labels(strategy, outcome).observe(time.monotonic() - began)
 
     def may_take_again(self, audit: Audit) -> bool:
         """Return whether this engine keeps an audit that lost its database, up to a number of times."""

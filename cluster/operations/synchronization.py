@@ -15,6 +15,7 @@ from cluster.models import Synchronization
 from cluster.synchronization.cloud_contents import CloudContents
 from cluster.synchronization.mirroring import MirrorReport, mirror
 from cluster.synchronization.rows import UNFIT, describe_conflict
+from watcher_site.monitoring.metrics import cloud_reading_seconds
 
 log = structlog.get_logger(__name__)
 # How often, in seconds, a long reading says that it goes on.
@@ -49,10 +50,11 @@ def synchronize(age: timedelta = timedelta(0), wait: bool = True) -> MirrorRepor
 
 
 def read_and_write(holder: UUID) -> MirrorReport:
-    began = timezone.now()
+    began, outcome = timezone.now(), "failed"
     try:
         contents = cloud().read_contents(keep(holder))
         report = write_contents(contents, holder, began)
+        outcome = "succeeded"
     except UNFIT as problem:
         reason = describe_conflict(problem)
         Synchronization.fail(holder, reason)
@@ -60,6 +62,8 @@ def read_and_write(holder: UUID) -> MirrorReport:
     except BaseException as problem:
         Synchronization.fail(holder, str(problem) if isinstance(problem, CloudError) else type(problem).__name__)
         raise
+    finally:
+        cloud_reading_seconds.labels(outcome).observe((timezone.now() - began).total_seconds())
     log.info("cloud read", created=report.created, changed=report.changed, removed=report.removed)
     return report
 

@@ -25,6 +25,7 @@ from plans.notifications import CANCEL_START
 from plans.planning.completion import STUCK, settle
 from plans.planning.scheduling import open_again
 from watcher_site.models import Service
+from watcher_site.monitoring.metrics import action_plan_claims
 from watcher_site.outbox.writing import announce
 from watcher_site.processes.worker import NOT_OF_ONE_RECORD, Worker
 from watcher_site.state_machine import ConcurrentTransition
@@ -175,6 +176,7 @@ class Applier(Worker):
         interrupted = run.recover()
         run.remember_later()
         self.follow(run)
+        action_plan_claims.labels("adopted").inc()
         self.log.info("plan taken over", plan=run.plan_uuid, previous=owner, interrupted=interrupted)
         if run.state is RunState.CANCELLING:
             self.cancel(run)
@@ -199,7 +201,8 @@ class Applier(Worker):
                     continue
                 self.begin(plan)
                 self.runs[pk] = PlanRun(plan, self.service, self.executor)
-                self.log.info("plan claimed", plan=str(plan.uuid))
+                action_plan_claims.labels("claimed").inc()
+                self.log.info("plan claimed", plan=str(plan.uuid), request_id=self.runs[pk].lease.request_id)
 
     @transaction.atomic
     def begin(self, plan: ActionPlan) -> None:

@@ -29,11 +29,13 @@ class PlanLease:
     host: str
     worker: int | None = None
     """The service that does the work, where that is not the applier itself."""
+    request_id: str = ""
+    """The id of the request that started the plan, for logs and for the cloud; empty if none did."""
 
     @classmethod
     def of(cls, plan: ActionPlan, applier: Service) -> "PlanLease":
         """Return the lease for work in the applier's own process."""
-        return cls(plan.pk, applier.pk, applier.host)
+        return cls(plan.pk, applier.pk, applier.host, request_id=plan.request_id)
 
     @property
     def owner(self) -> int:

@@ -16,8 +16,9 @@ from watcher_site.database.records import NullsFirst
 from watcher_site.history import differences, entries_of, record
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
+from watcher_site.monitoring.metrics import action_plan_seconds
 from watcher_site.refusals import Conflict, Invalid
-from watcher_site.request_context import CallingContext, seal
+from watcher_site.request_context import CallingContext, seal, unseal
 from watcher_site.state_machine import StatefulModel
 from watcher_site.windows.maintenance import Window
 from watcher_site.windows.wall_clock import read_window, read_zone
@@ -146,6 +147,19 @@ class ActionPlan(StatefulModel):
             models.Index(NullsFirst("start_time"), "id", name="action_plan_start_time"),
             models.Index(NullsFirst("end_time"), "id", name="action_plan_end_time"),
         ]
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request that started the plan; empty if none did, or if the key of the site was changed."""
+        try:
+            return str(unseal(self.context).get("request_id") or "") if self.context else ""
+        except Invalid:
+            return ""
+
+    def count_change(self, before: str, state: str) -> None:
+        super().count_change(before, state)
+        if state in self.FINAL and self.start_time and self.end_time:
+            action_plan_seconds.labels(state).observe((self.end_time - self.start_time).total_seconds())
 
     def __str__(self) -> str:
         return str(self.uuid)

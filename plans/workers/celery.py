@@ -116,6 +116,7 @@ class CeleryExecutor:
             guards=outstanding.guards,
             queue=job.queue,
             reply_to=self.inbox.queue.name,
+            request_id=job.lease.request_id,
         )
         app.send_task(
             TASK,

@@ -32,6 +32,8 @@ class JobMessage:
     queue: str
     reply_to: str
     """The queue that the applier reads the replies from."""
+    request_id: str = ""
+    """The id of the request that started the plan. Appliers of the previous release do not send it."""
 
     def as_arguments(self) -> dict[str, Any]:
         return {FORMER_NAMES.get(name, name): value for name, value in asdict(self).items()}
@@ -39,7 +41,8 @@ class JobMessage:
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "JobMessage":
         """Return the message that was sent as these arguments of the task."""
-        return cls(**{field.name: arguments[FORMER_NAMES.get(field.name, field.name)] for field in fields(cls)})
+        names = {field.name: FORMER_NAMES.get(field.name, field.name) for field in fields(cls)}
+        return cls(**{name: arguments[sent] for name, sent in names.items() if sent in arguments})
 
 
 @dataclass(frozen=True)

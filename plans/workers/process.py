@@ -26,7 +26,10 @@ from plans.executors.leases import PlanLease
 from plans.workers.messages import WORKS, JobMessage, Reply, guard_values
 from plans.workers.transport import Replies
 from watcher_site.models import Service
+from watcher_site.monitoring.metrics import leases_lost
+from watcher_site.monitoring.server import serve_metrics
 from watcher_site.processes.worker import LOST_DATABASE, Heartbeat
+from watcher_site.refusals import Invalid
 
 log = structlog.get_logger(__name__)
 
@@ -47,12 +50,17 @@ class WorkerProcess:
         # The pool ends it: a signal to all of the service's processes is for the one that takes messages.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self.overtime.start()
+        try:
+            serve_metrics(Service.WORKER)
+        except Invalid as problem:
+            log.warning("metrics are not served", reason=str(problem))
         with suppress(*LOST_DATABASE):
             self.register()
 
     def register(self) -> Service:
         """Return its row, and get a new one where it has none, or is not certain that it still has it."""
         if self.heartbeat and not self.heartbeat.holds:
+            leases_lost.labels(Service.WORKER).inc()
             self.retire()
         if self.heartbeat is None:
             heartbeat = Heartbeat(Service.register(Service.WORKER, self.host))
@@ -89,7 +97,7 @@ class WorkerProcess:
         """
         until = time.monotonic() + settings.POLL_INTERVAL
         try:
-            lease = PlanLease(message.plan, message.applier, self.host, self.register().pk)
+            lease = PlanLease(message.plan, message.applier, self.host, self.register().pk, message.request_id)
             action = self.find(message)
         except LOST_DATABASE as problem:
             connection.close()

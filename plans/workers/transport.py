@@ -22,6 +22,7 @@ from kombu.exceptions import OperationalError
 
 from plans.workers.messages import Reply
 from watcher_site.celery import app, make_queue
+from watcher_site.monitoring.metrics import broker_errors
 from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
@@ -68,6 +69,7 @@ class BrokerThread(Thread, ABC):
     def miss(self, problem: BaseException, what: str = "broker lost") -> None:
         # What was on its way may be lost with it.
         self.lost.set()
+        broker_errors.labels("actions").inc()
         if not self.is_missing:
             log.warning(what, post=self.name, problem=str(problem).strip())
         self.is_missing = True

@@ -14,7 +14,7 @@ from django.utils import timezone
 from knox.auth import TokenAuthentication as KnoxTokenAuthentication
 from knox.crypto import hash_token
 from knox.models import AuthToken
-from rest_framework.authentication import BaseAuthentication
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.authentication import BasicAuthentication as RestBasicAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -128,3 +128,20 @@ class TokenAuthentication(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         header: str = self.of_site.authenticate_header(request)
         return challenge() if KEYSTONE in settings.TOKEN_SOURCES else header
+
+
+class BearerAuthentication(BaseAuthentication):
+    """A token of the site in ``Authorization: Bearer``, as Prometheus sends it."""
+
+    of_site = SiteTokenAuthentication()
+    keyword = b"bearer"
+
+    def authenticate(self, request: Request) -> Any:
+        keyword, *token = get_authorization_header(request).split() or [b""]
+        if keyword.lower() != self.keyword or LOCAL not in settings.TOKEN_SOURCES:
+            return None
+        try:
+            return self.of_site.authenticate_credentials(b" ".join(token))
+        except AuthenticationFailed:
+            note_bad_token(request)
+            raise

@@ -23,6 +23,7 @@ from rest_framework.views import set_rollback
 
 from watcher_site.api.versions import Version, format_version
 from watcher_site.messages import cut
+from watcher_site.monitoring.metrics import database_errors
 from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.refusals import LONGEST_MESSAGE, Refused
 
@@ -176,6 +177,7 @@ def outside_views(request: HttpRequest, code: int, message: str) -> HttpResponse
 def database_unavailable(request: HttpRequest) -> HttpResponse:
     """Answer that the database did not answer, and note that on the request."""
     request.is_database_lost = True  # type: ignore[attr-defined]
+    database_errors.labels("request").inc()
     response = outside_views(request, 503, "The database does not answer. Try again later.")
     response["Retry-After"] = str(RETRY_AFTER)
     return response

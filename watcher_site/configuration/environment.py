@@ -135,6 +135,22 @@ def read_queues(name: str) -> dict[str, str]:
     return queues
 
 
+def read_ports(name: str, services: Collection[str]) -> dict[str, range]:
+    """Read the ports of services, written like applier=9101,worker=9110-9117."""
+    rule = f"must name a port, or a range of ports, from 1 to 65535 for {', '.join(services)}: applier=9101."
+    ports = {}
+    for service, text in read(env.dict, name, {}, rule=rule).items():
+        first, _, last = text.strip().partition("-")
+        numbers = [first, last or first]
+        if service.strip() not in services or not all(re.fullmatch("[0-9]{1,5}", number) for number in numbers):
+            refuse(name, rule)
+        found = range(int(first), int(numbers[1]) + 1)
+        if not found or not 1 <= found[0] <= found[-1] <= 65535:
+            refuse(name, rule)
+        ports[service.strip()] = found
+    return ports
+
+
 def read_policies(name: str, defaults: Mapping[str, str]) -> dict[str, str]:
     """Read a table of rules by policy, written like os-instance-actions:events:details=rule:project_reader."""
     known = f"{', '.join(defaults)}, with one of {', '.join(policies.SPELLINGS)}"

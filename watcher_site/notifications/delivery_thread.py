@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from watcher_site.models import Service, Subscription
+from watcher_site.monitoring import metrics
 from watcher_site.notifications import deliveries
 from watcher_site.notifications.deliveries import PendingDelivery
 from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered, Unreachable
@@ -69,6 +70,7 @@ class DeliveryThread:
             while self.goes_on() and self.deliver_batch():
                 pass
         except LOST_DATABASE as problem:
+            metrics.database_errors.labels("delivery").inc()
             self.log.warning("database lost", problem=str(problem))
             self.pause(settings.POLL_INTERVAL)
             self.release()
@@ -113,10 +115,16 @@ class DeliveryThread:
         with transaction.atomic():
             # At once: who has the first of a line has the line, and what was left behind it was nobody's.
             deliveries.remove(delivered)
+            retried = 0
             for delivery, problem in refusals:
-                if not deliveries.retry_or_give_up(delivery, str(problem), problem.pause):
+                if deliveries.retry_or_give_up(delivery, str(problem), problem.pause):
+                    retried += 1
+                else:
                     self.log.warning("notification given up", event_type=delivery.notification.event_type)
             deliveries.release([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
+        self.count("delivered", len(delivered))
+        self.count("retried", retried)
+        self.count("given_up", len(refusals) - retried)
         silences = [
             (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Unreachable)
         ]
@@ -130,9 +138,16 @@ class DeliveryThread:
         elif refused and self.key is not None:
             deliveries.note_refusal(self.key, str(refused))
 
+    def count(self, outcome: str, number: int) -> None:
+        """Count deliveries in the metrics, by the kind of the receiver, as its name may be anything."""
+        kind = "broker" if self.key is None else "webhook"
+        metrics.deliveries.labels(kind, outcome).inc(number)
+
     def record_silence(self, problem: str, tried: Sequence[PendingDelivery]) -> None:
         self.failures += 1
+        self.count("unanswered", len(tried))
         if self.key is None:
+            metrics.broker_errors.labels("notifications").inc()
             # What waits for the broker is never given up.
             pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
             self.pause(pause)
@@ -140,6 +155,7 @@ class DeliveryThread:
             self.log.warning("broker does not answer", pause=pause)
             return
         given_up = deliveries.note_silence(self.key, problem, tried)
+        self.count("given_up", given_up)
         self.log.warning("receiver does not answer", problem=problem, given_up=given_up)
 
     def pause(self, seconds: float) -> None:

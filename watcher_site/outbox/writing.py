@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import inf
 from re import Pattern, compile
 from time import monotonic
@@ -25,6 +25,7 @@ from django.utils import timezone
 
 from watcher_site import plugins
 from watcher_site.models import Notification, Subscription
+from watcher_site.monitoring.metrics import state_changes
 from watcher_site.outbox.kinds import DELETE, ERROR, INFO, WARNING, Event, Kind
 
 SECONDS = 1.0
@@ -218,6 +219,13 @@ class NotifiesUpdates:
     """A mixin of querysets: an update of ``updated_at`` writes a notification for each row, if it has receivers."""
 
     def update(self: Any, **columns: Any) -> int:
+        number: int = self.update_and_announce(**columns)
+        if number and "state" in columns:
+            changes = state_changes.labels(self.model._meta.model_name, columns["state"])
+            transaction.on_commit(partial(changes.inc, number))
+        return number
+
+    def update_and_announce(self: Any, **columns: Any) -> int:
         if "updated_at" not in columns or not listeners.any:
             return super().update(**columns)  # type: ignore[misc]
         with transaction.atomic():

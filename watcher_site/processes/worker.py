@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import Error, InterfaceError, OperationalError, ProgrammingError, connection
 
 from watcher_site.models import Service
+from watcher_site.monitoring.metrics import database_errors, leases_lost
 
 log = structlog.get_logger(__name__)
 # It goes on while the machine is suspended, where there is such a clock.
@@ -68,6 +69,7 @@ class Heartbeat:
             self.row_lost = not self.service.beat()
             self.seen = began
         except Error as problem:
+            database_errors.labels("heartbeat").inc()
             log.warning("heartbeat failed", service=str(self.service), problem=str(problem))
             with suppress(Error):
                 connection.close()
@@ -122,12 +124,14 @@ class Worker(ABC):
         try:
             self.step()
         except LOST_DATABASE as problem:
+            database_errors.labels("step").inc()
             self.log.warning("database lost", problem=str(problem))
             connection.close()
             self.await_database()
 
     def renew(self) -> None:
         """Begin anew under a row of its own: this process slept so long that its row and its work are others'."""
+        leases_lost.labels(self.kind).inc()
         self.log.warning("lease lost")
         self.heartbeat.stop()
         self.service.retire()

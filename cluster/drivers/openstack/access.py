@@ -7,10 +7,10 @@ from threading import Lock
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import openstack
 from django.conf import settings
 from keystoneauth1 import exceptions as keystone
 from openstack import exceptions as sdk
+from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 from openstack.utils import supports_microversion
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
@@ -23,6 +23,7 @@ from cluster.drivers.base import (
     CloudUnavailable,
     OperationRefused,
 )
+from cluster.drivers.openstack.session import CloudSession
 
 T = TypeVar("T")
 
@@ -107,12 +108,11 @@ def connect(timeout: float | None = None, name: str = "") -> Connection:
 
     ``timeout`` is the number of seconds that it waits for each answer, if not `settings.OPENSTACK_TIMEOUT`.
     """
-    connection: Connection = openstack.connect(
-        cloud=name or settings.OPENSTACK_CLOUD or None,
-        app_name=APP_NAME,
-        api_timeout=timeout or settings.OPENSTACK_TIMEOUT,
+    config = OpenStackConfig(session_constructor=CloudSession, app_name=APP_NAME)
+    region = config.get_one(
+        cloud=name or settings.OPENSTACK_CLOUD or None, api_timeout=timeout or settings.OPENSTACK_TIMEOUT
     )
-    return connection
+    return Connection(config=region)
 
 
 def make_connection() -> Connection:

@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 
 from cluster.drivers.base import cloud
+from watcher_site.monitoring.server import serve_metrics
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
@@ -20,6 +21,7 @@ class Command(commands.Command):
             raise Invalid(f"WATCHER_CLOUD: {settings.CLOUD} sends no notifications.")
         from cluster.drivers.openstack.notifications.listener import Listener  # It needs the extra [openstack].
 
+        serve_metrics(Listener.kind)
         listener = Listener()
         listener.stop_on_signals()
         listener.run()

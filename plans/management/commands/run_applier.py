@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 
 from plans.applier.applier import Applier
 from plans.executors import Executor, ThreadExecutor
+from watcher_site.monitoring.server import serve_metrics
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
@@ -45,6 +46,8 @@ class Command(commands.Command):
         )
 
     def handle(self, *args: Any, workers: int | None, once: bool, **options: Any) -> None:
-        applier = Applier(make_executor(workers))
+        executor = make_executor(workers)
+        serve_metrics(Applier.kind)
+        applier = Applier(executor)
         applier.stop_on_signals()
         applier.run(once=once)

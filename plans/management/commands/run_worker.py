@@ -10,6 +10,8 @@ from django.core.management.base import CommandParser
 from django.db import connections
 
 from plans.management.commands.run_applier import read_workers
+from watcher_site.models import Service
+from watcher_site.monitoring.server import require_ports
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
@@ -43,6 +45,7 @@ class Command(commands.Command):
                 f"WATCHER_WORKER_QUEUES: no actions are sent to {', '.join(unknown)}, only to"
                 f" {', '.join(queue_names())} (WATCHER_CELERY_QUEUE, WATCHER_CELERY_QUEUES)."
             )
+        require_ports(Service.WORKER, workers)
         # The processes that are forked have connections of their own.
         connections.close_all()
         worker = app.Worker(

@@ -22,6 +22,7 @@ class FakeLease:
 
     host = "here"
     owner = None
+    request_id = ""
     control: str | None = None
 
     def __init__(self, cancelling: bool = False, held: bool = True, lost: bool = False) -> None:

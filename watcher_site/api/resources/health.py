@@ -1,7 +1,6 @@
 """Health and metrics: ``/healthz`` says that the process lives, ``/readyz`` that it can serve; ``/metrics``.
 
-Probes of health need no login. Metrics are the numbers of deliveries, and of messages that listeners have handled, in
-Prometheus' format, for people who may see undelivered notifications.
+Probes of health need no login. Metrics are for users who may see undelivered notifications.
 """
 
 from functools import cache
@@ -14,22 +13,24 @@ import structlog
 from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Count, Max, Min, Sum
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from watcher_site.api.authentication import BasicAuthentication, BearerAuthentication, TokenAuthentication
 from watcher_site.api.errors import drop_lost_connection
 from watcher_site.api.views import VersionedView, note_refused_reading
 from watcher_site.authorization.enforcement import find_policy_fault
-from watcher_site.models import Delivery, Notification, Service
-from watcher_site.notifications.subscriptions import BROKER
+from watcher_site.models import Delivery
+from watcher_site.monitoring.exposition import site_registry
+from watcher_site.monitoring.metrics import broker_errors, database_errors
 from watcher_site.processes.broker import BrokerLost, require_broker
 from watcher_site.processes.service_health import service_health
 from watcher_site.refusals import Refused
@@ -57,6 +58,7 @@ def require_database() -> None:
         require_migrations()
     except Error as problem:
         # What the driver says names hosts and users: it is for the log.
+        database_errors.labels("probe").inc()
         log.warning("The database does not answer.", reason=str(problem).strip())
         raise NotReady("The database does not answer.") from problem
 
@@ -88,6 +90,7 @@ class BrokerWatch:
         try:
             require_broker()
         except BrokerLost as problem:
+            broker_errors.labels("actions").inc()
             log.warning("The broker does not answer.", reason=str(problem).strip())
             return False
         return True
@@ -138,8 +141,15 @@ def details_for(request: HttpRequest) -> dict[str, Any]:
 
 
 class MetricsView(VersionedView):
-    """The numbers for monitoring the site."""
+    """The metrics of the site in Prometheus' format."""
 
+    # Prometheus sends a token of its configuration as a Bearer token.
+    authentication_classes = [
+        TokenAuthentication,
+        BearerAuthentication,
+        BasicAuthentication,
+        SessionAuthentication,
+    ]
     model = Delivery
     policy = "metrics"
     permissions_required: dict[str, str] = {}
@@ -158,45 +168,4 @@ class MetricsView(VersionedView):
         return "metrics.view"
 
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(generate_latest(backlog()), content_type=CONTENT_TYPE_LATEST)
-
-
-def backlog() -> CollectorRegistry:
-    """Return what waits and what was given up, in a fixed number of queries."""
-    registry = CollectorRegistry()
-    new = Gauge("watcher_notifications_undispatched", "Notifications that no relay has looked at", registry=registry)
-    new.set(Notification.objects.undispatched().order_by().count())
-    number = Gauge(
-        "watcher_deliveries",
-        "Deliveries that wait (PENDING) or were given up (UNDELIVERED)",
-        ["receiver", "state"],
-        registry=registry,
-    )
-    age = Gauge(
-        "watcher_deliveries_oldest_seconds", "Since when the oldest delivery waits", ["receiver"], registry=registry
-    )
-    counts = Delivery.objects.order_by().values_list("subscription__name", "state")
-    for receiver, state, count, oldest in counts.annotate(Count("pk"), Min("created_at")):
-        number.labels(receiver or BROKER, state).set(count)
-        if state == Delivery.State.PENDING:
-            age.labels(receiver or BROKER).set((timezone.now() - oldest).total_seconds())
-    add_listeners(registry)
-    return registry
-
-
-def add_listeners(registry: CollectorRegistry) -> None:
-    """Add the progress of each process that receives the notifications of the cloud, in one query."""
-    lag = Gauge("watcher_listener_lag_seconds", "How far a listener is behind the cloud", ["host"], registry=registry)
-    messages = Gauge(
-        "watcher_listener_messages",
-        "Messages that active listeners have handled, and those of them that they skipped, since each began",
-        ["host", "outcome"],
-        registry=registry,
-    )
-    found = (
-        Service.objects.active().filter(name=Service.LISTENER).exclude(lag=None).order_by("host").values_list("host")
-    )
-    for host, longest, handled, skipped in found.annotate(Max("lag"), Sum("handled"), Sum("skipped")):
-        lag.labels(host).set(longest)
-        messages.labels(host, "handled").set(handled)
-        messages.labels(host, "skipped").set(skipped)
+        return HttpResponse(generate_latest(site_registry()), content_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from watcher_site.monitoring.server import serve_metrics
 from watcher_site.notifications.relay import Relay
 from watcher_site.processes import commands
 
@@ -16,6 +17,7 @@ class Command(commands.Command):
         parser.add_argument("--once", action="store_true", help="deliver what can be delivered now, then exit")
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
+        serve_metrics(Relay.kind)
         relay = Relay()
         relay.stop_on_signals()
         relay.run(once=once)

@@ -23,6 +23,7 @@ from cluster.drivers.openstack.notifications.payloads import UnusablePayload, no
 from cluster.synchronization.rows import UNFIT, describe_conflict
 from watcher_site.models import Service
 from watcher_site.models.services import LATE
+from watcher_site.monitoring.metrics import broker_errors, database_errors
 from watcher_site.processes.worker import NOT_OF_ONE_RECORD, Worker
 from watcher_site.refusals import Refused
 
@@ -94,6 +95,7 @@ class Endpoint:
             progress.current = parse_time(timestamp, "timestamp")
             self.handlers[event](payload, notification_time(timestamp))
         except NOT_OF_ONE_RECORD as problem:
+            database_errors.labels("notification").inc()
             log.warning("database lost", problem=str(problem))
             connection.close()
             self.stopping.wait(settings.POLL_INTERVAL)
@@ -179,6 +181,7 @@ class Listener(Worker):
             self.note_problem(problem)
 
     def note_problem(self, problem: Exception, text: str = NO_ANSWER) -> None:
+        broker_errors.labels("cloud").inc()
         # What the transport says names hosts and users: it is for the log.
         if self.problem is None:
             self.log.warning("broker of the cloud lost", reason=str(problem).strip())

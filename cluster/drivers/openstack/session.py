@@ -1,0 +1,44 @@
+"""The session of keystoneauth that counts requests to the cloud and passes the id of the request on."""
+
+from time import perf_counter
+from typing import Any
+
+from keystoneauth1 import exceptions
+from keystoneauth1.session import Session
+from structlog.contextvars import get_contextvars
+
+from watcher_site.monitoring.metrics import cloud_request_seconds, cloud_requests
+
+# The label of requests to an address that is not from the catalog: those of the login and of discovery.
+NO_SERVICE = "none"
+# The status of a request without an answer.
+LOST = 0
+
+
+class CloudSession(Session):
+    """A session that counts its requests and sends the id of the request to the site that caused them.
+
+    It is in the header X-OpenStack-Request-ID: services of OpenStack log it as the global request id.
+    """
+
+    def request(self, url: str, method: str, *arguments: Any, **options: Any) -> Any:
+        options["global_request_id"] = options.get("global_request_id") or current_request_id()
+        service = (options.get("endpoint_filter") or {}).get("service_type") or NO_SERVICE
+        began, status = perf_counter(), LOST
+        try:
+            response = super().request(url, method, *arguments, **options)
+            status = response.status_code
+            return response
+        except exceptions.HttpError as problem:
+            status = problem.http_status
+            raise
+        finally:
+            cloud_requests.labels(service, method, status).inc()
+            cloud_request_seconds.labels(service, method).observe(perf_counter() - began)
+
+
+def current_request_id() -> str | None:
+    """Return the id of the request that caused the work of this thread, or the one that stands for its action."""
+    context = get_contextvars()
+    action = context.get("action")
+    return context.get("request_id") or (f"req-{action}" if action else None)

@@ -1,0 +1,52 @@
+"""Requests to OpenStack carry the id of the request that caused them, and are counted."""
+
+import pytest
+from pytest_django import Settings
+from structlog.contextvars import bound_contextvars
+
+from cluster.drivers.base import CloudError
+from cluster.drivers.openstack.access import Access
+from tests.cluster.emulator.server import Emulator, Fault
+from tests.watcher_site.monitoring.samples import growth_of
+
+REQUEST = "req-7f986313-418d-4229-a3fe-abf0dca14347"
+ACTION = "5b1f4f0e-3d0a-4b39-9d36-3d1b4f6f8b11"
+FLAVORS = "GET /compute/v2.1/flavors"
+
+
+def read_flavors() -> None:
+    Access().read(lambda cloud: list(cloud.compute.flavors()))
+
+
+def test_a_request_to_nova_carries_the_id_of_the_request(emulator: Emulator) -> None:
+    with bound_contextvars(request_id=REQUEST):
+        read_flavors()
+    assert {REQUEST} == {found for line, found in emulator.request_ids if line.startswith(FLAVORS)}
+
+
+def test_an_action_without_a_request_has_an_id_of_its_own(emulator: Emulator) -> None:
+    with bound_contextvars(action=ACTION):
+        read_flavors()
+    assert {f"req-{ACTION}"} == {found for line, found in emulator.request_ids if line.startswith(FLAVORS)}
+
+
+def test_work_that_nobody_requested_sends_no_id(emulator: Emulator) -> None:
+    read_flavors()
+    assert {found for _, found in emulator.request_ids} == {None}
+
+
+def test_a_request_is_counted_by_service_and_status(emulator: Emulator) -> None:
+    labels = {"service": "compute", "method": "GET", "status": "200"}
+    with growth_of("watcher_cloud_requests_total", **labels) as growth:
+        read_flavors()
+    assert growth.value >= 1
+
+
+@pytest.mark.parametrize(("status", "counted"), [(500, "500"), (0, "0")], ids=["error", "lost"])
+def test_a_failed_request_is_counted(emulator: Emulator, settings: Settings, status: int, counted: str) -> None:
+    settings.OPENSTACK_ATTEMPTS = 1
+    emulator.faults.append(Fault(FLAVORS, status=status, times=10))
+    labels = {"service": "compute", "method": "GET", "status": counted}
+    with growth_of("watcher_cloud_requests_total", **labels) as growth, pytest.raises(CloudError):
+        read_flavors()
+    assert growth.value >= 1

@@ -1,0 +1,71 @@
+"""The registries of metrics: that of one process, and that of the web, with the gauges of the tables."""
+
+import platform
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+
+import django
+from django.conf import settings
+from django.utils.module_loading import import_string
+from prometheus_client import REGISTRY, CollectorRegistry, Metric, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from watcher_site.monitoring import metrics  # noqa: F401 (declares them)
+from watcher_site.monitoring.definitions import DEFINITIONS, Definition, table_gauge
+from watcher_site.monitoring.shared_folder import shared_folder
+
+BUILD = table_gauge(
+    "watcher_build_info", "The versions that the process runs; always 1", "version", "python", "django"
+)
+# Of these the least value of all workers is exported, of the others the sum.
+LEAST = {"process_start_time_seconds", "process_max_fds"}
+
+
+class BuildInfo(Collector):
+    """The versions of the site, of Python and of Django."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield BUILD.of({(metadata.version("watcher-site"), platform.python_version(), django.get_version()): 1})
+
+
+class WorkerProcesses(Collector):
+    """The metrics ``process_…`` of all workers of this web process together."""
+
+    def collect(self) -> Iterable[Metric]:
+        families: dict[str, Metric] = {}
+        values: dict[str, list[float]] = defaultdict(list)
+        for pid in shared_folder.living():
+            for family in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():  # type: ignore[misc]
+                families[family.name] = family
+                values[family.name].append(family.samples[0].value)
+        for name, family in families.items():
+            kind = CounterMetricFamily if family.type == "counter" else GaugeMetricFamily
+            value = min(values[name]) if name in LEAST else sum(values[name])
+            yield kind(name, family.documentation, value=value)
+
+
+REGISTRY.register(BuildInfo())
+
+
+def all_metrics() -> list[Definition]:
+    """Return the definitions of all metrics of the site, by name."""
+    for path in settings.TABLE_GAUGES:
+        import_string(path)
+    return sorted(DEFINITIONS)
+
+
+def site_registry() -> CollectorRegistry:
+    """Return the registry of the web: of all its workers, and of the tables."""
+    registry = CollectorRegistry()
+    if shared_folder.path:
+        MultiProcessCollector(registry)
+        registry.register(WorkerProcesses())
+        registry.register(BuildInfo())
+    else:
+        registry.register(REGISTRY)
+    for path in settings.TABLE_GAUGES:
+        registry.register(import_string(path)())
+    return registry

@@ -1,0 +1,29 @@
+"""The middleware that counts requests and measures their duration."""
+
+from collections.abc import Callable
+from time import perf_counter
+
+from django.http import HttpRequest, HttpResponse
+
+from watcher_site.monitoring.metrics import http_request_seconds, http_requests
+
+# A client may send any word as the method.
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+OTHER_METHOD, UNMATCHED = "other", "unmatched"
+
+
+class RequestMetrics:
+    """Count each request by the name of its view, its method and its status, and measure its duration."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        began = perf_counter()
+        response = self.get_response(request)
+        match = request.resolver_match
+        view = match.view_name if match else UNMATCHED
+        method = request.method if request.method in METHODS else OTHER_METHOD
+        http_requests.labels(view, method, response.status_code).inc()
+        http_request_seconds.labels(view, method).observe(perf_counter() - began)
+        return response

@@ -1,0 +1,44 @@
+"""The folder through which the workers of a web process share their metrics.
+
+`prometheus_client` reads its variable when it is first imported: `create` is called before that.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+
+
+class SharedFolder:
+    """A folder in which each worker keeps its counters in files with its process id."""
+
+    def __init__(self) -> None:
+        self.path: Path | None = None
+        self.own: str | None = None
+
+    def create(self) -> None:
+        """Create the folder in the main process, unless the environment names one."""
+        self.own = mkdtemp(prefix="watcher-site-metrics-")
+        self.path = Path(os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", self.own))
+
+    def remove(self) -> None:
+        if self.own:
+            rmtree(self.own, ignore_errors=True)
+
+    def living(self) -> list[int]:
+        """Return the process ids of the workers that run, for one of them."""
+        files = self.path.glob("counter_*.db") if self.path else ()
+        pids = (int(file.stem.partition("_")[2]) for file in files)
+        return sorted(pid for pid in pids if parent_of(pid) == os.getppid())
+
+
+def parent_of(pid: int) -> int | None:
+    """Return the process id of a process's parent, or None if the process has ended."""
+    with suppress(OSError):
+        # The name of the program, in parentheses, may contain anything.
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return None
+
+
+shared_folder = SharedFolder()
