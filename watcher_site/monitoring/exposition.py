@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 
 import django
+from django.apps import apps
 from django.conf import settings
 from django.utils.module_loading import import_string
 from prometheus_client import REGISTRY, CollectorRegistry, Metric, ProcessCollector
@@ -13,7 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from watcher_site.monitoring import metrics  # noqa: F401 (declares them)
+from watcher_site import plugins
+from watcher_site.monitoring import metrics
 from watcher_site.monitoring.definitions import DEFINITIONS, Definition, table_gauge
 from watcher_site.monitoring.shared_folder import shared_folder
 
@@ -57,8 +59,21 @@ def all_metrics() -> list[Definition]:
     return sorted(DEFINITIONS)
 
 
+def initialize_counters() -> None:
+    """Export counters with few labels from the beginning: Prometheus does not see the growth from nothing to 1."""
+    for model in apps.get_models():
+        for field in getattr(model, "guard_fields", ())[:1]:
+            for state, _ in model._meta.get_field(field).flatchoices:  # type: ignore[union-attr]
+                metrics.state_changes.labels(model._meta.model_name, state)
+    for name in plugins.load("ACTION_TYPES"):
+        metrics.actions_given_up.labels(name)
+    for kind in ("claimed", "adopted"):
+        metrics.action_plan_claims.labels(kind)
+
+
 def site_registry() -> CollectorRegistry:
     """Return the registry of the web: of all its workers, and of the tables."""
+    initialize_counters()
     registry = CollectorRegistry()
     if shared_folder.path:
         MultiProcessCollector(registry)

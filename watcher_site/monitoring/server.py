@@ -8,7 +8,7 @@ import structlog
 from django.conf import settings
 from prometheus_client import start_http_server
 
-from watcher_site.monitoring import exposition  # noqa: F401 (registers the versions)
+from watcher_site.monitoring.exposition import initialize_counters
 from watcher_site.refusals import Invalid
 
 log = structlog.get_logger(__name__)
@@ -35,6 +35,7 @@ def serve_metrics(service: str) -> None:
             if problem.errno != errno.EADDRINUSE:
                 raise Invalid(f"WATCHER_METRICS_BIND, {VARIABLE}: {problem.strerror or problem}.") from problem
         else:
+            initialize_counters()
             log.info("metrics served", service_name=service, port=port)
             return
     if ports:

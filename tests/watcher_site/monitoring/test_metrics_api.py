@@ -241,3 +241,9 @@ def test_no_sample_names_an_object(client: Client, cloud_admin: User) -> None:
     client.get(f"/console/plans/{plan.uuid}/")
     text = client.get("/metrics").content.decode()
     assert re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-", text) == []
+
+
+def test_counters_of_states_begin_at_zero(client: Client, cloud_admin: User) -> None:
+    found = read_metrics(client, cloud_admin)
+    assert ("watcher_state_changes_total", "actionplan", "SUPERSEDED") in found
+    assert ("watcher_state_changes_total", "stack", "CREATE_FAILED") in found
