@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -19,17 +19,19 @@ from plans.applier.applier import Applier
 from plans.executors import Executor
 from plans.models import ActionPlan
 from plans.planning.scheduling import why_it_waits
+from watcher_site.models import Service
 from watcher_site.processes.command_line import INTERRUPTED
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
+from watcher_site.terminal.output import STYLES
 
 PENDING = Action.State.PENDING
-STYLES = {"SUCCEEDED": "green", "FAILED": "bold red", "SKIPPED": "yellow", "CANCELLED": "magenta"}
 QUESTION = "Interrupted. [c]ancel the plan, [l]eave it to other appliers, or go on [Enter]? "
 # How often what is shown is read anew, in seconds.
 REFRESH = 0.3
 UNSUCCESSFUL = (Action.State.FAILED, Action.State.SKIPPED, Action.State.CANCELLED)
 # Of so many actions that ended at once one reads; the others are counted.
 MOST_NAMED = 20
+NO_APPLIER = "No applier is running: the plan begins when one is started, such as by manage.py run_applier."
 
 
 class Choice(Enum):
@@ -124,6 +126,57 @@ class Shown:
     counts: dict[str, int] = field(default_factory=dict)
     reported: set[int] = field(default_factory=set)
 
+    @classmethod
+    def begin(cls, plan: ActionPlan) -> Self:
+        """Return the plan as it is now; its actions that have ended already are not printed."""
+        ended = plan.actions.all().filter(state__in=UNSUCCESSFUL)
+        return cls(plan, reported=set(ended.values_list("pk", flat=True)))
+
+    def update(self, display: Display, applier: int | None = None) -> None:
+        """Read the plan again, and display its progress.
+
+        Args:
+            applier: the key of the applier that displays it, if one does.
+        """
+        self.plan = plan = ActionPlan.objects.get(pk=self.plan.pk)
+        self.counts = plan.actions.all().count_states()
+        if sum(self.counts.get(state, 0) for state in UNSUCCESSFUL) != len(self.reported):
+            self.tell_of_unsuccessful(display)
+        display.wait(why_it_waits(plan))
+        is_ours = plan.applier_id in (None, applier)
+        display.show(plan.state, self.counts, None if is_ours else plan.hostname)
+
+    def tell_of_unsuccessful(self, display: Display) -> None:
+        actions = self.plan.actions.all().filter(state__in=UNSUCCESSFUL)
+        keys = actions.order_by("updated_at", "pk").values_list("pk", flat=True)
+        new = [key for key in keys if key not in self.reported]
+        for action in actions.filter(pk__in=new[:MOST_NAMED]).order_by("updated_at", "pk"):
+            display.tell(action.state, f"{action.called} ({action.uuid}): {action.status_message}")
+        if len(new) > MOST_NAMED:
+            display.say(f"… and {len(new) - MOST_NAMED} more.")
+        self.reported.update(new)
+
+
+def follow(plan: ActionPlan, display: Display, seconds: float | None = None) -> ActionPlan:
+    """Display the progress of a plan that appliers run, and return it at its end, or after so many seconds."""
+    shown = Shown.begin(plan)
+    end = None if seconds is None else time.monotonic() + seconds
+    display.start()
+    try:
+        shown.update(display)
+        if shown.plan.state not in ActionPlan.FINAL and not Service.objects.active().appliers().exists():
+            display.say(NO_APPLIER)
+        while shown.plan.state not in ActionPlan.FINAL and (end is None or time.monotonic() < end):
+            time.sleep(REFRESH)
+            shown.update(display)
+    finally:
+        display.stop()
+    if shown.plan.state in ActionPlan.FINAL:
+        display.tell(shown.plan.state, shown.plan.status_message or "")
+    else:
+        display.say(f"The action plan is still {shown.plan.state} after {seconds:g} seconds.")
+    return shown.plan
+
 
 class ForegroundApplier(Applier):
     """An applier of a single plan. Where another one was first to claim it, it follows that one's work.
@@ -135,8 +188,7 @@ class ForegroundApplier(Applier):
         super().__init__(executor)
         self.plans = ActionPlan.objects.filter(pk=plan.pk)
         self.display, self.by = display, by
-        ended = plan.actions.all().filter(state__in=UNSUCCESSFUL)
-        self.shown = Shown(plan, reported=set(ended.values_list("pk", flat=True)))
+        self.shown = Shown.begin(plan)
         self.next_tell = 0.0
         self.interrupted = False
 
@@ -155,24 +207,7 @@ class ForegroundApplier(Applier):
 
     def tell(self) -> None:
         self.next_tell = time.monotonic() + REFRESH
-        shown = self.shown
-        shown.plan = plan = self.plans.get()
-        shown.counts = plan.actions.all().count_states()
-        if sum(shown.counts.get(state, 0) for state in UNSUCCESSFUL) != len(shown.reported):
-            self.tell_of_unsuccessful()
-        self.display.wait(why_it_waits(plan))
-        is_ours = plan.applier_id in (None, self.service.pk)
-        self.display.show(plan.state, shown.counts, None if is_ours else plan.hostname)
-
-    def tell_of_unsuccessful(self) -> None:
-        actions = self.shown.plan.actions.all().filter(state__in=UNSUCCESSFUL)
-        reported = self.shown.reported
-        new = [key for key in actions.order_by("updated_at", "pk").values_list("pk", flat=True) if key not in reported]
-        for action in actions.filter(pk__in=new[:MOST_NAMED]).order_by("updated_at", "pk"):
-            self.display.tell(action.state, f"{action.called} ({action.uuid}): {action.status_message}")
-        if len(new) > MOST_NAMED:
-            self.display.say(f"… and {len(new) - MOST_NAMED} more.")
-        reported.update(new)
+        self.shown.update(self.display, self.service.pk)
 
     # Ctrl-C.
 

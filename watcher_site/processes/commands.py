@@ -52,10 +52,18 @@ class Command(BaseCommand):
         parser.called_from_command_line = False
         return parser
 
+    def event(self) -> str:
+        """Return the event by which history records that the command was refused."""
+        return f"command.{type(self).__module__.rpartition('.')[2]}"
+
+    def status_of(self, refusal: Refused) -> int:
+        """Return the exit status of a refusal."""
+        return BAD_INPUT
+
     def note(self, refusal: Refused, person: str) -> None:
         """Record in history that the command was refused, if the database can be written."""
         with suppress(DatabaseError), on_behalf_of(partial(caller, person)):
-            record_refusal(f"command.{type(self).__module__.rpartition('.')[2]}", None, describe_refusal(refusal))
+            record_refusal(self.event(), None, describe_refusal(refusal))
 
     def run_from_argv(self, argv: list[str]) -> None:
         try:
@@ -76,7 +84,7 @@ class Command(BaseCommand):
                 self.note(refusal, person)
             if self._called_from_command_line and not options["traceback"]:
                 self.stderr.write(f"{self.refusal_prefix}{one_line(refusal)}")
-                sys.exit(BAD_INPUT)
-            raise CommandError(one_line(refusal), returncode=BAD_INPUT) from refusal
+                sys.exit(self.status_of(refusal))
+            raise CommandError(one_line(refusal), returncode=self.status_of(refusal)) from refusal
         except OperationalError as problem:
             raise CommandError(f"database: {one_line(problem)}", returncode=OUT_OF_ORDER) from problem

@@ -1,5 +1,7 @@
 """``manage.py schedule_plan``: say when a plan is to begin, and perhaps start it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -26,25 +28,38 @@ class Command(commands.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("plan", type=UUID, help="the UUID of the plan")
-        parser.add_argument("--at", help="such as 2030-01-31T22:00, by the clock of the zone; none takes it back")
-        parser.add_argument("--zone", help="a time zone, such as Europe/Berlin")
-        parser.add_argument("--opens", help="when the window opens, such as 22:00, by the clock of the zone")
-        parser.add_argument("--closes", help="when it closes, such as 04:00; on the next day, where it is not later")
-        parser.add_argument("--weekdays", type=read_names, help=f"on which it opens: {','.join(WEEKDAYS)}")
-        parser.add_argument("--first-day", help="on which it may open, such as 2030-01-31")
-        parser.add_argument("--last-day", help="on which it may open")
-        parser.add_argument("--no-window", action="store_true", help="take the window back")
+        add_hours(parser)
         parser.add_argument("--start", action="store_true", help="hand the plan to the appliers as well")
         commands.add_person(parser)
 
     def handle(self, *args: Any, plan: UUID, start: bool, person: str, **options: Any) -> str:
         try:
-            scheduled = schedule(ActionPlan.objects.find(plan), wishes_of(options), start, commands.caller(person))
+            with refusals_by_option():
+                scheduled = schedule(ActionPlan.objects.find(plan), wishes_of(options), start, commands.caller(person))
         except TransitionNotAllowed as problem:
             raise Conflict(f"plan: {plan} is not RECOMMENDED, so that it cannot be started.") from problem
-        except (Invalid, Conflict) as refusal:
-            raise type(refusal)(by_option(str(refusal))) from refusal
         return outcome(scheduled)
+
+
+def add_hours(parser: CommandParser) -> None:
+    """Accept the time and the maintenance window of a plan."""
+    parser.add_argument("--at", help="such as 2030-01-31T22:00, by the clock of the zone; none takes it back")
+    parser.add_argument("--zone", help="a time zone, such as Europe/Berlin")
+    parser.add_argument("--opens", help="when the window opens, such as 22:00, by the clock of the zone")
+    parser.add_argument("--closes", help="when it closes, such as 04:00; on the next day, where it is not later")
+    parser.add_argument("--weekdays", type=read_names, help=f"on which it opens: {','.join(WEEKDAYS)}")
+    parser.add_argument("--first-day", help="on which it may open, such as 2030-01-31")
+    parser.add_argument("--last-day", help="on which it may open")
+    parser.add_argument("--no-window", action="store_true", help="take the window back")
+
+
+@contextmanager
+def refusals_by_option() -> Iterator[None]:
+    """Name the option, in place of the field of the API, in the message of a refusal."""
+    try:
+        yield
+    except (Invalid, Conflict) as refusal:
+        raise type(refusal)(by_option(str(refusal))) from refusal
 
 
 def wishes_of(options: dict[str, Any]) -> dict[str, Any]:

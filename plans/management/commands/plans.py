@@ -1,0 +1,169 @@
+"""``manage.py plans``: list, show, start, cancel and continue action plans."""
+
+import sys
+from typing import Any
+
+from django.core.management import CommandParser
+from django.db.models import QuerySet
+
+from actions.api.actions import known
+from actions.models import Action
+from plans.api.action_plans import ActionPlanView
+from plans.api.preflight import foreseen_action_row, preflight_summary
+from plans.applier.foreground import Display, follow
+from plans.management.commands import preflight_plan, schedule_plan
+from plans.models import ActionPlan
+from plans.operations.signals import signal_plan
+from plans.planning.continuation import continue_plan
+from plans.planning.scheduling import schedule
+from plans.preflight import preflight
+from watcher_site.processes import commands
+from watcher_site.refusals import Conflict
+from watcher_site.state_machine import TransitionNotAllowed
+from watcher_site.terminal.groups import REFUSED, CommandGroup, ListObjects, Operation, ShowObject, Subcommand
+from watcher_site.terminal.output import JSON, decode, to_json
+from watcher_site.terminal.resources import Filter, Resource
+
+State = ActionPlan.State
+
+
+class PlanListing(ActionPlanView):
+    """The list of the API, with a filter by state."""
+
+    filters = ["state", *ActionPlanView.filters]
+    repeatable = frozenset({"state"})
+    filter_schemas = {"state": {"enum": State.values}}
+
+    def filter_state(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(state__in=known("state", [value.upper() for value in values], State.values))
+
+
+class PlanOperation(Operation):
+    def name_of(self, record: Any) -> str:
+        return f"{record.uuid} ({record.called})" if record.called else str(record.uuid)
+
+    def outcome(self, record: Any) -> str:
+        suspended = ", suspended" if record.is_suspended else ""
+        return f"action plan {self.name_of(record)}: {record.state}{suspended}"
+
+
+class Start(PlanOperation):
+    name, help = "start", "Start a plan: an applier executes its actions, and changes the cloud."
+    question = "Start the {title} {name}?"
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--wait",
+            action="store_true",
+            help="show its progress until it ends; the exit status is 1 unless it SUCCEEDED",
+        )
+        parser.add_argument("--timeout", type=read_seconds, metavar="SECONDS", help="stop waiting after this time")
+
+    def apply(self, record: ActionPlan, **options: Any) -> None:
+        try:
+            record.launch(commands.caller(options["person"]))
+        except TransitionNotAllowed as problem:
+            raise Conflict(f"action plan {record.uuid} is {record.state}, so that it cannot be started.") from problem
+
+    def handle(self, **options: Any) -> str | None:
+        printed = super().handle(**options)
+        if not options["wait"]:
+            return printed
+        if printed:
+            self.group.stdout.write(printed)
+        # With a format, the output is for another program: progress goes to standard error.
+        stream = self.group.stderr if options["format"] else self.group.stdout
+        stream.style_func = None
+        ended = follow(self.resource.find(options["object"]), Display(stream), options["timeout"])
+        if ended.state != State.SUCCEEDED:
+            sys.exit(REFUSED)
+        return None
+
+
+class Cancel(PlanOperation):
+    name, help = "cancel", "Cancel a plan: no further action of it begins, and running ones are aborted."
+    question = "Cancel the {title} {name}?"
+    signal = Action.Signal.CANCEL
+
+    def apply(self, record: ActionPlan, **options: Any) -> None:
+        signal_plan(record, self.signal, options["person"])
+
+
+class Suspend(Cancel):
+    name, help = "suspend", "Suspend a plan: no further action of it begins until it is resumed."
+    question = ""
+    signal = Action.Signal.SUSPEND
+
+
+class Resume(Cancel):
+    name, help = "resume", "Resume a suspended plan."
+    question = ""
+    signal = Action.Signal.RESUME
+
+
+class Continue(PlanOperation):
+    name = "continue"
+    help = "Propose a plan of the actions that failed or were cancelled in a FAILED or CANCELLED one."
+
+    def apply(self, record: ActionPlan, **options: Any) -> ActionPlan:
+        return continue_plan(record)
+
+
+class Schedule(PlanOperation):
+    name, help = "schedule", "Set the time or the maintenance window in which a plan begins."
+
+    def add_options(self, parser: CommandParser) -> None:
+        schedule_plan.add_hours(parser)
+
+    def apply(self, record: ActionPlan, **options: Any) -> ActionPlan:
+        with schedule_plan.refusals_by_option():
+            return schedule(record, schedule_plan.wishes_of(options))
+
+    def outcome(self, record: Any) -> str:
+        return schedule_plan.outcome(record)
+
+
+class Preflight(Subcommand):
+    name = "preflight"
+    help = (
+        "Show which actions of a plan would be skipped or fail if it began now; nothing is executed. Exit status: 0 "
+        "all would succeed, 1 an action would not, 3 not all can be foreseen."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        self.add_object(parser)
+        self.add_format(parser)
+
+    def handle(self, **options: Any) -> None:
+        found = preflight(self.resource.find(options["object"]))
+        rows = [foreseen_action_row(prospect) for prospect in found.remarkable]
+        if options["format"] == JSON:
+            (answer,) = decode([{**preflight_summary(found), "actions": rows}])
+            self.group.stdout.write(to_json(answer))
+        else:
+            fields = ("uuid", "outcome", "action_type", "target", "status_message")
+            self.printer(options).print_list([rows], fields, is_chosen=False)
+            self.group.stderr.write(preflight_plan.summary(found), self.group.style.NOTICE)
+        if status := preflight_plan.exit_status(found):
+            sys.exit(status)
+
+
+def read_seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
+
+
+class Command(CommandGroup):
+    help = "List, show, start, cancel and continue action plans."
+    resource = Resource(
+        "action plan",
+        PlanListing,
+        ("uuid", "state", "strategy_name", "audit_uuid", "created_at", "status_message"),
+        filters={
+            "audit_uuid": Filter("--audit", "only those of this audit: its name, UUID or short UUID", "audits.Audit")
+        },
+        named_by=None,
+    )
+    subcommands = [ListObjects, ShowObject, Preflight, Schedule, Start, Suspend, Resume, Cancel, Continue]
