@@ -59,8 +59,11 @@ def describe_commands() -> Iterator[str]:
     own = {config.name for config in apps.get_app_configs() if config.path.startswith(os.getcwd())}
     for name, app in sorted(get_commands().items()):
         if app in own:
-            parser = load_command_class(app, name).create_parser("manage.py", name)
-            yield f"## {name}\n\n```text\n{parser.format_help()}\n```\n"
+            command = load_command_class(app, name)
+            parser = command.create_parser("manage.py", name)
+            yield f"### {name}\n\n```text\n{parser.format_help()}\n```\n"
+            for subparser in getattr(command, "parsers", {}).values():
+                yield f"```text\n{subparser.format_help()}\n```\n"
 
 
 def describe_action_types() -> Iterator[str]:

@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """The command line: ``manage.py`` in a checkout, ``watcher-site`` in an installation from a wheel.
 
 Problems that its caller can solve are one line on standard error and an exit status, for Django's own commands too.
@@ -6,6 +7,7 @@ Problems that its caller can solve are one line on standard error and an exit st
 import os
 import sys
 from contextlib import redirect_stderr
+from errno import ENOSPC
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility, get_commands
 from django.db import OperationalError
 
+from watcher_site.processes import completion
 from watcher_site.refusals import Refused
 
 BAD_INPUT = 2
 OUT_OF_ORDER = 1
-# What a shell makes of SIGINT.
+# The exit statuses that shells use for SIGINT and SIGPIPE.
 INTERRUPTED = 130
+BROKEN_PIPE = 141
 
 
 def one_line(problem: Exception) -> str:
@@ -27,7 +31,11 @@ def one_line(problem: Exception) -> str:
 
 
 class CommandLine(ManagementUtility):
-    """Django's own, with one line about a command that there is not."""
+    """Django's own, with one line about a command that there is not, and completion of subcommands and objects."""
+
+    def autocomplete(self) -> None:
+        if completion.is_completing():
+            completion.complete(self.prog_name)
 
     def fetch_command(self, subcommand: str) -> Any:
         # A command keeps the stderr that it is made with.
@@ -44,6 +52,30 @@ class CommandLine(ManagementUtility):
 
 
 def run_command(arguments: list[str]) -> int:
+    """Run one command, and return the exit status. It ends silently if the reader of its output has ended."""
+    try:
+        try:
+            return report_problems(arguments)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+        return BROKEN_PIPE
+    except OSError as problem:
+        if problem.errno != ENOSPC or "--traceback" in arguments:
+            raise
+        discard_output()
+        sys.stderr.write(f"Output cannot be written: {problem.strerror}\n")
+        return OUT_OF_ORDER
+
+
+def discard_output() -> None:
+    """Discard the rest of the output, which Python would write at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def report_problems(arguments: list[str]) -> int:
     """Run one command, and return the exit status. ``--traceback`` shows where a problem came from."""
     shown = () if "--traceback" in arguments else (ImproperlyConfigured, Refused, OperationalError)
     try:

@@ -42,7 +42,7 @@ class Subcommand:
         raise NotImplementedError
 
     def add_format(self, parser: CommandParser, default: str | None = TABLE) -> None:
-        text = "table, json or csv" + (" (%(default)s)" if default else "; prints the object as it is then")
+        text = "table, json or csv" + (" (%(default)s)" if default else "; prints the changed object")
         parser.add_argument("--format", choices=FORMATS, default=default, metavar="FORMAT", help=text)
 
     def add_columns(self, parser: CommandParser) -> None:

@@ -1,5 +1,6 @@
 """Print objects as a table, as JSON or as CSV."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from io import StringIO
 from itertools import chain
@@ -17,19 +18,20 @@ from watcher_site.messages import without_controls
 
 TABLE, JSON, CSV = FORMATS = ("table", "json", "csv")
 SHORT_LENGTH = 8
-# A table that goes to a file or to another program is not folded.
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# Cells are not folded, so that identifiers can be copied; a terminal wraps long lines.
 UNLIMITED_WIDTH = 100_000
 STYLES = {"SUCCEEDED": "green", "FAILED": "bold red", "SKIPPED": "yellow", "CANCELLED": "magenta", "ERROR": "bold red"}
 
 
 def render(table: Table, stream: Any, no_color: bool, force_color: bool) -> list[str]:
-    """Return the lines of a table for a stream: with colours and folded only if the stream is a terminal."""
-    is_terminal, text = stream.isatty(), StringIO()
+    """Return the lines of a table for a stream, with colours if the stream is a terminal."""
+    text = StringIO()
     console = Console(
         file=text,
-        width=None if is_terminal else UNLIMITED_WIDTH,
-        no_color=no_color or None,
-        force_terminal=is_terminal or force_color,
+        width=UNLIMITED_WIDTH,
+        color_system=None if no_color else "auto",
+        force_terminal=stream.isatty() or force_color,
         highlight=False,
         markup=False,
         emoji=False,
@@ -94,14 +96,11 @@ class Printer:
             self.write(csv_line([csv_cell(row[field]) for field in fields]).decode(), ending="")
 
     def print_table(self, rows: Iterable[Row], fields: Sequence[str]) -> None:
-        cells = [[self.text_of(field, row[field]) for field in fields] for row in rows]
         table = make_table()
-        for place, field in enumerate(fields):
-            # The identifier is copied from the table: it is never divided.
-            width = max((len(row[place]) for row in cells), default=0) if field == self.identifier else None
-            table.add_column(heading(field, self.times), min_width=width, overflow="fold")
-        for row in cells:
-            table.add_row(*row)
+        for field in fields:
+            table.add_column(heading(field, self.times))
+        for row in rows:
+            table.add_row(*(self.text_of(field, row[field]) for field in fields))
         self.print(table)
 
     def text_of(self, field: str, value: Any, shortens: bool = True) -> Text:
@@ -109,7 +108,7 @@ class Printer:
         text = table_cell(value)
         if field in self.times:
             text = text[:19].replace("T", " ")
-        elif shortens and field.endswith("_uuid") and field != self.identifier:
+        elif shortens and field != self.identifier and UUID_TEXT.fullmatch(text):
             text = text[:SHORT_LENGTH]
         text = " ".join(without_controls(text).split())
         return Text(text, style=STYLES.get(text, ""))
@@ -128,8 +127,9 @@ def make_table(*headings: str) -> Table:
 
 
 def heading(field: str, times: Collection[str]) -> str:
-    """Return the heading of a column: ``created_at`` is CREATED AT (UTC), ``OS-EXT-SRV-ATTR:host`` is HOST."""
-    return field.rpartition(":")[2].replace("_", " ").upper() + (" (UTC)" if field in times else "")
+    """Return the heading of a column: ``audit_uuid`` is AUDIT, ``OS-EXT-SRV-ATTR:host`` is HOST."""
+    words = field.rpartition(":")[2].removesuffix("_uuid").replace("_", " ").upper()
+    return f"{words} (UTC)" if field in times else words
 
 
 def decode(rows: list[Row]) -> list[Row]:

@@ -100,7 +100,7 @@ class Command(CommandGroup):
     resource = Resource(
         "action",
         ActionView,
-        ("uuid", "state", "action_type", "name", "target", "action_plan_uuid", "status_message"),
+        ("uuid", "state", "action_type", "target", "action_plan_uuid", "status_message"),
         filters={
             "action_plan_uuid": Filter(
                 "--plan", "only those of this plan: its UUID or short UUID", "plans.ActionPlan"

@@ -13,7 +13,7 @@ from audits.models import Audit, AuditTemplate, Goal, Strategy
 from audits.operations.changes import change_audit, trigger_audit
 from audits.operations.creation import create_audit
 from watcher_site.processes import commands
-from watcher_site.refusals import Invalid
+from watcher_site.refusals import Conflict, Invalid, WrongState
 from watcher_site.terminal.groups import CommandGroup, ListObjects, Operation, ShowObject, Subcommand
 from watcher_site.terminal.resources import Resource, find_record
 
@@ -116,29 +116,39 @@ def read_scope(path: str | None) -> list[Any] | None:
 
 
 class AuditOperation(Operation):
+    """A change of the state of an audit; ``participle`` is the word for it in a refusal."""
+
     state: State
+    participle: str
 
     def name_of(self, record: Any) -> str:
         return f"{record.uuid} ({record.name})"
 
     def apply(self, record: Audit, **options: Any) -> None:
-        change_audit(record, [{"op": "replace", "path": "/state", "value": str(self.state)}])
+        try:
+            change_audit(record, [{"op": "replace", "path": "/state", "value": str(self.state)}])
+        except WrongState as problem:
+            kind = f"{record.audit_type} audit {self.name_of(record)}"
+            raise Conflict(f"The {kind} is {record.state}, and cannot be {self.participle}.") from problem
 
 
 class Cancel(AuditOperation):
     name, help = "cancel", "Cancel an audit."
     question = "Cancel the {title} {name}?"
     state = State.CANCELLED
+    participle = "cancelled"
 
 
 class Suspend(AuditOperation):
     name, help = "suspend", "Suspend a CONTINUOUS audit that has begun."
     state = State.SUSPENDED
+    participle = "suspended"
 
 
 class Resume(AuditOperation):
     name, help = "resume", "Resume a suspended audit."
     state = State.ONGOING
+    participle = "resumed"
 
 
 class Trigger(AuditOperation):

@@ -21,7 +21,7 @@ from watcher_site.processes import commands
 from watcher_site.refusals import Conflict
 from watcher_site.state_machine import TransitionNotAllowed
 from watcher_site.terminal.groups import REFUSED, CommandGroup, ListObjects, Operation, ShowObject, Subcommand
-from watcher_site.terminal.output import JSON, decode, to_json
+from watcher_site.terminal.output import CSV, JSON, decode, to_json
 from watcher_site.terminal.resources import Filter, Resource
 
 State = ActionPlan.State
@@ -142,8 +142,11 @@ class Preflight(Subcommand):
             self.group.stdout.write(to_json(answer))
         else:
             fields = ("uuid", "outcome", "action_type", "target", "status_message")
-            self.printer(options).print_list([rows], fields, is_chosen=False)
-            self.group.stderr.write(preflight_plan.summary(found), self.group.style.NOTICE)
+            if rows or options["format"] == CSV:
+                self.printer(options).print_list([rows], fields, is_chosen=False)
+            # In a file of CSV there is no line beside the rows.
+            stream = self.group.stderr if options["format"] == CSV else self.group.stdout
+            stream.write(preflight_plan.summary(found), str)
         if status := preflight_plan.exit_status(found):
             sys.exit(status)
 

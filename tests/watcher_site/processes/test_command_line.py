@@ -1,5 +1,6 @@
 """`manage.py` answers what its caller can mend with one line, for Django's own commands too."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,22 @@ def test_an_interrupted_command_says_nothing(tmp_path: Path) -> None:
     code += "command_line.CommandLine.execute = interrupt; import sys; sys.exit(command_line.run_command(['']))"
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=SOUND, capture_output=True)
     assert (ended.returncode, ended.stderr) == (130, b"")
+
+
+def test_a_reader_that_ends_early_ends_the_command_silently() -> None:
+    code = "import sys; from watcher_site.processes import command_line; sys.exit(command_line.run_command(sys.argv))"
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "help"], cwd=ROOT, env=SOUND, stdout=writing, stderr=subprocess.PIPE
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_output_to_a_full_disk_is_one_line_and_status_1() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "manage.py", "help"], cwd=ROOT, env=SOUND, stdout=full, stderr=subprocess.PIPE
+        )
+    assert (ended.returncode, ended.stderr) == (1, b"Output cannot be written: No space left on device\n")

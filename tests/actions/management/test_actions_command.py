@@ -1,0 +1,58 @@
+"""`manage.py actions`: actions in a terminal."""
+
+from actions.models import Action
+from tests.builders import action, make_plan
+from tests.command_runs import Run, run
+
+__all__ = ["run"]
+
+
+def states() -> set[str]:
+    return set(Action.objects.values_list("state", flat=True))
+
+
+def test_the_actions_of_a_plan_are_listed_by_its_short_uuid(run: Run) -> None:
+    plan = make_plan({"a": [], "b": []})
+    make_plan({"c": []})
+    listed = run("actions", "list", "--plan", str(plan.uuid)[:13], "--format", "json").json
+    assert {row["action_plan_uuid"] for row in listed} == {str(plan.uuid)}
+    assert len(listed) == 2
+
+
+def test_an_action_is_skipped_with_a_reason_and_restored(run: Run) -> None:
+    skipped = action(make_plan({"a": []}), "a")
+    ended = run("actions", "skip", skipped.uuid, "--reason", "Not before Sunday", "--as", "alice")
+    assert ended.status == 0
+    assert ended.output.endswith("SKIPPED: Action skipped by user. Reason: Not before Sunday\n")
+    assert Action.objects.get().skipped_by == "alice"
+    assert run("actions", "restore", skipped.uuid).output.endswith("PENDING\n")
+
+
+def test_several_actions_are_skipped_all_or_none(run: Run) -> None:
+    plan = make_plan({"a": [], "b": []})
+    uuids = [action(plan, name).uuid for name in "ab"]
+    assert run("actions", "skip", *uuids, "--format", "csv").output.count("SKIPPED") == 2
+    run("actions", "restore", uuids[0])
+    assert run("actions", "skip", *uuids).status == 1
+    assert Action.objects.get(uuid=uuids[0]).state == "PENDING"
+
+
+def test_actions_of_different_plans_are_refused(run: Run) -> None:
+    uuids = [action(make_plan({"a": []}), "a").uuid]
+    other = make_plan({"b": []})
+    ended = run("actions", "skip", *uuids, action(other, "b").uuid)
+    assert (ended.status, ended.errors) == (2, "CommandError: action: the actions must be of one action plan.\n")
+    assert states() == {"PENDING"}
+
+
+def test_an_action_of_a_plan_that_runs_is_not_skipped(run: Run) -> None:
+    running = action(make_plan({"a": []}, state="ONGOING"), "a")
+    ended = run("actions", "skip", running.uuid)
+    assert (ended.status, ended.output, ended.errors.count("\n")) == (1, "", 1)
+
+
+def test_a_running_action_is_suspended_and_resumed(run: Run) -> None:
+    running = action(make_plan({"a": []}, state="ONGOING"), "a")
+    Action.objects.update(state="ONGOING")
+    assert run("actions", "suspend", running.uuid).output.endswith("ONGOING, SUSPEND pending\n")
+    assert run("actions", "cancel", running.uuid, "--yes").status == 0

@@ -1,0 +1,99 @@
+"""`manage.py audits`: audits in a terminal."""
+
+from pathlib import Path
+
+import pytest
+
+from audits.models import Audit, AuditTemplate
+from tests.builders import make_audit, make_strategy
+from tests.command_runs import Run, run
+from watcher_site.models import HistoryEntry
+
+__all__ = ["run"]
+
+
+def test_a_created_audit_is_printed_as_its_uuid(run: Run) -> None:
+    make_strategy()
+    ended = run("audits", "create", "--goal", "dummy", "--name", "tonight", "--as", "alice")
+    audit = Audit.objects.get()
+    assert ended == (0, f"{audit.uuid}\n", "")
+    assert (audit.name, audit.audit_type, audit.state) == ("tonight", "ONESHOT", "PENDING")
+    assert HistoryEntry.objects.get(deed="audit.create").user == "alice"
+
+
+def test_parameters_are_json_or_text_and_a_scope_is_a_file(run: Run, tmp_path: Path) -> None:
+    strategy = make_strategy()
+    strategy.parameters_spec = {"properties": {"para1": {"type": "number"}, "para2": {"type": "string"}}}
+    strategy.save()
+    scope = tmp_path / "scope.json"
+    scope.write_text('[{"compute": []}]')
+    arguments = ["--goal", "dummy", "--strategy", "dummy", "--parameter", "para1=3", "--parameter", "para2=a=b"]
+    assert run("audits", "create", *arguments, "--scope", scope).status == 0
+    audit = Audit.objects.get()
+    assert (audit.parameters["para1"], audit.parameters["para2"]) == (3, "a=b")
+    assert audit.scope == [{"compute": []}]
+
+
+def test_an_audit_is_created_of_a_template_by_name(run: Run) -> None:
+    strategy = make_strategy()
+    AuditTemplate.objects.create(name="nightly", goal=strategy.goal, strategy=strategy)
+    arguments = ["--template", "nightly", "--type", "continuous", "--interval", "600", "--format", "json"]
+    created = run("audits", "create", *arguments).json
+    assert (created["strategy_name"], created["audit_type"], created["interval"]) == ("dummy", "CONTINUOUS", "600")
+
+
+@pytest.mark.parametrize(
+    ("status", "arguments"),
+    [
+        (2, []),
+        (1, ["--goal", "nosuch"]),
+        (1, ["--template", "nosuch"]),
+        (2, ["--goal", "dummy", "--type", "weekly"]),
+        (2, ["--goal", "dummy", "--parameter", "para1"]),
+        (2, ["--goal", "dummy", "--scope", "/nosuch"]),
+        (2, ["--goal", "dummy", "--interval", "600"]),
+        (2, ["--goal", "dummy", "--format", "xml"]),
+    ],
+    ids=str,
+)
+def test_a_bad_audit_is_refused_in_one_line(run: Run, status: int, arguments: list[str]) -> None:
+    make_strategy()
+    ended = run("audits", "create", *arguments)
+    assert (ended.status, ended.output, ended.errors.count("\n")) == (status, "", 1)
+
+
+def test_an_audit_is_cancelled_once(run: Run) -> None:
+    audit = make_audit("tonight")
+    assert run("audits", "cancel", "tonight", "--yes").output == f"audit {audit.uuid} (tonight): CANCELLED\n"
+    ended = run("audits", "cancel", "tonight", "--yes")
+    assert ended == (
+        1,
+        "",
+        f"CommandError: The ONESHOT audit {audit.uuid} (tonight) is CANCELLED, and cannot be cancelled.\n",
+    )
+
+
+def test_a_series_is_suspended_and_resumed(run: Run) -> None:
+    make_audit("series", audit_type="CONTINUOUS", interval="600", state="ONGOING")
+    assert run("audits", "suspend", "series").output.endswith("SUSPENDED\n")
+    assert run("audits", "resume", "series").output.endswith("ONGOING\n")
+
+
+def test_only_an_event_audit_is_triggered(run: Run) -> None:
+    make_audit("event", audit_type="EVENT", state="SUCCEEDED")
+    make_audit("once")
+    assert run("audits", "trigger", "event").output.endswith("PENDING\n")
+    assert run("audits", "trigger", "once").status == 2
+
+
+def test_audits_are_listed_by_state_and_goal(run: Run) -> None:
+    make_audit("first", state="FAILED")
+    make_audit("second")
+    listed = run("audits", "list", "--state", "failed", "--goal", "dummy", "--columns", "name")
+    assert listed.output == "NAME\nfirst\n"
+
+
+def test_goals_and_strategies_are_listed_and_shown(run: Run) -> None:
+    make_strategy("saving", "energy")
+    assert "energy" in run("goals", "list").output
+    assert run("strategies", "show", "saving", "--format", "json").json["goal_name"] == "energy"

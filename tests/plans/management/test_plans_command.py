@@ -1,0 +1,229 @@
+"""`manage.py plans`: action plans in a terminal."""
+
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from actions.models import Action
+from plans.applier import foreground
+from plans.models import ActionPlan
+from tests.builders import make_audit, make_plan
+from tests.command_runs import Run, newest, run
+from tests.plans.inline import run_waiting
+from watcher_site.models import HistoryEntry
+
+__all__ = ["run"]
+FIRST, SECOND = UUID("aa11" + "0" * 28), UUID("aa22" + "0" * 28)
+
+
+def again(plan: ActionPlan) -> ActionPlan:
+    return ActionPlan.objects.get(pk=plan.pk)
+
+
+def test_a_list_is_a_table_with_short_uuids_of_other_objects(run: Run) -> None:
+    audit = make_audit()
+    plan = make_plan(audit=audit, strategy=audit.strategy)
+    heading, row = run("plans", "list").output.splitlines()
+    assert heading.split()[:3] == ["UUID", "STATE", "STRATEGY"]
+    assert row.split()[:4] == [str(plan.uuid), "RECOMMENDED", "dummy", str(audit.uuid)[:8]]
+
+
+def test_json_has_the_fields_of_the_newest_microversion(run: Run, cloud_admin: User) -> None:
+    plan = make_plan({"a": []})
+    answer = newest(cloud_admin).get(f"/action_plans/{plan.uuid}").json()
+    (listed,) = run("plans", "list", "--format", "json").json
+    assert {**listed, "links": None} == {**answer, "links": None}
+
+
+def test_a_chosen_column_is_printed_in_every_format(run: Run) -> None:
+    plan = make_plan()
+    assert run("plans", "list", "--columns", "uuid").output == f"UUID\n{plan.uuid}\n"
+    assert run("plans", "list", "--columns", "uuid", "--format", "csv").output == f"uuid\r\n{plan.uuid}\r\n"
+    assert run("plans", "list", "--columns", "uuid", "--format", "json").json == [{"uuid": str(plan.uuid)}]
+
+
+def test_a_list_is_filtered_sorted_and_limited(run: Run) -> None:
+    audit = make_audit("nightly")
+    plans = [make_plan(audit=audit, state=state) for state in ("FAILED", "CANCELLED", "SUCCEEDED")]
+    make_plan(state="FAILED")
+    arguments = ["--audit", "nightly", "--state", "failed", "--state", "SUCCEEDED", "--sort", "state:desc"]
+    found = run("plans", "list", *arguments, "--columns", "uuid", "--format", "json").json
+    assert found == [{"uuid": str(plan.uuid)} for plan in (plans[2], plans[0])]
+    assert len(run("plans", "list", *arguments, "--limit", 1, "--format", "json").json) == 1
+
+
+def test_a_list_has_all_rows_however_many_a_page_of_the_api_has(run: Run, settings: Settings) -> None:
+    settings.API_MAX_LIMIT = 2
+    plans = [make_plan() for _ in range(5)]
+    printed = run("plans", "list", "--columns", "uuid").output.split()
+    assert printed == ["UUID", *(str(plan.uuid) for plan in plans)]
+    assert len(run("plans", "list", "--limit", 3).output.splitlines()) == 4
+
+
+def test_a_list_takes_the_same_queries_whatever_its_size(
+    run: Run, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(2):
+        make_plan()
+        with django_assert_num_queries(2):
+            run("plans", "list")
+
+
+def test_a_plan_is_shown_by_the_beginning_of_its_uuid(run: Run) -> None:
+    make_plan(uuid=FIRST)
+    make_plan(uuid=SECOND)
+    assert run("plans", "show", "aa11", "--format", "json").json["uuid"] == str(FIRST)
+
+
+def test_an_ambiguous_uuid_is_refused_with_the_candidates_and_status_2(run: Run) -> None:
+    make_plan(uuid=FIRST)
+    make_plan(uuid=SECOND)
+    ended = run("plans", "show", "aa")
+    assert (ended.status, ended.output) == (2, "")
+    assert ended.errors == f"CommandError: action plan: aa is ambiguous: {FIRST}, {SECOND}.\n"
+
+
+@pytest.mark.parametrize("subcommand", ["show", "preflight", "cancel", "start", "suspend", "continue"])
+def test_an_unknown_plan_is_one_line_and_status_1(run: Run, subcommand: str) -> None:
+    ended = run("plans", subcommand, "aa11")
+    assert ended == (1, "", "CommandError: There is no action plan aa11.\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nosuch"],
+        ["list", "--format", "xml"],
+        ["list", "--sort", "nosuch"],
+        ["list", "--sort", "state:up"],
+        ["list", "--limit", "0"],
+        ["list", "--limit", "many"],
+        ["list", "--columns", "nosuch"],
+        ["list", "--state", "DONE"],
+        ["show"],
+        ["show", "a\0b"],
+        ["start", "aa11", "--timeout", "soon"],
+        ["schedule", "aa11", "--at", "soon"],
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line_and_status_2(run: Run, arguments: list[str]) -> None:
+    make_plan(uuid=FIRST)
+    ended = run("plans", *arguments)
+    assert (ended.status, ended.output, ended.errors.count("\n")) == (2, "", 1)
+
+
+def test_a_plan_is_started_in_the_name_of_a_person(run: Run) -> None:
+    plan = make_plan({"a": []})
+    ended = run("plans", "start", plan.uuid, "--yes", "--as", "alice")
+    assert ended == (0, f"action plan {plan.uuid} (nop): PENDING\n", "")
+    assert (again(plan).state, again(plan).started_by) == ("PENDING", "alice")
+    assert HistoryEntry.objects.get(deed="action_plan.start").user == "alice"
+
+
+def test_without_a_terminal_a_start_must_be_confirmed_by_an_option(run: Run) -> None:
+    plan = make_plan({"a": []})
+    ended = run("plans", "start", plan.uuid)
+    assert (ended.status, ended.errors.count("\n"), "--yes" in ended.errors) == (2, 1, True)
+    assert again(plan).state == "RECOMMENDED"
+
+
+@pytest.mark.parametrize(("answer", "status", "state"), [("y\n", 0, "PENDING"), ("\n", 1, "RECOMMENDED")])
+def test_at_a_terminal_a_person_confirms(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: str, status: int, state: str
+) -> None:
+    plan = make_plan({"a": []})
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin.readline", lambda: answer, raising=False)
+    ended = run("plans", "start", plan.uuid)
+    assert (ended.status, again(plan).state) == (status, state)
+    assert f"Start the action plan {plan.uuid} (nop)? [y/N]" in ended.errors
+
+
+def test_a_plan_that_has_ended_is_not_started(run: Run) -> None:
+    plan = make_plan(state="SUCCEEDED")
+    ended = run("plans", "start", plan.uuid, "--yes")
+    assert (ended.status, ended.errors.count("\n"), "is SUCCEEDED" in ended.errors) == (1, 1, True)
+    assert HistoryEntry.objects.filter(deed="command.plans.start", outcome="refused").exists()
+
+
+@pytest.fixture
+def applier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the waiting plans whenever a command waits."""
+    monkeypatch.setattr(foreground.time, "sleep", lambda _: run_waiting())
+
+
+@pytest.mark.usefixtures("applier")
+def test_waiting_for_a_plan_that_succeeds_ends_with_0(run: Run) -> None:
+    plan = make_plan({"a": [], "b": ["a"]})
+    ended = run("plans", "start", plan.uuid, "--yes", "--wait")
+    assert (ended.status, ended.output.splitlines()[-1], again(plan).state) == (0, "SUCCEEDED", "SUCCEEDED")
+
+
+@pytest.mark.usefixtures("applier")
+def test_waiting_for_a_plan_that_fails_names_the_action_and_ends_with_1(run: Run) -> None:
+    plan = make_plan({"a": []})
+    plan.actions.update(input_parameters={"message": "a", "fail_execute": True})
+    failing = Action.objects.get()
+    ended = run("plans", "start", plan.uuid, "--yes", "--wait")
+    assert (ended.status, again(plan).state) == (1, "FAILED")
+    assert f"({failing.uuid})" in ended.output
+
+
+def test_waiting_without_an_applier_says_so_and_ends_with_1_after_the_timeout(run: Run) -> None:
+    plan = make_plan({"a": []})
+    ended = run("plans", "start", plan.uuid, "--yes", "--wait", "--timeout", 0)
+    assert ended.status == 1
+    assert ended.output.splitlines()[1:] == [
+        foreground.NO_APPLIER,
+        "The action plan is still PENDING after 0 seconds.",
+    ]
+
+
+@pytest.mark.usefixtures("applier")
+def test_with_a_format_progress_does_not_disturb_the_output(run: Run) -> None:
+    plan = make_plan({"a": []})
+    ended = run("plans", "start", plan.uuid, "--yes", "--wait", "--format", "json")
+    assert (ended.status, ended.json["uuid"]) == (0, str(plan.uuid))
+
+
+def test_a_plan_is_suspended_resumed_and_cancelled(run: Run) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    assert run("plans", "suspend", plan.uuid).output == f"action plan {plan.uuid} (nop): PENDING, suspended\n"
+    assert run("plans", "resume", plan.uuid).output == f"action plan {plan.uuid} (nop): PENDING\n"
+    assert run("plans", "cancel", plan.uuid, "--yes").output == f"action plan {plan.uuid} (nop): CANCELLED\n"
+    assert run("plans", "suspend", plan.uuid).status == 1
+
+
+def test_a_failed_plan_is_continued_by_another_one(run: Run) -> None:
+    plan = make_plan({"a": []}, state="FAILED")
+    plan.actions.update(state="FAILED")
+    continued = run("plans", "continue", plan.uuid, "--format", "json").json
+    assert (continued["continues_uuid"], continued["state"]) == (str(plan.uuid), "RECOMMENDED")
+
+
+def test_a_plan_is_scheduled(run: Run) -> None:
+    plan = make_plan({"a": []})
+    ended = run("plans", "schedule", plan.uuid, "--at", "2090-01-31T22:00")
+    assert ended.output == "The action plan is RECOMMENDED and may begin from 2090-01-31 22:00 UTC on.\n"
+
+
+def test_a_preflight_tells_what_would_not_succeed_and_ends_with_1(run: Run) -> None:
+    plan = make_plan({"a": [], "b": []})
+    assert run("plans", "preflight", plan.uuid) == (0, "Foreseen: 2 SUCCEEDED.\n", "")
+    plan.actions.filter(input_parameters__message="b").update(
+        input_parameters={"message": "b", "fail_pre_condition": True}
+    )
+    ended = run("plans", "preflight", plan.uuid, "--format", "json")
+    assert (ended.status, ended.json["counts"]["FAILED"], len(ended.json["actions"])) == (1, 1, 1)
+
+
+def test_the_former_commands_still_work(run: Run) -> None:
+    plan = make_plan({"a": []})
+    assert run("preflight_plan", plan.uuid).output == "Foreseen: 1 SUCCEEDED.\n"
+    assert run("schedule_plan", plan.uuid, "--start").status == 0
+    assert run("signal_plan", plan.uuid, "CANCEL").output == "CANCELLED\n"
+    assert run("signal_plan", plan.uuid, "CANCEL").status == 2

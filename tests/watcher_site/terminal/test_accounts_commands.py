@@ -1,0 +1,89 @@
+"""`manage.py users` and `manage.py tokens`."""
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from tests.command_runs import Run, run
+
+__all__ = ["run"]
+PASSWORD = "correct-horse-battery"
+
+
+@pytest.fixture
+def bob(run: Run, settings: Settings) -> User:
+    settings.USER_PASSWORD = PASSWORD
+    assert run("users", "create", "bob", "--group", "reader", "--project", "shop").status == 0
+    return User.objects.get()
+
+
+@pytest.mark.usefixtures("bob")
+def test_an_account_is_created_changed_and_shown(run: Run) -> None:
+    assert run("users", "change", "bob", "--add-project", "lab", "--disable").status == 0
+    shown = run("users", "show", "bob", "--format", "json").json
+    expected = {"username": "bob", "enabled": False, "groups": ["reader"], "projects": ["lab", "shop"]}
+    assert {name: shown[name] for name in expected} == expected
+    assert "bob       false    false      reader  lab shop" in run("users", "list").output
+
+
+@pytest.mark.usefixtures("bob")
+def test_accounts_are_filtered_by_group_and_state(run: Run) -> None:
+    User.objects.create_user("alice")
+    assert run("users", "list", "--group", "reader", "--columns", "username").output == "USERNAME\nbob\n"
+    assert run("users", "list", "--group", "nosuch").status == 1
+    assert run("users", "list", "--enabled", "false", "--columns", "username").output == "USERNAME\n"
+
+
+def test_a_list_takes_the_same_queries_whatever_its_size(
+    run: Run, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for name in ("alice", "bob"):
+        User.objects.create_user(name)
+        with django_assert_num_queries(3):
+            run("users", "list")
+
+
+def test_a_long_list_of_accounts_is_complete(run: Run, settings: Settings) -> None:
+    settings.API_MAX_LIMIT = 1
+    for name in ("carol", "alice", "bob"):
+        User.objects.create_user(name)
+    assert run("users", "list", "--sort", "username", "--columns", "username").output.split()[1:] == [
+        "alice",
+        "bob",
+        "carol",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "arguments"),
+    [
+        (1, ["show", "nosuch"]),
+        (1, ["change", "nosuch", "--enable"]),
+        (2, ["change", "bob"]),
+        (1, ["create", "bob", "--group", "reader"]),
+        (2, ["create", "carol", "--group", "nosuch"]),
+        (2, ["list", "--enabled", "perhaps"]),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("bob")
+def test_a_bad_request_is_refused_in_one_line(run: Run, status: int, arguments: list[str]) -> None:
+    ended = run("users", *arguments)
+    assert (ended.status, ended.output, ended.errors.count("\n")) == (status, "", 1)
+
+
+@pytest.mark.usefixtures("bob")
+def test_a_token_is_created_listed_and_revoked(run: Run) -> None:
+    token = run("tokens", "create", "bob", "--name", "ci").output.strip()
+    (listed,) = run("tokens", "list", "--user", "bob", "--format", "json").json
+    assert (listed["name"], token.startswith(listed["id"])) == ("ci", True)
+    assert run("tokens", "revoke", listed["id"]).status == 2
+    assert run("tokens", "revoke", listed["id"], "--yes").status == 0
+    assert run("tokens", "revoke", listed["id"], "--yes").status == 1
+    assert run("tokens", "list", "--format", "json").json == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["abc"], ["abcdef", "--user", "bob"]], ids=str)
+def test_a_revocation_that_makes_no_sense_is_bad_input(run: Run, arguments: list[str]) -> None:
+    ended = run("tokens", "revoke", *arguments, "--yes")
+    assert (ended.status, ended.errors.count("\n")) == (2, 1)
