@@ -16,7 +16,7 @@ from plans.models import ActionPlan
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import schedule
-from plans.preflight import preflight
+from plans.preflight_storage import find_result, read_prospects, store_result
 from watcher_site.processes import commands
 from watcher_site.refusals import Conflict
 from watcher_site.state_machine import TransitionNotAllowed
@@ -135,8 +135,9 @@ class Preflight(Subcommand):
         self.add_format(parser)
 
     def handle(self, **options: Any) -> None:
-        found = preflight(self.resource.find(options["object"]))
-        rows = [foreseen_action_row(prospect) for prospect in found.remarkable]
+        found = find_result(self.resource.find(options["object"]), details=True)
+        store_result(found)
+        rows = [foreseen_action_row(prospect) for prospect in read_prospects(found.select())]
         if options["format"] == JSON:
             (answer,) = decode([{**preflight_summary(found), "actions": rows}])
             self.group.stdout.write(to_json(answer))
@@ -147,7 +148,7 @@ class Preflight(Subcommand):
             # In a file of CSV there is no line beside the rows.
             stream = self.group.stderr if options["format"] == CSV else self.group.stdout
             stream.write(preflight_plan.summary(found), str)
-        if status := preflight_plan.exit_status(found):
+        if status := preflight_plan.exit_status({str(row["outcome"]) for row in rows}):
             sys.exit(status)
 
 

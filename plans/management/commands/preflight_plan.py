@@ -7,6 +7,7 @@ from uuid import UUID
 from django.core.management import CommandParser
 
 from plans.models import ActionPlan
+from plans.models.preflight_results import PreflightResult
 from plans.preflight import UNKNOWN, Preflight, Prospect, preflight
 from watcher_site.processes import commands
 
@@ -28,7 +29,7 @@ class Command(commands.Command):
         for prospect in found.remarkable:
             self.stdout.write(line(prospect))
         self.stdout.write(summary(found))
-        if status := exit_status(found):
+        if status := exit_status({str(prospect.outcome) for prospect in found.remarkable}):
             sys.exit(status)
 
 
@@ -37,7 +38,7 @@ def line(prospect: Prospect) -> str:
     return f"{prospect.outcome:<9}  {action.uuid}  {action.called}  {prospect.words}".rstrip()
 
 
-def summary(found: Preflight) -> str:
+def summary(found: Preflight | PreflightResult) -> str:
     counts = ", ".join(f"{count} {outcome}" for outcome, count in found.counts.items() if count)
     ended = sum(found.ended.values())
     parts = [f"Foreseen: {counts or 'nothing'}."]
@@ -48,8 +49,8 @@ def summary(found: Preflight) -> str:
     return " ".join(parts)
 
 
-def exit_status(found: Preflight) -> int:
-    outcomes = {prospect.outcome for prospect in found.remarkable}
+def exit_status(outcomes: set[str]) -> int:
+    """Return the exit status for the outcomes of the actions that would not succeed."""
     if outcomes - {UNKNOWN}:
         return NOT_ALL_SUCCEED
     return NOT_ALL_FORESEEN if outcomes else 0

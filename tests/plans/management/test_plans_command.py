@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from actions.models import Action
 from plans.applier import foreground
 from plans.models import ActionPlan
-from tests.builders import make_audit, make_plan
+from tests.builders import action, make_audit, make_plan
 from tests.command_runs import Run, newest, run
 from tests.plans.inline import run_waiting
 from watcher_site.models import HistoryEntry
@@ -211,14 +211,28 @@ def test_a_plan_is_scheduled(run: Run) -> None:
     assert ended.output == "The action plan is RECOMMENDED and may begin from 2090-01-31 22:00 UTC on.\n"
 
 
-def test_a_preflight_tells_what_would_not_succeed_and_ends_with_1(run: Run) -> None:
+def test_a_preflight_of_a_plan_that_would_succeed_ends_with_0(run: Run) -> None:
     plan = make_plan({"a": [], "b": []})
     assert run("plans", "preflight", plan.uuid) == (0, "Foreseen: 2 SUCCEEDED.\n", "")
-    plan.actions.filter(input_parameters__message="b").update(
-        input_parameters={"message": "b", "fail_pre_condition": True}
-    )
-    ended = run("plans", "preflight", plan.uuid, "--format", "json")
-    assert (ended.status, ended.json["counts"]["FAILED"], len(ended.json["actions"])) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("format", ["table", "csv"])
+def test_a_preflight_tells_what_would_not_succeed_and_ends_with_1(run: Run, format: str) -> None:
+    plan = make_plan({"a": [], "b": []})
+    failing = action(plan, "b")
+    Action.objects.filter(pk=failing.pk).update(input_parameters={"message": "b", "fail_pre_condition": True})
+    ended = run("plans", "preflight", plan.uuid, "--format", format)
+    summary = "Foreseen: 1 SUCCEEDED, 1 FAILED.\n"
+    assert (ended.status, str(failing.uuid) in ended.output) == (1, True)
+    assert (ended.output if format == "table" else ended.errors).endswith(summary)
+
+
+def test_a_preflight_in_json_has_the_fields_of_the_api(run: Run, cloud_admin: User) -> None:
+    plan = make_plan({"a": [], "b": []})
+    Action.objects.filter(pk=action(plan, "b").pk).update(action_type="nosuch")
+    answer = newest(cloud_admin).get(f"/action_plans/{plan.uuid}/preflight").json()
+    del answer["action_plan_uuid"], answer["actions"][0]["links"]
+    assert run("plans", "preflight", plan.uuid, "--format", "json").json == answer
 
 
 def test_the_former_commands_still_work(run: Run) -> None:
