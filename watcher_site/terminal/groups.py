@@ -112,7 +112,9 @@ class ListObjects(Subcommand):
             metavar="KEY[:asc|:desc][,...]",
             help=f"the order, by some of {', '.join(offer.sort_keys)}; by id unless given",
         ).completer = lambda **_: list(offer.sort_keys)  # type: ignore[attr-defined]
-        parser.add_argument("--limit", type=read_number, metavar="N", help="print at most so many; all unless given")
+        parser.add_argument(
+            "--limit", type=read_limit_option, metavar="N", help="print at most so many; all unless given"
+        )
         self.add_columns(parser)
         self.add_format(parser)
 
@@ -184,7 +186,7 @@ class Operation(Subcommand):
         return str(record.uuid)
 
     def confirm(self, question: str, confirmed: bool) -> None:
-        confirm(question, confirmed)
+        require_confirmation(question, confirmed)
 
 
 def delegate(called: str, command: type[commands.Command]) -> type[Subcommand]:
@@ -260,7 +262,7 @@ def add_confirmation(parser: CommandParser) -> None:
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
 
 
-def confirm(question: str, confirmed: bool) -> None:
+def require_confirmation(question: str, confirmed: bool) -> None:
     """Ask a person to confirm, unless it was confirmed by an option.
 
     Raises:
@@ -277,7 +279,7 @@ def confirm(question: str, confirmed: bool) -> None:
         raise NotConfirmed("Not confirmed: nothing was changed.")
 
 
-def read_number(text: str) -> int:
+def read_limit_option(text: str) -> int:
     """Return a number from 1. Raises `ArgumentTypeError`."""
     if not (text.isascii() and text.isdigit() and int(text[:18]) > 0):
         raise ArgumentTypeError(f"must be a whole number from 1, not {text!r}")

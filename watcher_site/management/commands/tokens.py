@@ -6,7 +6,7 @@ from django.core.management import CommandParser
 
 from watcher_site.api.resources.tokens import TokenView
 from watcher_site.management.commands import create_token, revoke_token
-from watcher_site.terminal.groups import CommandGroup, ListObjects, add_confirmation, confirm, delegate
+from watcher_site.terminal.groups import CommandGroup, ListObjects, add_confirmation, delegate, require_confirmation
 from watcher_site.terminal.resources import Filter, Resource
 
 
@@ -18,7 +18,7 @@ class Revoke(delegate("revoke", revoke_token.Command)):  # type: ignore[misc]
     def handle(self, **options: Any) -> str | None:
         user, key = options["user"], options["key"]
         if (user is None) != (key is None):
-            confirm(f"Revoke {f'all tokens of {user}' if user else f'the token {key}'}?", options["yes"])
+            require_confirmation(f"Revoke {f'all tokens of {user}' if user else f'the token {key}'}?", options["yes"])
         printed: str | None = super().handle(**options)
         return printed
 
