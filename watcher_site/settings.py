@@ -516,6 +516,9 @@ TABLE_GAUGES = [
     "audits.gauges.AuditGauges",
 ]
 
+# The functions that return further components of the answer of /readyz.
+HEALTH_COMPONENTS = ["cluster.health.find_cloud"]
+
 # Words, times, files
 
 LANGUAGE_CODE = "en"

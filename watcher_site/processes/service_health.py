@@ -20,6 +20,16 @@ CONSEQUENCES = {
 }
 
 
+class Component(NamedTuple):
+    """A part of the site, or a server that it depends on, and its problem if it has any."""
+
+    name: str
+    problem: str | None = None
+
+    def as_dict(self) -> dict[str, str]:
+        return {"status": "failed", "reason": self.problem} if self.problem else {"status": "ok"}
+
+
 class ServiceHealth(NamedTuple):
     """The health of the services of one name: their number by status, and the last heartbeat of any."""
 

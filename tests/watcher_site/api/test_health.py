@@ -1,7 +1,8 @@
 """Probes learn whether the site lives and can serve, and nothing else."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
+from cluster.models import Synchronization
 from tests.api import Caller
 from tests.broker import BROKER_URL, NO_BROKER_URL
 from watcher_site.api.resources import health
@@ -226,6 +228,51 @@ def test_metrics_tell_how_far_the_listeners_of_a_host_have_come(api: Caller) -> 
     assert 'watcher_listener_lag_seconds{host="ctrl-1"} 2.5' in lines
     assert 'watcher_listener_messages{host="ctrl-1",outcome="handled"} 15.0' in lines
     assert 'watcher_listener_messages{host="ctrl-1",outcome="skipped"} 1.0' in lines
+
+
+def test_each_component_has_its_status(client: Client, reader: User, settings: Settings) -> None:
+    Service.register(Service.APPLIER, "ctrl-1")
+    settings.NOTIFICATION_URL = "fake://"
+    components = details(reader, client)["components"]
+    assert components["database"] == {"status": "ok"}
+    assert components["watcher-applier"] == {"status": "ok"}
+    assert components["watcher-decision-engine"]["status"] == "failed"
+    assert components["watcher-decision-engine"]["reason"] == "No watcher-decision-engine is active: audits wait."
+    assert components["notification-broker"] == {"status": "ok"}
+    assert "cloud" not in components
+
+
+@pytest.mark.parametrize(
+    ("columns", "component"),
+    [
+        ({}, {"status": "failed", "reason": "The cloud was not read yet."}),
+        ({"problem": "Nova does not answer"}, {"status": "failed", "reason": "Nova does not answer"}),
+        ({"succeeded_at": datetime(2030, 1, 1, tzinfo=UTC)}, {"status": "ok"}),
+    ],
+    ids=["never", "failed", "succeeded"],
+)
+def test_a_real_cloud_is_a_component(
+    client: Client, reader: User, monkeypatch: pytest.MonkeyPatch, columns: dict[str, Any], component: dict[str, str]
+) -> None:
+    monkeypatch.setattr("cluster.health.cloud", lambda: SimpleNamespace(is_mirrored=True))
+    Synchronization.objects.create(pk=Synchronization.ONLY, **columns)
+    assert details(reader, client)["components"]["cloud"] == component
+
+
+def test_a_lost_broker_is_a_component_and_the_others_are_still_shown(
+    client: Client, reader: User, settings: Settings
+) -> None:
+    settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
+    client.force_login(reader)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["components"]["broker"]["status"] == "failed"
+    assert answer.json()["components"]["database"] == {"status": "ok"}
+
+
+def test_an_unready_site_says_when_to_try_again(client: Client, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "connection", LostConnection())
+    assert client.get("/readyz")["Retry-After"] == "5"
 
 
 def test_anybody_else_reads_whether_the_site_is_ready_and_nothing_more(client: Client, stranger: User) -> None:

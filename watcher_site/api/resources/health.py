@@ -3,6 +3,7 @@
 Probes of health need no login. Metrics are for users who may see undelivered notifications.
 """
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from math import inf
 from threading import Lock
@@ -14,6 +15,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.module_loading import import_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import generate_latest
@@ -25,14 +27,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from watcher_site.api.authentication import BasicAuthentication, BearerAuthentication, TokenAuthentication
-from watcher_site.api.errors import drop_lost_connection
+from watcher_site.api.errors import RETRY_AFTER, drop_lost_connection
 from watcher_site.api.views import VersionedView, note_refused_reading
 from watcher_site.authorization.enforcement import find_policy_fault
 from watcher_site.models import Delivery
 from watcher_site.monitoring.exposition import site_registry
 from watcher_site.monitoring.metrics import broker_errors, database_errors
+from watcher_site.notifications.broker_state import broker_state
 from watcher_site.processes.broker import BrokerLost, require_broker
-from watcher_site.processes.service_health import service_health
+from watcher_site.processes.service_health import Component, service_health
 from watcher_site.refusals import Refused
 
 log = structlog.get_logger(__name__)
@@ -110,10 +113,19 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     try:
         require_database()
+    except NotReady as problem:
+        return unavailable(problem)
+    details = details_for(request)
+    try:
         broker_watch.require()
     except NotReady as problem:
-        return JsonResponse({"status": "unavailable", "reason": str(problem)}, status=503)
-    return JsonResponse({"status": "ok", **policy_fault(), **details_for(request)})
+        return unavailable(problem, details)
+    return JsonResponse({"status": "ok", **policy_fault(), **details})
+
+
+def unavailable(problem: NotReady, details: Mapping[str, Any] | None = None) -> HttpResponse:
+    body = {"status": "unavailable", "reason": str(problem), **(details or {})}
+    return JsonResponse(body, status=503, headers={"Retry-After": str(RETRY_AFTER)})
 
 
 def policy_fault() -> dict[str, str]:
@@ -137,7 +149,28 @@ def details_for(request: HttpRequest) -> dict[str, Any]:
         return {}
     found = service_health()
     problems = [service.problem for service in found if service.problem]
-    return {"services": [service._asdict() for service in found], "problems": problems}
+    components = {part.name: part.as_dict() for part in [*find_own_components(), *find_other_components()]}
+    components |= {service.name: Component(service.name, service.problem).as_dict() for service in found}
+    return {"components": components, "services": [service._asdict() for service in found], "problems": problems}
+
+
+def find_own_components() -> Iterator[Component]:
+    """Return the state of the database and of the brokers; the database has answered before."""
+    yield Component("database")
+    if settings.EXECUTOR == "celery":
+        try:
+            broker_watch.require()
+            yield Component("broker")
+        except NotReady as problem:
+            yield Component("broker", str(problem))
+    if settings.NOTIFICATION_URL:
+        yield Component("notification-broker", broker_state().problem)
+
+
+def find_other_components() -> Iterator[Component]:
+    for path in settings.HEALTH_COMPONENTS:
+        if component := import_string(path)():
+            yield component
 
 
 class MetricsView(VersionedView):

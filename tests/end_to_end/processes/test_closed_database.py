@@ -1,0 +1,52 @@
+"""A site whose database server is not there: a real web process, and a port on which nothing listens."""
+
+import http.client
+from collections.abc import Iterator
+
+import pytest
+
+from tests.end_to_end.processes.test_slow_clients import serving
+from tests.waiting import PATIENCE
+from tests.watcher_site.site_process import free_port_number
+
+pytestmark = pytest.mark.slow
+TOKEN = {"X-Auth-Token": "f" * 64}
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    address = f"postgres://watcher:secret@127.0.0.1:{free_port_number()}/watcher"
+    with serving(tmp_path_factory.mktemp("site"), DATABASE_URL=address) as (_, number):
+        yield number
+
+
+def ask(port: int, method: str, path: str, **headers: str) -> tuple[int, str | None, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    return answer.status, answer.headers["Retry-After"], answer.read().decode()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("GET", "/v1/action_plans", TOKEN),
+        ("DELETE", "/v1/audits/1", TOKEN),
+        ("GET", "/compute/v2.1/servers", TOKEN),
+        ("GET", "/orchestration/v1/p1/stacks", TOKEN),
+        ("GET", "/metrics", {"Authorization": f"Bearer {'f' * 64}"}),
+        ("GET", "/console/plans/", {"Cookie": "sessionid=abcdefghijklmnopqrstuvwxyz012345"}),
+        ("GET", "/readyz", {}),
+        ("GET", "/readyz", TOKEN),
+    ],
+)
+def test_a_request_is_answered_503_with_the_time_of_the_next_try(
+    port: int, method: str, path: str, headers: dict[str, str]
+) -> None:
+    status, retry_after, body = ask(port, method, path, **headers)
+    assert (status, retry_after) == (503, "5")
+    assert not any(word in body for word in ("127.0.0.1", "watcher:secret", "Traceback"))
+
+
+def test_a_process_without_its_database_is_live(port: int) -> None:
+    assert ask(port, "GET", "/healthz")[0] == 200
