@@ -23,6 +23,7 @@ from django_tables2 import SingleTableMixin
 
 from watcher_site.authorization.enforcement import target_of
 from watcher_site.authorization.permissions import POLICIES, may, policy_of, target_of_page
+from watcher_site.console.lists.saved_filters import saved_filters
 from watcher_site.console.paging import drop_unknown_page_size
 from watcher_site.database.consistent_reads import consistent_reads
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
@@ -121,6 +122,7 @@ class ListPage(Page, OneState, SingleTableMixin, FilterView):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         context |= {"heading": self.heading, "guidance": self.guidance, "follows": self.follows}
         filtered = any(self.request.GET.get(name) for name in self.filterset_class.base_filters)
+        context |= saved_filters(self.request, self.filterset_class.base_filters)
         return super().get_context_data(is_filtered=filtered, **context)
 
     def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:

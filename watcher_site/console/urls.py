@@ -18,6 +18,7 @@ from watcher_site.console import (
     undelivered,
     users,
 )
+from watcher_site.console.lists.views import DeleteFilters, SaveFilters
 from watcher_site.console.resumable_forms import Login
 from watcher_site.history.reading import FORMATS
 
@@ -84,6 +85,8 @@ urlpatterns = [
     path("login/openid/callback/", external_login.OpenIDCallback.as_view(), name="login-openid-callback"),
     path("logout/", external_login.Logout.as_view(), name="logout"),
     path("account/", include((account_patterns, "account"))),
+    path("filters/save/", SaveFilters.as_view(), name="save-filters"),
+    path("filters/<int:pk>/delete/", DeleteFilters.as_view(), name="delete-filters"),
     path("users/", include((user_patterns, "users"))),
     path("audits/", include("audits.urls")),
     path("history/", include((history_patterns, "history"))),

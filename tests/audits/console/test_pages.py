@@ -159,5 +159,5 @@ def test_the_list_takes_the_same_queries_whatever_its_size(
 ) -> None:
     for number in range(size):
         make_audit(f"audit {number}")
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         administrator.get(reverse("audits:list"))

@@ -96,5 +96,6 @@ def test_a_list_takes_as_many_queries_whatever_its_length(
     for number in range(10):
         make_member(str(number), profile=make_profile(str(number)), cluster=make_cluster(str(number)))
         make_policy(str(number))
-    with django_assert_num_queries(5):  # the session, the person, their projects, how many there are, the rows
+    # the session, the person, their projects, their saved filters, how many there are, the rows
+    with django_assert_num_queries(6):
         show(browser, page)

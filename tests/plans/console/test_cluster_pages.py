@@ -226,7 +226,7 @@ def test_a_list_takes_as_many_queries_whatever_its_length(browser: Client, djang
     show(browser, "clusters:list")
     for number in range(10):
         make_cluster(str(number), size=2)
-    with django_assert_num_queries(4):  # the session, the person, how many there are, the rows
+    with django_assert_num_queries(5):  # the session, the person, their saved filters, how many there are, the rows
         show(browser, "clusters:list")
 
 

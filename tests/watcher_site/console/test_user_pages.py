@@ -94,8 +94,8 @@ def test_the_list_takes_the_same_queries_whatever_the_number_of_accounts(
         user.groups.add(Group.objects.get(name="reader"))
         add_member(user.username, "blue")
     browser.get(reverse("users:list"))
-    # the session, the person, the choices of groups, the number of accounts, these, their groups, their projects
-    with django_assert_num_queries(7):
+    # the session, the person, saved filters, the choices of groups, the number of accounts, these, groups, projects
+    with django_assert_num_queries(8):
         browser.get(reverse("users:list"))
 
 
