@@ -76,7 +76,7 @@ BEYOND_SCHEMAS = re.compile(
             r"Adding a new attribute|is not an allowed attribute|is an internal attribute|is a mandatory attribute",
             r"Filtering actions on both|cannot be given together|A valid goal or audit_template|unless cluster is",
             r"Either audit_template_uuid or|as (adjustment_type|number) is|for CHANGE_IN_PERCENTAGE alone",
-            r"unless min_size or max_size is|min_size: \S+ is above|capacity \(\S+\) is (less|greater)",
+            r"unless min_size or max_size is|min_size: \S+ is above|capacity \(\S+\) is (less|greater|below)",
             r"of audit must not be set|audit template UUID or name specified is invalid",
             r"changes-since must be less|must be a percentage",
             r"must be in a year from|must be whsec_ and 24 to 64 bytes in base64",
