@@ -4,6 +4,7 @@ Names are gunicorn's own. Every request and every message of gunicorn goes throu
 """
 
 import gc
+import mmap
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
@@ -11,6 +12,7 @@ from typing import Any
 
 import structlog
 from django.core.exceptions import ImproperlyConfigured
+from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
 
 from watcher_site.monitoring.shared_folder import shared_folder
@@ -59,6 +61,11 @@ control_socket_disable = True
 forwarded_allow_ips = ",".join(map(str, settings.TRUSTED_PROXIES))
 
 
+# Memory that the main process and its workers share: the refusal of a worker that migrations are not applied.
+REFUSAL_BYTES = 1000
+refusal = mmap.mmap(-1, REFUSAL_BYTES)
+
+
 def on_starting(server: Any) -> None:
     shared_folder.create()
 
@@ -69,6 +76,35 @@ def on_exit(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Exclude the objects loaded at start, which never become garbage, from every later garbage collection."""
+    end_without_migrations()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
+
+
+def end_without_migrations() -> None:
+    """Exit if migrations are not applied. Without a database the worker starts, and ``/readyz`` reports it."""
+    # Django is loaded in workers only.
+    from django.db import OperationalError, connection
+
+    from watcher_site.database.migration_state import require_applied_migrations
+    from watcher_site.refusals import Conflict
+
+    try:
+        require_applied_migrations()
+    except OperationalError:
+        return
+    except Conflict as problem:
+        # All workers write the same.
+        refusal[:] = str(problem).encode()[:REFUSAL_BYTES].ljust(REFUSAL_BYTES, b"\0")
+        sys.exit(BAD_INPUT)
+    finally:
+        connection.close()
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """Stop the server, instead of replacing the worker, if migrations are not applied."""
+    if refusal[0] and server.num_workers:
+        server.num_workers = 0
+        sys.stderr.write(refusal[:].rstrip(b"\0").decode(errors="ignore") + "\n")
+        raise HaltServer("Migrations are not applied.", BAD_INPUT)

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError
 
+from watcher_site.database.migration_state import require_applied_migrations
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
 from watcher_site.refusals import Refused
@@ -42,6 +43,8 @@ class Command(BaseCommand):
 
     # What the one line begins with. Nothing, where a file and a line in front let an editor jump there.
     refusal_prefix = "CommandError: "
+    # True for services: they refuse to start while migrations are not applied.
+    requires_migrations_checks = False
     # True if a person acts by this command, which history then records; false for services.
     acts_for_person = True
     _called_from_command_line: bool  # Django sets it.
@@ -64,6 +67,9 @@ class Command(BaseCommand):
         """Record in history that the command was refused, if the database can be written."""
         with suppress(DatabaseError), on_behalf_of(partial(caller, person)):
             record_refusal(self.event(), None, describe_refusal(refusal))
+
+    def check_migrations(self) -> None:
+        require_applied_migrations()
 
     def run_from_argv(self, argv: list[str]) -> None:
         try:

@@ -12,6 +12,7 @@ from watcher_site.processes import commands
 class Command(commands.Command):
     help = "Answer audits with action plans, until SIGTERM or SIGINT; the audit that runs then is finished first."
     acts_for_person = False
+    requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -13,6 +13,7 @@ from watcher_site.refusals import Invalid
 class Command(commands.Command):
     help = "Write what the notifications of Nova and Cinder say of the cloud, until SIGTERM or SIGINT."
     acts_for_person = False
+    requires_migrations_checks = True
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.CLOUD_NOTIFICATION_URL:

@@ -27,6 +27,7 @@ class Command(commands.Command):
         "Exit status: 0 it SUCCEEDED, 3 it FAILED, 4 it or an action of it was CANCELLED, 130 it was left to other "
         "appliers."
     )
+    requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("plan", type=UUID, help="the UUID of the plan")

@@ -34,6 +34,7 @@ def make_executor(workers: int | None) -> Executor:
 class Command(commands.Command):
     help = "Run the action plans that people start, until SIGTERM or SIGINT."
     acts_for_person = False
+    requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

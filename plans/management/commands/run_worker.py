@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -13,12 +14,14 @@ from plans.management.commands.run_applier import read_workers
 from watcher_site.models import Service
 from watcher_site.monitoring.server import require_ports
 from watcher_site.processes import commands
+from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.refusals import Invalid
 
 
 class Command(commands.Command):
     help = "Execute the actions that appliers send over the broker, until SIGTERM or SIGINT."
     acts_for_person = False
+    requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -32,6 +35,11 @@ class Command(commands.Command):
             default=",".join(settings.WORKER_QUEUES),
             help="the queues that it takes actions from, all unless given (WATCHER_WORKER_QUEUES)",
         )
+
+    def check_migrations(self) -> None:
+        # A worker waits for a database that does not answer.
+        with suppress(*LOST_DATABASE):
+            super().check_migrations()
 
     def handle(self, *args: Any, workers: int, queues: str, **options: Any) -> None:
         if settings.EXECUTOR != "celery":

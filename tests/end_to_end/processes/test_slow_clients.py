@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -30,14 +29,17 @@ UPLOAD = (
 )
 CHUNKS = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"
 
+# Where no database answers: no request of these tests needs one.
+NO_DATABASE_URL = "postgres://watcher@127.0.0.1:1/watcher"
+
 
 @contextmanager
-def serving(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Start a site with one process of two threads; yields the process of gunicorn and the port."""
+def serving(**variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start a site without a database, with one process of two threads; yields gunicorn and the port."""
     port = free_port_number()
     environment = {
         **SOUND,
-        "DATABASE_URL": f"sqlite:///{folder}/watcher.sqlite3",
+        "DATABASE_URL": NO_DATABASE_URL,
         "PORT": str(port),
         "WATCHER_HTTPS": "false",
         "WATCHER_WEB_WORKERS": "1",
@@ -58,9 +60,9 @@ def serving(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[b
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def port() -> Iterator[int]:
     """The port of a site that tests share. A request to it may take an hour to arrive."""
-    with serving(tmp_path_factory.mktemp("site")) as (_, number):
+    with serving() as (_, number):
         yield number
 
 
@@ -110,16 +112,16 @@ def test_the_site_answers_while_slow_clients_hold_connections(port: int, number:
 
 
 @pytest.mark.slow
-def test_a_request_that_does_not_arrive_in_time_is_closed(tmp_path: Path) -> None:
-    with serving(tmp_path, WATCHER_REQUEST_TIMEOUT="0.1") as (_, port):
+def test_a_request_that_does_not_arrive_in_time_is_closed() -> None:
+    with serving(WATCHER_REQUEST_TIMEOUT="0.1") as (_, port):
         for data in (b"", HEAD, BODY):
             (one,) = held(port, 1, data)
             assert one.recv(100) == b""
 
 
 @pytest.mark.slow
-def test_beyond_the_most_connections_the_oldest_that_waits_is_closed(tmp_path: Path) -> None:
-    with serving(tmp_path, WATCHER_WEB_CONNECTIONS="10") as (_, port):
+def test_beyond_the_most_connections_the_oldest_that_waits_is_closed() -> None:
+    with serving(WATCHER_WEB_CONNECTIONS="10") as (_, port):
         sockets = held(port, 40, b"")
         assert health(port) == 200
         assert sockets[0].recv(100) == b""
@@ -185,8 +187,8 @@ def test_a_request_that_two_servers_may_read_differently_is_refused(port: int, l
 
 
 @pytest.mark.slow
-def test_a_site_that_stops_waits_for_no_half_request(tmp_path: Path) -> None:
-    with serving(tmp_path) as (process, port):
+def test_a_site_that_stops_waits_for_no_half_request() -> None:
+    with serving() as (process, port):
         (one,) = held(port, 1, HEAD)
         assert health(port) == 200
         process.terminate()

@@ -97,8 +97,10 @@ def test_the_command_of_the_wheel_prepares_a_site(
 
 
 @pytest.fixture
-def address(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
+def address(installed: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
     """Return the address of a web process that runs from the wheel."""
+    migrate = [sys.executable, str(installed / "bin" / "watcher-site"), "migrate", "--verbosity", "0"]
+    subprocess.run(migrate, cwd=tmp_path, env=environment, check=True)
     port = free_port_number()
     command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment | {"PORT": str(port)}) as server:

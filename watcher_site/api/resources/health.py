@@ -13,7 +13,6 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import Error, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.module_loading import import_string
 from django.views.decorators.cache import never_cache
@@ -30,6 +29,7 @@ from watcher_site.api.authentication import BasicAuthentication, BearerAuthentic
 from watcher_site.api.errors import RETRY_AFTER, drop_lost_connection
 from watcher_site.api.views import VersionedView, note_refused_reading
 from watcher_site.authorization.enforcement import find_policy_fault
+from watcher_site.database.migration_state import read_migration_state
 from watcher_site.models import Delivery
 from watcher_site.monitoring.exposition import site_registry
 from watcher_site.monitoring.metrics import broker_errors, database_errors
@@ -48,8 +48,7 @@ class NotReady(Exception):
 @cache
 def require_migrations() -> None:
     """Raise `NotReady` if migrations are not applied. Once they are, the database is not queried again."""
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+    if read_migration_state().unapplied:
         raise NotReady("Migrations are not applied.")
 
 

@@ -12,6 +12,7 @@ from watcher_site.processes import commands
 class Command(commands.Command):
     help = "Bring notifications to the message broker and to webhooks, until SIGTERM or SIGINT."
     acts_for_person = False
+    requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="deliver what can be delivered now, then exit")
