@@ -64,6 +64,23 @@ def test_quoted_code_is_not_checked() -> None:
     assert broken_rules('"""Return `room` and ``told``."""\n') == []
 
 
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("page.md", "The `first` is told the `second`.\n"),
+        ("page.html", "The {{ first }} is told the {{ second }}.\n"),
+        ("module.py", '"""The `first` is told the `second`."""\n'),
+    ],
+)
+def test_text_between_two_pieces_of_code_is_checked(
+    name: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wording, "ROOT", tmp_path)
+    (tmp_path / name).write_text(source)
+    found = [rule.name for passage in wording.passages(Path(name)) for rule, _ in wording.breaches(passage)]
+    assert found == ["told"]
+
+
 def test_names_that_are_part_of_the_api_are_not_rejected() -> None:
     assert broken_rules("make_room = 1\n") == []
 

@@ -112,5 +112,5 @@ def event_of(action: Action, signal: Action.Signal, by: str) -> ActionEvent:
         start_time=now,
         finish_time=now,
         result=ActionEvent.Result.SUCCESS,
-        details=cut(f"Asked for by {by}."),
+        details=cut(f"Requested by {by}."),
     )

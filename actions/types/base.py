@@ -363,7 +363,7 @@ class ActionType(ABC):
         Raises:
             ActionFailed: neither is the case; the message gives the reason.
         """
-        raise ActionFailed("Its outcome was not recorded, and whether it was done can not be told")
+        raise ActionFailed("Its outcome was not recorded, and whether it was executed is not known")
 
 
 def make(name: str, input_parameters: Mapping[str, Any], context: ActionContext) -> ActionType:

@@ -74,7 +74,7 @@ class HTTPDatasource(Datasource):
         except (requests.RequestException, HTTPError) as problem:
             raise Unavailable(type(problem).__name__) from problem
         except OSError as problem:
-            raise DatasourceError(f"The data source {self.name} can not be asked: {problem}") from problem
+            raise DatasourceError(f"The data source {self.name} cannot be queried: {problem}") from problem
 
     def read_body(self, answer: requests.Response, deadline: float) -> bytes:
         """Read an answer, which may come in drops: the timeout of a connection is only that between two of them."""

@@ -85,4 +85,4 @@ class KeystoneDatasource(HTTPDatasource):
             if isinstance(problem.__cause__, keystone.EndpointNotFound):
                 reason = f"its catalog has no endpoint of type {self.service_type}"
                 raise self.error(f"is not in the cloud: {reason}") from problem
-            raise self.error(f"can not be asked: {problem}") from problem
+            raise self.error(f"cannot be queried: {problem}") from problem

@@ -97,7 +97,7 @@ class WaitingForCapacity(CloudBusy):
     """A requested server found no host, and is PENDING until there is enough capacity."""
 
     def __init__(self, server: str, until: datetime) -> None:
-        super().__init__(f"Instance {server} waits for room")
+        super().__init__(f"Instance {server} waits for capacity")
         self.server, self.until = server, until
 
 
@@ -132,7 +132,7 @@ class NewServer:
     ``token`` is the same in every process that requests this server, such as the UUID of the object that needs it.
     ``project`` and ``user`` own it, where the cloud lets us choose. In OpenStack the project of the login owns it, or
     that of a ``trust`` (its id in Keystone), which must be there for another ``project``.
-    ``properties`` are those of `cluster.drivers.server_properties`, which a cloud without such things ignores.
+    ``properties`` are those of `cluster.drivers.server_properties`, which a cloud that does not support them ignores.
     ``may_wait`` allows it to be PENDING for lack of capacity, if `settings.USE_PENDING_STATE` is set and the cloud
     supports that.
     """
@@ -161,7 +161,7 @@ class CloudFlavor:
 class ComputeService:
     """The nova-compute service of a host; ``status`` is enabled or disabled, ``state`` up or down.
 
-    ``forced_down`` says that a person, or a program that fences hosts, told the cloud that it is down.
+    ``forced_down`` is set if a person, or a program that fences hosts, forced the service down.
     """
 
     host: str

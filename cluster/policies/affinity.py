@@ -90,7 +90,7 @@ class Affinity(PolicyType):
     def lack(self, zone: str | None) -> str:
         without = " without a node of the cluster" if self.spec["servergroup"]["policies"] == APART else ""
         where = zone or self.spec.get("availability_zone")
-        return f"no host{f' of {where}' if where else ''} that is enabled and up has room{without}"
+        return f"no host{f' of {where}' if where else ''} that is enabled and up has capacity{without}"
 
     def find_hosts(self, check: PolicyCheck) -> list[Host]:
         """Return the hosts that are enabled and up, in four queries."""

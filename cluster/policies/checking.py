@@ -68,7 +68,7 @@ def check_policies(
         with recording_refusals(check, save):
             policy.pre_op(check) if when is When.BEFORE else policy.post_op(check)
         applied.append(uuid)
-        save({**decided, "status": "OK", "reason": f"Policy '{check.binding.policy.name}' has been asked."})
+        save({**decided, "status": "OK", "reason": f"Policy '{check.binding.policy.name}' was applied."})
     return {**decided, "status": "OK", "reason": COMPLETED}
 
 
@@ -114,12 +114,12 @@ def find_disorder(policy: Policy, priority: int | None, others: Iterable[PolicyB
             continue
         if other.policy.type in own.reads and wanted <= other.priority:
             return (
-                f"priority: policy '{policy.name}' needs what policy '{other.policy.name}' decides, and must be asked "
-                f"after it: it must be greater than {other.priority}."
+                f"priority: policy '{policy.name}' depends on the decision of policy '{other.policy.name}', and must "
+                f"be applied after it: it must be greater than {other.priority}."
             )
         if policy.type in its.reads and wanted >= other.priority:
             return (
-                f"priority: policy '{other.policy.name}' needs what policy '{policy.name}' decides, and must be asked "
-                f"after it: it must be less than {other.priority}."
+                f"priority: policy '{other.policy.name}' depends on the decision of policy '{policy.name}', and must "
+                f"be applied after it: it must be less than {other.priority}."
             )
     return None

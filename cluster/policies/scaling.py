@@ -27,7 +27,7 @@ class Scaling(PolicyType):
         "properties": {
             "event": {"enum": [IN, OUT], "description": "the action that it is about"},
             "adjustment": section(
-                "what one scaling comes to, where it is not asked for with a count",
+                "the size of one scaling that is requested without a count",
                 type={
                     "enum": AdjustmentType.values,
                     "default": AdjustmentType.CHANGE_IN_CAPACITY.value,

@@ -5,7 +5,7 @@ orders the writes of whole readings (`Synchronization.lock`):
 
 - ``Synchronization.succeeded_at``: when the reading began that the tables show. It saw all that was notified before.
 - ``reported_at`` of a row: the time of the newest notification that was written to it.
-- ``cloud_updated_at`` of a server or volume: when the cloud itself changed it, as a reading or a notification told.
+- ``cloud_updated_at`` of a server or volume: when the cloud changed it, according to a reading or a notification.
 
 In the other direction, ``updated_at`` is set to the time of the notification, not of its arrival: a reading that began
 later replaces what it says, and one that began earlier keeps it (`cluster.synchronization.mirroring`).

@@ -189,7 +189,7 @@ def require_node_capacity(entry: Entry, node: ComputeNode, used: Mapping[str, in
         if entry.changed and used[resource] > capacity:
             raise Misfit(
                 [*entry.path, resource],
-                f"{node.hostname} has room for {capacity:g} in all, and its servers take {used[resource]}.",
+                f"{node.hostname} has a capacity of {capacity:g} in total, and its servers use {used[resource]}.",
             )
 
 
@@ -338,5 +338,5 @@ def check_pool_capacity(
 def require_pool_capacity(path: list[str | int], pool: Pool, used: int) -> None:
     if used > pool.promisable_capacity_gb:
         raise Misfit(
-            path, f"{pool.name} has room for {pool.promisable_capacity_gb} in all, and its volumes take {used}."
+            path, f"{pool.name} has a capacity of {pool.promisable_capacity_gb} in total, and its volumes use {used}."
         )

@@ -116,7 +116,7 @@ def topology(traces: Sequence[Trace]) -> dict[str, Any]:
         flavor = FLAVORS[position % len(FLAVORS)]
         host = next((name for name, _ in zip(turn, hosts, strict=False) if has_capacity(free[name], flavor)), None)
         if host is None:
-            raise Invalid(f"{HOSTS} hosts have no room for {len(traces)} servers.")
+            raise Invalid(f"{HOSTS} hosts do not have the capacity for {len(traces)} servers.")
         free[host] = [free[host][0] - flavor.mips, free[host][1] - flavor.memory]
         servers.append({"name": trace.name, "node": host, "flavor": flavor.name, **size_of_flavor(flavor)})
     return {

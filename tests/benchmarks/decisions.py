@@ -24,7 +24,7 @@ VARIABLE = "WATCHER_BENCHMARK_DAY"
 STEP = 144
 # In ms and in MB; how much more than ten times the cost ten times the servers may have.
 DURATION, MEMORY, GROWTH = 1000, 300, 2
-# In ms, for so many servers that wait for room.
+# In ms, for so many servers that wait for capacity.
 MAKE_ROOM, WAITING = 2000, 100
 ROUNDS = 3
 NODES = (10, 100, 1000)
@@ -63,7 +63,7 @@ def growth() -> Iterator[Line]:
 
 
 def capacity() -> Iterator[Line]:
-    """Yield what it costs to plan room for a hundred servers at once: the strategy, and the order of the actions."""
+    """Yield the cost of planning capacity for a hundred servers at once: by the strategy, and by the planner."""
     clouds, plugins, planners = (
         import_module(name) for name in ("tests.benchmarks.clouds", "watcher_site.plugins", "audits.planner")
     )

@@ -85,7 +85,7 @@ def require_need(input_parameters: Mapping[str, Any]) -> None:
         return
     reasons = [why_not_waiting(server) for server in servers]
     if all(reasons):
-        raise ActionSkipException(f"No room is needed: {reasons[0]}")
+        raise ActionSkipException(f"No capacity is needed: {reasons[0]}")
 
 
 def why_not_waiting(server: str) -> str | None:

@@ -159,7 +159,7 @@ class ResourceAction(Stepping, ABC):
         """
         waits_for = self.context.data.get(WAITS_FOR)
         if waits_for and not is_present(waits_for):
-            raise ActionFailed(f"Instance {waits_for} no longer exists: it was deleted while it waited for room")
+            raise ActionFailed(f"Instance {waits_for} no longer exists: it was deleted while it waited for capacity")
         try:
             wanted, generation = self.wanted(resource), self.change.generation
             return create_server(resource, wanted, generation, self.context.checkpoint, may_wait=may_wait)

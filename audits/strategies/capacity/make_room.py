@@ -104,6 +104,6 @@ def has_waited_enough(server: ServerSnapshot, now: datetime) -> bool:
 def give_up(solution: Solution, server: ServerSnapshot) -> None:
     zone = f" in availability zone {server.pinned_az}" if server.pinned_az else ""
     size = f"{server.vcpus} VCPUs, {server.memory} MB of memory and {server.disk} GB of disk"
-    reason = f"No room can be made for {size}{zone}."[:255]
+    reason = f"No capacity can be provided for {size}{zone}."[:255]
     how = {"state": "error", "reason": reason, "expected_status": WAITING, "resource_name": server.name}
     solution.add("reset_state", how, resource_id=str(server.uuid))

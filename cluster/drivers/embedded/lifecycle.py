@@ -109,7 +109,9 @@ class EmbeddedLifecycle(Cloud, ABC):
             raise WaitingForCapacity(server, timezone.now() + NEXT_LOOK)
         if row.state == Server.State.ERROR and not row.has_run:
             self.delete_server(server)
-            raise OperationFailed((row.fault or {}).get("message") or f"No room was made for instance {server}")
+            raise OperationFailed(
+                (row.fault or {}).get("message") or f"No capacity was provided for instance {server}"
+            )
         return describe_server(row)
 
     def find_created(self, name: str, token: str, project: str = "") -> CloudServer | None:

@@ -150,7 +150,7 @@ def translated(missing: CloudError | None = None) -> Iterator[None]:
     except (sdk.ConfigException, keystone.AuthPluginException) as problem:
         raise CloudMisconfigured(f"OS_CLOUD and clouds.yaml do not lead to a cloud: {explain(problem)}") from problem
     except (sdk.SDKException, keystone.ClientException) as problem:
-        raise CloudError(f"The cloud can not be asked: {explain(problem)}") from problem
+        raise CloudError(f"The cloud cannot be queried: {explain(problem)}") from problem
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         # So openstacksdk says that what came is no JSON, or not what Nova and the others give.
         raise CloudError(f"The cloud's answer makes no sense: {type(problem).__name__}") from problem

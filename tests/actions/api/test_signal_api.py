@@ -213,6 +213,6 @@ def test_the_event_of_a_signal_names_the_person_to_those_who_see_details(
     newest.post(f"/actions/{one.uuid}/signal", {"signal": "SUSPEND"})
     for caller in (newest, Caller(reader, "1.9")):
         [event] = caller.get(f"/actions/{one.uuid}/events").json()["events"]
-        assert (event["event"], event["details"]) == ("signal_suspend", "Asked for by alice.")
+        assert (event["event"], event["details"]) == ("signal_suspend", "Requested by alice.")
     [event] = Caller(cloud_admin, "1.8").get(f"/actions/{one.uuid}/events").json()["events"]
     assert "details" not in event

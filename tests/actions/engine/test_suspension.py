@@ -100,7 +100,7 @@ def test_what_is_cancelled_while_it_waits_is_aborted_and_says_by_whom(
     while_waiting(monkeypatch, lambda: say(plan, "CANCEL"))
     one = run(plan)
     assert (one.state, one.control) == ("CANCELLED", None)
-    assert one.status_message == "Action execution cancelled. Asked for by alice."
+    assert one.status_message == "Action execution cancelled. Requested by alice."
     assert phases(one)[-1] == "abort"
 
 
@@ -173,7 +173,7 @@ def test_what_is_deferred_in_the_moment_of_its_cancel_is_cancelled(
     behave(monkeypatch, execute=answering(plan, Outcome(Answer.RETRY, "busy"), "CANCEL"))
     one = run(plan)
     assert (one.state, one.control) == ("CANCELLED", None)
-    assert one.status_message == "Action execution cancelled. Asked for by alice."
+    assert one.status_message == "Action execution cancelled. Requested by alice."
 
 
 def test_what_is_deferred_in_the_moment_of_its_suspension_is_suspended_when_it_begins_again(
@@ -250,7 +250,7 @@ def test_once_it_is_cancelled_it_is_aborted() -> None:
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
     work(applier)
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED"}
-    assert action(plan, "a").status_message == "Action execution cancelled. Asked for by alice."
+    assert action(plan, "a").status_message == "Action execution cancelled. Requested by alice."
     applier.stop()
 
 

@@ -28,7 +28,7 @@ def one() -> Action:
 def test_an_action_is_signalled_in_the_name_of_a_person(one: Action, name: str) -> None:
     text = {"uuid": str(one.uuid), "name": one.name, "short id": str(one.uuid)[:8]}[name]
     assert run("signal_action", text, "SUSPEND", "--as", "rosa") == "ONGOING, SUSPEND pending"
-    assert one.events.get().details == "Asked for by rosa."
+    assert one.events.get().details == "Requested by rosa."
 
 
 def test_a_plan_is_signalled_in_the_name_of_a_person(one: Action) -> None:

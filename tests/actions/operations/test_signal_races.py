@@ -171,7 +171,7 @@ def test_a_cancel_waits_for_a_worker_that_is_about_to_wait(monkeypatch: pytest.M
 def test_what_begins_again_keeps_a_signal_that_comes_at_that_moment(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
-    """Its worker was lost; it is asked again what is true, with the signal."""
+    """Its worker was lost. Its type's recover is called, with the signal."""
     one = make_action(applier)
     person = Rival(lambda: say(one, "SUSPEND"))
     interrupt_before(monkeypatch, Nop, "recover", person)

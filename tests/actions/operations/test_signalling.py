@@ -119,7 +119,7 @@ def test_each_signal_leaves_an_event_that_names_the_person() -> None:
     assert (event.event, event.result, event.details, event.attempt) == (
         "signal_suspend",
         "Success",
-        "Asked for by alice.",
+        "Requested by alice.",
         2,
     )
     assert event.start_time == event.finish_time

@@ -228,7 +228,7 @@ def test_an_action_that_frees_capacity_is_skipped_when_nobody_waits_for_it_any_m
         "needed_for": [GONE, str(make_server("built", node=node).uuid)],
         **({"migration_type": "live", "source_node": "here"} if kind == "migrate" else {}),
     }
-    with pytest.raises(ActionSkipException, match=f"^No room is needed: instance {GONE} no longer exists$"):
+    with pytest.raises(ActionSkipException, match=f"^No capacity is needed: instance {GONE} no longer exists$"):
         action(kind, server, **needless).pre_condition()
 
 

@@ -434,7 +434,8 @@ def test_a_server_for_which_no_capacity_can_be_freed_is_in_error_with_the_reason
     plan = start(plan_to_give_up())
     found = shown(api, server)
     assert (plan.state, found["status"]) == ("SUCCEEDED", "ERROR")
-    assert found["fault"]["message"] == "No room can be made for 10 VCPUs, 2048 MB of memory and 20 GB of disk."
+    size = "10 VCPUs, 2048 MB of memory and 20 GB of disk"
+    assert found["fault"]["message"] == f"No capacity can be provided for {size}."
 
 
 def test_capacity_that_is_gone_when_the_plan_runs_is_freed_by_the_next_plan(api: Caller, crowded: Server) -> None:

@@ -133,7 +133,7 @@ def test_a_server_that_can_never_be_served_holds_up_no_other_and_has_the_reason(
     [(_, inputs)] = [found for found in listed(solution) if found[0] == "reset_state"]
     assert (inputs["state"], inputs["expected_status"]) == ("error", "PENDING")
     assert inputs["reason"] == (
-        "No room can be made for 64 VCPUs, 2048 MB of memory and 20 GB of disk in availability zone nova."
+        "No capacity can be provided for 64 VCPUs, 2048 MB of memory and 20 GB of disk in availability zone nova."
     )
 
 

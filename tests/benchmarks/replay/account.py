@@ -66,5 +66,5 @@ class Account:
 
     @property
     def unserved_share(self) -> float:
-        """Return the share of the processor time asked for that the hosts did not have, in percent."""
+        """Return the share of the requested processor time that the hosts did not have, in percent."""
         return 100 * self.unserved / self.requested if self.requested else 0.0

@@ -18,6 +18,6 @@ class ReplayedSamples(StoredSamples):
     now: ClassVar[datetime] = timezone.now()
 
     def read(self, reading: Reading) -> Mapping[str, float]:
-        # A sample at the very moment belongs to the period, however long this takes to be asked.
+        # A sample of this moment belongs to the period, however long the query takes.
         passed = (timezone.now() - self.now) / timedelta(seconds=1)
         return super().read(replace(reading, ago=reading.ago + passed - 1))

@@ -10,7 +10,7 @@ from tests.benchmarks.replay.site import Site
 
 
 class StraightSite(Site):
-    """Leaves the applier out, for a quick look: no locks, no checks of room, no phases and events of actions."""
+    """Leaves the applier out, for a quick look: no locks, no checks of capacity, no phases and events of actions."""
 
     def decide(self, strategy: str, goal: str, parameters: Mapping[str, Any], *, auto_trigger: bool = False) -> Audit:
         self.audit = super().decide(strategy, goal, parameters, auto_trigger=False)

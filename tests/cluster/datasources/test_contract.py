@@ -379,7 +379,7 @@ def test_a_renewed_token_that_is_refused_too_is_reported(kind: Kind, source: Dat
 def test_a_wrong_password_is_reported_and_not_repeated(source: Datasource, emulator: Emulator) -> None:
     emulator.password = "another password"
     message = refusal(source)
-    assert message.startswith("can not be asked: The cloud refuses our credentials: ")
+    assert message.startswith("cannot be queried: The cloud refuses our credentials: ")
     assert PASSWORD not in message
     assert emulator.count(TOKENS) == 1
 
@@ -431,4 +431,5 @@ def test_a_refusal_of_aetos_may_be_a_text_alone(emulator: Emulator) -> None:
 def test_a_cloud_that_is_not_configured_is_reported(source: Datasource, settings: Settings) -> None:
     settings.OPENSTACK_CLOUD = "nowhere"
     message = refusal(datasource())
-    assert message == "can not be asked: OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud nowhere was not found."
+    reason = "OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud nowhere was not found."
+    assert message == f"cannot be queried: {reason}"

@@ -91,5 +91,5 @@ def test_a_caller_without_a_certificate_gets_no_answer(known: Settings) -> None:
 
 def test_a_file_of_authorities_that_is_gone_is_named(known: Settings, tmp_path: Path) -> None:
     known.PROMETHEUS_CAFILE = str(tmp_path / "gone.pem")
-    with pytest.raises(DatasourceError, match=r"can not be asked: .*gone\.pem"):
+    with pytest.raises(DatasourceError, match=r"cannot be queried: .*gone\.pem"):
         power()

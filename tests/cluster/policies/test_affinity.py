@@ -63,7 +63,7 @@ def test_a_host_gets_no_more_nodes_than_it_has_capacity_for() -> None:
     cluster = make_cluster()
     bind(cluster, **SOFTLY)
     assert sorted(hosts(cluster, 4)) == ["free", "free", "free", "full"]
-    with pytest.raises(PolicyRefused, match="no host that is enabled and up has room"):
+    with pytest.raises(PolicyRefused, match="no host that is enabled and up has capacity"):
         ask(cluster, "CLUSTER_SCALE_OUT", count=18)
 
 

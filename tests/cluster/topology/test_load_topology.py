@@ -202,11 +202,11 @@ SMALL = '{"name": "web-1", "vcpus": 1, "memory": 1, "disk": 1, "node": "compute1
         (servers(SMALL.replace('"disk": 1', '"disk": 1,\n"disk": 2')), "5: servers[0].disk: stands there twice."),
         (
             servers(SMALL.replace('"vcpus": 1', '"vcpus": 8')),
-            "4: servers[0].vcpus: compute1 has room for 4 in all, and its servers take 8.",
+            "4: servers[0].vcpus: compute1 has a capacity of 4 in total, and its servers use 8.",
         ),
         (
             servers(*(SMALL.replace("web-1", f"web-{n}").replace('"vcpus": 1', '"vcpus": 2') for n in range(3))),
-            "6: servers[2].vcpus: compute1 has room for 4 in all, and its servers take 6.",
+            "6: servers[2].vcpus: compute1 has a capacity of 4 in total, and its servers use 6.",
         ),
         (
             servers(SMALL.replace('"disk": 1', '"disk": 1, "state": "happy"')),
@@ -246,7 +246,7 @@ def test_a_server_on_its_way_is_not_put_elsewhere(file: Path) -> None:
 
 def test_a_node_is_not_made_too_small_for_its_servers(file: Path) -> None:
     load(file)
-    with pytest.raises(CommandError, match=r"compute_nodes\[0\]\.vcpus: compute1 has room for 1 in all"):
+    with pytest.raises(CommandError, match=r"compute_nodes\[0\]\.vcpus: compute1 has a capacity of 1 in total"):
         load(file, nodes=[{**NODE, "vcpus": 1}])
 
 

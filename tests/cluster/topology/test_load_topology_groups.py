@@ -161,7 +161,7 @@ def test_the_statements_do_not_grow_with_the_storage(file: Path, django_assert_m
         (one("volumes", volume_type="slow"), "volumes[0].volume_type: there is no volume type slow."),
         (one("volumes", attachments=["web-9"]), "volumes[0].attachments[0]: there is no server web-9."),
         (one("volumes", attachments=["web-1", "web-2"]), "volumes[0].attachments: only a multiattach volume"),
-        (one("volumes", size=201), "volumes[0].size: a@lvm#one has room for 200 in all, and its volumes take 201."),
+        (one("volumes", size=201), "volumes[0].size: a@lvm#one has a capacity of 200 in total, and its volumes use"),
         (one("volumes", created_at="yesterday"), "volumes[0].created_at: 'yesterday' is no date with a time."),
         (
             one("volumes", created_at="2026-13-01T00:00:00Z"),
@@ -202,5 +202,5 @@ def test_a_volume_on_its_way_is_not_put_elsewhere(file: Path) -> None:
 
 def test_a_pool_is_not_made_too_small_for_its_volumes(file: Path) -> None:
     load(file)
-    with pytest.raises(CommandError, match=r"pools\[0\]\.total_capacity_gb: a@lvm#one has room for 20 in all"):
+    with pytest.raises(CommandError, match=r"pools\[0\]\.total_capacity_gb: a@lvm#one has a capacity of 20 in total"):
         load(file, volumes=[], **one("pools", total_capacity_gb=10))

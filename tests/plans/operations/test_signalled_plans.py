@@ -57,7 +57,7 @@ def test_a_plan_with_a_cancelled_action_ends_cancelled_and_names_the_action(monk
     plan = cancelled_while_it_runs(monkeypatch, {"a": [], "b": []})
     assert (plan.state, states(plan)) == ("CANCELLED", {"a": "CANCELLED", "b": "SUCCEEDED"})
     assert plan.status_message == (
-        f"1 of 2 actions cancelled: {action(plan, 'a').uuid} (Action execution cancelled. Asked for by alice)."
+        f"1 of 2 actions cancelled: {action(plan, 'a').uuid} (Action execution cancelled. Requested by alice)."
     )
 
 

@@ -33,8 +33,8 @@ def test_a_policy_is_not_attached_before_one_whose_decision_it_needs(
     assert answer.status_code == status
     if status == 409:
         assert fault(answer) == (
-            f"priority: policy 'oldest' needs what policy '{scaling.name}' decides, and must be asked after it: "
-            "it must be greater than 100."
+            f"priority: policy 'oldest' depends on the decision of policy '{scaling.name}', and must be applied after "
+            "it: it must be greater than 100."
         )
 
 
@@ -44,8 +44,8 @@ def test_a_policy_is_not_attached_after_one_that_needs_its_decision(api: Caller,
     answer = api.post("/clusters/web/policies", {"policy": "shrink", "priority": 900})
     assert (answer.status_code, fault(answer)) == (
         409,
-        f"priority: policy '{deletion.name}' needs what policy 'shrink' decides, and must be asked after it: "
-        "it must be less than 400.",
+        f"priority: policy '{deletion.name}' depends on the decision of policy 'shrink', and must be applied after "
+        "it: it must be less than 400.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Node actions that a person asked for: the locks that they take, and the rules of the node's cluster."""
+"""Node actions that a person requested: the locks that they take, and the rules of the node's cluster."""
 
 from typing import Any
 
@@ -169,7 +169,7 @@ def test_a_deletion_that_failed_leaves_a_cluster_that_wants_as_many_as_before(se
 
 
 class Noting(PolicyType):
-    """Writes down what it is asked, and decides that the place of a node that is deleted is to be filled."""
+    """Records its checks, and decides that a deleted node is to be replaced."""
 
     name = "noting"
     description = "for tests"

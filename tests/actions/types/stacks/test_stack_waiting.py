@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def full_cloud(settings: Any) -> None:
-    """There is room for small servers, and none for a huge one."""
+    """There is capacity for small servers, but not for a huge one."""
     settings.USE_PENDING_STATE = True
     make_node(vcpus=8, memory=8000, disk=800)
     make_flavor("small")
@@ -38,7 +38,7 @@ def full_cloud(settings: Any) -> None:
 
 @pytest.fixture
 def stack() -> Stack:
-    """One that is being created, and whose server waits for room."""
+    """One that is being created, and whose server waits for capacity."""
     made = Stack.objects.create(name="shop", template=template(web=server("huge")))
     proposed("create_stack", made)
     run_what_can_begin()
@@ -73,7 +73,7 @@ def test_a_server_that_finds_no_host_is_pending_and_its_resource_and_its_stack_a
     )
     action = Action.objects.get(action_type="create_resource")
     assert (action.state, action.retries) == ("PENDING", 0)
-    assert action.status_message == f"Action is tried again later: Instance {waiting().uuid} waits for room"
+    assert action.status_message == f"Action is tried again later: Instance {waiting().uuid} waits for capacity"
 
 
 def test_without_the_option_it_fails_at_once_and_leaves_no_server(settings: Any) -> None:
@@ -101,9 +101,9 @@ def test_however_often_it_is_looked_at_it_does_not_count_as_deferred(stack: Stac
 
 
 def test_where_no_capacity_becomes_free_the_resource_fails_for_that_reason_and_the_server_goes(stack: Stack) -> None:
-    cloud().reset_state(str(waiting().uuid), "error", reason="No room was made.")
+    cloud().reset_state(str(waiting().uuid), "error", reason="No capacity was provided.")
     look_again()
-    assert story(part(stack, "web")) == ("CREATE_FAILED", "No room was made.")
+    assert story(part(stack, "web")) == ("CREATE_FAILED", "No capacity was provided.")
     assert (again(stack).status, Server.objects.present().count()) == ("CREATE_FAILED", 0)
 
 
@@ -111,7 +111,7 @@ def test_a_server_that_its_owner_deletes_while_it_waits_is_not_made_again(stack:
     waited = waiting()
     forget_unplaced(waited)
     look_again()
-    words = f"Instance {waited.uuid} no longer exists: it was deleted while it waited for room"
+    words = f"Instance {waited.uuid} no longer exists: it was deleted while it waited for capacity"
     assert story(part(stack, "web")) == ("CREATE_FAILED", words)
     assert not Server.objects.present().exists()
 
