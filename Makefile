@@ -1,4 +1,4 @@
-# Everything that a fresh clone needs: python3 (3.11 or later) and make.
+# A fresh clone requires only python3 (3.11 or later) and make.
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -6,13 +6,14 @@ TESTS ?= tests
 DATABASE ?=
 export PORT
 
-# Never a Python that is merely found: without its environment a command has to fail.
+# Commands use only the virtual environment. Without it, they fail instead of using another Python.
 ENVIRONMENT = .venv/bin/python
 TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP = $(ENVIRONMENT) -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 CATALOGUES = $(patsubst %.po,%.mo,$(wildcard watcher_site/locale/*/LC_MESSAGES/django.po))
 DEFINITIONS = pyproject.toml .ci/constraints.txt
-# What a real cloud, its Keystone, its metrics, a broker of notifications and a policy file need is installed where one is set.
+# The extra [openstack] is installed if the settings name a real cloud, Keystone, its metrics, a message broker for
+# notifications, or a policy file.
 CLOUD = $(findstring openstack,$(WATCHER_CLOUD))$(findstring keystone,$(WATCHER_AUTH))$(WATCHER_KEYSTONE_URL)$(filter %.Aetos %.Gnocchi,$(WATCHER_DATASOURCE))
 EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(CLOUD)$(WATCHER_POLICY_FILE),-openstack)
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
@@ -26,8 +27,8 @@ run: export WATCHER_LOG_FORMAT ?= console
 run: install
 	@exec $(ENVIRONMENT) -m watcher_site.processes.start
 
-# In one process more than there are processors: many tests wait for processes of their own.
-# On postgresql or sqlite; without a name on PostgreSQL where a server answers, else on SQLite.
+# The number of test processes is one more than that of processors, because many tests wait for processes that they
+# start. DATABASE is postgresql or sqlite; by default, PostgreSQL if a server responds, otherwise SQLite.
 test end-to-end: export WATCHER_TEST_DATABASE = $(DATABASE)
 test end-to-end: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 PYTEST = $(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses $(PROCESSES) --dist worksteal
@@ -35,11 +36,11 @@ PYTEST = $(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses $(PROCESSES) --di
 test: install-dev
 	@$(PYTEST) --ignore tests/end_to_end $(TESTS)
 
-# The site in browsers, with clients, commands, and processes that are killed.
+# Tests with browsers, clients, commands, and processes that are killed.
 end-to-end: install-dev
 	@$(PYTEST) tests/end_to_end
 
-# What must be clean in production is checked as in production.
+# check --deploy requires production settings.
 lint: export SECRET_KEY = $(shell $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(64))")
 lint: export DATABASE_URL = sqlite://:memory:
 lint: install-dev
@@ -51,7 +52,7 @@ lint: install-dev
 	$(ENVIRONMENT) manage.py makemigrations --check --dry-run
 	$(ENVIRONMENT) manage.py check --deploy --fail-level WARNING
 
-# The documentation that the site serves under /docs/; a broken link fails. `make install` builds it as well, and goes on.
+# The documentation that the site serves under /docs/. Broken links are errors here, but not in `make install`.
 docs: install-dev
 	rm -rf $(DOCUMENTATION)
 	$(ENVIRONMENT) -m sphinx --quiet --fail-on-warning --builder json docs $(DOCUMENTATION)
@@ -60,11 +61,12 @@ docs: install-dev
 wheel: docs
 	$(ENVIRONMENT) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
-# On a PostgreSQL server: WATCHER_TEST_POSTGRESQL_URL, or that of DATABASE_URL.
+# Benchmarks on the PostgreSQL server of WATCHER_TEST_POSTGRESQL_URL or DATABASE_URL.
 bench: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks
 
-# A day of five-minute steps for each strategy, and what one decision costs: make bench-replay DAY=traces.csv.gz
+# Replay a day in steps of five minutes with each strategy, or measure the cost of one decision:
+# make bench-replay DAY=traces.csv.gz
 bench-replay bench-decisions: export WATCHER_BENCHMARK_DAY ?= $(DAY)
 bench-replay: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks.replay
@@ -72,24 +74,25 @@ bench-replay: install-dev
 bench-decisions: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks.decisions
 
-# Kill what runs the plans, again and again, and race: longer than the suite does.
+# Kill processes that execute plans, and run races, for longer than the test suite does.
 chaos: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.chaos
 
-# Against Keystone, Placement, Glance, Nova, Cinder and Horizon, installed into .openstack: about ten minutes the first time.
+# Tests with Keystone, Placement, Glance, Nova, Cinder and Horizon, which are installed into .openstack (about ten
+# minutes the first time).
 openstack: export WATCHER_TEST_OPENSTACK = 1
 openstack: export WATCHER_TEST_KEYSTONE = 1
 openstack: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest tests/openstack
 
-# Against a Keystone on SQLite alone, installed into .openstack/keystone: without MariaDB and RabbitMQ.
+# Tests with a Keystone on SQLite, which is installed into .openstack/keystone, without MariaDB and RabbitMQ.
 keystone: export WATCHER_TEST_KEYSTONE = 1
 keystone: install-dev
 	$(INSTALL) .openstack/keystone/installed
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest -m keystone --numprocesses 2 --dist loadfile tests/openstack
 
-# Generated requests against the OpenAPI documents, and the test suites of Watcher's clients against the site; or only
-# suites of clients, with SUITES="api client watcherclient".
+# Send requests generated from the OpenAPI documents, and run the test suites of Watcher's clients, or only some of
+# these, with SUITES="api client watcherclient".
 conformance: export WATCHER_TEST_CONFORMANCE = 1
 conformance: install-dev
 	$(INSTALL) .conformance/installed
@@ -100,20 +103,20 @@ clean:
 	rm -rf .venv dist $(DOCUMENTATION) .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# What is out of date is looked up under the lock: another make may just have brought it up to date.
+# Dependencies are checked under the lock, because another make may have just updated them.
 install:
 	$(INSTALL) .venv/installed$(EXTRA) .data/secret-key $(CATALOGUES) $(DOCUMENTATION)/last_build
 
 install-dev:
 	$(INSTALL) .venv/installed-dev $(CATALOGUES)
 
-# The translations, as the site reads them.
+# Compiled translations.
 %/django.mo: %/django.po | .venv/made
 	@$(ENVIRONMENT) -m babel.messages.frontend --quiet compile --domain django --directory watcher_site/locale
 
-# An environment whose making was interrupted is made anew.
+# An environment whose creation was interrupted is created again.
 .venv/made:
-	@echo "Making a virtual environment in .venv."
+	@echo "Creating a virtual environment in .venv."
 	@$(PYTHON) -m venv --clear .venv
 	@$(PIP) --upgrade pip setuptools
 	@touch $@

@@ -1,7 +1,7 @@
 """All settings of Watcher Site, read from the environment here and in `plugin_settings`, and nowhere else.
 
-`docs/configuration.md` lists every variable. The defaults are safe: without ``DEBUG`` the site refuses to start
-without a ``SECRET_KEY`` of its own, and answers to no other host name than this machine's own.
+`docs/configuration.md` lists every variable. The defaults are safe: without ``DEBUG`` the site requires a
+``SECRET_KEY``, and accepts requests only for the host names of this machine.
 """
 
 import logging
@@ -57,14 +57,14 @@ from watcher_site.plugin_settings import (  # noqa: F401 (Django reads them here
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-# A wheel has the templates within this package, and no folder that the site may write to.
+# In a wheel, the templates are in this package, and the site has no folder that it may write to.
 IS_CHECKOUT = (BASE_DIR / "manage.py").exists()
 TEMPLATES_DIR = (BASE_DIR if IS_CHECKOUT else BASE_DIR / "watcher_site") / "templates"
 DATA_DIR = (BASE_DIR if IS_CHECKOUT else Path.cwd()) / ".data"
 
 
 def stored_secret_key() -> str:
-    """Return the key that `make run` generated on this machine, or nothing where this user has none."""
+    """Return the key that `make run` generated, or an empty text if this user cannot read one."""
     try:
         return (DATA_DIR / "secret-key").read_text().strip()
     except OSError:
@@ -90,7 +90,7 @@ SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = read_whole("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0) if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-# It allows browser vendors to list the site as one of https only; removal from the list takes months.
+# Browser vendors may then list the site as HTTPS only. Removal from the list takes months.
 SECURE_HSTS_PRELOAD = read_switch("WATCHER_HSTS_PRELOAD", False) and HTTPS
 SILENCED_SYSTEM_CHECKS = [] if SECURE_HSTS_PRELOAD else ["security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
@@ -99,7 +99,7 @@ CSRF_TRUSTED_ORIGINS = read_list("WATCHER_TRUSTED_ORIGINS")
 if not all(origin.startswith(("https://", "http://")) for origin in CSRF_TRUSTED_ORIGINS):
     refuse("WATCHER_TRUSTED_ORIGINS", "must begin with https:// or http:// each.")
 BEHIND_PROXY = read_switch("WATCHER_BEHIND_PROXY", False)
-# The networks of the proxies from which X-Forwarded-For and X-Forwarded-Proto are accepted.
+# The networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto are accepted.
 TRUSTED_PROXIES = read_networks("WATCHER_TRUSTED_PROXIES", ["127.0.0.1", "::1"] if BEHIND_PROXY else [])
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -120,7 +120,7 @@ CONTENT_SECURITY_POLICY = {
 # Applications
 
 INSTALLED_APPS = [
-    # Before Django's own, so that its changepassword replaces Django's.
+    # Before Django's apps, so that its command changepassword replaces Django's.
     "watcher_site",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -188,12 +188,12 @@ TEMPLATES = [
 CRISPY_ALLOWED_TEMPLATE_PACKS = CRISPY_TEMPLATE_PACK = "bootstrap5"
 DJANGO_TABLES2_TEMPLATE = "table.html"
 
-# Database: SQLite out of the box, PostgreSQL in production
+# Database: SQLite by default, PostgreSQL in production
 
 DATABASES = {"default": read_database("DATABASE_URL", DATA_DIR / "watcher.sqlite3")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"].setdefault("OPTIONS", {}).update(
-        # A transaction that will write takes the lock at its start: the row locks of PostgreSQL, for SQLite.
+        # SQLite has no row locks: a transaction takes the lock of the database when it begins.
         transaction_mode="IMMEDIATE",
         timeout=30,
         init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
@@ -202,8 +202,9 @@ else:
     DATABASES["default"]["CONN_MAX_AGE"] = read_whole("WATCHER_CONNECTION_AGE", 600, least=0)
     # PostgreSQL plans repeated queries once for each connection.
     DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=3)
-    # A check is a round trip, which takes 13 % of a single read (medians of 4,000 that took turns: 4.65 ms without,
-    # 5.26 ms with it). A connection that PostgreSQL ended is noticed without it (`watcher_site.api.errors`).
+    # A check is a round trip, which increases the time of a single read by 13 % (medians of 4,000 alternating reads:
+    # 4.65 ms without, 5.26 ms with it). Connections that PostgreSQL closed are detected without it
+    # (`watcher_site.api.errors`).
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = read_switch("WATCHER_CONNECTION_CHECKS", False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -223,30 +224,31 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 CSRF_FAILURE_VIEW = "watcher_site.console.resumable_forms.expired"
-# How long after its last request a session ends, in seconds.
+# The seconds after its last request when a session ends.
 SESSION_COOKIE_AGE = read_whole("WATCHER_SESSION_IDLE_TIMEOUT", 8 * 3600, least=60, most=365 * 24 * 3600)
-# How long a verified HTTP Basic credential is remembered by a web process, in seconds.
+# The seconds for which a web process caches a verified HTTP Basic credential.
 CREDENTIAL_MEMORY_SECONDS = 60
-# Failed logins of one address with one account, and with all, after which further ones are refused, and for how long.
+# The number of failed logins from an address for one account, and for all accounts, after which logins are refused,
+# and the period.
 MOST_FAILED_LOGINS = read_whole("WATCHER_MOST_FAILED_LOGINS", 10, least=1)
 MOST_FAILED_LOGINS_OF_ADDRESS = read_whole("WATCHER_MOST_FAILED_LOGINS_OF_ADDRESS", 50, least=1)
 FAILED_LOGIN_WINDOW = timedelta(seconds=read_number("WATCHER_FAILED_LOGIN_WINDOW", 600, least=1, most=86_400))
 REST_KNOX = {"TOKEN_TTL": timedelta(hours=read_number("WATCHER_TOKEN_HOURS", 24, least=0.01, most=24 * 3652))}
-# Where the tokens of the API come from: local, keystone, or both.
+# The issuers of tokens that the API accepts: local, keystone, or both.
 TOKEN_SOURCES = read_token_sources("WATCHER_AUTH")
-# The file with the section [keystone_authtoken], and the rights that the roles of a token give.
+# The file with the section [keystone_authtoken], and the permissions of the roles of a token.
 KEYSTONE_CONFIG = read_keystone_file("WATCHER_KEYSTONE_CONFIG", is_needed=KEYSTONE in TOKEN_SOURCES)
 KEYSTONE_ROLES = read_roles("WATCHER_KEYSTONE_ROLES")
-# The Keystone at which people may log in to the console, beside local accounts; without an address, at none.
+# The Keystone for logins to the console; without an address, only local accounts can log in.
 KEYSTONE_URL = read_keystone_url("WATCHER_KEYSTONE_URL")
 # The roles that a user delegates to the site, so that it creates servers in the user's project.
 KEYSTONE_TRUST_ROLES = read_list("WATCHER_KEYSTONE_TRUST_ROLES", ["member"])
 KEYSTONE_DOMAIN = read(env.str, "WATCHER_KEYSTONE_DOMAIN", "Default")
 KEYSTONE_CAFILE = read_path("WATCHER_KEYSTONE_CAFILE")
-# The path at which its single sign-on begins, empty without it, and the address of Keystone for browsers.
+# The path of its single sign-on, empty without one, and the address of Keystone for browsers.
 KEYSTONE_SSO = read_single_sign_on("WATCHER_KEYSTONE_SSO", KEYSTONE_URL)
 KEYSTONE_SSO_URL = read_keystone_url("WATCHER_KEYSTONE_SSO_URL", KEYSTONE_URL)
-# The OpenID provider at which people may log in to the console, beside local accounts; without an issuer, at none.
+# The OpenID provider for logins to the console; without an issuer, there is none.
 OIDC_ISSUER = read_issuer("WATCHER_OIDC_ISSUER")
 OIDC_CLIENT_ID = read_needed("WATCHER_OIDC_CLIENT_ID", OIDC_ISSUER)
 OIDC_CLIENT_SECRET = read_needed("WATCHER_OIDC_CLIENT_SECRET", OIDC_ISSUER)
@@ -256,18 +258,18 @@ if "openid" not in OIDC_SCOPES:
     refuse("WATCHER_OIDC_SCOPES", "must have openid.")
 OIDC_ALGORITHM = read_choice("WATCHER_OIDC_ALGORITHM", "RS256", ALGORITHMS)
 OIDC_CAFILE = read_path("WATCHER_OIDC_CAFILE")
-# The claim that holds the groups of a person at the provider, and the groups here that follow from them.
+# The claim with the groups of a user at the provider, and the groups of the site that they map to.
 OIDC_GROUPS_CLAIM = read(env.str, "WATCHER_OIDC_GROUPS_CLAIM", "groups")
 OIDC_GROUPS = read_groups("WATCHER_OIDC_GROUPS", OIDC_ISSUER)
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # Tokens of Keystone in a process, unless the file names servers of memcached.
+    # Tokens of Keystone in one process, unless the file names memcached servers.
     "keystone": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "keystone",
         "OPTIONS": {"MAX_ENTRIES": 10_000},
     },
-    # The times of the last requests of each person in a process.
+    # The times of the latest requests of each user to one process.
     "request_rates": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "request_rates",
@@ -277,7 +279,7 @@ CACHES = {
 
 # API
 
-# The requests of one person to one web process in a minute; 0 means unlimited.
+# The number of requests per minute of a user to one web process; 0 means unlimited.
 API_MOST_REQUESTS = read_whole("WATCHER_API_MOST_REQUESTS", 0, least=0)
 REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["watcher_site.api.rates.RequestRate"] if API_MOST_REQUESTS else [],
@@ -299,30 +301,30 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = read_whole("WATCHER_MAX_BODY_BYTES", 1024 * 1024, 
 
 # Quotas
 
-# The limits of a project, -1 for unlimited; `manage.py set_quota` sets others for single projects. Memory is in MB.
+# The default limits of a project; -1 means unlimited. `manage.py set_quota` sets those of a project. Memory is in MB.
 QUOTAS = {
     "servers": read_whole("WATCHER_QUOTA_SERVERS", 100, least=-1),
     "vcpus": read_whole("WATCHER_QUOTA_VCPUS", 400, least=-1),
     "memory": read_whole("WATCHER_QUOTA_MEMORY", 1_024_000, least=-1),
     "stacks": read_whole("WATCHER_QUOTA_STACKS", 100, least=-1),
-    # In one stack, those of groups and nested stacks included.
+    # Of one stack, including those of groups and nested stacks.
     "stack_resources": read_whole("WATCHER_QUOTA_STACK_RESOURCES", 1000, least=1, most=1000),
-    # Of a project, and of those that belong to none.
+    # Of a project, and of all clusters without a project.
     "clusters": read_whole("WATCHER_QUOTA_CLUSTERS", 1000, least=-1),
     # Of one server, as in Nova.
     "metadata_items": read_whole("WATCHER_QUOTA_METADATA_ITEMS", 128, least=-1),
 }
 
-# Work
+# Processes
 
 HOST = read(env.str, "WATCHER_HOST", socket.gethostname())
-# A service that gave no sign of life for this long is FAILED, and others take over its work; in seconds.
+# The seconds without a heartbeat after which a service is FAILED, and others take over its work.
 SERVICE_DOWN_TIME = read_number("WATCHER_SERVICE_DOWN_TIME", 30, least=0.5)
 POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
 STOP_GRACE = read_number("WATCHER_STOP_GRACE", 60, least=1)
 APPLIER_WORKERS = read_whole("WATCHER_APPLIER_WORKERS", 4, least=1)
 APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
-# Who executes actions: threads of the applier, or workers on any machine, which the broker hands them to.
+# The executor of actions: threads of the applier, or workers that receive them through the broker.
 EXECUTOR = read_choice("WATCHER_EXECUTOR", "threads", ["threads", "celery"])
 if EXECUTOR == "celery" and not find_spec("celery"):
     refuse("WATCHER_EXECUTOR", "celery needs the package celery, which the extra [celery] brings.")
@@ -332,16 +334,16 @@ CELERY_BROKER_URL = read_address(
     ["amqp", "amqps", "pyamqp"],
     "must be amqp://user:password@host:port/virtual-host, or amqps://….",
 )
-# The queue of actions that the table names none for; it does so by action type (migrate) or by zone (zone:az1).
+# The default queue of actions, and the queues by action type (migrate) or by zone (zone:az1).
 CELERY_QUEUE = read_queue("WATCHER_CELERY_QUEUE", "watcher")
 CELERY_QUEUES = read_queues("WATCHER_CELERY_QUEUES")
-# How many actions an applier has sent to workers at once, and how long a message waits before it is sent again.
+# The number of actions that an applier sends to workers at once, and the seconds after which a message is sent again.
 CELERY_JOBS = read_whole("WATCHER_CELERY_JOBS", 64, least=1, most=10_000)
 CELERY_RESEND = read_number("WATCHER_CELERY_RESEND", 60, least=0.1, most=86_400)
-# How many actions a worker executes at once, each in a process of its own, and out of which queues.
+# The number of processes of a worker, each of which executes one action at a time, and the queues that it consumes.
 WORKER_PROCESSES = read_whole("WATCHER_WORKER_PROCESSES", 4, least=1, most=1000)
 WORKER_QUEUES = read_list("WATCHER_WORKER_QUEUES")
-# The broker that notifications go to, its topics, and the least priority that is sent; without an address, none are.
+# The message broker for notifications, its topics, and the lowest priority to send; without an address, none are sent.
 NOTIFICATION_URL = read(env.str, "WATCHER_NOTIFICATION_URL", "")
 if NOTIFICATION_URL and not is_transport_address(NOTIFICATION_URL):
     refuse("WATCHER_NOTIFICATION_URL", "must be rabbit://user:password@host:port/virtual-host.")
@@ -355,21 +357,21 @@ NOTIFICATION_TOPICS = read_list("WATCHER_NOTIFICATION_TOPICS", ["notifications"]
 if not NOTIFICATION_TOPICS or not all(re.fullmatch(r"[A-Za-z0-9_.-]{1,200}", name) for name in NOTIFICATION_TOPICS):
     refuse("WATCHER_NOTIFICATION_TOPICS", "must be names of letters, digits, and _.- only.")
 NOTIFICATION_LEVEL = read_choice("WATCHER_NOTIFICATION_LEVEL", "info", ["info", "warning", "error", ""])
-# Whether notifications may be sent to addresses of this machine and of private networks.
+# Whether webhooks may have addresses of this machine and of private networks.
 WEBHOOK_PRIVATE_ADDRESSES = read_switch("WATCHER_WEBHOOK_PRIVATE_ADDRESSES", False)
-# How long a receiver may take to answer, in seconds; how often a notification is tried before it is given up; the
-# first pause, which doubles each time, and the longest.
+# The timeout of a receiver in seconds, the number of attempts for each notification, the first pause in seconds, which
+# doubles with each attempt, and the longest pause.
 WEBHOOK_TIMEOUT = read_number("WATCHER_WEBHOOK_TIMEOUT", 10, least=0.1, most=300)
 WEBHOOK_ATTEMPTS = read_whole("WATCHER_WEBHOOK_ATTEMPTS", 12, least=1, most=1000)
 WEBHOOK_PAUSE = 5
 WEBHOOK_LONGEST_PAUSE = 3600
 MOST_SUBSCRIPTIONS = read_whole("WATCHER_MOST_SUBSCRIPTIONS", 100, least=1, most=10_000)
-# How many requests or messages a relay sends to one receiver at once.
+# The number of concurrent requests or messages of a relay to one receiver.
 RELAY_CONNECTIONS = 4
-# How long what was given up is kept, so that people can have it sent again.
+# The days for which undelivered notifications are kept, so that they can be sent again.
 UNDELIVERED_DAYS = read_number("WATCHER_UNDELIVERED_DAYS", 30, least=0, most=36525)
-# The broker of Nova and Cinder, whose notifications keep the tables current between readings; without an address, none
-# are received. Each topic is named with its exchange; the processes that share a pool's queue share the work.
+# The broker of Nova and Cinder, whose notifications update the tables between readings; without an address, none are
+# received. Each topic is given with its exchange. Listeners with the same pool share its queue.
 CLOUD_NOTIFICATION_URL = read(env.str, "WATCHER_CLOUD_NOTIFICATION_URL", "")
 if CLOUD_NOTIFICATION_URL and not is_transport_address(CLOUD_NOTIFICATION_URL, ["rabbit"]):
     refuse("WATCHER_CLOUD_NOTIFICATION_URL", "must be rabbit://user:password@host:port/virtual-host.")
@@ -385,7 +387,7 @@ if not CLOUD_NOTIFICATION_TOPICS or not all(
         "WATCHER_CLOUD_NOTIFICATION_TOPICS", "must be names of an exchange and a topic: nova.versioned_notifications."
     )
 CLOUD_NOTIFICATION_POOL = read_queue("WATCHER_CLOUD_NOTIFICATION_POOL", "watcher-site")
-# The kinds of objects that notifications tell of.
+# The kinds of objects that notifications are about.
 NOTIFICATION_KINDS = [
     "actions.notifications.ActionNotifications",
     "plans.notifications.ActionPlanNotifications",
@@ -395,38 +397,38 @@ NOTIFICATION_KINDS = [
     "cluster.notifications.SchedulerNotifications",
     "watcher_site.notifications.subscriptions.SubscriptionNotifications",
 ]
-# Whether a server that finds no host is PENDING instead of in ERROR (docs/compatibility.md, "The PENDING status").
+# Whether a server that found no host is PENDING instead of ERROR (docs/compatibility.md, "The PENDING status").
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
-# After how many seconds a PENDING server is given up for which no capacity can be made; 0 means never.
+# The seconds after which a PENDING server without capacity is set to ERROR; 0 means never.
 PENDING_TIMEOUT = timedelta(seconds=read_number("WATCHER_PENDING_TIMEOUT", 3600, least=0))
-# Whether the site makes capacity for PENDING servers, or leaves that to a service outside of it.
+# Whether the site provides capacity for PENDING servers, or an external service does so.
 MAKE_ROOM = read_switch("WATCHER_MAKE_ROOM", True)
-# Deprecated, of earlier versions: whether readers see event details. A rule in WATCHER_POLICIES takes precedence.
+# Deprecated: whether readers see event details. A rule in WATCHER_POLICIES takes precedence.
 READERS_SEE_EVENT_DETAILS = read_switch("WATCHER_READERS_SEE_EVENT_DETAILS", True)
 POLICIES = read_policies(
     "WATCHER_POLICIES",
     policies.DEFAULTS if READERS_SEE_EVENT_DETAILS else {**policies.DEFAULTS, policies.EVENT_DETAILS: policies.ADMIN},
 )
-# Rules of oslo.policy by the names of policies. A policy that it does not name is decided by permissions.
+# The rules of oslo.policy by name of the policy. Permissions decide policies without a rule.
 POLICY_FILE = read_policy_file("WATCHER_POLICY_FILE", has_package=find_spec("oslo_policy") is not None)
-# Whether the plans that make room for such servers start by themselves.
+# Whether the plans that provide capacity for PENDING servers start automatically.
 MAKE_ROOM_AUTO_TRIGGER = read_switch("WATCHER_MAKE_ROOM_AUTO_TRIGGER", False)
-# An action that something was in the way of is tried again so often, after a pause of seconds that doubles.
+# The number of retries of an action, and the first pause in seconds, which doubles with each retry.
 ACTION_RETRIES = read_whole("WATCHER_ACTION_RETRIES", 3, least=0, most=20)
 ACTION_RETRY_INTERVAL = read_number("WATCHER_ACTION_RETRY_INTERVAL", 10, least=0, most=3600)
-# How long one execution of an action may take that does not say so itself, and how long it then has to stop by itself.
+# The default timeout of an action in seconds, and the seconds that it then has to stop.
 DEFAULT_ACTION_TIMEOUT = read_whole("WATCHER_DEFAULT_ACTION_TIMEOUT", 3600, least=1)
 ACTION_TIMEOUT_GRACE = read_number("WATCHER_ACTION_TIMEOUT_GRACE", 10, least=0)
 ROLLBACK = read_switch("WATCHER_ROLLBACK", False)
-# A recommended plan that nobody started within so many hours is superseded; 0 means never.
+# The hours after which a recommended plan is superseded if it was not started; 0 means never.
 ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0, most=24 * 36525))
-# How long history is kept until it is purged; 0 means for ever.
+# The days for which history is kept; 0 means forever.
 HISTORY_AGE = timedelta(days=read_number("WATCHER_HISTORY_DAYS", 365, least=0, most=36525))
 
-# Where metrics come from, and which cloud it is
+# Data source and cloud
 
 DATASOURCE = read(env.str, "WATCHER_DATASOURCE", "cluster.datasources.stored.StoredSamples")
-# Attempts for a data source that does not answer, and the timeout and the pause of each, in seconds.
+# The number of attempts to query a data source, and the pause and the timeout of each in seconds.
 DATASOURCE_ATTEMPTS = read_whole("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, most=100)
 DATASOURCE_WAIT = 1
 DATASOURCE_TIMEOUT = read_number("WATCHER_DATASOURCE_TIMEOUT", 10, least=0.1, most=600)
@@ -438,7 +440,7 @@ PROMETHEUS_URL = read_address(
 )
 PROMETHEUS_USERNAME = read(env.str, "WATCHER_PROMETHEUS_USERNAME", "")
 PROMETHEUS_PASSWORD = read(env.str, "WATCHER_PROMETHEUS_PASSWORD", "")
-# The certificates to trust it by, and those that we show it.
+# The certificate authority of Prometheus, and the client certificate of the site with its key.
 PROMETHEUS_CAFILE = read_path("WATCHER_PROMETHEUS_CAFILE")
 PROMETHEUS_CERTFILE = read_path("WATCHER_PROMETHEUS_CERTFILE")
 PROMETHEUS_KEYFILE = read_path("WATCHER_PROMETHEUS_KEYFILE")
@@ -456,46 +458,47 @@ GNOCCHI_METRICS = read(
     {},
     rule="must name a metric of Gnocchi for each metric, like host_power=hardware.ipmi.power.",
 )
-# How far Ceilometer's samples are apart, in seconds.
+# The interval of Ceilometer's samples in seconds.
 GNOCCHI_POLLING_INTERVAL = read_number("WATCHER_GNOCCHI_POLLING_INTERVAL", 300, least=1, most=86400)
 for name in (PROMETHEUS_SERVER_LABEL, PROMETHEUS_NODE_LABEL, *PROMETHEUS_METRICS.values()):
     if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", name):
         refuse("WATCHER_PROMETHEUS_…", f"{name} is no name of a label or a series.")
 for name in GNOCCHI_METRICS.values():
-    # An asterisk or a question mark would name several metrics.
+    # An asterisk or a question mark would match several metrics.
     if not re.fullmatch(r"[\w.:-]+", name):
         refuse("WATCHER_GNOCCHI_METRICS", f"{name} is no name of a metric of Gnocchi.")
 CLOUD = read(env.str, "WATCHER_CLOUD", "cluster.drivers.embedded.EmbeddedCloud")
-# How long one operation of the embedded cloud takes, in seconds.
+# The duration of an operation of the embedded cloud in seconds.
 EMBEDDED_CLOUD_SECONDS = read_number("WATCHER_EMBEDDED_CLOUD_SECONDS", 2, least=0)
-# The share of the embedded cloud's operations that fail without a reason, from 0 to 1.
+# The proportion of the embedded cloud's operations that fail at random, from 0 to 1.
 EMBEDDED_CLOUD_FAILURE_RATE = read_number("WATCHER_EMBEDDED_CLOUD_FAILURE_RATE", 0, least=0, most=1)
-# The cloud of clouds.yaml that the OpenStack driver speaks to; without one, that of OS_AUTH_URL and its like.
+# The entry of clouds.yaml for the OpenStack driver; without one, OS_AUTH_URL and so on are used.
 OPENSTACK_CLOUD = read(env.str, "OS_CLOUD", "")
-# The timeout of each request, the number of attempts, and the pause between them, in seconds.
+# The timeout of each request in seconds, the number of attempts, and the first pause in seconds.
 OPENSTACK_TIMEOUT = read_number("WATCHER_OPENSTACK_TIMEOUT", 60, least=0.1, most=3600)
 OPENSTACK_ATTEMPTS = read_whole("WATCHER_OPENSTACK_ATTEMPTS", 3, least=1, most=100)
 OPENSTACK_WAIT = 1
-# How often an operation that is under way is looked at, and how long it is waited for, in seconds.
+# The poll interval and the timeout of an operation in seconds.
 OPENSTACK_POLL_INTERVAL = read_number("WATCHER_OPENSTACK_POLL_INTERVAL", 5, least=0.01, most=600)
 OPENSTACK_OPERATION_TIMEOUT = read_number("WATCHER_OPENSTACK_OPERATION_TIMEOUT", 1800, least=1)
-# MAAS, which switches the machines under compute nodes instead of Ironic if its address is set.
+# MAAS, which switches compute nodes instead of Ironic if its address is set.
 MAAS_URL = read_address(
     "WATCHER_MAAS_URL", "", ["http", "https"], "must begin with https:// or http:// and a host, and end with /MAAS."
 )
 MAAS_API_KEY = read_api_key("WATCHER_MAAS_API_KEY", is_needed=bool(MAAS_URL))
 MAAS_CAFILE = read_path("WATCHER_MAAS_CAFILE")
-# How often the decision engine reads a real cloud whole, 0 for never, and how old what an audit looks at may be.
+# The interval of readings of a real cloud by the decision engine, 0 for never, and the maximum age of the copy for
+# audits.
 SYNC_INTERVAL = timedelta(seconds=read_number("WATCHER_SYNC_INTERVAL", 600, least=0))
 SYNC_MAX_AGE = timedelta(seconds=read_number("WATCHER_SYNC_MAX_AGE", 60, least=0))
 
-# Serving, and the first start
+# Web server and first start
 
 BIND = read(env.str, "WATCHER_BIND", "127.0.0.1")
 PORT = read_whole("PORT", 8000, least=1, most=65535)
 WEB_WORKERS = read_whole("WATCHER_WEB_WORKERS", 2, least=1, most=1000)
 WEB_THREADS = read_whole("WATCHER_WEB_THREADS", 4, least=1, most=1000)
-# How many connections a web process holds, and how long a request may take to arrive, in seconds.
+# The maximum number of connections of a web process, and the seconds within which a request must be received.
 WEB_CONNECTIONS = read_whole("WATCHER_WEB_CONNECTIONS", 500, least=10, most=100_000)
 REQUEST_TIMEOUT = read_number("WATCHER_REQUEST_TIMEOUT", 30, least=0.1, most=3600)
 DEMO = read_switch("WATCHER_DEMO", True)
@@ -504,10 +507,10 @@ USER_PASSWORD = read(env.str, "WATCHER_USER_PASSWORD", "")
 
 # Metrics
 
-# The ports on which processes other than the web serve their metrics, none unless given; and the address.
+# The ports on which processes other than web serve their metrics, by default none, and the address.
 METRICS_PORTS = read_ports("WATCHER_METRICS_PORTS", ["applier", "decision-engine", "worker", "relay", "listener"])
 METRICS_BIND = read(env.str, "WATCHER_METRICS_BIND", "127.0.0.1")
-# The collectors of the gauges that /metrics queries from the tables.
+# The collectors of the gauges whose values /metrics reads from the tables.
 TABLE_GAUGES = [
     "watcher_site.processes.gauges.ServiceGauges",
     "watcher_site.notifications.gauges.NotificationGauges",
@@ -529,7 +532,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [TEMPLATES_DIR / "static"]
-# Served from where the applications keep them: nothing needs to be collected.
+# Static files are served from the folders of the apps, without collectstatic.
 WHITENOISE_USE_FINDERS = True
 # The output of `make docs`.
 DOCUMENTATION_FOLDER = BASE_DIR / "watcher_site" / "documentation" / "built"
@@ -541,16 +544,16 @@ STORAGES = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Watcher Site",
     "DESCRIPTION": "Action plans for a cloud: reviewed, pruned, run and followed. Speaks OpenStack infra-optim.",
-    "VERSION": "",  # the microversion stands alone
+    "VERSION": "",  # the document has the microversion only
     "DEFAULT_GENERATOR_CLASS": "watcher_site.api.openapi.documentation.DocumentGenerator",
-    # The states of actions, action plans and audits are lists of their own, under the one name that clients know.
+    # The states of actions, action plans and audits have separate enumerations with the same name of the field.
     "POSTPROCESSING_HOOKS": [],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    # A body of PATCH is not a part of a resource: fields that its serializer requires are required.
+    # The body of a PATCH is not a partial resource: the fields that its serializer requires are required.
     "COMPONENT_SPLIT_PATCH": False,
 }
 
-# Logs: one JSON object a line, or colours for a person at a terminal
+# Logs: one JSON object per line, or coloured text for terminals
 
 LOG_LEVEL = read_choice("WATCHER_LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
 LOG_FORMAT = read_choice("WATCHER_LOG_FORMAT", "console" if DEBUG else "json", ["json", "console"])
@@ -579,7 +582,7 @@ LOGGING = {
             "()": structlog.stdlib.ProcessorFormatter,
             "processor": structlog.dev.ConsoleRenderer(
                 colors=sys.stderr.isatty(),
-                # The default one prints the local variables too, and with them what nobody should read in a log.
+                # The default formatter also prints local variables, which may contain secrets.
                 exception_formatter=structlog.dev.plain_traceback,
             ),
             "foreign_pre_chain": log_processors,
@@ -592,21 +595,21 @@ LOGGING = {
         "traceback_of_faults": {"()": "watcher_site.configuration.log_filters.TracebackOfFaults"},
     },
     "loggers": {
-        # Anybody can send a request with a wrong Host header, at any rate.
+        # Any client can send requests with a wrong Host header at a high rate.
         "django.security.DisallowedHost": {"filters": ["without_traceback"]},
         "django.request": {"filters": ["traceback_of_faults"]},
-        # The site logs a Keystone that does not answer itself.
+        # The site itself logs that Keystone does not respond.
         "keystoneauth.identity": {"level": "ERROR"},
-        # A forbidden address of a webhook is reported to the person who enters it, and beside its subscription.
+        # A forbidden address of a webhook is reported to the user who enters it, and on the page of its subscription.
         "requests_hardened": {"level": "ERROR"},
         "oslo_service.backend": {"level": "WARNING"},
-        # What it logs of each refused token below this holds Keystone's words about it.
+        # Below this level, it logs Keystone's response for each refused token.
         "keystonemiddleware": {"level": "WARNING"},
-        # The site logs an error in the policy file itself, with its line.
+        # The site itself logs errors in the policy file, with the line.
         "oslo_policy": {"level": "CRITICAL"},
-        # A line for each task says nothing that the action's own lines do not.
+        # The lines of actions already contain the information of its line for each task.
         "celery": {"level": "WARNING"},
-        # These bring handlers of their own.
+        # These loggers have their own handlers.
         **{
             name: {"propagate": True, "handlers": []}
             for name in ("django", "django.server", "gunicorn.error", "gunicorn.access")
