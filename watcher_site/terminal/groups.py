@@ -148,7 +148,7 @@ class ShowObject(Subcommand):
 class Operation(Subcommand):
     """A subcommand that changes one object. Subclasses call the operation in `apply`.
 
-    ``question`` is what a person confirms, with ``{title}`` and ``{name}`` of the object; empty if nothing is asked.
+    ``question`` is the text to confirm, with ``{title}`` and ``{name}`` of the object; empty without a confirmation.
     """
 
     question = ""
