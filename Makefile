@@ -20,7 +20,7 @@ INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-pr
 
 DOCUMENTATION = watcher_site/documentation/built
 
-.PHONY: run docs wheel test end-to-end lint bench bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
+.PHONY: run docs pictures wheel test end-to-end lint bench bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -56,6 +56,10 @@ lint: install-dev
 docs: install-dev
 	rm -rf $(DOCUMENTATION)
 	$(ENVIRONMENT) -m sphinx --quiet --fail-on-warning --builder json docs $(DOCUMENTATION)
+
+# The pictures of the console in docs/pictures/, with Chromium. The one of the documentation shows its built pages.
+pictures: docs
+	@$(TOOLS) exec $(ENVIRONMENT) -m tests.repository.pictures
 
 # A wheel in dist/, with templates, static files and documentation.
 wheel: docs
@@ -136,7 +140,7 @@ install-dev:
 	@$(PIP) --editable ".[dev]"
 	@touch .venv/installed $@
 
-$(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/*.png) CHANGELOG.md | .venv/installed$(EXTRA)
+$(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/pictures/*.png) CHANGELOG.md | .venv/installed$(EXTRA)
 	@echo "Building the documentation."
 	@rm -rf $(DOCUMENTATION)
 	@$(ENVIRONMENT) -m sphinx --quiet --builder json docs $(DOCUMENTATION)

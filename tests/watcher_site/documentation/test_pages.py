@@ -2,8 +2,11 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from django.contrib.auth.models import User
@@ -67,6 +70,23 @@ def test_a_missing_page_or_picture_is_not_found(reader: Client, built: Path, pat
 
 def test_a_picture_is_sent(reader: Client, built: Path) -> None:
     response: Any = reader.get("/docs/_images/plan.png")
+    assert b"".join(response.streaming_content) == b"PNG"
+
+
+def test_a_page_shows_a_picture_that_sphinx_copied(reader: Client, settings: Settings, tmp_path: Path) -> None:
+    source, built = tmp_path / "docs", tmp_path / "built"
+    (source / "pictures").mkdir(parents=True)
+    (source / "conf.py").write_text('extensions = ["myst_parser"]\n')
+    (source / "index.md").write_text("# Pages\n\n```{toctree}\ntutorial\n```\n")
+    (source / "tutorial.md").write_text("# Tutorial\n\n![A plan](pictures/plan.png)\n")
+    (source / "pictures" / "plan.png").write_bytes(b"PNG")
+    build = ["-m", "sphinx", "--quiet", "--fail-on-warning", "--builder", "json", str(source), str(built)]
+    subprocess.run([sys.executable, *build], check=True)
+    settings.DOCUMENTATION_FOLDER = built
+    page = "/docs/tutorial/"
+    (address,) = re.findall(r'<img alt="A plan" src="([^"]+)"', text(reader.get(page)))
+    response: Any = reader.get(urljoin(page, address))
+    assert (response.status_code, response["Content-Type"]) == (200, "image/png")
     assert b"".join(response.streaming_content) == b"PNG"
 
 

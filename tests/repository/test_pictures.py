@@ -1,0 +1,38 @@
+"""The pictures of the documentation are made by the script, used by pages, and described for readers without them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.repository.pictures import FOLDER, PICTURES
+from tests.repository.test_documentation import PAGES, ROOT
+
+IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+BYTES = 100_000
+
+
+def pictures_of(page: Path) -> dict[Path, str]:
+    """Return the pictures that a page shows, with their alternative texts."""
+    return {(page.parent / target).resolve(): text for text, target in IMAGE.findall(page.read_text())}
+
+
+def test_every_picture_is_made_by_the_script() -> None:
+    endings = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
+    found = {path for path in (ROOT / "docs").rglob("*") if path.suffix in endings}
+    assert found == {FOLDER / f"{name}.png" for name in PICTURES}
+
+
+def test_every_picture_is_shown_by_a_page() -> None:
+    shown = {picture for page in PAGES for picture in pictures_of(page)}
+    assert shown == {FOLDER / f"{name}.png" for name in PICTURES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_pictures_of_a_page_have_alternative_text(page: Path) -> None:
+    assert [picture.name for picture, text in pictures_of(page).items() if len(text.split()) < 3] == []
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_has_less_than_100_kilobytes(name: str) -> None:
+    assert (FOLDER / f"{name}.png").stat().st_size < BYTES
