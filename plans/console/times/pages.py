@@ -34,7 +34,7 @@ class TimelinePage(FollowedPage):
         plan, now = self.object, timezone.now()
         grouping = self.request.GET.get("by", "")
         grouping = grouping if grouping in GROUPINGS else BY_ACTION
-        page = Paginator(actions_in_order(plan), MOST[grouping]).get_page(self.request.GET.get("page"))
+        page = Paginator(actions_in_order(plan, grouping), MOST[grouping]).get_page(self.request.GET.get("page"))
         rows, pauses = read_rows(list(page.object_list), plan, now), pauses_of(plan, now)
         return super().get_context_data(
             plan=plan,

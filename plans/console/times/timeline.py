@@ -23,6 +23,7 @@ from actions.models.naming import resource
 from actions.models.querysets import ActionQuerySet
 from plans.models import ActionPlan
 from watcher_site.messages import cut
+from watcher_site.templatetags.names import visible
 from watcher_site.windows.durations import describe_duration
 
 BY_ACTION, BY_WORKER, BY_NODE = "action", "worker", "node"
@@ -31,6 +32,8 @@ GROUPINGS = {BY_ACTION: gettext_lazy("Actions"), BY_WORKER: gettext_lazy("Proces
 MOST = {BY_ACTION: 100, BY_WORKER: 1000, BY_NODE: 1000}
 # The types whose actions name the compute node that they act on as their resource.
 NODE_TYPES = frozenset({"change_nova_service_state", "change_node_power_state"})
+# The columns of actions that are drawn in common rows: only the rows of single actions show more.
+DRAWN = ("action_plan", "action_type", "input_parameters", "state", "attempt", "created_at", "start_time", "end_time")
 # The columns of events that intervals are read from.
 COLUMNS = ("action_id", "event", "attempt", "start_time", "finish_time", "result", "host")
 LABEL, PLOT, ROW, AXIS = 230, 960, 24, 24
@@ -110,6 +113,10 @@ class Lane:
     def text_y(self) -> str:
         return str(self.top + 16)
 
+    @property
+    def svg(self) -> SafeString:
+        return mark_safe("".join(bar.svg for bar in self.bars))  # noqa: S308 (each bar is escaped)
+
 
 @dataclass(frozen=True)
 class Group:
@@ -130,6 +137,7 @@ class Scale:
         self.start = min(one.start for one in found)
         self.end = max([one.end for one in found] + [self.start + timedelta(seconds=1)])
         self.seconds = (self.end - self.start).total_seconds()
+        self.titles = Titles()
 
     def place(self, moment: datetime) -> float:
         moment = min(max(moment, self.start), self.end)
@@ -169,11 +177,12 @@ class Timeline:
         return AXIS + ROW * sum(lane.rows for lane in self.lanes)
 
 
-def actions_in_order(plan: ActionPlan) -> ActionQuerySet:
+def actions_in_order(plan: ActionPlan, grouping: str) -> ActionQuerySet:
     """Select the actions of a plan that began, in the order of their last start, with ``parents_end``."""
     ended = ActionParent.objects.filter(child=OuterRef("pk")).order_by().values("child")
     parents = Subquery(ended.annotate(last=Max("parent__end_time")).values("last"))
-    began = plan.actions.present().filter(attempt__gt=0).defer("data", "initial_data")
+    began = plan.actions.present().filter(attempt__gt=0)
+    began = began.defer("data", "initial_data") if grouping == BY_ACTION else began.only(*DRAWN)
     return began.annotate(parents_end=parents).order_by(F("start_time").asc(nulls_last=True), "pk")
 
 
@@ -215,21 +224,21 @@ def draw_timeline(rows: Sequence[Row], pauses: Sequence[Interval], grouping: str
     timeline = Timeline(lanes, [], scale.ticks(), groups)
     for pause in pauses:
         if pause.start < scale.end and scale.start < pause.end:
-            bar = scale.bar(pause, 0, "pause", describe_interval(_("The plan"), pause))
+            bar = scale.bar(pause, 0, "pause", scale.titles.describe(_("The plan"), pause))
             timeline.pauses.append(replace(bar, y=str(AXIS), height=str(timeline.height - AXIS)))
     return timeline
 
 
 def own_lane(row: Row, number: int, scale: Scale) -> Lane:
     top = AXIS + ROW * number
-    return Lane(cut(row.action.called, LABEL_LENGTH), top, bars=bars_of(row, row.intervals, top, scale))
+    return Lane(cut(visible(row.action.called), LABEL_LENGTH), top, bars=bars_of(row, row.intervals, top, scale))
 
 
 def shared_lanes(members: dict[str, list[Row]], scale: Scale) -> list[Lane]:
     """Return a lane for each process or node, with as many rows as actions ran there at once."""
     lanes, top = [], AXIS
     for label in sorted(members):
-        lane = Lane(cut(label, LABEL_LENGTH) or _("none"), top)
+        lane = Lane(cut(visible(label), LABEL_LENGTH) or _("none"), top)
         free: list[datetime] = []
         for row in sorted(members[label], key=lambda row: row.start or scale.end):
             shown = [one for one in row.intervals if one.kind in SHAPES]
@@ -246,8 +255,9 @@ def shared_lanes(members: dict[str, list[Row]], scale: Scale) -> list[Lane]:
 
 def bars_of(row: Row, intervals: Sequence[Interval], top: int, scale: Scale) -> list[Bar]:
     last = max((one.attempt for one in intervals if one.kind == Kind.RUNNING), default=0)
+    name, titles = visible(row.action.called), scale.titles
     return [
-        scale.bar(one, top, look_of(row.action, one, one.attempt == last), describe_interval(row.action.called, one))
+        scale.bar(one, top, look_of(row.action, one, one.attempt == last), titles.describe(name, one))
         for one in intervals
     ]
 
@@ -261,12 +271,19 @@ def look_of(action: Any, interval: Interval, is_last: bool) -> str:
     return "running fill-failed" if interval.has_failed else "running fill-skipped"
 
 
-def describe_interval(name: str, interval: Interval) -> str:
-    words = _("running") if interval.kind == Kind.RUNNING else KINDS[interval.kind]
-    attempt = _(" (attempt %(number)s)") % {"number": interval.attempt} if interval.attempt > 1 else ""
-    start, end = timezone.localtime(interval.start), timezone.localtime(interval.end)
-    until = "…" if interval.is_open else f"{end:%H:%M:%S}"
-    return f"{name}{attempt}: {words}, {start:%Y-%m-%d %H:%M:%S} → {until}, {describe_duration(interval.duration)}"
+class Titles:
+    """The titles of bars: the words of a language and the time zone are looked up once for all of a thousand bars."""
+
+    def __init__(self) -> None:
+        self.zone = timezone.get_current_timezone()
+        self.words = {kind: str(words) for kind, words in KINDS.items()} | {Kind.RUNNING: _("running")}
+
+    def describe(self, name: str, interval: Interval) -> str:
+        attempt = _(" (attempt %(number)s)") % {"number": interval.attempt} if interval.attempt > 1 else ""
+        start, end = (moment.astimezone(self.zone).isoformat(" ")[:19] for moment in (interval.start, interval.end))
+        until = "…" if interval.is_open else end[11:]
+        duration = describe_duration(interval.duration)
+        return f"{name}{attempt}: {self.words[interval.kind]}, {start} → {until}, {duration}"
 
 
 def group_of(label: str, rows: Sequence[Row]) -> Group:

@@ -20,6 +20,8 @@ from watcher_site.models import HistoryEntry, Service
 PLANS, ACTIONS, SERVERS, NODES = 1000, 100_000, 2000, 100
 # The plans whose own pages are measured, and their states: what can still be pruned has more controls.
 SIZES = (10, 100, 300, 1000, 10_000)
+# The size of a plan that ended, whose timeline is measured.
+ENDED = 1000
 DAYS = 90
 BATCH = 5000
 PLAN_STATES = ["SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED", "RECOMMENDED"]
@@ -27,7 +29,7 @@ FINAL = {"SUCCEEDED": "SUCCEEDED", "FAILED": "FAILED", "CANCELLED": "CANCELLED",
 
 
 def fill() -> list[ActionPlan]:
-    """Make all rows, and return the plans of `SIZES`."""
+    """Make all rows, and return the plans of `SIZES` and the one of `ENDED`."""
     now = timezone.now()
     fill_cloud()
     large = fill_plans(now)
@@ -116,14 +118,15 @@ def fill_plans(now: datetime) -> list[ActionPlan]:
         )
         for number in range(PLANS)
     )
-    small = (ACTIONS - sum(SIZES)) // (PLANS - len(SIZES))
-    sizes = [*SIZES, *[small] * (PLANS - len(SIZES))]
+    large = [*SIZES, ENDED]
+    small = (ACTIONS - sum(large)) // (PLANS - len(large))
+    sizes = [*large, *[small] * (PLANS - len(large))]
     efficacy = [{"name": "released_nodes_ratio", "description": "", "unit": "%", "value": 25.0}]
     plans = ActionPlan.objects.bulk_create(
         ActionPlan(
             audit=audit,
             strategy=strategy,
-            state="RECOMMENDED" if place < len(SIZES) else PLAN_STATES[place % len(PLAN_STATES)],
+            state=state_of(place),
             global_efficacy=efficacy,
             created_at=now - timedelta(days=DAYS * place / PLANS),
             start_time=now - timedelta(days=DAYS * place / PLANS) if place >= len(SIZES) else None,
@@ -146,6 +149,8 @@ def fill_plans(now: datetime) -> list[ActionPlan]:
         ActionEvent(
             action=action,
             event="execute",
+            attempt=1,
+            host=f"worker-{action.pk % 4}",
             result="Success" if action.state == "SUCCEEDED" else "Error",
             start_time=action.start_time,
             finish_time=action.end_time,
@@ -153,7 +158,14 @@ def fill_plans(now: datetime) -> list[ActionPlan]:
         for action in actions
         if action.start_time
     )
-    return plans[: len(SIZES)]
+    return plans[: len(large)]
+
+
+def state_of(place: int) -> str:
+    """Return the state of a plan: those of `SIZES` can be started, and that of `ENDED` succeeded."""
+    if place < len(SIZES):
+        return "RECOMMENDED"
+    return "SUCCEEDED" if place == len(SIZES) else PLAN_STATES[place % len(PLAN_STATES)]
 
 
 def actions_of(plan: ActionPlan, size: int) -> Iterator[Action]:
@@ -170,6 +182,7 @@ def actions_of(plan: ActionPlan, size: int) -> Iterator[Action]:
             skipped_by="benchmark" if skipped else None,
             created_at=plan.created_at,
             updated_at=began,
+            attempt=1 if began else 0,
             start_time=began,
             end_time=began and began + timedelta(seconds=20 + number % 40),
         )

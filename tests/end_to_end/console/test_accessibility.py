@@ -11,9 +11,10 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from django.urls import resolve, reverse
+from django.utils import timezone
 from playwright.sync_api import Page
 
-from actions.models import Action
+from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.builders import make_audit, make_plan
 from tests.end_to_end.console.accessibility import find_problems
@@ -65,9 +66,14 @@ def starts(transactional_db: None) -> list[str]:
     running = make_plan({state: [] for state in Action.State.values}, state="ONGOING", suspended_by="bob")
     for state in Action.State.values:
         running.actions.filter(input_parameters__message=state).update(state=state, status_message=f"It is {state}.")
+    begun = list(running.actions.exclude(state__in=["PENDING", "SKIPPED"]))
+    running.actions.filter(pk__in=[one.pk for one in begun]).update(attempt=1, start_time=timezone.now())
+    ActionEvent.objects.bulk_create(ActionEvent(action=one, event="execute", host="worker") for one in begun)
     shown = [running, plans["FAILED"], plans["SUPERSEDED"]]
     search = f"{reverse('search')}?{urlencode({'q': 'node'})}"
-    return [reverse("home"), search, *(reverse("plans:detail", args=[plan.uuid]) for plan in shown)]
+    timeline = reverse("plans:timeline", args=[running.uuid])
+    pages = [search, timeline, f"{timeline}?by=worker", reverse("plans:preflight", args=[running.uuid])]
+    return [reverse("home"), *(reverse("plans:detail", args=[plan.uuid]) for plan in shown), *pages]
 
 
 def check(page: Page) -> list[str]:
