@@ -18,23 +18,15 @@ __all__ = ["Draft202012Validator", "compile_check", "describe_violation", "find_
 
 
 def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Return a fast check of values, which returns true only for values that a schema allows.
+    """Return a fast check of JSON values, which returns true only for values that a schema allows.
 
-    For all others, also those that it cannot read, `find_violation` decides, and words the violation. A schema that it
-    cannot compile, such as one with a regular expression of Python's own, leaves all values to that.
+    For all others `find_violation` decides, and words the violation. A schema that cannot be compiled, such as one with
+    a regular expression of Python's own, leaves all values to that.
     """
     try:
-        is_valid = jsonschema_rs.Draft202012Validator(dict(schema)).is_valid
+        return jsonschema_rs.Draft202012Validator(dict(schema)).is_valid
     except (ValueError, TypeError):
         return lambda value: False
-
-    def check(value: Any) -> bool:
-        try:
-            return is_valid(value)
-        except (ValueError, TypeError):
-            return False
-
-    return check
 
 
 def find_violation(validator: Draft202012Validator, value: Any) -> str | None:

@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString
 
 from actions.templatetags.actions import message_for
 from plans.console.graph.picture import Box
+from watcher_site.templatetags.names import visible
 from watcher_site.web.addresses import page_address
 
 TYPE_LENGTH = 26
@@ -23,6 +24,7 @@ def graph_box(box: Box, details: bool) -> SafeString:
     """
     # The blanks between the texts tell their words apart, as the name of the link has them.
     action, place, resource, label = box.action, box.place, box.resource, box.resource_label
+    resource, label = visible(resource), visible(label)
     action_type = truncatechars(action.action_type, TYPE_LENGTH)
     return format_html(
         '<a class="box box-{state_class}" href="{address}" aria-label="{name} {state}">'
@@ -39,7 +41,7 @@ def graph_box(box: Box, details: bool) -> SafeString:
         state=action.state,
         type=action.action_type,
         resource=resource,
-        message=f": {message_for(action, details)}" if action.status_message else "",
+        message=f": {visible(message_for(action, details))}" if action.status_message else "",
         x=place.x,
         y=place.y,
         width=place.width,

@@ -216,15 +216,25 @@ register.filter(describe_duration)
 register.filter(in_minutes)
 
 
-def linked(text: str) -> SafeString:
-    """Return the text with a link for each UUID of something that is there; one that has no page stays as it is."""
-    links = find_links({UUID(identifier) for identifier in IDENTIFIER.findall(text)})
+def linked(text: str, links: Mapping[UUID, SafeString] | None = None) -> SafeString:
+    """Return the text with a link for each UUID of an object with a page.
+
+    Args:
+        links: the links of `links_in`, if a page shows several texts; else they are looked up.
+    """
+    links = links_in(text) if links is None else links
     parts: list[Any] = []
     end = 0
     for match in IDENTIFIER.finditer(text):
         parts += [conditional_escape(text[end : match.start()]), links.get(UUID(match[0]), match[0])]
         end = match.end()
     return mark_safe("".join([*parts, conditional_escape(text[end:])]))  # noqa: S308 (each part was escaped)
+
+
+@register.simple_tag
+def links_in(*values: Any) -> dict[UUID, SafeString]:
+    """Return the links to all objects whose UUIDs are in these values, with at most one query for each model."""
+    return find_links({UUID(identifier) for value in values for identifier in IDENTIFIER.findall(str(value))})
 
 
 def shortened(text: str) -> str:

@@ -15,8 +15,13 @@ MADE_UP = re.compile(r"-(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?$")
 SHOWN_SO = re.compile(r" (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)$")
 # Control characters, and invisible ones that change the direction or the look of the text around them. Joiners are not
 # among them: some scripts need these.
-INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+BEYOND_ASCII = "\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+INVISIBLE = re.compile(f"[\x00-\x1f{BEYOND_ASCII}]")
 PICTURES_OF_CONTROLS = 0x2400
+# The same in HTML, without the white space between its elements; the elements; and the attributes that people read.
+INVISIBLE_IN_HTML = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{BEYOND_ASCII}]")
+ELEMENT = re.compile("(<[^>]*>)")
+READ_ATTRIBUTE = re.compile('(?<= )(?:title|aria-label)="[^"]*"')
 
 register = template.Library()
 
@@ -63,6 +68,31 @@ def name(text: Any) -> SafeString:
         end = match.end()
     parts.append(conditional_escape(text[end:]))
     return mark_safe(f"<bdi>{''.join(parts)}</bdi>")  # noqa: S308 (each part was escaped)
+
+
+def mark_invisible(html: str) -> str:
+    """Return HTML with a visible mark for each control character in its texts and in the attributes that people read.
+
+    Its texts and attributes are escaped, so that each ``<`` begins an element and each ``>`` ends one.
+    """
+    if not INVISIBLE_IN_HTML.search(html):
+        return html
+    parts = ELEMENT.split(html)
+    parts[::2] = (
+        INVISIBLE_IN_HTML.sub(lambda match: f'<span class="control">{mark_of(match[0])}</span>', text)
+        for text in parts[::2]
+    )
+    parts[1::2] = (
+        READ_ATTRIBUTE.sub(lambda match: INVISIBLE_IN_HTML.sub(lambda one: mark_of(one[0]), match[0]), element)
+        for element in parts[1::2]
+    )
+    return "".join(parts)
+
+
+@register.filter
+def marked(text: Any) -> SafeString:
+    """Show a text, which may be HTML with links, with a visible mark for each control character."""
+    return mark_safe(mark_invisible(conditional_escape(text)))  # noqa: S308 (it was escaped)
 
 
 @register.simple_tag

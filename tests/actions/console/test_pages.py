@@ -1,6 +1,7 @@
 """The console's pages of actions."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -151,3 +152,14 @@ def test_an_action_names_the_service_that_has_it_in_hand(administrator: Client, 
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.filter(pk=one.pk).update(state="ONGOING", owner=owner)
     assert f"{name} {owner.pk} on one.example" in page(administrator, one)
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_the_page_of_an_action_takes_the_same_queries_whatever_its_parameters_name(
+    administrator: Client, django_assert_max_num_queries: Any, number: int
+) -> None:
+    plan = make_plan({"a": []})
+    parameters = {f"server_{place}": str(UUID(int=place)) for place in range(number)}
+    plan.actions.update(input_parameters=parameters, outputs=parameters, target=str(UUID(int=99)))
+    with django_assert_max_num_queries(19):
+        page(administrator, plan.actions.get())

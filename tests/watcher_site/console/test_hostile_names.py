@@ -1,0 +1,124 @@
+"""Names with control characters in the lists of the console: none of the characters, but a mark for each."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from tests.actions.exclusions.builders import make_exclusion
+from tests.builders import (
+    make_audit,
+    make_cluster,
+    make_flavor,
+    make_member,
+    make_node,
+    make_plan,
+    make_policy,
+    make_pool,
+    make_profile,
+    make_server,
+    make_stack,
+    make_volume,
+)
+from watcher_site.console.pages import ListPage
+from watcher_site.models import HistoryEntry, Subscription
+from watcher_site.templatetags.names import INVISIBLE_IN_HTML, mark_invisible
+
+# An override of the direction, an escape sequence, and HTML.
+HOSTILE = "web\u202egnp.\x1b[31m<b>\u2066"
+
+
+def lists(patterns: Any = None, space: str = "") -> Iterator[str]:
+    """Yield the names of all lists of the console that need no argument."""
+    for pattern in get_resolver("watcher_site.console.urls").url_patterns if patterns is None else patterns:
+        if isinstance(pattern, URLResolver):
+            yield from lists(pattern.url_patterns, f"{space}{pattern.namespace}:" if pattern.namespace else space)
+        elif isinstance(pattern, URLPattern) and not pattern.pattern.converters:
+            view = getattr(pattern.callback, "view_class", None)
+            if view is not None and issubclass(view, ListPage):
+                yield f"{space}{pattern.name}"
+
+
+# A member of projects has these, and undelivered notifications show no name of a person.
+OTHERS = {"projects:servers", "projects:stacks", "projects:clusters", "notifications:undelivered"}
+LISTS = sorted(set(lists()) - OTHERS)
+
+
+def make_hostile_rows() -> ActionPlan:
+    """Make a row of each kind with a hostile name."""
+    node = make_node(HOSTILE)
+    server = make_server(HOSTILE, node, unhealthy_reason=HOSTILE, state="pending")
+    make_server(f"{HOSTILE} 2", None, state="pending")
+    make_flavor("small")
+    profile = make_profile(HOSTILE)
+    cluster = make_cluster(HOSTILE, profile=profile)
+    make_member(HOSTILE, server=server, cluster=cluster, profile=profile)
+    make_policy(HOSTILE)
+    make_stack(HOSTILE)
+    make_volume(HOSTILE, make_pool(HOSTILE))
+    make_exclusion(HOSTILE, by=HOSTILE, reason=HOSTILE)
+    plan = make_plan(audit=make_audit(HOSTILE), status_message=HOSTILE)
+    parameters = {"resource_id": str(server.uuid), "resource_name": HOSTILE, "source_node": HOSTILE}
+    ran = Action.objects.create(
+        action_plan=plan,
+        action_type="migrate",
+        input_parameters=parameters,
+        status_message=HOSTILE,
+        skipped_by=HOSTILE,
+        attempt=1,
+        start_time=timezone.now(),
+    )
+    ActionEvent.objects.create(action=ran, event="execute", host=HOSTILE, details=HOSTILE)
+    HistoryEntry.objects.create(
+        user=HOSTILE, deed="server.create", object_type="server", object_uuid=uuid4(), object_name=HOSTILE
+    )
+    Subscription.objects.create(name=HOSTILE, url="https://example.com/")
+    User.objects.create_user(HOSTILE)
+    return plan
+
+
+@pytest.fixture
+def browser(client: Client, cloud_admin: User) -> Client:
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+def text_of(browser: Client, address: str) -> str:
+    response = browser.get(address)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_marks_the_control_characters_of_its_rows(browser: Client, name: str) -> None:
+    make_hostile_rows()
+    text = text_of(browser, reverse(name))
+    assert '<span class="control">U+202E</span>' in text
+    assert INVISIBLE_IN_HTML.findall(text) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("page", ["", "preflight/", "timeline/", "timeline/?by=worker", "timeline/?by=node"])
+def test_a_page_of_a_plan_marks_the_control_characters_of_names(browser: Client, page: str) -> None:
+    plan = make_hostile_rows()
+    text = text_of(browser, f"{reverse('plans:detail', args=[plan.uuid])}{page}")
+    assert "U+202E" in text
+    assert [text[match.start() - 60 : match.end()] for match in INVISIBLE_IN_HTML.finditer(text)] == []
+
+
+def test_html_without_control_characters_stays_as_it_is() -> None:
+    html = '<td title="a">b\n\t<i>c</i></td>'
+    assert mark_invisible(html) == html
+
+
+def test_control_characters_are_marked_in_texts_and_in_attributes_that_are_read() -> None:
+    html = mark_invisible('<a href="/\u202e" title="a\u202eb">c\u202ed</a>')
+    assert html == '<a href="/\u202e" title="aU+202Eb">c<span class="control">U+202E</span>d</a>'
