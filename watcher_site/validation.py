@@ -20,8 +20,8 @@ __all__ = ["Draft202012Validator", "compile_check", "describe_violation", "find_
 def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
     """Return a fast check of JSON values, which returns true only for values that a schema allows.
 
-    For all others `find_violation` decides, and words the violation. A schema that cannot be compiled, such as one with
-    a regular expression of Python's own, leaves all values to that.
+    For all others `find_violation` decides, and words the violation. A schema that cannot be compiled, such as one
+    with a regular expression of Python's own, leaves all values to that.
     """
     try:
         return jsonschema_rs.Draft202012Validator(dict(schema)).is_valid
