@@ -90,7 +90,11 @@ class Subcommand:
 
 
 class ListObjects(Subcommand):
-    name, help = "list", "List them."
+    name = "list"
+
+    @property
+    def help(self) -> str:  # type: ignore[override]
+        return f"List {self.resource.plural}."
 
     def add_arguments(self, parser: CommandParser) -> None:
         offer, view = self.resource.offer, self.resource.view
@@ -134,7 +138,11 @@ class ListObjects(Subcommand):
 
 
 class ShowObject(Subcommand):
-    name, help = "show", "Show one."
+    name = "show"
+
+    @property
+    def help(self) -> str:  # type: ignore[override]
+        return f"Show the fields of one of the {self.resource.plural}."
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_object(parser)

@@ -83,6 +83,10 @@ class Resource:
     named_by: str | None = "name"
 
     @property
+    def plural(self) -> str:
+        return f"{self.title[:-1]}ies" if self.title.endswith("y") else f"{self.title}s"
+
+    @property
     def identifier(self) -> str:
         """The field that identifies an object."""
         return self.columns[0]

@@ -18,7 +18,7 @@ from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import schedule
 from plans.preflight_storage import find_result, read_prospects, store_result
 from watcher_site.processes import commands
-from watcher_site.refusals import Conflict
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state_machine import TransitionNotAllowed
 from watcher_site.terminal.groups import REFUSED, CommandGroup, ListObjects, Operation, ShowObject, Subcommand
 from watcher_site.terminal.output import CSV, JSON, decode, to_json
@@ -66,6 +66,8 @@ class Start(PlanOperation):
             raise Conflict(f"action plan {record.uuid} is {record.state}, so that it cannot be started.") from problem
 
     def handle(self, **options: Any) -> str | None:
+        if options["timeout"] is not None and not options["wait"]:
+            raise Invalid("--timeout: is for --wait only.")
         printed = super().handle(**options)
         if not options["wait"]:
             return printed
