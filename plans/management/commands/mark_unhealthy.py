@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management import CommandParser
 
 from cluster.models import Node, Server, Stack
-from cluster.operations.marks import Markable
+from cluster.operations.marks import Mark, Markable
 from cluster.stacks.lookup import find_resource, find_stack
 from plans.operations.marks import mark
 from watcher_site.database.records import parse_uuid
@@ -35,8 +35,12 @@ class Command(commands.Command):
         self, *args: Any, kind: str, names: list[str], reason: str, reset: bool, person: str, **options: Any
     ) -> str:
         found = mark(find(kind, names), not reset, reason, commands.caller(person))
-        word = "unhealthy" if found.unhealthy else "not marked unhealthy"
-        return f"{found.object_type} {found.object_name}: {word}{f': {found.reason}' if found.reason else ''}"
+        return describe_mark(found)
+
+
+def describe_mark(found: Mark) -> str:
+    word = "unhealthy" if found.unhealthy else "not marked unhealthy"
+    return f"{found.object_type} {found.object_name}: {word}{f': {found.reason}' if found.reason else ''}"
 
 
 def find(kind: str, names: list[str]) -> Markable:

@@ -1,15 +1,16 @@
-"""``manage.py servers``: list and show servers."""
+"""``manage.py servers``: list, show and mark servers."""
 
 from plans.api.servers import ServerView
+from plans.management.marks import ClearMark, SetMark
 from watcher_site.terminal.groups import CommandGroup, ListObjects, ShowObject
 from watcher_site.terminal.resources import Resource
 
 
 class Command(CommandGroup):
-    help = "List and show servers."
+    help = "List, show and mark servers."
     resource = Resource(
         "server",
         ServerView,
         ("id", "name", "status", "OS-EXT-SRV-ATTR:host", "tenant_id", "image", "unhealthy_reason"),
     )
-    subcommands = [ListObjects, ShowObject]
+    subcommands = [ListObjects, ShowObject, SetMark, ClearMark]

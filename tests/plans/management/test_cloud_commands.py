@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 
 from tests.builders import make_cluster, make_node, make_server, make_stack
 from tests.command_runs import Run, newest, run
+from watcher_site.models import HistoryEntry
 
 __all__ = ["run"]
 
@@ -52,3 +53,13 @@ def test_a_filter_of_the_api_is_an_option(run: Run, cloud: dict[str, Any]) -> No
 def test_nested_stacks_are_listed_on_request(run: Run, cloud: dict[str, Any]) -> None:
     assert run("stacks", "list", "--show-nested", "true").status == 0
     assert run("stacks", "list", "--show-nested", "perhaps").status == 2
+
+
+@pytest.mark.parametrize("kind", ["nodes", "servers", "stacks"])
+def test_an_object_is_marked_as_unhealthy_and_the_mark_is_removed(run: Run, cloud: dict[str, Any], kind: str) -> None:
+    name = cloud[kind].name
+    marked = run(kind, "mark", name, "--reason", "its disk is slow", "--as", "alice")
+    assert (marked.status, marked.output) == (0, f"{kind[:-1]} {name}: unhealthy: its disk is slow\n")
+    assert HistoryEntry.objects.get(message="its disk is slow").user == "alice"
+    assert run(kind, "unmark", name).output == f"{kind[:-1]} {name}: not marked unhealthy\n"
+    assert run(kind, "mark", "nosuch").status == 1
