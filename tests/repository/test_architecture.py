@@ -18,4 +18,6 @@ def test_every_state_machine_is_drawn_once() -> None:
 
 def test_the_page_without_diagrams_and_code_blocks_does_not_exceed_its_number_of_words() -> None:
     prose = re.sub(r"^```.*?^```|<!--.*?-->", "", TEXT, flags=re.DOTALL | re.MULTILINE)
-    assert len(prose.split()) <= WORDS
+    # The bars of tables are not words.
+    words = [word for word in prose.split() if re.search(r"\w", word)]
+    assert len(words) <= WORDS
