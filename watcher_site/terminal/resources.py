@@ -171,6 +171,8 @@ def find_record(records: QuerySet[Any], title: str, identifier: str, named_by: s
         NotFound: there is none.
         Invalid: there are several.
     """
+    if not identifier.strip():
+        raise Invalid(f"{title}: must not be empty.")
     require_storable(title, identifier)
     for found in lookups(records, identifier, named_by):
         candidates = list(found.order_by("pk")[: MOST_NAMED + 1])

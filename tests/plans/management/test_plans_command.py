@@ -104,6 +104,8 @@ def test_an_unknown_plan_is_one_line_and_status_1(run: Run, subcommand: str) -> 
         ["list", "--columns", "nosuch"],
         ["list", "--state", "DONE"],
         ["show"],
+        ["show", ""],
+        ["list", "--audit", ""],
         ["show", "a\0b"],
         ["start", "aa11", "--wait", "--timeout", "soon"],
         ["start", "aa11", "--yes", "--timeout", "3"],
