@@ -149,7 +149,7 @@ def answers(nova: Nova) -> Callable[[], bool]:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneService]:
-    found = KeystoneService(tmp_path_factory.mktemp("keystone"), lifetime=3600)
+    found = KeystoneService(tmp_path_factory.mktemp("keystone"))
     found.start()
     try:
         found.fill()

@@ -5,6 +5,7 @@
 
 import os
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ class KeystoneService:
     """The service in a folder, with the user watcher, whom the site logs in as, in the project service.
 
     Args:
-        lifetime: that of tokens, in seconds.
         dashboard: the page that gets tokens of the single sign-on; without it there is none.
+        lifetime: that of tokens, in seconds.
     """
 
-    def __init__(self, folder: Path, lifetime: int, dashboard: str = "") -> None:
+    def __init__(self, folder: Path, dashboard: str = "", lifetime: int = 3600) -> None:
         self.programs, self.folder = find_programs(), folder
         self.url = f"http://127.0.0.1:{free_port_number()}"
         self.process: subprocess.Popen[bytes] | None = None
@@ -117,6 +118,25 @@ class KeystoneService:
 
     def token(self, user: str, **scope: str) -> str:
         return str(self.connect(user, **scope).session.get_token())
+
+    def expiring_token(self, user: str, seconds: int) -> str:
+        """Return a token of a user in the project shop that expires soon, as its application credential does."""
+        identity = self.connect(user, project_name="shop").identity
+        ends = datetime.now(UTC) + timedelta(seconds=seconds)
+        credential = identity.create_application_credential(
+            self.users[user], name=f"until {ends}", expires_at=f"{ends:%Y-%m-%dT%H:%M:%S}"
+        )
+        found = openstack.connect(
+            load_yaml_config=False,
+            load_envvars=False,
+            auth_type="v3applicationcredential",
+            auth={
+                "auth_url": f"{self.url}/v3",
+                "application_credential_id": credential.id,
+                "application_credential_secret": credential.secret,
+            },
+        )
+        return str(found.session.get_token())
 
     def fill(self) -> None:
         """Create the user of the site, and rosa, ines and rob with roles in the project shop."""

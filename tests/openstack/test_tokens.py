@@ -18,13 +18,13 @@ from watcher_site.keystone.tokens import middleware
 from watcher_site.models import HistoryEntry
 
 pytestmark = [pytest.mark.keystone, pytest.mark.django_db]
-# In seconds: the time for which the tokens of this Keystone are valid.
-LIFETIME = 20
+# In seconds: the time for which a token that expires in a test is valid.
+LIFETIME = 15
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneService]:
-    found = KeystoneService(tmp_path_factory.mktemp("keystone"), LIFETIME)
+    found = KeystoneService(tmp_path_factory.mktemp("keystone"))
     found.start()
     try:
         found.fill()
@@ -100,7 +100,7 @@ def test_a_revoked_token_is_refused_when_the_cache_has_forgotten_it(
 
 
 def test_a_plan_runs_on_when_the_token_that_started_it_has_expired(keystone: KeystoneService) -> None:
-    caller, plan = TokenCaller(keystone.token("rosa", project_name="shop")), make_plan({"a": [], "b": ["a"]})
+    caller, plan = TokenCaller(keystone.expiring_token("rosa", LIFETIME)), make_plan({"a": [], "b": ["a"]})
     assert caller.post(f"/action_plans/{plan.uuid}/start").status_code == 200
     wait_for(lambda: caller.get("/goals").status_code == 401)
     run_waiting()
@@ -108,7 +108,7 @@ def test_a_plan_runs_on_when_the_token_that_started_it_has_expired(keystone: Key
 
 
 def test_an_expired_token_is_accepted_with_the_token_of_a_service(keystone: KeystoneService) -> None:
-    caller = TokenCaller(keystone.token("rosa", project_name="shop"))
+    caller = TokenCaller(keystone.expiring_token("rosa", LIFETIME))
     wait_for(lambda: caller.get("/goals").status_code == 401)
     service = keystone.token("watcher", project_name="service")
     assert caller.get("/goals", **{"X-Service-Token": service}).status_code == 200

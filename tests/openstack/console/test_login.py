@@ -30,7 +30,7 @@ ISSUER = "https://login.example.org"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneService]:
     dashboard = f"http://testserver{reverse('login-sso-token')}"
-    found = KeystoneService(tmp_path_factory.mktemp("keystone"), LIFETIME, dashboard)
+    found = KeystoneService(tmp_path_factory.mktemp("keystone"), dashboard, LIFETIME)
     found.start()
     try:
         found.fill()
