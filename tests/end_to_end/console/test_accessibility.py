@@ -70,7 +70,7 @@ def starts(transactional_db: None) -> list[str]:
     running.actions.filter(pk__in=[one.pk for one in begun]).update(attempt=1, start_time=timezone.now())
     ActionEvent.objects.bulk_create(ActionEvent(action=one, event="execute", host="worker") for one in begun)
     shown = [running, plans["FAILED"], plans["SUPERSEDED"]]
-    search = f"{reverse('search')}?{urlencode({'q': 'node'})}"
+    search = f"{reverse('search')}?{urlencode({'q': 'web'})}"
     timeline = reverse("plans:timeline", args=[running.uuid])
     pages = [search, timeline, f"{timeline}?by=worker", reverse("plans:preflight", args=[running.uuid])]
     return [reverse("home"), *(reverse("plans:detail", args=[plan.uuid]) for plan in shown), *pages]

@@ -47,6 +47,10 @@ def test_a_list_without_filters_has_nothing_to_save(browser: Client) -> None:
     assert "saved-filters" not in show(browser, "sort=name")
 
 
+def test_filters_that_are_refused_are_not_offered(browser: Client) -> None:
+    assert "Save these filters" not in show(browser, "state=flying")
+
+
 def test_the_current_filters_are_marked(browser: Client) -> None:
     save(browser)
     assert show(browser, "name=web").count('aria-current="true"') == 1
