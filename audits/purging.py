@@ -1,30 +1,35 @@
-"""Permanent removal of what was deleted long enough ago, with everything below it.
+"""Permanent removal of objects that were deleted, or ended, long enough ago, with everything below them.
 
 See docs/compatibility.md, "Deletion and purging".
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import LessThan
+from django.utils import timezone
 
-from actions.models import Action, ActionEvent, ActionParent
+from actions.models import Action
 from actions.models.exclusions import Exclusion
 from actions.models.instance_actions import InstanceAction
-from actions.server_history import expired_operations, keep_operations
+from actions.server_history import expired_operations
 from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.purging import order_removable, refers, removable
-from plans.models import ActionPlan, EfficacyIndicator
+from plans.models import ActionPlan
+from plans.purging import remove_plans
 from watcher_site.models import HistoryEntry, Notification
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.notifications.deliveries import settled_notifications
 from watcher_site.refusals import Invalid
 
-# Plans, or other rows, a transaction: none holds its locks for long.
+# The rows of other kinds that one transaction removes.
 BATCH = 200
 
 
@@ -34,7 +39,7 @@ class Purge:
 
     Below a goal are its strategies, templates and audits, below an audit its plans, below a plan its actions. A goal
     or a strategy stays as long as a remaining row refers to it. The same applies to clusters, policies, profiles and
-    stacks.
+    stacks. Plans and audits that ended are removed by ages of their own, whatever `cutoff` is.
 
     Args:
         goal: the UUID or name of a deleted goal. Then only this goal and everything below it is removed.
@@ -65,12 +70,27 @@ class Purge:
         return Q(goal__in=self.expired_goals().values("pk"))
 
     def plans(self) -> QuerySet[ActionPlan]:
-        found = self.expired() | Q(audit__in=self.audits().values("pk"))
+        found = self.expired() | Q(audit__in=self.deleted_audits().values("pk")) | self.ended_plans()
         if self.orphans and self.goal is None:
             found |= Q(audit=None, created_at__lte=self.cutoff)
         return ActionPlan.objects.filter(found, state__in=ActionPlan.DELETABLE)
 
+    def ended_plans(self) -> Q:
+        ended = ended_before(settings.ACTION_PLAN_AGE, "end_time", "updated_at", "created_at")
+        return ended & Q(state__in=ActionPlan.FINAL) if self.goal is None else Q(pk__in=[])
+
     def audits(self) -> QuerySet[Audit]:
+        """Return the audits that were deleted, and those that ended and to which no remaining plan refers."""
+        ended = self.ended_audits() & ~refers("audit", ActionPlan, self.plans())
+        return Audit.objects.filter(Q(pk__in=self.deleted_audits().values("pk")) | ended)
+
+    def ended_audits(self) -> Q:
+        """Return the condition for ended audits. An EVENT audit that succeeded can be triggered again, and stays."""
+        ended = ended_before(settings.AUDIT_AGE, "updated_at", "created_at") & Q(state__in=Audit.FINAL)
+        ended &= ~Q(audit_type=Audit.Type.EVENT, state=Audit.State.SUCCEEDED)
+        return ended if self.goal is None else Q(pk__in=[])
+
+    def deleted_audits(self) -> QuerySet[Audit]:
         return Audit.objects.filter(self.expired() | self.below_goals(), state__in=Audit.DELETABLE)
 
     def audit_templates(self) -> QuerySet[AuditTemplate]:
@@ -137,7 +157,7 @@ class Purge:
         removed = 0
         for keys in batches(self.plans()):
             chosen = affordable(keys, left - removed)
-            removed += remove_plans(chosen)
+            removed += remove_plans(self.plans(), chosen)
             if len(chosen) < len(keys):
                 return removed
         clusters = order_removable(self.cutoff) if self.goal is None else []
@@ -155,8 +175,7 @@ class Purge:
         for rows in others:
             for keys in batches(rows):
                 chosen = keys[: int(min(left - removed, len(keys)))]
-                rows.model._default_manager.filter(pk__in=chosen).delete()
-                removed += len(chosen)
+                removed += remove_rows(rows, chosen)
                 if len(chosen) < len(keys):
                     return removed
         return removed
@@ -182,16 +201,18 @@ def affordable(keys: list[int], most: float) -> list[int]:
 
 
 @transaction.atomic
-def remove_plans(keys: list[int]) -> int:
-    """Remove plans with all that belongs to them, and return how many rows; those that were just started stay."""
-    deletable = ActionPlan.objects.filter(pk__in=keys, state__in=ActionPlan.DELETABLE).order_by("pk")
-    locked = list(deletable.select_for_update().values_list("pk", flat=True))
-    actions = Action.objects.filter(action_plan__in=locked)
-    keep_operations(actions)
-    ActionEvent.objects.filter(action__action_plan__in=locked).delete()
-    ActionParent.objects.filter(child__action_plan__in=locked).delete()
-    number = actions.count()
-    actions.delete()
-    EfficacyIndicator.objects.filter(action_plan__in=locked).delete()
-    ActionPlan.objects.filter(pk__in=locked).delete()
-    return number + len(locked)
+def remove_rows(rows: QuerySet[Any], keys: list[int]) -> int:
+    """Remove the rows with these keys that may still be removed, and return their number."""
+    manager = rows.model._default_manager
+    list(manager.filter(pk__in=keys).order_by("pk").select_for_update().values_list("pk", flat=True))
+    if rows.model is Audit:
+        # The references of plans that stay are cleared: their rows are locked in the order of their keys.
+        plans = ActionPlan.objects.filter(audit__in=keys).order_by("pk")
+        list(plans.select_for_update(no_key=True).values_list("pk", flat=True))
+    _, numbers = rows.filter(pk__in=keys).delete()
+    return numbers.get(rows.model._meta.label, 0)
+
+
+def ended_before(age: timedelta, *times: str) -> Q:
+    """Return the condition that the first of these times that is set is longer ago than an age; 0: never."""
+    return Q(LessThan(Coalesce(*times), timezone.now() - age)) if age else Q(pk__in=[])

@@ -424,6 +424,9 @@ ROLLBACK = read_switch("WATCHER_ROLLBACK", False)
 ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0, most=24 * 36525))
 # The days for which history is kept; 0 means forever.
 HISTORY_AGE = timedelta(days=read_number("WATCHER_HISTORY_DAYS", 365, least=0, most=36525))
+# The age after which ended plans and audits are purged; 0: never.
+ACTION_PLAN_AGE = timedelta(days=read_number("WATCHER_ACTION_PLAN_DAYS", 0, least=0, most=36525))
+AUDIT_AGE = timedelta(days=read_number("WATCHER_AUDIT_DAYS", 0, least=0, most=36525))
 
 # Data source and cloud
 

@@ -14,6 +14,7 @@ from audits import purging
 from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.models import Cluster, Lock, Node, Policy, PolicyBinding, Profile, Stack, StackResource
 from plans.models import ActionPlan, EfficacyIndicator
+from plans.purging import remove_plans
 from tests.builders import action, make_audit, make_cluster, make_plan, make_policy, make_strategy
 
 pytestmark = pytest.mark.django_db
@@ -245,13 +246,14 @@ def test_more_than_a_batch_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("number", [1, 20])
 def test_a_batch_takes_the_same_queries_whatever_its_size(django_assert_num_queries: Any, number: int) -> None:
     keys = [removed_plan().pk for _ in range(number)]
-    with django_assert_num_queries(20):
-        purging.remove_plans(keys)
+    with django_assert_num_queries(24):
+        remove_plans(ActionPlan.objects.all(), keys)
 
 
 def test_a_plan_that_was_started_in_the_same_moment_stays() -> None:
     plan = make_plan({"a": []}, state="PENDING")
-    assert (purging.remove_plans([plan.pk]), rows()[4:]) == (0, [1, 1])
+    removable = ActionPlan.objects.filter(state="RECOMMENDED")
+    assert (remove_plans(removable, [plan.pk]), rows()[4:]) == (0, [1, 1])
 
 
 def test_a_plan_that_continued_a_purged_one_stays() -> None:
@@ -259,6 +261,93 @@ def test_a_plan_that_continued_a_purged_one_stays() -> None:
     follower = ActionPlan.objects.create(continues=plan, audit=make_audit())
     purge()
     assert ActionPlan.objects.get().pk == follower.pk
+    assert ActionPlan.objects.get().continues is None
+
+
+def ended(plan: Any, days: int) -> Any:
+    """Return a plan or an audit that ended this number of days ago."""
+    moment = timezone.now() - timedelta(days=days)
+    times = {"end_time": moment} if isinstance(plan, ActionPlan) else {}
+    type(plan).objects.filter(pk=plan.pk).update(**times, updated_at=moment)
+    return plan
+
+
+def test_ended_plans_and_audits_stay_unless_an_age_is_set() -> None:
+    audit = ended(make_audit(state="SUCCEEDED"), 36500)
+    ended(make_plan({"a": []}, audit=audit, state="SUCCEEDED"), 36500)
+    assert (counts(purge()), rows()[3:]) == ([0] * 7, [1, 1, 1])
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
+def test_a_plan_that_ended_before_its_age_is_removed_with_its_actions(settings: Any, state: str) -> None:
+    settings.ACTION_PLAN_AGE = timedelta(days=30)
+    ended(make_plan({"a": []}, audit=make_audit(), state=state), 31)
+    young = ended(make_plan({"a": []}, audit=make_audit("other"), state=state), 29)
+    assert counts(purge()) == [0, 0, 0, 0, 1, 1, 2]
+    assert ActionPlan.objects.get() == young
+
+
+@pytest.mark.parametrize("state", ["RECOMMENDED", "PENDING", "ONGOING", "CANCELLING"])
+def test_a_plan_that_has_not_ended_stays_whatever_its_age(settings: Any, state: str) -> None:
+    settings.ACTION_PLAN_AGE = timedelta(days=1)
+    ended(make_plan({"a": []}, audit=make_audit(), state=state), 100)
+    assert (counts(purge()), rows()[4:]) == ([0] * 7, [1, 1])
+
+
+def test_a_plan_without_an_end_time_ended_when_it_was_last_changed(settings: Any) -> None:
+    settings.ACTION_PLAN_AGE = timedelta(days=30)
+    plan = ended(make_plan(audit=make_audit(), state="SUPERSEDED"), 31)
+    ActionPlan.objects.filter(pk=plan.pk).update(end_time=None)
+    assert counts(purge())[4] == 1
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])
+def test_an_audit_that_ended_before_its_age_is_removed(settings: Any, state: str) -> None:
+    settings.AUDIT_AGE = timedelta(days=30)
+    ended(make_audit(state=state), 31)
+    young = ended(make_audit("young", state=state), 29)
+    assert counts(purge()) == [0, 0, 0, 1, 0, 0, 1]
+    assert Audit.objects.get() == young
+
+
+@pytest.mark.parametrize("state", ["PENDING", "ONGOING", "SUSPENDED"])
+def test_an_audit_that_has_not_ended_stays_whatever_its_age(settings: Any, state: str) -> None:
+    settings.AUDIT_AGE = timedelta(days=1)
+    ended(make_audit(state=state), 100)
+    assert (counts(purge()), Audit.objects.count()) == ([0] * 7, 1)
+
+
+def test_an_event_audit_that_can_be_triggered_again_stays(settings: Any) -> None:
+    settings.AUDIT_AGE = timedelta(days=1)
+    ended(make_audit(state="SUCCEEDED", audit_type=Audit.Type.EVENT), 100)
+    assert (counts(purge()), Audit.objects.count()) == ([0] * 7, 1)
+
+
+def test_an_ended_audit_stays_as_long_as_a_plan_refers_to_it(settings: Any) -> None:
+    settings.AUDIT_AGE = timedelta(days=1)
+    audit = ended(make_audit(state="SUCCEEDED"), 100)
+    ended(make_plan(audit=audit, state="SUCCEEDED"), 100)
+    before = counts(purge())
+    settings.ACTION_PLAN_AGE = timedelta(days=1)
+    assert (before, counts(purge())) == ([0] * 7, [0, 0, 0, 1, 1, 0, 2])
+    assert rows()[3:] == [0, 0, 0]
+
+
+def test_with_a_goal_ended_plans_and_audits_stay(settings: Any) -> None:
+    settings.ACTION_PLAN_AGE = settings.AUDIT_AGE = timedelta(days=1)
+    ended(make_plan(audit=ended(make_audit(state="SUCCEEDED"), 100), state="SUCCEEDED"), 100)
+    ended(make_audit("other", state="SUCCEEDED"), 100)
+    delete(make_strategy("gone", "gone").goal)
+    purge("--goal", "gone")
+    assert rows()[3:5] == [2, 1]
+
+
+def test_a_plan_that_continues_an_ended_one_stays_without_the_reference(settings: Any) -> None:
+    settings.ACTION_PLAN_AGE = timedelta(days=1)
+    plan = ended(make_plan({"a": []}, audit=make_audit(), state="FAILED"), 100)
+    follower = make_plan({"a": []}, audit=plan.audit, continues=plan, state="ONGOING")
+    purge()
+    assert ActionPlan.objects.get() == follower
     assert ActionPlan.objects.get().continues is None
 
 

@@ -1,4 +1,4 @@
-"""``manage.py purge``: remove for good what was deleted."""
+"""``manage.py purge``: remove deleted and old ended objects permanently."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,10 @@ MOST_DAYS = 36525
 
 
 class Command(commands.Command):
-    help = "Remove for good what was deleted, with everything below it, after showing how much that is."
+    help = (
+        "Remove deleted objects permanently, with everything below them, after showing their number. Plans and audits"
+        " that ended, and history, are removed by the ages in the configuration."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("-d", "--age-in-days", type=int, default=0, help="only what was deleted so long ago")

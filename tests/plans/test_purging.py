@@ -1,0 +1,109 @@
+"""The removal of plans in transactions of a limited number of rows."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+
+from actions.models import Action, ActionEvent
+from actions.models.instance_actions import InstanceAction
+from plans import purging
+from plans.models import ActionPlan
+from plans.purging import remove_plans
+from tests.builders import action, make_plan
+
+pytestmark = pytest.mark.django_db
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purging, "ROWS", 4)
+    monkeypatch.setattr(purging, "ACTIONS", 2)
+
+
+def large_plan(**columns: Any) -> ActionPlan:
+    """Return a plan of five actions with three events each, one of which derived another."""
+    graph = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["c"], "e": ["d"]}
+    plan = make_plan(graph, state="SUCCEEDED", **columns)
+    for one in plan.actions.all():
+        ActionEvent.objects.bulk_create(ActionEvent(action=one, event="execute") for _ in range(3))
+    plan.actions.filter(pk=action(plan, "e").pk).update(derived_from=action(plan, "a"))
+    return plan
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    """Raise an error in this call of the function that removes some rows."""
+    original, calls = purging.remove_some, []
+
+    def remove_some(*arguments: Any) -> int:
+        calls.append(arguments)
+        if len(calls) == call:
+            raise Interrupted
+        return original(*arguments)
+
+    monkeypatch.setattr(purging, "remove_some", remove_some)
+
+
+def test_a_plan_of_more_rows_than_a_transaction_may_remove_is_removed_completely(small_batches: None) -> None:
+    plan = large_plan()
+    assert remove_plans(ActionPlan.objects.all(), [plan.pk]) == 6
+    assert [model.objects.count() for model in (ActionPlan, Action, ActionEvent)] == [0, 0, 0]
+
+
+def test_small_plans_share_a_transaction_up_to_its_number_of_rows(small_batches: None) -> None:
+    keys = [make_plan({"a": []}).pk for _ in range(5)]
+    assert [group for group, _ in purging.make_groups(keys)] == [keys[:2], keys[2:4], keys[4:]]
+
+
+def test_a_larger_plan_is_removed_in_transactions_of_its_own(small_batches: None) -> None:
+    small, large, other = make_plan().pk, large_plan().pk, make_plan().pk
+    assert [group for group, _ in purging.make_groups([small, large, other])] == [[small], [large], [other]]
+
+
+def test_a_plan_that_may_no_longer_be_removed_keeps_its_actions(small_batches: None) -> None:
+    plan = large_plan()
+    assert remove_plans(ActionPlan.objects.filter(state="FAILED"), [plan.pk]) == 0
+    assert (ActionPlan.objects.present().count(), plan.actions.count()) == (1, 5)
+
+
+@pytest.mark.parametrize("call", [1, 2, 3, 5, 8])
+def test_an_interrupted_removal_leaves_a_deleted_plan_and_can_be_repeated(
+    small_batches: None, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    plan = large_plan()
+    with monkeypatch.context() as patches:
+        interrupt_at(patches, call)
+        with pytest.raises(Interrupted):
+            remove_plans(ActionPlan.objects.all(), [plan.pk])
+    assert not ActionPlan.objects.present().exists()
+    remove_plans(ActionPlan.objects.all(), [plan.pk])
+    assert [model.objects.count() for model in (ActionPlan, Action, ActionEvent)] == [0, 0, 0]
+
+
+def test_a_plan_that_was_deleted_before_keeps_the_time_of_its_deletion(
+    small_batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = timezone.now()
+    plan = large_plan(deleted_at=moment)
+    interrupt_at(monkeypatch, 1)
+    with pytest.raises(Interrupted):
+        remove_plans(ActionPlan.objects.all(), [plan.pk])
+    assert ActionPlan.objects.get().deleted_at == moment
+
+
+def test_an_operation_on_a_server_keeps_all_its_events_after_an_interruption(
+    small_batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = large_plan()
+    InstanceAction.objects.create(server_uuid=uuid4(), action=action(plan, "e"), verb="stop", request_id="req-1")
+    with monkeypatch.context() as patches:
+        interrupt_at(patches, 2)
+        with pytest.raises(Interrupted):
+            remove_plans(ActionPlan.objects.all(), [plan.pk])
+    remove_plans(ActionPlan.objects.all(), [plan.pk])
+    assert len(InstanceAction.objects.get().kept_events) == 3
