@@ -11,13 +11,17 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from knox.models import AuthToken
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from actions.models.instance_actions import InstanceAction
+from audits.models import Audit
 from cluster.models import Server, Stack, StackResource
 from plans.models import ActionPlan
 from tests.conformance.suites import warm_client
 from tests.plans.inline import run_waiting
+from tests.repository.test_documented_commands import management_commands
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -28,13 +32,18 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 Run = Callable[..., str]
 
 
-def commands_of(document: str, heading: str) -> str:
-    """Return the commands of one section of a document, without the installation commands."""
+def section_of(document: str, heading: str) -> str:
     text = (ROOT / document).read_text()
     level = heading.split(" ")[0]
-    begin = text.index(f"{heading}\n") + len(heading)
+    begin = f"\n{text}".index(f"\n{heading}\n") + len(heading)
     end = re.compile(rf"^#{{1,{len(level)}}} ", re.MULTILINE).search(text, begin)
-    blocks = BLOCK.findall(text[begin : end.start() if end else None])
+    return text[begin : end.start() if end else None]
+
+
+def commands_of(document: str, heading: str, block: int | None = None) -> str:
+    """Return the commands of one section of a document, or of one block of it, without the installation commands."""
+    blocks = BLOCK.findall(section_of(document, heading))
+    blocks = blocks if block is None else [blocks[block]]
     lines = [line for block in blocks for line in block.splitlines(keepends=True)]
     return "".join(line for line in lines if not line.startswith("pip install"))
 
@@ -60,10 +69,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def run(plan: ActionPlan, programs: Path, live_server: LiveServer) -> Run:
     """Run the commands of a section in a shell, and return what they print."""
 
-    def run(document: str, heading: str, **names: str) -> str:
-        script = commands_of(document, heading).replace(ADDRESS, live_server.url)
+    def run(document: str, heading: str, block: int | None = None, **names: str) -> str:
+        script = commands_of(document, heading, block).replace(ADDRESS, live_server.url)
         script = script.replace("OS_PASSWORD=…", f"OS_PASSWORD={PASSWORD}")
-        script = script.replace("curl -u admin ", f"curl -sS --fail-with-body -u admin:{PASSWORD} ")
+        script = re.sub(r"curl -u (\w+) ", rf"curl -sS --fail-with-body -u \1:{PASSWORD} ", script)
         for name, value in names.items():
             script = script.replace(name, value)
         environment = {
@@ -124,8 +133,10 @@ def test_a_resource_of_the_stack_is_marked_with_the_client_of_heat(run: Run) -> 
 def test_servers_and_their_events_are_shown_with_the_client_of_nova(run: Run, plan: ActionPlan) -> None:
     plan.launch()
     run_waiting()
-    event = InstanceAction.objects.get(server_uuid=Server.objects.get(name="web-2").uuid)
-    shown = run("docs/api.md", "### With `openstack server`", REQUEST_ID=event.request_id)
+    server = Server.objects.get(name="web-2")
+    event = InstanceAction.objects.get(server_uuid=server.uuid)
+    names = {"$SERVER": str(server.uuid), "REQUEST_ID": event.request_id}
+    shown = run("docs/api.md", "## Instance actions and events", **names)
     assert "ci-runner-2" in shown
     assert "live-migration" in shown
 
@@ -141,3 +152,158 @@ def test_a_stack_is_planned_and_updated_with_curl(run: Run) -> None:
     ids = {"/shop/$STACK": f"/{stack.name}/{stack.uuid}"}
     shown = run("docs/stacks.md", "## Operations", **ids)
     assert shown.count("action_plan") == 2
+
+
+def run_management_commands(document: str, heading: str, *, only: str = "", **names: str) -> str:
+    """Run the management commands of a section in this process, or those of one name, and return what they print."""
+    text = section_of(document, heading)
+    for name, value in names.items():
+        text = text.replace(name, value)
+    printed = StringIO()
+    for name, *arguments in management_commands(text):
+        if only in {"", name}:
+            call_command(name, *arguments, stdout=printed)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "## Request and response bodies",
+        "## Skipping and restoring actions",
+        "## Scheduling a plan",
+        "## Failure handling",
+        "## Exclusions",
+        "## Policies",
+        "## Servers",
+        "## Tokens",
+        "## History",
+    ],
+)
+def test_the_requests_of_the_reference_of_the_api_are_accepted(run: Run, plan: ActionPlan, heading: str) -> None:
+    User.objects.create_superuser("rosa", password=PASSWORD)
+    first, second, *_ = plan.actions.filter(action_type="migrate")
+    names = {
+        '["…", "…"]': f'["{first.uuid}", "{second.uuid}"]',
+        "$ACTION": str(first.uuid),
+        "$PLAN": str(plan.uuid),
+        "$SERVER": str(Server.objects.get(name="web-2").uuid),
+        '"imageRef": "…"': '"imageRef": "some-image"',
+        '"project_id": "…"': '"project_id": "9a2f41d3b6"',
+    }
+    run("docs/api.md", heading, **names)
+
+
+def test_profiles_nodes_and_clusters_are_created_with_curl(run: Run) -> None:
+    assert "shop server" in run("docs/api.md", "## Profiles", **{'"image": "…"': '"image": "some-image"'})
+    assert "action_plan" in run("docs/api.md", "## Nodes")
+    assert "action_plan" in run("docs/api.md", "## Clusters", block=0)
+    run_waiting()
+    assert "action_plan" in run("docs/api.md", "## Clusters", block=1)
+
+
+def test_a_subscription_is_created_with_curl(run: Run, settings: Settings) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    assert "action_plan.*" in run("docs/api.md", "## Subscriptions", **{"chat.example.org": "127.0.0.1"})
+
+
+def test_a_running_action_is_suspended_with_curl(run: Run, plan: ActionPlan) -> None:
+    ActionPlan.objects.update(state=ActionPlan.State.ONGOING)
+    action = plan.actions.filter(action_type="migrate").first()
+    assert action
+    plan.actions.filter(pk=action.pk).update(state="ONGOING")
+    run("docs/api.md", "## Signals", **{"$ACTION": str(action.uuid)})
+
+
+def test_plans_are_listed_with_a_token(run: Run, plan: ActionPlan) -> None:
+    token = call_command("create_token", "admin", stdout=StringIO())
+    shown = run("docs/api.md", "## Authentication and permissions", **{"OS_TOKEN=…": f"OS_TOKEN={token}"})
+    assert str(plan.uuid) in shown
+
+
+def test_resources_of_a_stack_are_read_and_marked_with_curl(run: Run) -> None:
+    nested = Stack.objects.get(name="build-runners")
+    stack = Stack.objects.roots().get()
+    names = {
+        "shop/$STACK": f"{stack.name}/{stack.uuid}",
+        "$NESTED_NAME": nested.name,
+        "$NESTED": str(nested.uuid),
+        "$MEMBER": "ci-runner-2",
+    }
+    run("docs/stacks.md", "## Reading stacks", **names)
+    assert StackResource.objects.get(name="ci-runner-2").status == "CHECK_FAILED"
+
+
+def test_a_policy_is_created_with_curl(run: Run) -> None:
+    assert "senlin.policy.scaling-1.0" in run("docs/policies.md", "# Policies")
+
+
+@pytest.mark.parametrize("heading", ["## Cluster recovery", "## Unhealthy resources", "### Automatic recovery"])
+def test_the_audits_of_the_strategies_are_created_with_openstack_optimize(run: Run, heading: str) -> None:
+    run("docs/strategies.md", heading)
+    assert Audit.objects.filter(audit_type="CONTINUOUS").exists()
+
+
+@pytest.fixture
+def typed_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person at the terminal, who enters a new password."""
+    monkeypatch.setattr("getpass.getpass", lambda prompt: "another-horse-battery")
+
+
+@pytest.mark.usefixtures("typed_password")
+def test_accounts_quotas_and_tokens_are_administered_by_command(plan: ActionPlan) -> None:
+    call_command("create_token", "admin", stdout=StringIO())
+    token = AuthToken.objects.get().token_key
+    shown = run_management_commands("docs/operating.md", "## People", **{"3f0a92c1d4be557": token})
+    assert "second-admin" in shown
+    assert not AuthToken.objects.exists()
+
+
+@pytest.mark.usefixtures("typed_password")
+def test_the_commands_of_the_quick_start_run(plan: ActionPlan) -> None:
+    assert "rosa" in run_management_commands("README.md", "## Quick start")
+
+
+def test_an_account_for_prometheus_is_created_by_command(db: None) -> None:
+    assert "prometheus" in run_management_commands("docs/monitoring.md", "## Metrics")
+
+
+def test_subscriptions_are_administered_by_command(db: None, settings: Settings) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    names = {"--subscription NAME": "", "NAME URL": "chat https://127.0.0.1/hook", " NAME ": " chat "}
+    assert "chat" in run_management_commands("docs/notifications.md", "## Subscriptions", **names)
+
+
+def test_a_policy_file_is_printed_by_command(db: None) -> None:
+    assert "action_plan:start" in run_management_commands("docs/authentication.md", "## Policy file")
+
+
+@pytest.mark.parametrize("command", ["schedule_plan", "apply_plan"])
+def test_a_plan_is_operated_by_command(plan: ActionPlan, command: str) -> None:
+    run_management_commands("docs/operating.md", "## Plans by command", only=command, PLAN=str(plan.uuid))
+
+
+def test_a_preflight_by_command_ends_with_status_1_unless_all_actions_would_succeed(plan: ActionPlan) -> None:
+    with pytest.raises(SystemExit, match="1"):
+        run_management_commands("docs/operating.md", "## Plans by command", only="preflight_plan", PLAN=str(plan.uuid))
+
+
+def test_a_cancelled_plan_is_continued_by_command(plan: ActionPlan) -> None:
+    plan.actions.update(state="CANCELLED")
+    ActionPlan.objects.update(state="CANCELLED")
+    page, names = "docs/operating.md", {"PLAN": str(plan.uuid)}
+    shown = run_management_commands(page, "## Plans by command", only="continue_plan", **names)
+    assert ActionPlan.objects.filter(uuid=shown.strip()).exists()
+
+
+def test_exclusions_are_administered_by_command(plan: ActionPlan) -> None:
+    shown = run_management_commands("docs/operating.md", "## Exclusions by command", PLAN=str(plan.uuid))
+    assert "never db" in shown
+
+
+def test_history_is_exported_by_command(plan: ActionPlan) -> None:
+    assert "created_at" in run_management_commands("docs/operating.md", "## History")
+
+
+def test_deleted_rows_are_purged_by_command(plan: ActionPlan) -> None:
+    assert run_management_commands("docs/operating.md", "## Purging what was deleted")
