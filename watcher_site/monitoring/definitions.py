@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Histogram, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily
 
+# The times at which counters were created would double the number of samples.
+disable_created_metrics()
 # The value of a gauge for each combination of labels.
 Values = dict[tuple[str, ...], float]
 

@@ -68,6 +68,24 @@ def test_prometheus_reads_metrics_with_a_password(client: Client, reader: User) 
     assert client.get("/metrics", headers={"Authorization": f"Basic {basic}"}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+        "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+        "text/plain;version=0.0.4",
+        "*/*",
+    ],
+    ids=["Prometheus 2", "text format", "any"],
+)
+def test_the_format_that_prometheus_accepts_is_no_version_of_the_api(
+    client: Client, cloud_admin: User, accept: str
+) -> None:
+    client.force_login(cloud_admin)
+    answer = client.get("/metrics", headers={"Accept": accept})
+    assert (answer.status_code, answer["Content-Type"].partition(";")[0]) == (200, "text/plain")
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("token", ["", "wrong", "f" * 64, "two words", "caf\u00e9"])
 def test_a_wrong_bearer_token_is_refused(client: Client, token: str) -> None:

@@ -23,10 +23,12 @@ from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.versioning import BaseVersioning
 from rest_framework.views import APIView
 
 from watcher_site.api.authentication import BasicAuthentication, BearerAuthentication, TokenAuthentication
 from watcher_site.api.errors import RETRY_AFTER, drop_lost_connection
+from watcher_site.api.versions import MINIMUM, Version
 from watcher_site.api.views import VersionedView, note_refused_reading
 from watcher_site.authorization.enforcement import find_policy_fault
 from watcher_site.database.migration_state import read_migration_state
@@ -172,8 +174,17 @@ def find_other_components() -> Iterator[Component]:
             yield component
 
 
+class Unversioned(BaseVersioning):
+    """The version of a view that has none: Prometheus names the version of its own format in Accept."""
+
+    def determine_version(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Version:  # type: ignore[override]
+        return MINIMUM
+
+
 class MetricsView(VersionedView):
     """The metrics of the site in Prometheus' format."""
+
+    versioning_class = Unversioned
 
     # Prometheus sends a token of its configuration as a Bearer token.
     authentication_classes = [

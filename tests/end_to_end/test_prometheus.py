@@ -1,0 +1,74 @@
+"""Prometheus itself scrapes the site and evaluates its alert rules."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from django.contrib.auth.models import User
+from knox.models import AuthToken
+
+from tests.end_to_end.processes.test_metrics_ports import web
+from tests.processes import ROOT, start_command
+from tests.waiting import PATIENCE, wait_for
+from tests.watcher_site.site_process import free_port_number
+from watcher_site.models import Service
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.postgresql,
+    pytest.mark.prometheus,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Prometheus"),
+]
+CONFIGURATION = """
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+rule_files: [{rules}]
+scrape_configs:
+  - job_name: watcher-web
+    authorization: {{credentials: {token}}}
+    static_configs: [{{targets: ["127.0.0.1:{web}"]}}]
+  - job_name: watcher-processes
+    static_configs: [{{targets: ["127.0.0.1:{applier}"]}}]
+"""
+
+
+def query(port: int, path: str) -> Any:
+    try:
+        return json.loads(urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=PATIENCE).read())["data"]
+    except OSError:
+        return {}
+
+
+def test_prometheus_scrapes_the_web_and_an_applier(cloud_admin: User, tmp_path: Path) -> None:
+    _, token = AuthToken.objects.create(cloud_admin)
+    port, applier_port = free_port_number(), free_port_number()
+    applier = start_command("run_applier", WATCHER_METRICS_PORTS=f"applier={applier_port}")
+    with web() as (web_port, _):
+        file = tmp_path / "prometheus.yml"
+        rules = ROOT / "docs" / "monitoring" / "alerts.yml"
+        file.write_text(CONFIGURATION.format(rules=rules, token=token, web=web_port, applier=applier_port))
+        options = [f"--storage.tsdb.path={tmp_path / 'data'}", f"--web.listen-address=127.0.0.1:{port}"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        prometheus = subprocess.Popen(["prometheus", f"--config.file={file}", *options], **quiet)
+        try:
+            wait_for(lambda: Service.objects.active().exists())
+            wait_for(lambda: is_up(port))
+            wait_for(lambda: are_evaluated(port))
+        finally:
+            for process in (prometheus, applier):
+                process.kill()
+                process.wait()
+
+
+def is_up(port: int) -> bool:
+    targets = query(port, "targets").get("activeTargets", [])
+    return len(targets) == 2 and all(target["health"] == "up" for target in targets)
+
+
+def are_evaluated(port: int) -> bool:
+    groups = query(port, "rules").get("groups", [])
+    return bool(groups) and all(rule["health"] == "ok" for group in groups for rule in group["rules"])
