@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import pairwise, starmap
 from operator import or_
 from statistics import mean
 from typing import Any
@@ -66,14 +67,36 @@ class Band:
     def right(self) -> Point:
         return self.x + self.width, TITLE + self.height / 2
 
+    @property
+    def lanes(self) -> list[float]:
+        """The heights at which edges pass this band between its rows of boxes, and above and below them."""
+        tops = sorted({node.y for node in self.nodes})
+        return [top - ROW_GAP / 2 for top in tops] + [tops[-1] + HEIGHT + ROW_GAP / 2]
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """A part of the edges of a group: the actions of a group of parents, and the children that wait for all of them.
+
+    ``start`` and ``end`` are the keys of the only parent and of the only child that it leads from and to; None: it is
+    of all parents, or of all children.
+    """
+
+    path: str
+    group: int
+    start: int | None = None
+    end: int | None = None
+
 
 @dataclass
 class Picture:
-    """All that is drawn, in pixels."""
+    """All that is drawn, in pixels. The groups of edges are numbered: those of each action by its key."""
 
     bands: list[Band]
-    lines: list[str] = field(default_factory=list)
-    arrows: list[str] = field(default_factory=list)
+    lines: list[Stroke] = field(default_factory=list)
+    arrows: list[Stroke] = field(default_factory=list)
+    incoming: dict[int, int] = field(default_factory=dict)
+    outgoing: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def width(self) -> float:
@@ -89,8 +112,11 @@ def draw(keys: Sequence[int], edges: Sequence[Edge]) -> Picture:
     layer = layers(keys, edges)
     edges = essential(layer, edges)
     picture = Picture(place(keys, layer, parents_of(edges)))
-    for parents, children in shared(edges).items():
-        connect(picture, layer, parents, children)
+    for group, (parents, children) in enumerate(shared(edges).items()):
+        picture.incoming |= dict.fromkeys(children, group)
+        for parent in parents:
+            picture.outgoing[parent].append(group)
+        connect(picture, layer, group, parents, children)
     return picture
 
 
@@ -157,35 +183,76 @@ def centred(bands: list[Band]) -> list[Band]:
     return bands
 
 
-def connect(picture: Picture, layer: Mapping[int, int], parents: frozenset[int], children: list[int]) -> None:
+@dataclass(frozen=True)
+class Anchor:
+    """The beginning or the end of edges: a box, a whole band, or a point before a band, where edges meet."""
+
+    point: Point
+    layer: int
+    key: int | None = None
+
+
+def connect(
+    picture: Picture, layer: Mapping[int, int], group: int, parents: frozenset[int], children: list[int]
+) -> None:
     starts = anchors(picture.bands, layer, parents, "right")
     ends = anchors(picture.bands, layer, children, "left")
     if len(starts) > 1 and len(ends) > 1:
-        middle = min(x for x, _ in ends) - BAND_GAP / 2, mean(y for _, y in starts + ends)
-        picture.lines += [curve(start, middle) for start in starts]
+        first = min(end.layer for end in ends)
+        height = mean(anchor.point[1] for anchor in starts + ends)
+        middle = Anchor((picture.bands[first].x - BAND_GAP / 2, height), first)
+        picture.lines += [Stroke(route(picture.bands, one, middle), group, one.key) for one in starts]
         starts = [middle]
-    picture.arrows += [curve(start, end) for start in starts for end in ends]
+    picture.arrows += [
+        Stroke(route(picture.bands, start, end), group, start.key, end.key) for start in starts for end in ends
+    ]
 
 
-def anchors(bands: list[Band], layer: Mapping[int, int], keys: Iterable[int], side: str) -> list[Point]:
+def anchors(bands: list[Band], layer: Mapping[int, int], keys: Iterable[int], side: str) -> list[Anchor]:
     """Return where edges of these actions begin or end: at their band, where they are all of it."""
     by_layer: dict[int, set[int]] = defaultdict(set)
     for key in keys:
         by_layer[layer[key]].add(key)
-    points: list[Point] = []
+    found: list[Anchor] = []
     for number, members in by_layer.items():
         band = bands[number]
         if len(members) == len(band.nodes) > 1:
-            points.append(getattr(band, side))
+            found.append(Anchor(getattr(band, side), number))
         else:
-            points += [getattr(node, side) for node in band.nodes if node.key in members]
-    return points
+            found += [Anchor(getattr(node, side), number, node.key) for node in band.nodes if node.key in members]
+    return found
+
+
+def route(bands: list[Band], start: Anchor, end: Anchor) -> str:
+    """Return the path of an edge, which passes other boxes in the lanes between their rows."""
+    points = [start.point]
+    right, left = bands[start.layer].right[0], bands[end.layer].x
+    if points[-1][0] < right - PADDING - COLUMN_GAP:  # Other columns of its band are to the right of the box.
+        lane = nearest(bands[start.layer].lanes, points[-1][1], end.point[1])
+        points += [(points[-1][0] + COLUMN_GAP, lane), (right, lane)]
+    for band in bands[start.layer + 1 : end.layer]:
+        lane = nearest(band.lanes, points[-1][1])
+        points += [(band.x, lane), (band.right[0], lane)]
+    if end.point[0] > left + PADDING + COLUMN_GAP:
+        lane = nearest(bands[end.layer].lanes, end.point[1], points[-1][1])
+        points += [(left, lane), (end.point[0] - COLUMN_GAP, lane)]
+    points.append(end.point)
+    return f"M{points[0][0]:g},{points[0][1]:g} {' '.join(starmap(curve, pairwise(points)))}"
+
+
+def nearest(lanes: Sequence[float], height: float, towards: float | None = None) -> float:
+    """Return the lane next to a height; of two, the one on the side of another height."""
+    return min(
+        lanes, key=lambda lane: (round(abs(lane - height)), abs(lane - (height if towards is None else towards)))
+    )
 
 
 def curve(start: Point, end: Point) -> str:
     (x1, y1), (x2, y2) = start, end
-    bend = max((x2 - x1) / 2, 8)
-    return f"M{x1:g},{y1:g} C{x1 + bend:g},{y1:g} {x2 - bend:g},{y2:g} {x2:g},{y2:g}"
+    if y1 == y2:
+        return f"H{x2:g}"
+    bend = (x2 - x1) / 2
+    return f"C{x1 + bend:g},{y1:g} {x2 - bend:g},{y2:g} {x2:g},{y2:g}"
 
 
 @dataclass
@@ -194,6 +261,8 @@ class Box:
 
     action: Action
     place: Node
+    incoming: int | None = None
+    outgoing: Sequence[int] = ()
 
     @property
     def type_label(self) -> str:
@@ -232,7 +301,11 @@ def layers_from(found: list[Layer], first: str) -> dict[str, Any]:
 
 
 def boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
-    return [Box(actions[node.key], node) for band in picture.bands for node in band.nodes]
+    return [
+        Box(actions[node.key], node, picture.incoming.get(node.key), picture.outgoing.get(node.key, ()))
+        for band in picture.bands
+        for node in band.nodes
+    ]
 
 
 def clip(text: str) -> str:

@@ -1,6 +1,8 @@
 """The geometry of a plan's picture."""
 
+import re
 from itertools import combinations
+from operator import mul
 
 import pytest
 from django.contrib.auth.models import User
@@ -41,6 +43,47 @@ def test_every_edge_leads_to_a_later_layer(graph: tuple[int, list[Edge]]) -> Non
     size, edges = graph
     layer = layers(range(size), edges)
     assert all(layer[parent] < layer[child] for parent, child in edges)
+
+
+def points_of(path: str) -> list[tuple[float, float]]:
+    """Return points along a path of horizontal lines and curves, a few for each."""
+    found: list[tuple[float, float]] = []
+    x, y = 0.0, 0.0
+    for kind, numbers in re.findall("([MHC])([^MHC]*)", path):
+        values = [float(number) for number in re.split("[ ,]+", numbers.strip())]
+        if kind == "M":
+            x, y = values
+        elif kind == "H":
+            found += [(x + (values[0] - x) * step / 20, y) for step in range(21)]
+            x = values[0]
+        else:
+            x1, y1, x2, y2, x3, y3 = values
+            for step in range(21):
+                t, u = step / 20, 1 - step / 20
+                weights = (u**3, 3 * u * u * t, 3 * u * t * t, t**3)
+                found.append(tuple(sum(map(mul, weights, ends)) for ends in ((x, x1, x2, x3), (y, y1, y2, y3))))
+            x, y = x3, y3
+    return found
+
+
+@given(edge_lists)
+def test_no_edge_passes_behind_a_box(graph: tuple[int, list[Edge]]) -> None:
+    size, edges = graph
+    picture = draw(range(size), edges)
+    nodes = [node for band in picture.bands for node in band.nodes]
+    points = [point for stroke in (*picture.lines, *picture.arrows) for point in points_of(stroke.path)]
+    assert not [
+        (x, y)
+        for x, y in points
+        for node in nodes
+        if node.x + 1 < x < node.x + node.width - 1 and node.y + 1 < y < node.y + node.height - 1
+    ]
+
+
+def test_a_box_has_the_numbers_of_the_edges_to_it_and_from_it() -> None:
+    picture = draw(range(4), [(0, 1), (1, 2), (1, 3)])
+    assert picture.incoming[1] == picture.outgoing[0][0]
+    assert {picture.incoming[2], picture.incoming[3]} == set(picture.outgoing[1])
 
 
 def test_a_layer_that_waits_for_the_whole_layer_before_it_has_one_arrow() -> None:
