@@ -65,6 +65,14 @@ pictures: docs
 wheel: docs
 	$(ENVIRONMENT) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
+# A software bill of materials (CycloneDX) in dist/: the site and the packages that production installs, with the extras.
+sbom:
+	$(INSTALL) .sbom/installed
+	@mkdir -p dist
+	@.sbom/tool/bin/python -m cyclonedx_py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/watcher-site.cdx.json .sbom/site/bin/python
+	@echo "Wrote dist/watcher-site.cdx.json."
+
 # Benchmarks on the PostgreSQL server of WATCHER_TEST_POSTGRESQL_URL or DATABASE_URL.
 bench: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks
@@ -104,7 +112,7 @@ conformance: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.conformance $(SUITES)
 
 clean:
-	rm -rf .venv dist $(DOCUMENTATION) .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
+	rm -rf .venv dist $(DOCUMENTATION) .sbom .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Dependencies are checked under the lock, because another make may have just updated them.
@@ -144,6 +152,17 @@ $(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/pictures/*.png)
 	@echo "Building the documentation."
 	@rm -rf $(DOCUMENTATION)
 	@$(ENVIRONMENT) -m sphinx --quiet --builder json docs $(DOCUMENTATION)
+
+# In two environments: the tool is no part of the site. pip is removed, as the image has none.
+.sbom/installed: $(DEFINITIONS)
+	@echo "Installing the site and cyclonedx-bom in .sbom: a minute or two, the first time."
+	@rm -rf .sbom
+	@$(PYTHON) -m venv .sbom/tool
+	@.sbom/tool/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt cyclonedx-bom
+	@$(PYTHON) -m venv --without-pip .sbom/site
+	@.sbom/tool/bin/python -m pip --python .sbom/site/bin/python install --quiet --quiet --disable-pip-version-check \
+		--constraint .ci/constraints.txt ".[celery,openstack]"
+	@touch $@
 
 .conformance/installed: tests/conformance/requirements.txt
 	@echo "Installing the test suites of Watcher's clients in .conformance: a minute or two, the first time."
