@@ -119,8 +119,8 @@ class HostedServerTable(ServerTable):
 
 
 class PoolTable(tables.Table):
-    name = tables.Column(attrs=ONE_LINE)
-    zone = tables.Column(accessor="storage_node__zone", attrs=ONE_LINE)
+    name = tables.Column(attrs=NAME)
+    zone = tables.Column(accessor="storage_node__zone")
     state = StateColumn(accessor="storage_node__state", verbose_name=_("service"))
     total_volumes = NumberColumn(verbose_name=_("volumes"))
     used = UseColumn("used_capacity_gb", "total_capacity_gb", "GB", verbose_name=_("Used"), orderable=False)

@@ -1,0 +1,76 @@
+"""Lists with names as long as the tables allow: no list is wider than a window of 1400 pixels."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from actions.models import Action
+from tests.actions.exclusions.builders import make_exclusion
+from tests.builders import (
+    make_audit,
+    make_cluster,
+    make_flavor,
+    make_member,
+    make_node,
+    make_plan,
+    make_pool,
+    make_profile,
+    make_server,
+    make_stack,
+    make_volume,
+)
+from tests.end_to_end.console.browser import browser_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+LONG = "x" * 255
+LISTS = [
+    *("audits:list", "plans:list", "actions:list", "exclusions:list", "clusters:list", "stacks:list"),
+    *("cluster:nodes", "cluster:servers", "cluster:pools", "cluster:volumes", "cluster:members", "cluster:profiles"),
+]
+# The tables that scroll within the page, with their width and that of their place.
+WIDER = """() => [document.documentElement, ...document.querySelectorAll(".table-responsive, .table-container")]
+  .filter((part) => part.scrollWidth > part.clientWidth).map((part) => [part.scrollWidth, part.clientWidth])"""
+
+
+@pytest.fixture
+def rows(transactional_db: None) -> None:
+    make_flavor("small")
+    server = make_server(LONG, make_node(LONG), unhealthy_reason=LONG, project_id=LONG)
+    profile = make_profile(LONG)
+    cluster = make_cluster(LONG, profile=profile, project_id=LONG, status_reason=LONG)
+    make_member(LONG, server=server, cluster=cluster, profile=profile, status_reason=LONG)
+    make_stack(LONG, project_id=LONG)
+    make_volume(LONG, make_pool(LONG))
+    make_exclusion(LONG[:100], reason=LONG[:200])
+    plan = make_plan(audit=make_audit(LONG[:63]), status_message=LONG)
+    parameters = {
+        "resource_id": str(server.uuid),
+        "resource_name": LONG,
+        "source_node": LONG,
+        "migration_type": "live",
+    }
+    Action.objects.create(action_plan=plan, action_type="migrate", input_parameters=parameters, status_message=LONG)
+
+
+@pytest.fixture
+def page(rows: None, cloud_admin: User, client: Client, live_server: Any) -> Iterator[Page]:
+    client.force_login(cloud_admin)
+    with browser_page(base_url=live_server.url, viewport={"width": 1400, "height": 900}) as page:
+        session = client.cookies["sessionid"].value
+        page.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+        yield page
+
+
+def test_long_names_make_no_list_scroll_sideways(page: Page) -> None:
+    found = {}
+    for name in LISTS:
+        page.goto(reverse(name))
+        assert "xxxxxxxxxx" in page.locator("table").inner_text(), name
+        found[name] = page.evaluate(WIDER)
+    assert {name: wider for name, wider in found.items() if wider} == {}
