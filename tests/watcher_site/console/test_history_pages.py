@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from actions.exclusions.records import change_exclusion
 from plans.models import ActionPlan
+from plans.purging import remove_plans
 from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import make_cluster, make_plan, make_server
 from watcher_site.history import record
@@ -46,6 +47,20 @@ def test_the_list_tells_who_did_what_and_why_with_a_link_to_what_is_still_there(
     assert "Skip action" in page
     assert "&lt;b&gt;before" in page
     assert reverse("actions:detail", args=[plan.actions.get().uuid]) in page
+
+
+def test_entries_about_a_plan_and_actions_that_were_removed_are_shown_without_links(
+    browser: Client, plan: ActionPlan
+) -> None:
+    action = plan.actions.get()
+    record("action_plan.start", plan, caller=ROSA)
+    remove_plans(ActionPlan.objects.all(), [plan.pk])
+    response = browser.get(reverse("history:list"))
+    assert (response.status_code, "Skip action" in text(response)) == (200, True)
+    assert reverse("actions:detail", args=[action.uuid]) not in text(response)
+    assert reverse("plans:detail", args=[plan.uuid]) not in text(response)
+    assert browser.get(reverse("history:list"), {"object_uuid": str(plan.uuid)}).status_code == 200
+    assert browser.get(reverse("plans:detail", args=[plan.uuid])).status_code == 404
 
 
 @pytest.mark.parametrize(
