@@ -14,6 +14,10 @@ from actions.server_history import keep_operations
 from plans.models import ActionPlan, EfficacyIndicator
 
 # The plans, actions, events and dependencies of one transaction.
+#
+# Measured on PostgreSQL with 200,000 actions and 500,000 events, on two processors with a load of 8: the 12,054
+# transactions took 23 ms in the median, the longest 826 ms. Without the time for which the processes waited for a
+# processor, measured for the first 3,640 transactions: 3 ms in the median, the longest 80 ms.
 ROWS = 100
 # The actions of a larger plan that are removed together.
 ACTIONS = 50
