@@ -34,24 +34,36 @@ def require_usable(wanted: NewServer, flavor: str, access: Access) -> None:
     Raises:
         OperationRefused: it may not, or there is no such object. The message begins with the property.
     """
+    checked: set[tuple[str, str]] = set()
     for reference in [("flavor", "flavor", flavor), *list_references(wanted)]:
-        require_reference(reference, access, access.project)
+        require_reference(reference, access, access.project, checked)
 
 
 def require_usable_image(image: str, access: Access, project: str) -> None:
     """Check that a project may use an image. Raises: `OperationRefused`."""
-    require_reference(("image", "image", image), access, project)
+    require_reference(("image", "image", image), access, project, set())
 
 
-def require_reference(reference: Reference, access: Access, project: str) -> None:
+def require_reference(reference: Reference, access: Access, project: str, checked: set[tuple[str, str]]) -> None:
+    """Check that a project may use an object and the objects that it names.
+
+    Args:
+        checked: the kinds and keys of the objects that were checked before. Images can name each other.
+
+    Raises:
+        OperationRefused: it may not, or there is no such object.
+    """
     path, kind, key = reference
+    if (kind, key) in checked:
+        return
+    checked.add((kind, key))
     refusal = OperationRefused(f"{path}: The project {project} has no {kind} {key}")
     found = access.read(lambda cloud: find_usable(cloud, kind, key, project), refusal)
     if found is None:
         raise refusal
     if kind == "image":
         for inner in references_in_image(path, found):
-            require_reference(inner, access, project)
+            require_reference(inner, access, project, checked)
 
 
 def list_references(wanted: NewServer) -> Iterator[Reference]:

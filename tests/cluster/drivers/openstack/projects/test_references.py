@@ -141,6 +141,15 @@ def test_an_image_that_names_objects_of_another_project_is_refused(emulator: Emu
     assert emulator.nova.requested == []
 
 
+def test_images_that_name_each_other_are_used(emulator: Emulator) -> None:
+    other = str(uuid4())
+    emulator.glance.add_image(other, PROJECT)
+    emulator.glance.images[other]["kernel_id"] = OWN
+    emulator.glance.images[OWN]["ramdisk_id"] = other
+    create(image=OWN)
+    assert len(emulator.nova.requested) == 1
+
+
 def test_a_flavor_is_used_only_by_the_projects_that_have_access_to_it(emulator: Emulator) -> None:
     emulator.nova.add_flavor("f3", "gpu")
     emulator.nova.flavors["f3"]["os-flavor-access:is_public"] = False
