@@ -40,7 +40,7 @@ class ImageView(LoginRequiredMixin, View):
     def get(self, request: HttpRequest, name: str) -> HttpResponse | FileResponse:
         try:
             return FileResponse(open(safe_join(settings.DOCUMENTATION_FOLDER, "_images", name), "rb"))
-        except OSError as problem:
+        except (OSError, ValueError) as problem:  # ValueError: the name contains a null character
             raise Http404("There is no such picture.") from problem
 
 

@@ -63,7 +63,10 @@ def test_the_documentation_requires_a_login(client: Client, built: Path, path: s
     assert client.get(path).status_code == 302
 
 
-@pytest.mark.parametrize("path", ["/docs/missing/", "/docs/_images/missing.png", "/docs/_images/..%2Findex.fjson"])
+@pytest.mark.parametrize(
+    "path",
+    ["/docs/missing/", "/docs/_images/missing.png", "/docs/_images/..%2Findex.fjson", "/docs/_images/plan%00.png"],
+)
 def test_a_missing_page_or_picture_is_not_found(reader: Client, built: Path, path: str) -> None:
     assert reader.get(path).status_code == 404
 
