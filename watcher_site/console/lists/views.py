@@ -20,7 +20,11 @@ from watcher_site.templatetags.names import visible
 
 class SavedFilterForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=NAME_LENGTH)
-    query = forms.CharField(label=gettext_lazy("Filters"), max_length=QUERY_LENGTH)
+    query = forms.CharField(
+        label=gettext_lazy("Filters"),
+        max_length=QUERY_LENGTH,
+        error_messages={"required": gettext_lazy("Set a filter first.")},
+    )
 
 
 class OwnFilters(Page, View):
@@ -41,23 +45,22 @@ class SaveFilters(OwnFilters):
     def post(self, request: HttpRequest) -> HttpResponse:
         page = request.POST.get("page", "")
         names = filters_of(page)
-        form = SavedFilterForm(request.POST)
+        # The limit of the length applies to the stored text: percent-encoding may have made it longer.
+        query = filters_in(QueryDict(request.POST.get("query", "")), names)
+        form = SavedFilterForm({"name": request.POST.get("name", ""), "query": query})
         if not form.is_valid():
             problems = [
                 f"{form.fields[name].label}: {error}" for name, found in form.errors.items() for error in found
             ]
             messages.error(request, " ".join(problems))
             return redirect(page)
-        query = filters_in(QueryDict(form.cleaned_data["query"]), names)
         self.save(page, form.cleaned_data["name"], query)
         return redirect(f"{reverse(page)}?{query}")
 
     def save(self, page: str, name: str, query: str) -> None:
-        """Save the filters, or leave a message with the reason why not."""
+        """Save the filters, or leave a message with the reason why they cannot be saved."""
         own = SavedFilter.objects.of(self.request.user).filter(page=page)
-        if not query:
-            messages.error(self.request, _("Set a filter first."))
-        elif own.exclude(name=name).count() >= MOST_SAVED:
+        if own.exclude(name=name).count() >= MOST_SAVED:
             problem = _("You have %(number)d saved filters of this list. Delete one first.")
             messages.error(self.request, problem % {"number": MOST_SAVED})
         else:
