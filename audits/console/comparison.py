@@ -103,8 +103,14 @@ class PlanComparison(Comparison):
 
     def compare(self, first: ActionPlan, second: ActionPlan) -> dict[str, Any]:
         facts = pair_facts(facts_of_plan(first), facts_of_plan(second))
-        audits = pair_facts(*(facts_of_audit(plan.audit) if plan.audit else {} for plan in (first, second)))
-        return {"facts": facts, "audit_facts": audits, "plans": [first, second], **self.compare_plans(first, second)}
+        audits = [plan.audit for plan in (first, second)] if self.may("audits.view_audit") else [None, None]
+        audit_facts = pair_facts(*(facts_of_audit(audit) if audit else {} for audit in audits))
+        return {
+            "facts": facts,
+            "audit_facts": audit_facts,
+            "plans": [first, second],
+            **self.compare_plans(first, second),
+        }
 
 
 class AuditComparison(Comparison):

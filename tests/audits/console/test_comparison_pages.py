@@ -4,7 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -134,3 +134,15 @@ def test_the_lists_have_boxes_for_the_comparison(client: Client, cloud_admin: Us
 def test_comparing_plans_needs_the_permission_to_view_them(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(reverse("compare-plans")).status_code == 403
+
+
+def test_the_audits_of_plans_are_compared_only_with_the_permission_to_view_them(
+    client: Client, stranger: User, cloud_admin: User
+) -> None:
+    plans = [make_plan(audit=make_audit(name, parameters={"threshold": 5})) for name in ("one", "two")]
+    stranger.user_permissions.set(Permission.objects.filter(codename__in=["view_actionplan", "view_action"]))
+    shown = {}
+    for user in (stranger, cloud_admin):
+        client.force_login(user)
+        shown[user] = "Parameter threshold" in compared(client, *plans).content.decode()
+    assert shown == {stranger: False, cloud_admin: True}
