@@ -113,27 +113,27 @@ class Purge:
         )
 
     def clusters(self) -> dict[str, QuerySet[Any]]:
-        """Return what goes of clusters and stacks: nothing, where one goal was named."""
+        """Return the rows of clusters and stacks to remove; none if one goal was named."""
         return removable(self.cutoff) if self.goal is None else {}
 
     def notifications(self) -> QuerySet[Notification]:
-        """Return what goes of notifications: nothing, where one goal was named."""
+        """Return the notifications to remove; none if one goal was named."""
         return settled_notifications(self.cutoff) if self.goal is None else Notification.objects.none()
 
     def operations(self) -> QuerySet[InstanceAction]:
-        """Return what was done to servers that were deleted: none of it goes, where one goal was named."""
+        """Return the operations on deleted servers to remove; none if one goal was named."""
         return expired_operations(self.cutoff) if self.goal is None else InstanceAction.objects.none()
 
     def exclusions(self) -> QuerySet[Exclusion]:
-        """Return what goes of exclusions: nothing, where one goal was named. What they skipped stays skipped."""
+        """Return the exclusions to remove; none if one goal was named. Actions that they skipped stay skipped."""
         return Exclusion.objects.filter(self.expired())
 
     def history(self) -> HistoryQuerySet:
-        """Return what goes of history, by an age of its own: nothing, where one goal was named."""
+        """Return the history entries to remove, by an age of their own; none if one goal was named."""
         return HistoryEntry.objects.expired() if self.goal is None else HistoryEntry.objects.none()
 
     def count(self) -> dict[str, int]:
-        """Return how many rows of each kind would go, in a fixed number of queries."""
+        """Return the number of rows of each kind to remove, in a fixed number of queries."""
         return {
             "Goals": self.goals().count(),
             "Strategies": self.strategies().count(),
@@ -149,9 +149,13 @@ class Purge:
         }
 
     def remove(self, most: int | None = None) -> int:
-        """Remove it, and return how many rows went: with ``most`` not more, and of a plan all or nothing.
+        """Remove the rows, and return their number.
 
-        What is lower goes first, each batch in a transaction of its own: it can be stopped, and gone on with.
+        Rows that refer to others are removed first, in batches with a transaction each: an interrupted purge can be
+        repeated.
+
+        Args:
+            most: the largest number of rows to remove. Of a plan, all rows or none are removed.
         """
         left: float = inf if most is None else most
         removed = 0

@@ -189,7 +189,7 @@ class Search(Page, OneState, TemplateView):
     template_name = "search.html"
 
     def has_permission(self) -> bool:
-        """Let every person search; objects that they may not see are not found."""
+        """Allow all logged-in users to search; objects that they may not view are not found."""
         return self.request.user.is_authenticated
 
     def get(self, request: HttpRequest, *arguments: Any, **path: Any) -> HttpResponse:

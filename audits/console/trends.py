@@ -79,7 +79,7 @@ class Chart:
 
     @property
     def data(self) -> str:
-        """Return what the script draws. A day without bars is 0, a line has no point on a day without a value."""
+        """Return the chart for the script: 0 for a day without bars, and null for a day without a point of a line."""
         missing = 0 if self.kind == "bar" else None
         series = [
             {
@@ -122,7 +122,7 @@ class Trends(Page, TemplateView):
         return ["trends/_trends.html" if getattr(self.request, "htmx", False) else "trends/trends.html"]
 
     def has_permission(self) -> bool:
-        """Let in everyone who is logged in: the page leaves out what a user may not view."""
+        """Allow all logged-in users: the page omits data that they may not view."""
         return self.request.user.is_authenticated
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The console's pages on which a person asks for something new: a plan makes it."""
+"""The base of the console's forms for new objects, which are created by action plans."""
 
 from abc import abstractmethod
 from typing import Any
@@ -72,4 +72,4 @@ class CreationPage(KeepsForm, View):
 
     @abstractmethod
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
-        """Lead to where the person sees what becomes of it."""
+        """Return a redirect to the page that shows the progress."""

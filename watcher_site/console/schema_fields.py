@@ -38,7 +38,7 @@ IN_FULL = {
 def fields_for(
     schema: Rule, prefix: str = PREFIX, group: str = "", formats: Formats = NO_FORMATS
 ) -> dict[str, forms.Field]:
-    """Return the fields by their names, what must be filled in first."""
+    """Return the fields by their names, required fields first."""
     required = schema.get("required", [])
     fields: dict[str, forms.Field] = {}
     for name, rule in sorted(schema.get("properties", {}).items(), key=lambda named: named[0] not in required):
@@ -58,7 +58,7 @@ def is_parameter(name: str) -> bool:
 
 
 def parameters_of(cleaned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the fields hold as the objects that the schema asks for, without what was left empty."""
+    """Return the values of the fields as nested objects as in the schema, without empty values."""
     parameters: dict[str, Any] = {}
     for name, value in cleaned.items():
         if not is_parameter(name) or value in EMPTY:

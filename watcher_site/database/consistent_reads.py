@@ -29,7 +29,7 @@ def consistent_reads() -> Iterator[None]:
 
 @contextmanager
 def read_only_transaction() -> Iterator[None]:
-    """Let the next transaction on PostgreSQL read a single state and not write; `BEGIN` says so, without a query."""
+    """Let the next transaction on PostgreSQL read a single state and not write; these options are part of `BEGIN`."""
     session: Any = connection.connection
     session.isolation_level, session.read_only = IsolationLevel.REPEATABLE_READ, True
     try:

@@ -11,7 +11,7 @@ from actions.console.descriptions import in_order
 from actions.models import ActionParent
 from plans.models import ActionPlan
 
-# More edges from the predecessors of derived actions tell nothing more.
+# The largest number of edges that are added for one derived action.
 MOST_STARTS = 50
 Edge = tuple[int, int]
 
@@ -88,7 +88,7 @@ def parents_of(edges: Iterable[Edge]) -> dict[int, set[int]]:
 
 
 def in_time(edges: Sequence[Edge], derived_from: Mapping[int, int | None]) -> list[Edge]:
-    """Add what came before the actions that another one derived: those that this one had waited for."""
+    """Add edges to derived actions from the predecessors of the action that derived them."""
     parents = parents_of(edges)
 
     @remembered

@@ -278,7 +278,7 @@ class Box:
 
 
 def picture_of(plan: ActionPlan, total: int, first_layer: str = "") -> dict[str, Any]:
-    """Return what the template draws, in two queries; ``first_layer`` is for a plan that is too large for that."""
+    """Return the context of the template, in two queries; ``first_layer`` is for plans that are too large to draw."""
     if total > DRAWN_ACTIONS:
         return layers_from(count_layers(plan), first_layer)
     actions = {action.pk: action for action in plan.actions.present().order_by("pk")}

@@ -1,4 +1,4 @@
-"""The base of pages about what belongs to the projects of a person."""
+"""The base of pages about objects of the projects of a person."""
 
 from functools import cached_property
 from typing import Any, ClassVar
@@ -45,5 +45,5 @@ class OfProjects(Page):
 
 
 def may_change(user: Any) -> bool:
-    """Return whether a person may change what belongs to their projects: an account, or by Keystone a member."""
+    """Return whether a person may change objects of their projects: an account, or by Keystone a member."""
     return not isinstance(user, KeystoneUser) or user.may_change_projects

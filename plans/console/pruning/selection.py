@@ -24,8 +24,8 @@ class Selection:
     """The selection of a form for one operation.
 
     The boxes are named as `BOXES` says, the button beside one action ``only``, which leaves the boxes aside, and the
-    button for all actions that match the filters ``all``; ``place`` holds the filters. What the person confirmed to be
-    these actions is in ``confirmed``.
+    button for all actions that match the filters ``all``; ``place`` holds the filters. ``confirmed`` holds the
+    fingerprint of the matching actions that the person confirmed.
     """
 
     operation: Operation
@@ -39,7 +39,7 @@ class Selection:
 
     @property
     def uuids(self) -> list[UUID]:
-        """Return the actions that the form names; what is not a UUID is left out."""
+        """Return the UUIDs of the actions that the form names; other texts are omitted."""
         only = self.sent.get("only")
         names = [only] if only else self.sent.getlist(BOXES[self.operation])
         return [uuid for uuid in map(parse_uuid, map(str, names)) if uuid]
@@ -68,7 +68,7 @@ class Selection:
         )
 
     def summarize(self) -> dict[str, Any]:
-        """Return what a dialog shows of all actions that match: their number by type, and the first of them."""
+        """Return the context of the dialog about all matching actions: their number by type, and the first ones."""
         found = list(self.query.order_by("pk").values_list("pk", "action_type")) if self.plan.is_prunable else []
         keys = [key for key, _ in found]
         return {

@@ -163,7 +163,7 @@ class TemplateForm(OperationForm):
         return describe_template(checked_template(self.cleaned_data["template"]))
 
     def blame(self, refusal: str) -> None:
-        """Put a refusal beside its field; what begins with a path of the template stays as it is."""
+        """Put a refusal beside its field; a refusal that begins with a path of the template is not changed."""
         name, _, words = refusal.partition(": ")
         if name == "template":
             self.add_error(name, words)
@@ -184,7 +184,7 @@ class NewStackForm(TemplateForm):
 
 
 class UpdateStackForm(TemplateForm):
-    """Shows the template that a stack has. Left as it is, what was marked unhealthy, or failed, is replaced."""
+    """Shows the template of a stack. If unchanged, resources that failed or are marked unhealthy are replaced."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -204,7 +204,7 @@ class UpdateStackForm(TemplateForm):
         return given if minutes in (None, self.record.timeout_mins) else {**given, "timeout_mins": minutes}
 
     def clean(self) -> dict[str, Any]:
-        """Refuse what was typed over a template that is no longer the stack's."""
+        """Refuse changes to a template that the stack no longer has."""
         cleaned = super().clean() or {}
         if cleaned.get("revision") != self.record.revision:
             raise forms.ValidationError(_("The stack was changed after this page was loaded. Reload the page."))
