@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from django.core.paginator import Page as Part
 from django.core.paginator import Paginator
 from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import TemplateView
 
@@ -19,6 +18,7 @@ from audits.models import Audit
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.console.pages import Page
 from watcher_site.database.records import parse_uuid
+from watcher_site.messages import Text
 from watcher_site.templatetags.console import humanize_name
 from watcher_site.templatetags.names import brief
 from watcher_site.windows.durations import describe_duration
@@ -27,7 +27,6 @@ ACTIONS_PER_PAGE = 100
 # The newest records that a person may choose from; any two may be chosen in the list.
 OFFERED = 50
 BOTH, FIRST, SECOND = "both", "first", "second"
-Text = str | Promise
 
 
 @dataclass(frozen=True)

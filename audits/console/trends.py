@@ -26,7 +26,6 @@ from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast, Coalesce, TruncDate
 from django.utils import timezone
 from django.utils.formats import localize
-from django.utils.functional import Promise
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -37,6 +36,7 @@ from cluster.console.heat_map import capacity_in_use
 from cluster.models import Server
 from plans.models import ActionPlan
 from watcher_site.console.pages import Page
+from watcher_site.messages import Text
 from watcher_site.templatetags.console import humanize_name
 
 RANGES = (7, 30, 90)
@@ -47,7 +47,6 @@ UNITS = ((2 * 3600, 3600, _("hours")), (120, 60, _("minutes")), (0, 1, _("second
 # Elsewhere SUPERSEDED has the colour of CANCELLED, which is beside it here.
 TONES = {ActionPlan.State.SUPERSEDED: "recommended"}
 Rows = Iterable[Mapping[str, Any]]
-Text = str | Promise
 
 
 @dataclass(frozen=True)

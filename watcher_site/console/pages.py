@@ -44,11 +44,11 @@ class Page(PermissionRequiredMixin):
     request: HttpRequest
 
     history_event: ClassVar[str] = ""
-    """What history calls that which is done here; left out, it follows from the name of the class."""
+    """The event of history entries of this page. Without it, the event follows from the name of the class."""
     policy: ClassVar[str] = ""
-    """The policy that decides in place of the first permission; left out, it follows from that."""
+    """The policy that decides in place of the first permission. Without it, the policy follows from the permission."""
     is_within: ClassVar[bool] = False
-    """Whether that is done to parts of the record: history tells of it as within that."""
+    """Whether the page changes parts of the record: history entries then have the record as ``within``."""
 
     def has_permission(self) -> bool:
         if settings.POLICY_FILE and self.request.user.is_authenticated and isinstance(self, SingleObjectMixin):

@@ -1,4 +1,4 @@
-"""The console's ways to have something done to clusters and nodes: a form each."""
+"""The console's forms for operations on clusters and nodes."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -42,7 +42,7 @@ from watcher_site.templatetags.console import linked
 
 
 class OperationVerb(KeepsForm, Verb):
-    """Asks what is wanted by a ``form_class``, plans it by ``operate``, and tells where the plan is."""
+    """Shows a ``form_class``, plans the operation with ``operate``, and shows a message with a link to the plan."""
 
     form_class: ClassVar[type[OperationForm]] = OperationForm
     operate: ClassVar[Callable[..., Operation]]
