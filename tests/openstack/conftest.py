@@ -1,6 +1,7 @@
 """The site on the control plane of `control_plane`, which is started once and filled with flavors and an image."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import yaml
 from django.core.cache import caches
 from django.core.management import call_command
-from openstack.exceptions import HttpException
+from openstack.exceptions import HttpException, NotFoundException
 from pytest_django import Settings
 
 from cluster.operations.synchronization import synchronize
@@ -46,12 +47,20 @@ class Nova:
             self.image = self.service.image.create_image("cirros", data=b"\0" * 1024, wait=True, **formats)
         for name, (vcpus, ram, disk) in FLAVORS.items():
             self.flavor(name, vcpus, ram, disk)
-        known = {found.name for found in self.compute.aggregates()}
+        known = {found.name: found for found in self.compute.aggregates()}
         for host, zone in COMPUTE_NODES.items():
-            if zone and zone not in known:
-                self.compute.add_host_to_aggregate(
-                    self.compute.create_aggregate(name=zone, availability_zone=zone), host
-                )
+            if zone:
+                aggregate = known.get(zone) or self.compute.create_aggregate(name=zone, availability_zone=zone)
+                if host not in (aggregate.hosts or ()):
+                    wait_for(partial(self.join, aggregate, host), PATIENCE)
+
+    def join(self, aggregate: Any, host: str) -> bool:
+        """Add a host to an aggregate. Return whether Nova knew it: the scheduler looks for new hosts at intervals."""
+        try:
+            self.compute.add_host_to_aggregate(aggregate, host)
+        except NotFoundException:
+            return False
+        return True
 
     def flavor(self, name: str, vcpus: int, ram: int, disk: int) -> Any:
         found = self.compute.find_flavor(name)
