@@ -308,3 +308,10 @@ def test_a_members_template_is_continued_with_the_chosen_project(member: Client)
     page = member.post(reverse("projects:stack-create"), body | {"document": "1"}).content.decode()
     assert '<option value="shop" selected>' in page
     assert "flavor: small" in page
+
+
+def test_invisible_characters_in_metadata_are_marked(member: Client) -> None:
+    server = make_server("web", project_id="acme", metadata={"ro\u202ele": "a\x1bb"})
+    page = member.get(reverse("projects:server", args=[server.uuid])).content.decode()
+    assert "roU+202Ele" in page
+    assert "a␛b" in page
