@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -111,11 +112,27 @@ class RestartedProcess(Process):
             os.killpg(child.pid, signal.SIGTERM)
 
 
-class PatientManager(manager.Manager):
-    """honcho's manager, which asks the processes to end through a pipe: it cannot be too early for one of them."""
+class LinePrinter(Printer):
+    """honcho's printer, which stops the site when the reader of its output is gone, as with ``make run | head``."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, stop: Callable[[], None]) -> None:
+        super().__init__(sys.stdout)
+        self.stop = stop
+
+    def write(self, message: Any) -> None:
+        try:
+            super().write(message)
+        except BrokenPipeError:
+            # The lines of the processes are read until they have ended, and discarded.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.output.fileno())
+            self.stop()
+
+
+class PatientManager(manager.Manager):
+    """honcho's manager, which stops the processes through a pipe, also those that are only about to start."""
+
+    def __init__(self) -> None:
+        super().__init__(LinePrinter(self.terminate))
         self._terminating = False
         receiver, self.sender = Pipe(duplex=False)
         self._process_ctor = partial(RestartedProcess, stopping=(receiver, self.sender))
@@ -159,7 +176,7 @@ def commands() -> dict[str, str]:
 
 def run() -> int:
     manager.KILL_WAIT = settings.STOP_GRACE
-    site = PatientManager(Printer(sys.stdout))
+    site = PatientManager()
     for name, command in commands().items():
         process = site.add_process(name, command)
         # The Python of this environment, whatever the caller's PATH leads to.

@@ -29,14 +29,22 @@ def started(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     process.wait(PATIENCE)
 
 
-def start(folder: Path, procfile: str) -> subprocess.Popen[bytes]:
-    """Start what a Procfile lists, which needs nothing prepared."""
+def start(folder: Path, procfile: str, output: int | None = None) -> subprocess.Popen[bytes]:
+    """Start the processes of a Procfile, which need nothing prepared.
+
+    Args:
+        output: a descriptor for the lines that are printed, in place of a file in the folder.
+    """
     (folder / "Procfile").write_text(procfile)
     serve = "import sys; from watcher_site.processes.start import SERVE, Start; sys.exit(Start().run(SERVE))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (folder / "printed").open("wb") as printed:
         return subprocess.Popen(
-            [sys.executable, "-c", serve], cwd=folder, env=environment, stdout=printed, start_new_session=True
+            [sys.executable, "-c", serve],
+            cwd=folder,
+            env=environment,
+            stdout=printed if output is None else output,
+            start_new_session=True,
         )
 
 
@@ -62,6 +70,17 @@ def runs(pid: int) -> bool:
 def test_a_signal_stops_every_process(started: subprocess.Popen[bytes], tmp_path: Path, sign: int) -> None:
     os.killpg(started.pid, sign)
     assert started.wait(PATIENCE) == 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_the_site_stops_when_the_reader_of_its_output_is_gone(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    process = start(tmp_path, PROCFILE + "engine: while sleep 0.1; do echo line; done", writer)
+    os.close(writer)
+    wait_for(lambda: len(pids(tmp_path)) == 2)
+    os.close(reader)
+    process.wait(PATIENCE)
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
