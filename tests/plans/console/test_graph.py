@@ -139,3 +139,11 @@ def test_the_layers_of_a_large_plan_lead_to_their_actions(client: Client, cloud_
 def test_layers_from_a_number_that_is_none_begin_with_the_first(first: str) -> None:
     found = [Layer(number, {"PENDING": 1}) for number in range(1, 151)]
     assert layers_from(found, first)["layers"][0].number == 1
+
+
+def test_the_graph_in_german_has_numbers_that_svg_reads(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    plan = make_plan({"a": [], "b": ["a"]})
+    page = client.get(reverse("plans:detail", args=[plan.uuid]), headers={"Accept-Language": "de"}).content.decode()
+    assert '<html lang="de"' in page
+    assert re.findall(r'\b(?:x|y|width|height)="[\d.]*,[^"]*"', page) == []

@@ -23,7 +23,7 @@ def test_the_first_page_of_a_plan_of_100_actions_takes_at_most_120_kb(client: Cl
     page = body(client.get(reverse("plans:detail", args=[plan.uuid]), headers=ACCEPTED))
     files = set(re.findall(rb'(?:src|href)="(/static/[^"]+)"', decompress(page)))
     answers = [client.get(file.decode(), headers=ACCEPTED) for file in files]
-    assert (len(files), {answer.status_code for answer in answers}) == (8, {200})
+    assert (len(files), {answer.status_code for answer in answers}) == (9, {200})
     assert len(page) + sum(len(body(answer)) for answer in answers) <= 120_000
 
 

@@ -44,7 +44,8 @@ class NameFilter(django_filters.CharFilter):
     """
 
     def __init__(self, name: str = "name", **options: Any) -> None:
-        super().__init__(field_name=name, **{"label": NAME_OR_UUID, "max_length": LONGEST, **options})
+        options = {"lookup_expr": "icontains", "label": NAME_OR_UUID, "max_length": LONGEST, **options}
+        super().__init__(field_name=name, **options)
         path, _separator, _column = name.rpartition("__")
         self.uuid = f"{path}__uuid" if path else "uuid"
 
