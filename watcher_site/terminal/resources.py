@@ -1,6 +1,6 @@
 """Read the resources of the API for commands: the same filters, sort keys, fields and microversions, without HTTP."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, cast
@@ -74,6 +74,8 @@ class Resource:
         columns: the fields of its table.
         filters: options by the filter of the API.
         named_by: the column with its name, if it has one.
+        find_titles: returns the texts by which people know the objects, by UUID. They are the field "title", which
+            the API does not have.
     """
 
     title: str
@@ -81,6 +83,7 @@ class Resource:
     columns: tuple[str, ...]
     filters: Mapping[str, Filter] = field(default_factory=dict)
     named_by: str | None = "name"
+    find_titles: Callable[[Collection[Any]], Mapping[str, str]] | None = None
 
     @property
     def plural(self) -> str:
@@ -93,12 +96,13 @@ class Resource:
 
     @cached_property
     def fields(self) -> list[str]:
-        return [name for name in self.view.serializer_class.visible(MAXIMUM, True) if name != "links"]
+        found = [name for name in self.view.serializer_class.visible(MAXIMUM, True) if name != "links"]
+        return [found[0], "title", *found[1:]] if self.find_titles else found
 
     @cached_property
     def times(self) -> frozenset[str]:
         declared = self.view.serializer_class._declared_fields
-        return frozenset(name for name in self.fields if isinstance(declared[name], DateTimeField))
+        return frozenset(name for name in self.fields if isinstance(declared.get(name), DateTimeField))
 
     @property
     def offer(self) -> Offer:
@@ -133,7 +137,7 @@ class Resource:
             query["limit"] = str(size)
             view = self.open(query)
             rows = view.detailed_list(view.request).data[self.view.serializer_class.Meta.collection]
-            yield rows
+            yield self.with_titles(rows)
             if len(rows) < size:
                 return
             query["marker"] = str(rows[-1][self.identifier])
@@ -143,9 +147,16 @@ class Resource:
         """Return the row of an object as it is now."""
         view = self.open(is_single=True)
         for row in view.read(view.get_queryset().filter(pk=record.pk), True):
-            found: Row = row
+            (found,) = self.with_titles([row])
             return found
         raise NotFound(f"There is no {self.title} {record} any more.")
+
+    def with_titles(self, rows: list[Row]) -> list[Row]:
+        if self.find_titles:
+            titles = self.find_titles([row["uuid"] for row in rows])
+            for row in rows:
+                row["title"] = titles.get(str(row["uuid"]), "")
+        return rows
 
     def find(self, identifier: str) -> Any:
         """Return the object with a UUID, a name, or a UUID that begins so. Raises: `Invalid`, `NotFound`."""

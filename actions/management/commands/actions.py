@@ -1,5 +1,6 @@
 """``manage.py actions``: list, show, skip and restore actions."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.core.management import CommandParser
@@ -95,12 +96,17 @@ class Resume(Cancel):
     signal = Action.Signal.RESUME
 
 
+def find_action_titles(uuids: Collection[Any]) -> dict[str, str]:
+    """Return the action type and the object of each action, such as "migrate web-1", in one query."""
+    return {str(action.uuid): action.called for action in Action.objects.filter(uuid__in=uuids)}
+
+
 class Command(CommandGroup):
     help = "List, show, skip, restore, cancel, suspend and resume actions."
     resource = Resource(
         "action",
         ActionView,
-        ("uuid", "state", "action_type", "target", "action_plan_uuid", "status_message"),
+        ("uuid", "title", "state", "action_plan_uuid", "status_message"),
         filters={
             "action_plan_uuid": Filter(
                 "--plan", "only those of this plan: its UUID or short UUID", "plans.ActionPlan"
@@ -108,5 +114,6 @@ class Command(CommandGroup):
             "audit_uuid": Filter("--audit", "only those of this audit: its name, UUID or short UUID", "audits.Audit"),
             "action": Filter("--type", "only those of this action type"),
         },
+        find_titles=find_action_titles,
     )
     subcommands = [ListObjects, ShowObject, Skip, Restore, Suspend, Resume, Cancel]

@@ -1,6 +1,7 @@
 """``manage.py plans``: list, show, start, cancel and continue action plans."""
 
 import sys
+from collections.abc import Collection
 from typing import Any
 
 from django.core.management import CommandParser
@@ -161,15 +162,21 @@ def read_seconds(text: str) -> float:
     return seconds
 
 
+def find_plan_titles(uuids: Collection[Any]) -> dict[str, str]:
+    """Return the names of the audits or of the requested operations of plans, in one query."""
+    return {str(plan.uuid): plan.called for plan in ActionPlan.objects.filter(uuid__in=uuids).with_names()}
+
+
 class Command(CommandGroup):
     help = "List, show, start, cancel and continue action plans."
     resource = Resource(
         "action plan",
         PlanListing,
-        ("uuid", "state", "strategy_name", "audit_uuid", "created_at", "status_message"),
+        ("uuid", "title", "state", "strategy_name", "created_at", "status_message"),
         filters={
             "audit_uuid": Filter("--audit", "only those of this audit: its name, UUID or short UUID", "audits.Audit")
         },
         named_by=None,
+        find_titles=find_plan_titles,
     )
     subcommands = [ListObjects, ShowObject, Preflight, Schedule, Start, Suspend, Resume, Cancel, Continue]

@@ -1,7 +1,7 @@
 """`manage.py actions`: actions in a terminal."""
 
 from actions.models import Action
-from tests.builders import action, make_plan
+from tests.builders import action, make_plan, make_server
 from tests.command_runs import Run, run
 
 __all__ = ["run"]
@@ -17,6 +17,18 @@ def test_the_actions_of_a_plan_are_listed_by_its_short_uuid(run: Run) -> None:
     listed = run("actions", "list", "--plan", str(plan.uuid)[:13], "--format", "json").json
     assert {row["action_plan_uuid"] for row in listed} == {str(plan.uuid)}
     assert len(listed) == 2
+
+
+def test_the_title_of_an_action_names_its_object(run: Run) -> None:
+    server = make_server("web-1")
+    plan = make_plan({"a": []})
+    plan.actions.update(
+        action_type="migrate", input_parameters={"resource_id": str(server.uuid), "resource_name": "web-1"}
+    )
+    (listed,) = run("actions", "list", "--format", "json").json
+    assert listed["title"] == "migrate web-1"
+    assert run("actions", "list").output.splitlines()[1].split()[1:4] == ["migrate", "web-1", "PENDING"]
+    assert "migrate web-1" in run("actions", "show", listed["uuid"]).output
 
 
 def test_an_action_is_skipped_with_a_reason_and_restored(run: Run) -> None:

@@ -23,17 +23,19 @@ def again(plan: ActionPlan) -> ActionPlan:
 
 
 def test_a_list_is_a_table_with_short_uuids_of_other_objects(run: Run) -> None:
-    audit = make_audit()
+    audit = make_audit("Tonight")
     plan = make_plan(audit=audit, strategy=audit.strategy)
-    heading, row = run("plans", "list").output.splitlines()
-    assert heading.split()[:3] == ["UUID", "STATE", "STRATEGY"]
-    assert row.split()[:4] == [str(plan.uuid), "RECOMMENDED", "dummy", str(audit.uuid)[:8]]
+    columns = "uuid,title,state,strategy_name,audit_uuid"
+    heading, row = run("plans", "list", "--columns", columns).output.splitlines()
+    assert heading.split()[:4] == ["UUID", "TITLE", "STATE", "STRATEGY"]
+    assert row.split() == [str(plan.uuid), "Tonight", "RECOMMENDED", "dummy", str(audit.uuid)[:8]]
 
 
 def test_json_has_the_fields_of_the_newest_microversion(run: Run, cloud_admin: User) -> None:
     plan = make_plan({"a": []})
     answer = newest(cloud_admin).get(f"/action_plans/{plan.uuid}").json()
     (listed,) = run("plans", "list", "--format", "json").json
+    assert listed.pop("title") == plan.called
     assert {**listed, "links": None} == {**answer, "links": None}
 
 
@@ -67,7 +69,7 @@ def test_a_list_takes_the_same_queries_whatever_its_size(
 ) -> None:
     for _ in range(2):
         make_plan()
-        with django_assert_num_queries(2):
+        with django_assert_num_queries(3):
             run("plans", "list")
 
 
