@@ -7,16 +7,14 @@ import pytest
 
 from tests.end_to_end.processes.test_slow_clients import serving
 from tests.waiting import PATIENCE
-from tests.watcher_site.site_process import free_port_number
 
 pytestmark = pytest.mark.slow
 TOKEN = {"X-Auth-Token": "f" * 64}
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    address = f"postgres://watcher:secret@127.0.0.1:{free_port_number()}/watcher"
-    with serving(tmp_path_factory.mktemp("site"), DATABASE_URL=address) as (_, number):
+def port() -> Iterator[int]:
+    with serving(DATABASE_URL="postgres://watcher:secret@127.0.0.1:1/watcher") as (_, number):
         yield number
 
 
