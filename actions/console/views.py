@@ -38,7 +38,9 @@ Signal = Action.Signal
 
 
 class ActionFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=make_choices(Action.State.values), empty_label=_("any"))
+    state = django_filters.ChoiceFilter(
+        label=_("State"), choices=make_choices(Action.State.values), empty_label=_("any")
+    )
     action_type = django_filters.CharFilter(label=_("Type"), lookup_expr="iexact")
     target = ObjectFilter(match_targets, label=_("Server or resource"), lookup_expr="in")
     action_plan = ObjectFilter(match_plans, label=_("Action plan"))

@@ -153,9 +153,9 @@ def make_charts(number: int) -> Iterable[Chart]:
     yield chart_of_durations("plan-durations", _("Duration of plans"), no_plans, days, ended)
     # Skipped and cancelled actions have no end: they never began.
     done = list(count_by_day(actions.filter(state__in=Action.FINAL), "updated_at", since))
-    yield chart_of_outcomes("actions", _("Actions"), _("by outcome, on the day of it"), no_actions, days, done)
+    yield chart_of_outcomes("actions", _("Actions"), _("by outcome, on the day of their end"), no_actions, days, done)
     yield chart_of_durations("action-durations", _("Duration of actions"), no_actions, days, done)
-    yield chart_of_efficacy(plans, days, since, no_plans)
+    yield chart_of_efficacy(plans, days, since, _("No plans with an efficacy in this period."))
 
 
 def count_by_day(records: QuerySet[Any], moment: str, since: datetime) -> Rows:

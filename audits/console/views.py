@@ -43,7 +43,9 @@ CREATED: dict[str, Text] = {
 
 
 class AuditFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=make_choices(Audit.State.values), empty_label=_("any"))
+    state = django_filters.ChoiceFilter(
+        label=_("State"), choices=make_choices(Audit.State.values), empty_label=_("any")
+    )
     name = NameFilter()
     goal = django_filters.CharFilter(label=_("Goal"), field_name="goal__display_name", lookup_expr="icontains")
     strategy = django_filters.CharFilter(

@@ -36,7 +36,9 @@ NAME_LENGTH = 24
 
 
 class ActionPlanFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=make_choices(ActionPlan.State.values), empty_label=_("any"))
+    state = django_filters.ChoiceFilter(
+        label=_("State"), choices=make_choices(ActionPlan.State.values), empty_label=_("any")
+    )
     plan = django_filters.CharFilter(label=NAME_OR_UUID, method="with_name", max_length=LONGEST)
     strategy = django_filters.CharFilter(
         label=_("Strategy"), field_name="strategy__display_name", lookup_expr="icontains"

@@ -134,7 +134,9 @@ class HistoryFilters(django_filters.FilterSet):
         method="filter_by",
         unknown=_("No entry has the request ID %(text)s, or one that begins so."),
     )
-    outcome = django_filters.ChoiceFilter(choices=make_choices(HistoryEntry.Outcome.values), empty_label=_("any"))
+    outcome = django_filters.ChoiceFilter(
+        label=_("Outcome"), choices=make_choices(HistoryEntry.Outcome.values), empty_label=_("any")
+    )
     since = MomentFilter(label=with_zone(_("Since")))
     before = MomentFilter(label=with_zone(_("Before")))
     text = TextFilter(label=_("Text"))

@@ -192,7 +192,10 @@ class RowsWidget(forms.Widget):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
         rows = [*(row for row in value or [] if isinstance(row, dict)), *[Row()] * self.spare]
         heads = [field.label for field in self.columns.values()]
-        cells = [self.draw_row(name, number, row, number == len(rows) - 1) for number, row in enumerate(rows)]
+        cells = [
+            zip(heads, self.draw_row(name, number, row, number == len(rows) - 1), strict=True)
+            for number, row in enumerate(rows)
+        ]
         return render_to_string("_row_fields.html", {"heads": heads, "rows": cells})
 
     def draw_row(self, name: str, number: int, row: Row, is_last: bool) -> list[Any]:

@@ -17,7 +17,7 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.timesince import timesince, timeuntil
-from django.utils.translation import gettext, ngettext_lazy
+from django.utils.translation import gettext, gettext_noop, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from watcher_site.authorization.permissions import may, target_of_page
@@ -66,10 +66,22 @@ register.filter(short)
 register.filter(brief)
 
 
+# The heads of columns that are derived from the names of fields.
+DERIVED_HEADS = (
+    *(gettext_noop("Attempts"), gettext_noop("Enabled"), gettext_noop("Groups"), gettext_noop("Health")),
+    *(gettext_noop("Hostname"), gettext_noop("Outcome"), gettext_noop("Owner"), gettext_noop("Priority")),
+    *(gettext_noop("Projects"), gettext_noop("Reason"), gettext_noop("Resource"), gettext_noop("Role")),
+    *(gettext_noop("State"), gettext_noop("Tainted"), gettext_noop("Type")),
+)
+
+
 @register.filter
 def head(label: str) -> str:
     """Return the head of a column with a capital, unless it is written as it is on purpose, such as vCPU."""
-    return label if label[1:2].isupper() else capfirst(label)
+    if label[1:2].isupper() or isinstance(label, SafeString):
+        return label
+    text = capfirst(label)
+    return gettext(text) if text in DERIVED_HEADS else text
 
 
 @register.filter

@@ -79,7 +79,8 @@ def test_the_period_is_one_of_three(client: Client, cloud_admin: User, days: str
 
 def test_a_period_without_plans_says_so(client: Client, cloud_admin: User) -> None:
     text = trends(client, cloud_admin).content.decode()
-    assert text.count("No plans in this period.") == 3
+    assert text.count("No plans in this period.") == 2
+    assert text.count("No plans with an efficacy in this period.") == 1
     assert "<canvas" not in text
 
 

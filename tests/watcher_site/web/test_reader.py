@@ -51,6 +51,13 @@ def test_a_page_is_in_the_language_of_the_browser(browser: Client) -> None:
     assert "Noch keine Aktionspläne" in page
 
 
+def test_heads_of_columns_that_are_derived_from_fields_are_translated(browser: Client) -> None:
+    make_plan()
+    page = text(browser.get(reverse("plans:list"), headers=GERMAN))
+    assert 'data-label="Zustand"' in page
+    assert "State" not in page
+
+
 def test_the_login_page_is_in_the_language_of_the_browser(client: Client) -> None:
     assert "Anmelden" in text(client.get(reverse("login"), headers=GERMAN))
 
