@@ -1,6 +1,7 @@
 """The pages that compare two action plans or two audits: parameters, efficacy, and the actions of one or of both."""
 
 import json
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -69,11 +70,13 @@ class Comparison(Page, TemplateView):
             return super().get_context_data(chosen=chosen[:1], number=len(named), offered=newest, **context)
         return super().get_context_data(pair=chosen, **self.compare(*chosen), **context)
 
+    @abstractmethod
     def get_records(self) -> QuerySet[Any]:
-        raise NotImplementedError
+        """Return the records that can be compared."""
 
+    @abstractmethod
     def compare(self, first: Any, second: Any) -> dict[str, Any]:
-        raise NotImplementedError
+        """Return the context of the comparison of two records."""
 
     def compare_plans(self, first: ActionPlan, second: ActionPlan) -> dict[str, Any]:
         """Return the efficacy and the actions of two plans: five queries, whatever their size."""

@@ -1,6 +1,7 @@
 """The base of commands with subcommands, and the subcommands that all resources have."""
 
 import sys
+from abc import abstractmethod
 from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -37,9 +38,9 @@ class Subcommand:
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the subcommand."""
 
+    @abstractmethod
     def handle(self, **options: Any) -> str | None:
         """Call the operation, and return the text to print, if there is one."""
-        raise NotImplementedError
 
     def add_format(self, parser: CommandParser, default: str | None = TABLE) -> None:
         text = "table, json or csv" + (" (%(default)s)" if default else "; prints the changed object")
@@ -183,9 +184,9 @@ class Operation(Subcommand):
         changed.refresh_from_db()
         return self.outcome(changed)
 
+    @abstractmethod
     def apply(self, record: Any, **options: Any) -> Any:
         """Change the object, and return another one if that is the result."""
-        raise NotImplementedError
 
     def outcome(self, record: Any) -> str:
         return f"{self.resource.title} {self.name_of(record)}: {record.state}"

@@ -1,5 +1,6 @@
 """``manage.py actions``: list, show, skip and restore actions."""
 
+from abc import abstractmethod
 from collections.abc import Collection
 from typing import Any
 
@@ -40,8 +41,9 @@ class ActionsOperation(Subcommand):
             rows = [self.resource.row(action) for action in actions]
             self.printer(options).print_list([rows], self.resource.columns, is_chosen=False)
 
+    @abstractmethod
     def apply(self, actions: list[Action], options: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Change the actions, or raise `Refused` or `TransitionNotAllowed`."""
 
 
 class Skip(ActionsOperation):
