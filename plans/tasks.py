@@ -1,4 +1,4 @@
-"""The Celery task, and the life of the processes that execute it: each is a worker of its own among the services."""
+"""The Celery task that handles a job message, and the start and stop of worker processes."""
 
 import mmap
 from typing import Any
@@ -10,28 +10,28 @@ from plans.workers.messages import TASK, JobMessage
 from plans.workers.process import WorkerProcess
 from watcher_site.celery import app
 
-# Shared with the processes that are forked later. A handler of a signal may write to it: no lock is taken.
+# Shared memory, which forked processes inherit. A signal handler writes to it, so there is no lock.
 STOPPING = mmap.mmap(-1, 1)
 process = WorkerProcess(settings.HOST, lambda: STOPPING[0] != 0)
 
 
 @app.task(name=TASK, ignore_result=True)
 def work(**message: Any) -> None:
-    process.take(JobMessage.of(message))
+    process.handle(JobMessage.of(message))
 
 
 @worker_process_init.connect
-def begin_process(**_: Any) -> None:
-    process.begin()
+def start_process(**_: Any) -> None:
+    process.start()
 
 
 @worker_process_shutdown.connect
-def end_process(**_: Any) -> None:
-    process.end()
+def stop_process(**_: Any) -> None:
+    process.stop()
 
 
 @worker_shutting_down.connect
-def note_stopping(**_: Any) -> None:
+def set_stopping(**_: Any) -> None:
     STOPPING[0] = 1
 
 

@@ -37,7 +37,7 @@ def time_out(action: Action, lease: Lease) -> None:
     record.log.error("action waited too long", seconds=action.seconds_allowed)
 
 
-def give_up(action: Action, lease: Lease, *, attempt: int, has_begun: bool) -> Action | None:
+def fail_hung_action(action: Action, lease: Lease, *, attempt: int, has_begun: bool) -> Action | None:
     """Fail a hung action, or end its revert, and return its current row, or None if it was deleted.
 
     For a revert, only the event fails. Later writes of the worker are refused by their guards. Nothing changes if the

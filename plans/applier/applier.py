@@ -12,14 +12,14 @@ from django.db.models import Q
 
 from actions.engine import execution
 from actions.engine.signals import CANCELLED
-from actions.engine.timeouts import give_up
+from actions.engine.timeouts import fail_hung_action
 from actions.graph.propagation import end_all_dependents
 from actions.models import Action
 from actions.types.hooks import clean_up_cancelled
 from plans.applier.faults import message_of, set_aside
 from plans.applier.plan_run import PlanRun, RunState
 from plans.applier.timeouts import end_late
-from plans.executors import Beginning, Executor, Report, WorkerTrouble
+from plans.executors import Executor, JobStarted, Report, WorkerError
 from plans.models import ActionPlan
 from plans.notifications import CANCEL_START
 from plans.planning.completion import STUCK, settle
@@ -61,7 +61,7 @@ class Applier(Worker):
     def step(self) -> None:
         if time.monotonic() >= self.next_look:
             self.look()
-        self.give_up()
+        self.fail_hung_actions()
         self.submit()
         self.look_ahead()
         self.settle()
@@ -139,7 +139,7 @@ class Applier(Worker):
 
     def lose(self, run: PlanRun) -> None:
         run.lose()
-        self.executor.forget(run.plan_pk)
+        self.executor.drop_plan(run.plan_pk)
 
     def cancel(self, run: PlanRun) -> None:
         run.cancel()
@@ -185,7 +185,7 @@ class Applier(Worker):
         """Follow the actions that workers execute, of any applier, and return whether there are any."""
         in_hand = run.in_hand()
         for action in in_hand:
-            if self.executor.follow(run.job(execution.execute, action)):
+            if self.executor.track(run.job(execution.execute, action)):
                 run.follow(action)
                 self.jobs += 1
         return bool(in_hand)
@@ -237,8 +237,8 @@ class Applier(Worker):
 
     def collect(self, timeout: float) -> None:
         """Wait so many seconds for actions to end: the end of one starts the next at once."""
-        for report in self.executor.finished(timeout):
-            if isinstance(report, Beginning):
+        for report in self.executor.collect_reports(timeout):
+            if isinstance(report, JobStarted):
                 self.jobs += 1
                 with self.guarding(report.job.lease.plan):
                     self.runs[report.job.lease.plan].follow(report.job.action)
@@ -246,14 +246,14 @@ class Applier(Worker):
                 self.jobs -= 1
                 self.take(report)
 
-    def give_up(self) -> None:
+    def fail_hung_actions(self) -> None:
         """Fail what takes longer than it may and does not stop by itself; its plan goes on without it."""
-        for overdue in self.executor.give_up():
-            job = overdue.job
+        for hung in self.executor.release_hung_jobs():
+            job = hung.job
             self.jobs -= 1
             self.log.error("action given up", action=str(job.action.uuid), seconds=job.limit)
             try:
-                action = give_up(job.action, job.lease, attempt=overdue.attempt, has_begun=overdue.has_begun)
+                action = fail_hung_action(job.action, job.lease, attempt=hung.attempt, has_begun=hung.has_begun)
                 done = action is not None and action.state not in Action.UNDER_WAY
                 self.take(Report(replace(job, action=action or job.action), done))
             except Exception as problem:
@@ -270,7 +270,7 @@ class Applier(Worker):
     def judge(self, run: PlanRun, report: Report) -> None:
         """Continue a plan according to the report of one of its jobs."""
         action = report.job.action
-        if isinstance(report.error, Exception) and not isinstance(report.error, (*NOT_OF_ONE_RECORD, WorkerTrouble)):
+        if isinstance(report.error, Exception) and not isinstance(report.error, (*NOT_OF_ONE_RECORD, WorkerError)):
             self.set_aside(run.plan_pk, report.error)
         elif report.error:
             # The action stays as it is in the table; when its plan is looked at anew, it is recovered.
@@ -377,7 +377,7 @@ class Applier(Worker):
 
     def drop(self, run: PlanRun) -> None:
         ActionPlan.objects.filter(pk=run.plan_pk).release(run.applier)
-        self.executor.forget(run.plan_pk)
+        self.executor.drop_plan(run.plan_pk)
         del self.runs[run.plan_pk]
 
     def stop(self) -> None:
@@ -386,7 +386,7 @@ class Applier(Worker):
             self.executor.withdraw()
             while self.jobs:
                 self.watch()
-                self.give_up()
+                self.fail_hung_actions()
                 self.collect(settings.POLL_INTERVAL)
             for run in list(self.runs.values()):
                 with self.guarding(run.plan_pk):

@@ -213,7 +213,7 @@ class PlanRun:
         at_work = self.at_work - self.suspended_at_work
         if not (at_work or self.backlog) or self.could_begin or self.looks_anew_at < inf:
             return False
-        return self.executor.stalls(at_work, self.backlog.queues)
+        return self.executor.are_stalled(at_work, self.backlog.queues)
 
     @property
     def could_begin(self) -> bool:

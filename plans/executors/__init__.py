@@ -1,6 +1,6 @@
-"""Executors, which run an applier's jobs: in threads of its own process, or in workers on any machine."""
+"""Executors, which run the jobs of an applier in threads of its process or in workers on other machines."""
 
-from plans.executors.base import Beginning, Executor, Job, Overdue, Report, Work, WorkerTrouble
+from plans.executors.base import Executor, HungJob, Job, JobStarted, Report, Work, WorkerError
 from plans.executors.threads import ThreadExecutor
 
-__all__ = ["Beginning", "Executor", "Job", "Overdue", "Report", "ThreadExecutor", "Work", "WorkerTrouble"]
+__all__ = ["Executor", "HungJob", "Job", "JobStarted", "Report", "ThreadExecutor", "Work", "WorkerError"]

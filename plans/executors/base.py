@@ -1,4 +1,4 @@
-"""The interface of executors, their jobs and reports, and the stopwatch of a job."""
+"""The interface of executors, with their jobs and reports."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -18,9 +18,10 @@ Work = Callable[[Action, Lease, Slot], bool]
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of work at one action: `actions.engine.execution.execute`, `recover` or `revert`.
+    """One run of `actions.engine.execution.execute`, `recover` or `revert` for one action.
 
-    After ``limit`` seconds it may be given up, and after as many from when the action itself begins.
+    The job is hung if it takes more than ``limit`` seconds before the action begins, or more than ``limit`` seconds
+    after that.
     """
 
     work: Work
@@ -28,82 +29,90 @@ class Job:
     lease: PlanLease
     limit: float = inf
     queue: str = ""
-    """Where it waits for a worker."""
+    """The queue in which the job waits for a worker."""
     alone: bool = False
-    """Whether no other job may run in the same process meanwhile."""
+    """Whether the job runs only while no other job runs in the same process."""
 
 
 @dataclass(frozen=True)
-class Overdue:
-    """A job that takes longer than it may, and the attempt at its action that the worker is at."""
+class HungJob:
+    """A job that exceeded its limit, and the attempt of its action."""
 
     job: Job
     attempt: int
     has_begun: bool
-    """Whether the action itself has; before that it is looked at whether it is to be done, or what became of it."""
+    """Whether the action began. Before that, the worker checks its conditions, or its outcome after a crash."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a job: done, not ours to do (any more), or an error of our own."""
+    """The result of a job.
+
+    ``done`` is false if the action was not brought to its end here: another worker owns it, it was released, or
+    ``error`` was raised by the site itself.
+    """
 
     job: Job
     done: bool
     error: BaseException | None = None
     is_abandoned: bool = False
-    """Its worker is gone: the action is to be recovered."""
+    """Whether the worker is lost, so that the action has to be recovered."""
 
 
-class WorkerTrouble(Exception):
-    """A worker could not do a job for a reason that is not the job's; the message names the reason."""
+class WorkerError(Exception):
+    """A worker failed to run a job for a reason of its own, which the message names."""
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """A worker that did one job goes on by itself with this one, for which the first made the way free."""
+class JobStarted:
+    """A worker started this job by itself, because the end of its previous action made the action ready."""
 
     job: Job
 
 
 class Executor(Protocol):
     def queue_of(self, action: Action) -> str:
-        """Return the queue in which an action waits for a worker. Each queue has slots of its own."""
+        """Return the queue in which an action waits for a worker. Each queue has its own slots."""
 
     @property
     def free_queues(self) -> Set[str]:
-        """The queues that have a free slot, not counting suspended jobs. Actions of other queues wait in the database.
+        """The queues that have a free slot. A suspended job occupies no slot.
 
-        This alone tells an applier how many jobs it may submit.
+        An applier submits jobs for these queues only. Other actions stay in the database.
         """
 
-    def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
-        """Return whether all these actions wait for workers of these queues, while another queue makes progress."""
+    def are_stalled(self, actions: Set[int], queues: Set[str]) -> bool:
+        """Return whether all these actions wait for workers of these queues while another queue makes progress."""
 
     def submit(self, job: Job) -> None: ...
 
-    def follow(self, job: Job) -> bool:
-        """Report on what a worker outside of this process has in hand already; false, if there are no such workers."""
+    def track(self, job: Job) -> bool:
+        """Report the end of a job that a worker outside this process already runs.
 
-    def finished(self, timeout: float) -> Sequence[Report | Beginning]:
-        """Return the reports since the last call, waiting for the first one up to so many seconds."""
+        Returns:
+            False if this executor has no such workers.
+        """
 
-    def give_up(self) -> list[Overdue]:
-        """Release the jobs that exceed their timeouts, and return them: their slots are free again."""
+    def collect_reports(self, timeout: float) -> Sequence[Report | JobStarted]:
+        """Return the reports since the last call, and wait for the first one up to ``timeout`` seconds."""
 
-    def forget(self, plan: int) -> None:
-        """A plan is no longer its applier's: what workers outside of this process do of it is reported as not done."""
+    def release_hung_jobs(self) -> list[HungJob]:
+        """Release the slots of hung jobs, and return these jobs. They are not reported any more."""
+
+    def drop_plan(self, plan: int) -> None:
+        """Report the jobs of a plan that workers outside this process run as not done, and stop tracking them."""
 
     def withdraw(self) -> None:
-        """Take back what was not begun, leave to others what they have in hand, and what is suspended.
+        """Withdraw the jobs that have not started, stop waiting for suspended ones, and track no other workers.
 
-        All of it is reported as not done.
+        All these jobs are reported as not done.
         """
 
     def stop(self) -> None: ...
 
 
-def perform(job: Job, slot: Slot) -> Report:
-    # A connection that broke under the job before is replaced, here rather than in the work.
+def run_job(job: Job, slot: Slot) -> Report:
+    # Replace a connection that broke during the previous job.
     connections[DEFAULT_DB_ALIAS].close_if_unusable_or_obsolete()
     try:
         return Report(job, done=job.work(job.action, job.lease, slot))
@@ -112,9 +121,9 @@ def perform(job: Job, slot: Slot) -> Report:
 
 
 class Stopwatch:
-    """Counts from the start of a job, and anew from when its action itself begins; not while that is suspended.
+    """The running time of a job, which restarts when its action begins and stops while the action is suspended.
 
-    What looks at an action first, or what became of it before a crash, has its own time, and takes none from it.
+    The checks before an action, also after a crash, therefore do not count towards the timeout of the action.
     """
 
     def __init__(self) -> None:
@@ -130,11 +139,11 @@ class Stopwatch:
     def begin(self, attempt: int) -> None:
         self.attempt, self.has_begun, self.began = attempt, True, time.monotonic()
 
-    def look(self) -> Overdue | None:
-        """Return the job if it takes longer than it may."""
+    def find_hung_job(self) -> HungJob | None:
+        """Return the job if it exceeded its limit."""
         if self.job is None or self.is_stopped or time.monotonic() - self.began <= self.job.limit:
             return None
-        return Overdue(self.job, self.attempt, self.has_begun)
+        return HungJob(self.job, self.attempt, self.has_begun)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:

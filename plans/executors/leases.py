@@ -1,4 +1,4 @@
-"""An applier's right to work at one plan, as each worker carries it."""
+"""The lease of an applier on the actions of one plan, as workers receive it."""
 
 from dataclasses import dataclass
 
@@ -22,19 +22,19 @@ ACTION_ROW = Query(
 
 @dataclass(frozen=True)
 class PlanLease:
-    """The lease on the actions of a plan. Its fields can be sent to another process; both checks read the tables."""
+    """The lease on the actions of a plan. Its fields can be sent to another process; the checks query the tables."""
 
     plan: int
     applier: int
     host: str
     worker: int | None = None
-    """The service that does the work, where that is not the applier itself."""
+    """The service that executes the action, if it is not the applier itself."""
     request_id: str = ""
-    """The id of the request that started the plan, for logs and for the cloud; empty if none did."""
+    """The id of the request that started the plan, for logs and requests to the cloud; empty without a request."""
 
     @classmethod
     def of(cls, plan: ActionPlan, applier: Service) -> "PlanLease":
-        """Return the lease for work in the applier's own process."""
+        """Return the lease for the threads of the applier's own process."""
         return cls(plan.pk, applier.pk, applier.host, request_id=plan.request_id)
 
     @property
@@ -42,11 +42,11 @@ class PlanLease:
         return self.applier if self.worker is None else self.worker
 
     def hold(self, has_begun: bool) -> Bound:
-        """Return the query that locks the plan, and finds it only while it is ONGOING and this applier's.
+        """Return the query that locks the plan if an action of it may begin or continue under this lease.
 
-        What has not begun must wait while the plan is suspended or its window closed. What says when it began has said
-        so before: whatever the statement waits for, that lies within the window. What a worker has in hand is guarded
-        by its owner, whichever applier has the plan meanwhile.
+        An action that has not begun requires a plan that is ONGOING, owned by this applier, not suspended, and within
+        its window. The time of its beginning is set before this query waits for a lock, so it lies within the window.
+        An action that a worker owns may continue under another applier of the plan: its owner guards it.
         """
         if has_begun and self.worker is not None:
             return ONGOING.bind(plan=self.plan)
@@ -69,9 +69,9 @@ class PlanLease:
         return None
 
     def is_ours(self, applier: int | None, owner: int | None) -> bool:
-        """Return whether an action may be executed here.
+        """Return whether the holder of this lease may execute an action, given the applier and the owner in its row.
 
-        An action that a worker owns stays there if the applier changes.
+        An action that a worker owns remains with that worker if the applier of its plan changes.
         """
         if owner is not None and owner != self.owner:
             return False

@@ -1,4 +1,4 @@
-"""Messages between appliers and workers, as JSON. All of their content is in the tables as well."""
+"""The messages between appliers and workers, in JSON. All of their content is in the database as well."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -9,20 +9,20 @@ from actions.models import Action
 from plans.executors.base import Work
 
 TASK = "plans.work"
-# The names of fields in messages, where they differ: processes of the previous release send and read them.
+# The names of fields in messages that differ from those of the classes, for processes of the previous release.
 FORMER_NAMES = {"guards": "standing"}
 WORKS: Mapping[str, Work] = {work.__name__: work for work in (execution.execute, execution.recover, execution.revert)}
 
 
 def guard_values(action: Action) -> list[Any]:
-    """Return the values of an action's guards when it was read. If the row differs, a message is out of date."""
+    """Return the values of an action's guards as it was read. A message is out of date if the row has others."""
     values = action.values_read
     return [values["state"], values["attempt"], values["owner_id"]]
 
 
 @dataclass(frozen=True)
 class JobMessage:
-    """A job for any free worker. It is valid for the action as the applier read it, and in no other state."""
+    """A job for any free worker, valid only while the action's row has these ``guards``."""
 
     work: str
     action: int
@@ -31,7 +31,7 @@ class JobMessage:
     guards: list[Any]
     queue: str
     reply_to: str
-    """The queue that the applier reads the replies from."""
+    """The queue for replies to the applier."""
     request_id: str = ""
     """The id of the request that started the plan. Appliers of the previous release do not send it."""
 
@@ -40,18 +40,22 @@ class JobMessage:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "JobMessage":
-        """Return the message that was sent as these arguments of the task."""
+        """Return the message with these arguments of the Celery task."""
         names = {field.name: FORMER_NAMES.get(field.name, field.name) for field in fields(cls)}
         return cls(**{name: arguments[sent] for name, sent in names.items() if sent in arguments})
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Look at this action: its worker has done with it, or was ``refused`` it; and goes on with the ``next`` one."""
+    """The message of a worker that its job for an action is over.
+
+    The applier reads the result from the database. ``refused`` says that the worker did not complete the job.
+    """
 
     plan: int
     action: int
     refused: bool = False
     problem: str = ""
-    """What it was refused for, if something of our own is in the way."""
+    """The name of the worker's own error, if one was the reason for ``refused``."""
     next: int | None = None
+    """The key of the action that the worker starts next by itself."""

@@ -1,6 +1,6 @@
-"""One process of a worker: executes the actions of appliers' messages and those that become ready by these.
+"""A worker process: it runs the jobs that appliers send, and the actions that become ready when these end.
 
-Its watchdog fails an action that exceeds its timeout, and exits the process.
+Its watchdog fails an action that exceeds its timeout without stopping, and exits the process.
 """
 
 import os
@@ -16,15 +16,15 @@ from django.db import connection, connections
 
 from actions.engine import execution
 from actions.engine.leases import Slot
-from actions.engine.timeouts import give_up
+from actions.engine.timeouts import fail_hung_action
 from actions.models import Action
 from actions.queues import queue_of
 from actions.types.base import LeaseLost
 from plans.applier.readiness import next_released, rows_of
-from plans.executors.base import Job, Report, Stopwatch, perform
+from plans.executors.base import Job, Report, Stopwatch, run_job
 from plans.executors.leases import PlanLease
 from plans.workers.messages import WORKS, JobMessage, Reply, guard_values
-from plans.workers.transport import Replies
+from plans.workers.transport import ReplySender
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import leases_lost
 from watcher_site.monitoring.server import serve_metrics
@@ -35,21 +35,19 @@ log = structlog.get_logger(__name__)
 
 
 class WorkerProcess:
-    """A worker process. Its service row is the lease on the action that it owns, as it may be killed at any moment."""
+    """A worker process. The lease on its current action is its service row, because it may be killed at any moment."""
 
     def __init__(self, host: str, is_stopping: Callable[[], bool]) -> None:
         self.host, self.is_stopping = host, is_stopping
         self.heartbeat: Heartbeat | None = None
-        self.replies = Replies()
-        self.overtime = Overtime(self.leave_for_good, is_stopping)
+        self.replies = ReplySender()
+        self.watchdog = Watchdog(self.exit_process, is_stopping)
 
-    # Its row among the services.
-
-    def begin(self) -> None:
-        """Called in the process itself, once it was forked. Without a database it registers with its first action."""
-        # The pool ends it: a signal to all of the service's processes is for the one that takes messages.
+    def start(self) -> None:
+        """Prepare the process after its fork. If the database is away, it registers with its first job."""
+        # The Celery pool stops this process. A signal to the process group is meant for the parent process.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        self.overtime.start()
+        self.watchdog.start()
         try:
             serve_metrics(Service.WORKER)
         except Invalid as problem:
@@ -58,7 +56,7 @@ class WorkerProcess:
             self.register()
 
     def register(self) -> Service:
-        """Return its row, and get a new one where it has none, or is not certain that it still has it."""
+        """Return the service row of this process, and replace it by a new one if its lease may have expired."""
         if self.heartbeat and not self.heartbeat.holds:
             leases_lost.labels(Service.WORKER).inc()
             self.retire()
@@ -70,30 +68,28 @@ class WorkerProcess:
         return self.heartbeat.service
 
     def retire(self) -> None:
-        """End the lease, so that everything that the worker still owns is recovered."""
+        """End the lease, so that the action that this worker still owns is recovered."""
         heartbeat, self.heartbeat = self.heartbeat, None
         if heartbeat:
             heartbeat.stop()
             with suppress(*LOST_DATABASE):
                 heartbeat.service.retire()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self.retire()
         connections.close_all()
 
-    def leave_for_good(self) -> None:
-        """End at once, whatever the main thread does: the pool starts another process."""
+    def exit_process(self) -> None:
+        """Exit without waiting for the main thread. The Celery pool starts another process."""
         try:
             self.retire()
         finally:
             os._exit(1)
 
-    # The work.
+    def handle(self, message: JobMessage) -> None:
+        """Run the job of a message unless it is out of date, and then actions that became ready by its end.
 
-    def take(self, message: JobMessage) -> None:
-        """Do the job of a message, unless it comes too late, and go on for a while with actions that it made ready.
-
-        Others' actions have to get their turn: after `settings.POLL_INTERVAL` the next message is read.
+        After `settings.POLL_INTERVAL` seconds it starts no further action, so that other messages are handled.
         """
         until = time.monotonic() + settings.POLL_INTERVAL
         try:
@@ -107,7 +103,7 @@ class WorkerProcess:
         work = WORKS[message.work]
         while action:
             report = self.perform(Job(work, action, lease, execution.limit_of(action)))
-            following = None if time.monotonic() > until else self.following(report, message)
+            following = None if time.monotonic() > until else self.next_action(report, message)
             self.reply(
                 message,
                 action.pk,
@@ -123,8 +119,8 @@ class WorkerProcess:
         return action if action and guard_values(action) == message.guards else None
 
     def perform(self, job: Job) -> Report:
-        with self.overtime.watching(job):
-            report = perform(job, self.overtime)
+        with self.watchdog.watching(job):
+            report = run_job(job, self.watchdog)
         if not report.done:
             self.release(job)
         return report
@@ -137,8 +133,8 @@ class WorkerProcess:
             connection.close()
             self.retire()
 
-    def following(self, report: Report, message: JobMessage) -> Action | None:
-        """Return what the end of an action released and this worker may go on with, if there is such an action."""
+    def next_action(self, report: Report, message: JobMessage) -> Action | None:
+        """Return an action that became ready by the end of another one, or None. It has the same queue."""
         action = report.job.action
         if not report.done or message.work == "revert" or action.state not in Action.FINAL or self.is_stopping():
             return None
@@ -154,15 +150,15 @@ class WorkerProcess:
         self.replies.send(message.reply_to, Reply(message.plan, action, refused, problem, following))
 
 
-class Overtime(Thread, Slot):
-    """Watches the one job of a process from a thread of its own, and gives it up once its time is over.
+class Watchdog(Thread, Slot):
+    """A thread that fails the job of its process and exits the process when the job is hung.
 
-    A suspended action keeps its process waiting, and its time does not count.
+    A suspended action occupies its process, and its timeout does not run meanwhile.
     """
 
-    def __init__(self, leave: Callable[[], None], is_stopping: Callable[[], bool]) -> None:
-        super().__init__(name="overtime", daemon=True)
-        self.leave, self.is_stopping = leave, is_stopping
+    def __init__(self, exit_process: Callable[[], None], is_stopping: Callable[[], bool]) -> None:
+        super().__init__(name="watchdog", daemon=True)
+        self.exit_process, self.is_stopping = exit_process, is_stopping
         self.lock = Lock()
         self.stopwatch = Stopwatch()
 
@@ -176,7 +172,7 @@ class Overtime(Thread, Slot):
                 self.stopwatch.job = None
 
     def begin(self, attempt: int) -> None:
-        # Once it is being given up, this waits for the end of the process.
+        # While the watchdog fails the job, this blocks until the process exits.
         with self.lock:
             self.stopwatch.begin(attempt)
 
@@ -191,24 +187,24 @@ class Overtime(Thread, Slot):
     def run(self) -> None:
         while True:
             time.sleep(settings.POLL_INTERVAL)
-            self.look()
+            self.check()
 
-    def look(self) -> None:
-        """Fail the job that takes longer than it may, and leave it alone with its thread.
+    def check(self) -> None:
+        """Fail the job if it is hung, and exit the process.
 
-        Where that fails for a reason of our own, the process is left all the same: nobody else watches it.
+        An error of the site itself is logged and also exits the process: nothing else watches the job.
         """
         with self.lock:
-            overdue = self.stopwatch.look()
-            if overdue is None:
+            hung = self.stopwatch.find_hung_job()
+            if hung is None:
                 return
-            job = overdue.job
+            job = hung.job
             log.error("action given up", action=str(job.action.uuid), seconds=job.limit)
             try:
-                give_up(job.action, job.lease, attempt=overdue.attempt, has_begun=overdue.has_begun)
+                fail_hung_action(job.action, job.lease, attempt=hung.attempt, has_begun=hung.has_begun)
             except LOST_DATABASE:
                 connection.close()
                 return
             except Exception as problem:
-                log.error("giving up failed", action=str(job.action.uuid), exc_info=problem)
-            self.leave()
+                log.error("hung action could not be failed", action=str(job.action.uuid), exc_info=problem)
+            self.exit_process()

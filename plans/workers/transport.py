@@ -1,7 +1,7 @@
-"""The transport between appliers and workers: threads of the applier that send and receive, and replies of workers.
+"""The transport between appliers and workers: the threads of an applier that use the broker, and replies of workers.
 
-The threads never keep the applier waiting. While the broker is away they try again, and log when it is lost and back.
-Replies only save time: lost replies are replaced by reading the tables later.
+The main thread of the applier never waits for the broker. If the connection is lost, the threads log that once and
+connect again. A lost reply only costs time: the applier reads the result of the job from the database later.
 """
 
 import time
@@ -27,74 +27,77 @@ from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
 PAUSE = 1.0
-# Without a broker it is not tried again at once, in seconds.
+# The pause of a worker after it failed to send a reply, in seconds.
 REPLY_PAUSE = 5.0
 TRANSPORT = Connection(transport="pyamqp")
 BROKER_ERRORS = (*TRANSPORT.connection_errors, *TRANSPORT.channel_errors, OperationalError)
-# How long the broker may take to confirm a message, how often it has to give a sign of life, and after how long a
-# queue is thrown away that nobody reads; in seconds.
+# The timeout for confirmations of the broker, the interval of its heartbeats, and the time after which it deletes a
+# queue for replies that has no reader; in seconds.
 CONFIRMATION, HEARTBEAT, UNREAD = 10.0, 10, 600
 
 
 class BrokerThread(Thread, ABC):
-    """Does its part as long as there is a connection, and gets a new one whenever that breaks."""
+    """A thread that uses a connection to the broker, and opens a new one whenever it breaks."""
 
     def __init__(self, name: str, lost: Event) -> None:
         super().__init__(name=name, daemon=True)
         self.stopping, self.lost = Event(), lost
-        self.is_missing = False
+        self.is_lost = False
 
     def run(self) -> None:
         while not self.stopping.is_set():
             try:
                 with self.connect() as connection:
-                    self.attend(connection)
+                    self.serve(connection)
             except BROKER_ERRORS as problem:
-                self.miss(problem)
+                self.report_lost(problem)
             except LOST_DATABASE as problem:
-                self.miss(problem, "database lost")
+                self.report_lost(problem, "database lost")
             except Exception as problem:
-                # Without its post an applier would wait for ever, and nobody would know.
-                log.error("post failed", post=self.name, exc_info=problem)
-                self.miss(problem)
+                # Continue: without this thread, the applier would wait for ever, and nothing would be logged.
+                log.error("broker thread failed", thread=self.name, exc_info=problem)
+                self.report_lost(problem)
         connections.close_all()
 
     def connect(self) -> Connection:
         connection: Connection = app.connection_for_write(heartbeat=HEARTBEAT)
         connection.connect()
-        log.info("broker connected", post=self.name)
-        self.is_missing = False
+        log.info("broker connected", thread=self.name)
+        self.is_lost = False
         return connection
 
-    def miss(self, problem: BaseException, what: str = "broker lost") -> None:
-        # What was on its way may be lost with it.
+    def report_lost(self, problem: BaseException, what: str = "broker lost") -> None:
+        # Messages in transit may be lost, so the executor sends them again.
         self.lost.set()
         broker_errors.labels("actions").inc()
-        if not self.is_missing:
-            log.warning(what, post=self.name, problem=str(problem).strip())
-        self.is_missing = True
+        if not self.is_lost:
+            log.warning(what, thread=self.name, problem=str(problem).strip())
+        self.is_lost = True
         self.stopping.wait(PAUSE)
 
     @abstractmethod
-    def attend(self, connection: Connection) -> None:
-        """Do the thread's part, until it is to stop or the connection breaks."""
+    def serve(self, connection: Connection) -> None:
+        """Use the connection until the thread is stopped or the connection breaks."""
 
     def stop(self) -> None:
         self.stopping.set()
 
 
-class Outbox(BrokerThread):
-    """Sends what it is given, in order, and keeps what it could not send. Now and then it has a look at the broker."""
+class MessageSender(BrokerThread):
+    """Sends messages in order, and keeps the first one that could not be sent for the next connection.
+
+    It also calls ``check_queues`` once per heartbeat.
+    """
 
     def __init__(
         self,
         lost: Event,
         send: Callable[[Any, Any], None],
-        look: Callable[[Connection], None] = lambda connection: None,
+        check_queues: Callable[[Connection], None] = lambda connection: None,
     ) -> None:
-        super().__init__("outbox", lost)
-        self.look, self.next_look = look, 0.0
-        # No SimpleQueue: a signal that interrupts its `get` may have it wait for ever (CPython).
+        super().__init__("message-sender", lost)
+        self.check_queues, self.next_check = check_queues, 0.0
+        # Not a SimpleQueue: in CPython, a signal that interrupts its `get` can block it for ever.
         self.messages: MessageQueue[Any] = MessageQueue()
         self.send = send
         self.unsent: Any = None
@@ -102,7 +105,7 @@ class Outbox(BrokerThread):
     def put(self, message: Any) -> None:
         self.messages.put(message)
 
-    def attend(self, connection: Connection) -> None:
+    def serve(self, connection: Connection) -> None:
         producer = app.amqp.Producer(connection)
         while not self.stopping.is_set():
             if self.unsent is None:
@@ -110,15 +113,15 @@ class Outbox(BrokerThread):
             if self.unsent is not None:
                 self.send(producer, self.unsent)
                 self.unsent = None
-            if time.monotonic() >= self.next_look:
-                self.next_look = time.monotonic() + HEARTBEAT
-                self.look(connection)
+            if time.monotonic() >= self.next_check:
+                self.next_check = time.monotonic() + HEARTBEAT
+                self.check_queues(connection)
 
     def next_message(self, connection: Connection) -> Any:
         try:
             return self.messages.get(timeout=HEARTBEAT / 4)
         except Empty:
-            # Its signs of life are read here, where nothing else is.
+            # Read heartbeats of the broker: this thread consumes no queue in which they would be read.
             with suppress(TimeoutError):
                 connection.drain_events(timeout=0.01)
             connection.heartbeat_check()
@@ -129,15 +132,15 @@ class Outbox(BrokerThread):
         self.messages.put(None)
 
 
-class Inbox(BrokerThread):
-    """Reads the replies out of a queue of its own."""
+class ReplyReceiver(BrokerThread):
+    """Receives the replies of workers from a queue of this applier."""
 
     def __init__(self, name: str, lost: Event) -> None:
-        super().__init__("inbox", lost)
+        super().__init__("reply-receiver", lost)
         self.replies: MessageQueue[dict[str, Any]] = MessageQueue()
         self.queue = Queue(name, Exchange(""), routing_key=name, durable=False, auto_delete=True, expires=UNREAD)
 
-    def attend(self, connection: Connection) -> None:
+    def serve(self, connection: Connection) -> None:
         with Consumer(connection, [self.queue], callbacks=[self.read], accept=["json"], no_ack=True):
             while not self.stopping.is_set():
                 try:
@@ -149,7 +152,7 @@ class Inbox(BrokerThread):
         self.replies.put(body)
 
     def take(self, timeout: float) -> list[dict[str, Any]]:
-        """Return what came since the last call, waiting so many seconds for the first one."""
+        """Return the replies since the last call, and wait for the first one up to ``timeout`` seconds."""
         replies = []
         try:
             replies.append(self.replies.get(timeout=timeout))
@@ -159,35 +162,35 @@ class Inbox(BrokerThread):
             return replies
 
 
-class UnreadQueues:
-    """Since when each queue in which something waits has had no worker, by what the broker says."""
+class QueuesWithoutWorkers:
+    """The queues that have waiting actions and no worker, according to the broker, and since when."""
 
     def __init__(self) -> None:
         self.since: dict[str, float] = {}
         self.reported: set[str] = set()
 
-    def look(self, connection: Connection, queues: Iterable[str]) -> None:
-        """Warn once of each that has had no worker for `settings.SERVICE_DOWN_TIME`, and say when it has one again."""
+    def check(self, connection: Connection, queues: Iterable[str]) -> None:
+        """Log a queue that has had no worker for `settings.SERVICE_DOWN_TIME`, and later that it has one again."""
         now = time.monotonic()
         unread = {queue for queue in queues if not count_readers(connection, queue)}
         self.since = {queue: self.since.get(queue, now) for queue in unread}
         for queue in self.reported - unread:
-            log.info("queue is read again, or nothing waits in it", queue=queue)
+            log.info("queue has workers again, or no actions", queue=queue)
         self.reported &= unread
         for queue, since in self.since.items():
             if queue not in self.reported and now - since >= settings.SERVICE_DOWN_TIME:
-                log.warning("actions wait in a queue that no worker reads", queue=queue)
+                log.warning("actions wait in a queue without workers", queue=queue)
                 self.reported.add(queue)
 
 
 def count_readers(connection: Connection, queue: str) -> int:
-    """Return how many workers take actions out of a queue, which is made if there is none."""
+    """Return the number of workers that consume a queue, and create the queue if it does not exist."""
     with connection.channel() as channel:
         return int(make_queue(queue)(channel).queue_declare().consumer_count)
 
 
-class Replies:
-    """A process's own connection for what it writes back, made when the first reply is sent."""
+class ReplySender:
+    """Sends the replies of a worker process over its own connection, which the first reply opens."""
 
     def __init__(self) -> None:
         self.producer: Producer | None = None
@@ -199,7 +202,7 @@ class Replies:
         try:
             self.publish(queue, asdict(reply))
         except BROKER_ERRORS:
-            # One that stood idle may have been closed; a new one is made for the next reply.
+            # The broker may have closed an idle connection. The next reply opens a new one.
             self.producer, self.not_before = None, time.monotonic() + REPLY_PAUSE
 
     def publish(self, queue: str, body: dict[str, Any]) -> None:

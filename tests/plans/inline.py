@@ -4,7 +4,7 @@ from collections.abc import Set
 
 from actions.models import Action
 from plans.applier.applier import Applier
-from plans.executors import Job, Overdue, Report
+from plans.executors import HungJob, Job, Report
 
 
 class InlineExecutor:
@@ -19,7 +19,7 @@ class InlineExecutor:
     def free_queues(self) -> Set[str]:
         return {""} if len(self.reports) < self.slots else set()
 
-    def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
+    def are_stalled(self, actions: Set[int], queues: Set[str]) -> bool:
         return False
 
     def submit(self, job: Job) -> None:
@@ -28,17 +28,17 @@ class InlineExecutor:
         except Exception as problem:
             self.reports.append(Report(job, done=False, error=problem))
 
-    def follow(self, job: Job) -> bool:
+    def track(self, job: Job) -> bool:
         return False
 
-    def forget(self, plan: int) -> None:
+    def drop_plan(self, plan: int) -> None:
         pass
 
-    def finished(self, timeout: float) -> list[Report]:
+    def collect_reports(self, timeout: float) -> list[Report]:
         reports, self.reports = self.reports, []
         return reports
 
-    def give_up(self) -> list[Overdue]:
+    def release_hung_jobs(self) -> list[HungJob]:
         return []
 
     def withdraw(self) -> None:

@@ -28,7 +28,7 @@ class Post:
         monkeypatch.setattr(BrokerThread, "join", lambda thread, timeout: None)
         monkeypatch.setattr(celery.app, "send_task", self.collect)
         self.executor = CeleryExecutor()
-        monkeypatch.setattr(self.executor.outbox, "put", lambda job: self.executor.send(None, job))
+        monkeypatch.setattr(self.executor.sender, "put", lambda job: self.executor.send(None, job))
         self.applier = Applier(self.executor, host="control")
         self.is_stopping = False
         self.worker = self.hire("worker-1")
@@ -42,7 +42,7 @@ class Post:
         self.messages.append(JobMessage.of(kwargs))
 
     def reply(self, queue: str, reply: Reply) -> None:
-        self.executor.inbox.replies.put(asdict(reply))
+        self.executor.receiver.replies.put(asdict(reply))
 
     def advance(self) -> None:
         """Make the applier read the delivered messages, and advance."""
@@ -54,7 +54,7 @@ class Post:
     def deliver(self, worker: WorkerProcess | None = None) -> None:
         messages, self.messages = self.messages, []
         for message in messages:
-            (worker or self.worker).take(message)
+            (worker or self.worker).handle(message)
 
     def settle(self) -> None:
         """Let everything take its course."""

@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from actions.engine import execution
-from actions.engine.timeouts import give_up
+from actions.engine.timeouts import fail_hung_action
 from actions.models import Action
 from actions.types.base import DONE, ActionType, LeaseLost, Recovery
 from actions.types.nop import Nop
@@ -16,7 +16,7 @@ from plans.executors.base import Work
 from plans.executors.leases import PlanLease
 from plans.executors.threads import ThreadExecutor, WorkerThread
 from plans.models import ActionPlan
-from plans.workers.process import Overtime
+from plans.workers.process import Watchdog
 from tests.builders import make_plan
 from tests.plans.post import Post
 from watcher_site.models import Service
@@ -29,7 +29,7 @@ def service(host: str = "here") -> Service:
 
 
 def state_given_up(plan: ActionPlan, applier: Service, *, has_begun: bool = True) -> str:
-    one = give_up(plan.actions.get(), PlanLease.of(plan, applier), attempt=1, has_begun=has_begun)
+    one = fail_hung_action(plan.actions.get(), PlanLease.of(plan, applier), attempt=1, has_begun=has_begun)
     return one.state if one else ""
 
 
@@ -66,7 +66,7 @@ def test_an_action_that_was_released_in_time_is_left_to_other_workers() -> None:
 def test_a_worker_process_leaves_what_hangs_before_it_begins_to_the_applier_that_took_over() -> None:
     plan = begun(service("there"), state="PENDING", owner=None)
     lease = PlanLease(plan.pk, service().pk, "elsewhere", worker=Service.register(Service.WORKER, "elsewhere").pk)
-    one = give_up(plan.actions.get(), lease, attempt=1, has_begun=False)
+    one = fail_hung_action(plan.actions.get(), lease, attempt=1, has_begun=False)
     assert one
     assert one.state == "PENDING"
 
@@ -91,30 +91,30 @@ def left() -> list[str]:
 
 
 @pytest.fixture
-def overtime(left: list[str]) -> Overtime:
-    return Overtime(lambda: left.append("the process"), lambda: False)
+def watchdog(left: list[str]) -> Watchdog:
+    return Watchdog(lambda: left.append("the process"), lambda: False)
 
 
 @pytest.fixture
-def watched(overtime: Overtime) -> Watch:
+def watched(watchdog: Watchdog) -> Watch:
     """Do some work at a plan's one action, watched as a worker's process is."""
 
     def watch(work: Work, plan: ActionPlan) -> bool:
         one, applier = plan.actions.get(), plan.applier
         assert applier
         job = Job(work, one, PlanLease.of(plan, applier), execution.limit_of(one))
-        with overtime.watching(job):
-            return work(one, job.lease, overtime)
+        with watchdog.watching(job):
+            return work(one, job.lease, watchdog)
 
     return watch
 
 
-def taking(clock: list[float], seconds: float, overtime: Overtime, answer: Any) -> Callable[[ActionType], Any]:
+def taking(clock: list[float], seconds: float, watchdog: Watchdog, answer: Any) -> Callable[[ActionType], Any]:
     """Return a phase that takes so long, and at whose end the process is looked at."""
 
     def phase(self: ActionType) -> Any:
         clock.append(clock[-1] + seconds)
-        overtime.look()
+        watchdog.check()
         self.context.checkpoint()
         return answer
 
@@ -130,7 +130,7 @@ def test_what_comes_before_an_execution_takes_nothing_of_its_time(
     monkeypatch: pytest.MonkeyPatch,
     settings: Settings,
     clock: list[float],
-    overtime: Overtime,
+    watchdog: Watchdog,
     watched: Watch,
     left: list[str],
     work: Work,
@@ -141,8 +141,8 @@ def test_what_comes_before_an_execution_takes_nothing_of_its_time(
     applier = service()
     state = {"state": "PENDING", "owner": None} if work is execution.execute else {}
     plan = begun(applier, **state)
-    monkeypatch.setattr(Nop, before, taking(clock, 4, overtime, answer))
-    monkeypatch.setattr(Nop, "execute", taking(clock, 4, overtime, DONE))
+    monkeypatch.setattr(Nop, before, taking(clock, 4, watchdog, answer))
+    monkeypatch.setattr(Nop, "execute", taking(clock, 4, watchdog, DONE))
     assert watched(work, plan)
     assert (plan.actions.get().state, left) == ("SUCCEEDED", [])
 
@@ -151,7 +151,7 @@ def test_what_comes_before_an_execution_takes_nothing_of_its_time(
 def test_a_revert_that_does_not_come_back_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
     clock: list[float],
-    overtime: Overtime,
+    watchdog: Watchdog,
     watched: Watch,
     left: list[str],
     plan_state: str,
@@ -161,7 +161,7 @@ def test_a_revert_that_does_not_come_back_is_given_up(
     def revert(self: Nop) -> bool:
         clock.append(1000)
         ActionPlan.objects.update(state=plan_state)
-        overtime.look()
+        watchdog.check()
         try:
             self.context.checkpoint()
         except LeaseLost:
@@ -187,7 +187,7 @@ def test_a_worker_process_gives_a_revert_as_much_time_as_an_execution(
     limits = []
 
     def revert(self: Nop) -> bool:
-        job = post.worker.overtime.stopwatch.job
+        job = post.worker.watchdog.stopwatch.job
         limits.append(job and job.limit)
         return True
 
@@ -204,6 +204,6 @@ def test_a_thread_that_was_given_up_does_not_begin_after_all() -> None:
     plan = begun(service(), state="PENDING", owner=None)
     thread = WorkerThread(ThreadExecutor(0))
     thread.stopwatch.start(Job(execution.execute, plan.actions.get(), PlanLease.of(plan, service()), limit=-1))
-    assert thread.give_up()
+    assert thread.abandon_if_hung()
     with pytest.raises(LeaseLost):
         thread.begin(2)

@@ -183,7 +183,7 @@ def test_a_node_is_not_switched_by_a_worker_that_was_stopped_until_its_action_wa
 
 
 def give_up(action: Action, applier: Service) -> Action | None:
-    return timeouts.give_up(action, lease_of(action, applier), attempt=1, has_begun=True)
+    return timeouts.fail_hung_action(action, lease_of(action, applier), attempt=1, has_begun=True)
 
 
 @pytest.mark.usefixtures("killed_at_work")

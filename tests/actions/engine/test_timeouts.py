@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from actions.engine.execution import execute
-from actions.engine.timeouts import give_up
+from actions.engine.timeouts import fail_hung_action
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import DONE, ActionType, Outcome
@@ -21,7 +21,7 @@ from plans.executors import Job, ThreadExecutor
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
-from plans.workers.process import Overtime
+from plans.workers.process import Watchdog
 from tests.builders import action, make_plan
 from tests.plans.inline import run_waiting
 from tests.plans.test_races import Race
@@ -118,7 +118,7 @@ def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> Non
     plan = make_plan({"a": []}, state="ONGOING")
     lease = lease_of(plan)
     plan.actions.update(state=state, attempt=1, timeout=5, owner=lease.owner)
-    one = give_up(plan.actions.get(), lease, attempt=1, has_begun=True)
+    one = fail_hung_action(plan.actions.get(), lease, attempt=1, has_begun=True)
     assert one
     assert (one.state, one.status_message, phases(one)) == ("FAILED", message, [("timeout", "Error")])
 
@@ -127,7 +127,7 @@ def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> Non
 def test_what_ended_meanwhile_is_not_given_up() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(state="SUCCEEDED", attempt=1)
-    one = give_up(plan.actions.get(), lease_of(plan), attempt=1, has_begun=True)
+    one = fail_hung_action(plan.actions.get(), lease_of(plan), attempt=1, has_begun=True)
     assert one
     assert one.state == "SUCCEEDED"
 
@@ -138,7 +138,7 @@ def test_what_was_purged_meanwhile_is_not_there_to_be_given_up() -> None:
     one = plan.actions.get()
     lease = lease_of(plan)
     plan.actions.all().delete()
-    assert give_up(one, lease, attempt=1, has_begun=True) is None
+    assert fail_hung_action(one, lease, attempt=1, has_begun=True) is None
 
 
 @pytest.mark.django_db
@@ -151,7 +151,7 @@ def test_what_hangs_before_it_begins_is_given_up_though_its_plan_may_begin_nothi
     applier = Service.register(Service.APPLIER, "here")
     plan = make_plan({"a": []}, state="ONGOING", applier=applier)
     ActionPlan.objects.filter(pk=plan.pk).update(**columns)
-    one = give_up(plan.actions.get(), PlanLease.of(plan, applier), attempt=0, has_begun=False)
+    one = fail_hung_action(plan.actions.get(), PlanLease.of(plan, applier), attempt=0, has_begun=False)
     assert one
     assert one.state == "FAILED"
 
@@ -159,25 +159,25 @@ def test_what_hangs_before_it_begins_is_given_up_though_its_plan_may_begin_nothi
 @pytest.mark.django_db
 def test_what_hangs_before_it_begins_is_left_to_the_applier_that_took_over() -> None:
     plan = make_plan({"a": []}, state="ONGOING", applier=Service.register(Service.APPLIER, "there"))
-    one = give_up(plan.actions.get(), lease_of(plan), attempt=0, has_begun=False)
+    one = fail_hung_action(plan.actions.get(), lease_of(plan), attempt=0, has_begun=False)
     assert one
     assert one.state == "PENDING"
 
 
-def overdue(plan: ActionPlan) -> tuple[Overtime, list[str]]:
+def overdue(plan: ActionPlan) -> tuple[Watchdog, list[str]]:
     """Return who watches a process that is stuck in the plan's one action, and what it left."""
     left: list[str] = []
-    overtime = Overtime(lambda: left.append("the process"), lambda: False)
-    overtime.stopwatch.start(Job(execute, plan.actions.get(), lease_of(plan), limit=-1))
-    return overtime, left
+    watchdog = Watchdog(lambda: left.append("the process"), lambda: False)
+    watchdog.stopwatch.start(Job(execute, plan.actions.get(), lease_of(plan), limit=-1))
+    return watchdog, left
 
 
 @pytest.mark.django_db
 def test_a_worker_process_ends_though_what_it_hangs_in_was_purged() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
-    overtime, left = overdue(plan)
+    watchdog, left = overdue(plan)
     plan.actions.all().delete()
-    overtime.look()
+    watchdog.check()
     assert left == ["the process"]
 
 
@@ -186,9 +186,9 @@ def test_a_worker_process_ends_though_giving_up_fails(monkeypatch: pytest.Monkey
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("of our own")
 
-    overtime, left = overdue(make_plan({"a": []}, state="ONGOING"))
-    monkeypatch.setattr("plans.workers.process.give_up", fail)
-    overtime.look()
+    watchdog, left = overdue(make_plan({"a": []}, state="ONGOING"))
+    monkeypatch.setattr("plans.workers.process.fail_hung_action", fail)
+    watchdog.check()
     assert left == ["the process"]
 
 
@@ -197,10 +197,10 @@ def test_a_worker_process_stays_while_the_database_is_away_and_tries_again(monke
     def fail(*_: Any, **__: Any) -> None:
         raise OperationalError
 
-    overtime, left = overdue(make_plan({"a": []}, state="ONGOING"))
-    monkeypatch.setattr("plans.workers.process.give_up", fail)
+    watchdog, left = overdue(make_plan({"a": []}, state="ONGOING"))
+    monkeypatch.setattr("plans.workers.process.fail_hung_action", fail)
     monkeypatch.setattr("plans.workers.process.connection.close", lambda: None)
-    overtime.look()
+    watchdog.check()
     assert left == []
 
 
@@ -257,8 +257,8 @@ def test_a_revert_that_is_stuck_holds_up_neither_the_others_nor_the_end_of_the_p
     connections.close_all()
 
 
-def is_given_up(one: Action, lease: PlanLease) -> bool:
-    found = give_up(one, lease, attempt=1, has_begun=True)
+def is_abandoned(one: Action, lease: PlanLease) -> bool:
+    found = fail_hung_action(one, lease, attempt=1, has_begun=True)
     return found is not None and found.state == "FAILED"
 
 
@@ -273,6 +273,6 @@ def test_of_giving_up_and_finishing_at_the_same_moment_one_wins() -> None:
             begun.save_state()
             lease = PlanLease.of(plan, service)
             begun.succeed()
-            finished, given_up = race.run(begun.save_state, lambda one=begun, lease=lease: is_given_up(one, lease))
+            finished, given_up = race.run(begun.save_state, lambda one=begun, lease=lease: is_abandoned(one, lease))
             assert finished != given_up
             assert plan.actions.get().state == ("SUCCEEDED" if finished else "FAILED")

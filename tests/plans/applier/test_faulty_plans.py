@@ -151,14 +151,14 @@ def test_a_plan_is_set_aside_when_its_running_actions_have_ended(monkeypatch: py
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     executor = InlineExecutor(slots=2)
     applier = Applier(executor)
-    reports, executor.finished = executor.finished, lambda _: []  # type: ignore[method-assign, assignment]
+    reports, executor.collect_reports = executor.collect_reports, lambda _: []  # type: ignore[method-assign, assignment]
     applier.advance()
     break_for(monkeypatch, plan, PlanRun, "apply_signals")
     signal_plan(again(plan), Action.Signal.SUSPEND, "alice")
     applier.look_soon()
     applier.advance()
     assert again(plan).state == "ONGOING"
-    executor.finished = reports  # type: ignore[method-assign]
+    executor.collect_reports = reports  # type: ignore[method-assign]
     applier.collect(0)
     applier.advance()
     assert (again(plan).state, states(plan)) == ("FAILED", ["SUCCEEDED"] * 2)

@@ -38,7 +38,7 @@ def read(post: Post, *queues: str) -> list[int]:
     taken = [message for message in post.messages if message.queue in queues]
     post.messages = [message for message in post.messages if message not in taken]
     for message in taken:
-        post.worker.take(message)
+        post.worker.handle(message)
     return [message.action for message in taken]
 
 
@@ -156,8 +156,8 @@ def test_the_broker_is_queried_for_the_readers_of_queues_with_waiting_actions(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queried: list[set[str]] = []
-    monkeypatch.setattr(post.executor.unread, "look", lambda connection, queues: queried.append(queues))
+    monkeypatch.setattr(post.executor.unread, "check", lambda connection, queues: queried.append(queues))
     plan_of(sleeps=1, nops=1)
     settle(post, "watcher")
-    post.executor.outbox.look(Connection())
+    post.executor.sender.check_queues(Connection())
     assert queried == [{"slow"}]

@@ -111,7 +111,7 @@ def test_what_is_suspended_is_not_given_up_however_long_it_waits(start: Start, e
     wait_for(lambda: states(plan) == ["SUSPENDED"])
     (suspended,) = [worker for worker in applier.executor.workers if worker.stopwatch.is_stopped]  # type: ignore[attr-defined]
     suspended.stopwatch.began -= 1000
-    assert applier.executor.give_up() == []
+    assert applier.executor.release_hung_jobs() == []
     signal_action(plan.actions.get().uuid, Signal.CANCEL, "alice")
     wait_for(lambda: states(plan) == ["CANCELLED"])
 

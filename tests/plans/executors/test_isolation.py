@@ -101,7 +101,7 @@ def test_a_job_that_was_given_up_is_not_waited_for(executor: ThreadExecutor) -> 
     stuck = Work()
     executor.submit(Job(stuck, Action(), LEASE, limit=0))
     assert stuck.began.wait(PATIENCE)
-    wait_for(executor.give_up)
+    wait_for(executor.release_hung_jobs)
     alone = submit(executor, Work(), alone=True)
     assert alone.began.wait(PATIENCE)
     alone.may_end.set()
@@ -110,17 +110,17 @@ def test_a_job_that_was_given_up_is_not_waited_for(executor: ThreadExecutor) -> 
 
 def test_of_two_jobs_that_must_be_alone_one_waits_for_the_other() -> None:
     isolation, ended = Isolation(), Event()
-    isolation.enter(alone=True)
+    isolation.acquire(alone=True)
 
     def enter() -> None:
-        isolation.enter(alone=True)
+        isolation.acquire(alone=True)
         ended.set()
 
     other = Thread(target=enter)
     other.start()
     wait_for(lambda: isolation.waiting)
     assert not ended.is_set()
-    isolation.leave(alone=True)
+    isolation.release(alone=True)
     assert ended.wait(PATIENCE)
     other.join()
 

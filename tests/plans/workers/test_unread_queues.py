@@ -7,7 +7,7 @@ from kombu import Connection, Consumer
 from pytest_django import Settings
 from structlog.testing import capture_logs
 
-from plans.workers.transport import UnreadQueues
+from plans.workers.transport import QueuesWithoutWorkers
 from tests.broker import BROKER_URL, own_queues
 from watcher_site.celery import make_queue
 
@@ -26,15 +26,15 @@ def queue() -> Iterator[str]:
         yield names[0]
 
 
-def levels(connection: Connection, unread: UnreadQueues, *queues: str) -> list[str]:
+def levels(connection: Connection, unread: QueuesWithoutWorkers, *queues: str) -> list[str]:
     with capture_logs() as lines:
-        unread.look(connection, queues)
+        unread.check(connection, queues)
     return [line["log_level"] for line in lines]
 
 
 def test_a_queue_that_nobody_reads_is_warned_of_once(connection: Connection, queue: str, settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME = 0
-    unread = UnreadQueues()
+    unread = QueuesWithoutWorkers()
     assert [levels(connection, unread, queue) for _ in range(2)] == [["warning"], []]
 
 
@@ -42,12 +42,12 @@ def test_a_queue_that_nobody_reads_for_a_moment_is_not_warned_of(
     connection: Connection, queue: str, settings: Settings
 ) -> None:
     settings.SERVICE_DOWN_TIME = 3600
-    assert levels(connection, UnreadQueues(), queue) == []
+    assert levels(connection, QueuesWithoutWorkers(), queue) == []
 
 
 def test_it_is_logged_that_a_queue_is_read_again(connection: Connection, queue: str, settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME = 0
-    unread = UnreadQueues()
-    unread.look(connection, [queue])
+    unread = QueuesWithoutWorkers()
+    unread.check(connection, [queue])
     with Consumer(connection, [make_queue(queue)]):
         assert [levels(connection, unread, queue) for _ in range(2)] == [["info"], []]

@@ -75,7 +75,7 @@ def test_a_message_that_comes_when_all_is_over_changes_nothing(post: Post) -> No
     post.advance()
     late = post.messages[0]
     post.settle()
-    post.worker.take(late)
+    post.worker.handle(late)
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
@@ -206,7 +206,7 @@ def test_an_action_is_recovered_once_though_two_workers_get_the_message(post: Po
     post.advance()
     (message,) = post.messages
     for host in ("worker-2", "worker-3"):
-        post.hire(host).take(message)
+        post.hire(host).handle(message)
     assert (message.work, events("recover")) == ("recover", 1)
 
 
@@ -240,7 +240,7 @@ def test_an_applier_whose_database_is_away_keeps_what_it_waits_for(
     post.deliver()
     with monkeypatch.context() as away:
         away.setattr("plans.workers.celery.rows_of", be_away)
-        assert post.executor.finished(0) == []
+        assert post.executor.collect_reports(0) == []
     post.settle()
     assert state(plan) == "SUCCEEDED"
 
@@ -288,7 +288,7 @@ def test_a_worker_stops_when_another_has_the_action(post: Post) -> None:
 def test_what_a_forgotten_plan_had_out_is_reported_as_not_done(post: Post) -> None:
     plan = chain()
     post.advance()
-    post.executor.forget(plan.pk)
+    post.executor.drop_plan(plan.pk)
     (report,) = post.executor.reports
     assert (report.done, post.executor.jobs) == (False, {})
 
@@ -297,7 +297,7 @@ def test_a_message_with_other_values_of_the_guards_is_out_of_date(post: Post) ->
     plan = chain()
     post.advance()
     (message,) = post.messages
-    post.worker.take(replace(message, guards=["PENDING", 1, None]))
+    post.worker.handle(replace(message, guards=["PENDING", 1, None]))
     assert action(plan, "a").state == "PENDING"
 
 
@@ -320,7 +320,7 @@ def test_so_it_is_where_every_reply_is_lost(post: Post, monkeypatch: pytest.Monk
 
 
 def test_a_suspended_action_stays_in_the_hands_of_its_worker_until_that_is_to_stop(post: Post) -> None:
-    slot = post.worker.overtime
+    slot = post.worker.watchdog
     slot.wait(0)
     post.is_stopping = True
     with pytest.raises(LeaseLost):

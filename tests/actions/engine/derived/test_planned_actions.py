@@ -3,7 +3,7 @@
 import pytest
 
 from actions.engine import execution
-from actions.engine.timeouts import give_up
+from actions.engine.timeouts import fail_hung_action
 from actions.models import Action
 from actions.operations.signals import signal_action
 from actions.operations.skipping import skip_action
@@ -195,7 +195,7 @@ def test_what_was_planned_is_not_executed_where_the_action_had_been_done(monkeyp
 def test_what_was_planned_fails_with_an_action_whose_worker_was_given_up() -> None:
     plan = plan_to_derive(A, X_THEN_Y, state="ONGOING", applier=Service.register(Service.APPLIER, "here"))
     plan.actions.filter(input_parameters__message="a").update(state="ONGOING", attempt=1, owner=plan.applier)
-    assert give_up(action(plan, "a"), PlanLease.of(plan, plan.applier), attempt=1, has_begun=True)
+    assert fail_hung_action(action(plan, "a"), PlanLease.of(plan, plan.applier), attempt=1, has_begun=True)
     assert set(states(plan).values()) == {"FAILED"}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actions.engine.execution import MOST_RECOVERIES, execute, recover
-from actions.engine.timeouts import give_up
+from actions.engine.timeouts import fail_hung_action
 from actions.models import Action
 from actions.types.base import LeaseLost
 from actions.types.locking import take_lock
@@ -155,7 +155,7 @@ def test_no_plan_is_made_of_a_stack_that_is_being_changed() -> None:
 
 
 def give_up_hanging(action: Action, lease: PlanLease) -> None:
-    give_up(action, lease, attempt=1, has_begun=True)
+    fail_hung_action(action, lease, attempt=1, has_begun=True)
 
 
 def give_up_lost(action: Action, lease: PlanLease) -> None:
