@@ -36,9 +36,9 @@ Question = Callable[[Connection], T]
 
 # With these a proxy says that it got no answer from the service behind it.
 PROXY_FAILURES = {502, 504}
-# Nova's message about a marker that was deleted meanwhile.
 # How Nova's messages about quotas begin; it answers with the status of missing rights.
 QUOTA_EXCEEDED = "Quota exceeded"
+# Nova's message about a marker that was deleted meanwhile.
 MARKER_GONE = re.compile(r"marker \[.*\] not found", re.IGNORECASE)
 # Since then hypervisors and services have UUIDs, and a cold migration may name its destination.
 OLDEST_COMPUTE = "2.56"

@@ -26,6 +26,8 @@ Marked = type[Server] | type[Volume]
 log = structlog.get_logger(__name__)
 # Often without a further reason.
 NO_VALID_HOST = "No valid host was found."
+# In seconds. An event does not end if the service that it is an event of was killed.
+REASON_TIMEOUT = 10
 
 
 @contextmanager
@@ -122,9 +124,19 @@ def judge_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
 
 
 def find_reason(access: Access, server: str) -> str:
-    """Return the cloud's words about the last action on a server, as far as it says any."""
+    """Return the cloud's words about the last action on a server, as far as it says any.
+
+    Nova shows a server at rest before it stores the fault and the end of the event: these are waited for.
+    """
+    end = time.monotonic() + REASON_TIMEOUT
     try:
-        return one_line(access.ask(lambda cloud: read_fault(cloud, server) or read_event(cloud, server)))
+        while True:
+            reason = access.ask(lambda cloud: read_fault(cloud, server) or read_event(cloud, server))
+            if reason is not None:
+                return one_line(reason)
+            if time.monotonic() >= end:
+                return ""
+            time.sleep(settings.OPENSTACK_POLL_INTERVAL)
     except CloudError:
         # The failure itself is known already; this would only add the reason.
         return ""
@@ -135,10 +147,14 @@ def read_fault(cloud: Any, server: str) -> str:
     return one_line((found.fault or {}).get("message") or "") if found.status == "ERROR" else ""
 
 
-def read_event(cloud: Any, server: str) -> str:
+def read_event(cloud: Any, server: str) -> str | None:
+    """Return the details of the last action on a server if it failed, or None if it has not ended."""
     latest = next(iter(cloud.compute.server_actions(server)), None)
-    if latest is None or not latest.message:
+    if latest is None:
         return ""
-    events = cloud.compute.get_server_action(latest.request_id, server).events or []
+    latest = cloud.compute.get_server_action(latest.request_id, server)
+    events = latest.events or []
+    if any(event["result"] is None for event in events):
+        return None
     details = [str(event["details"]) for event in events if event.get("details")]
-    return details[-1] if details else str(latest.message)
+    return (details[-1] if details else str(latest.message)) if latest.message else ""

@@ -46,6 +46,8 @@ UNBUILT = {"BUILD", "ERROR"}
 MOVING = {"MIGRATING", "RESIZE", "REVERT_RESIZE"}
 # Evacuations are requested in this microversion: from 2.95 on, Nova leaves every evacuated server stopped.
 EVACUATION = "2.56"
+# The statuses of a migration of this type that has ended.
+ENDED_EVACUATION = {"done", "completed", "failed", "error", "cancelled"}
 
 
 class OpenStackServers(Cloud, ABC):
@@ -105,7 +107,9 @@ class OpenStackServers(Cloud, ABC):
         """Nova itself refuses an evacuation from a host whose compute service is up."""
         before, what = self.find_free(server), f"Evacuating instance {server}"
         begin = partial(request_evacuation, server=server, destination=destination)
-        after = self.carry_out(before, begin, what, checkpoint)
+        self.carry_out(before, begin, what, checkpoint, is_over=self.is_evacuation_over)
+        # Nova may have changed the host after the last reading of the server, and before that of the evacuation.
+        after = self.find_server(server)
         if after.host == before.host or after.status not in {"ACTIVE", "SHUTOFF"}:
             reason = find_reason(self.access, server)
             raise judge_failure(what, reason or f"it is on {after.host} in status {after.status}")
@@ -171,7 +175,9 @@ class OpenStackServers(Cloud, ABC):
         if not is_marked(Server, server):
             return self.find_server(server)
         with marked(Server, server):
-            return self.settle(server, f"What was under way on instance {server}", checkpoint)
+            what = f"What was under way on instance {server}"
+            self.settle(server, what, checkpoint, is_over=self.is_evacuation_over)
+            return self.find_server(server)
 
     # Their steps.
 
@@ -188,11 +194,12 @@ class OpenStackServers(Cloud, ABC):
         what: str,
         checkpoint: Checkpoint,
         watch: Checkpoint = proceed,
+        is_over: Callable[[Any], bool] | None = None,
     ) -> CloudServer:
         """Begin an operation and wait for its end, for as long as ``watch`` raises nothing."""
         with marked(Server, before.uuid):
             self.begin(before, begin, what, checkpoint)
-            return self.settle(before.uuid, what, checkpoint, watch)
+            return self.settle(before.uuid, what, checkpoint, watch, is_over)
 
     def watch(self, server: CloudServer) -> Checkpoint:
         """Return a checkpoint that checks at intervals whether the nova-compute service that a server leaves is up.
@@ -228,16 +235,37 @@ class OpenStackServers(Cloud, ABC):
         except CloudUnavailable as problem:
             wait_for_begin(lambda: self.look(before.uuid), has_begun, problem, what, checkpoint)
 
-    def settle(self, server: str, what: str, checkpoint: Checkpoint, watch: Checkpoint = proceed) -> CloudServer:
+    def is_evacuation_over(self, server: Any) -> bool:
+        """Return whether a server is at rest, also according to its last evacuation.
+
+        Nova shows an evacuated server at rest before it changes its host.
+        """
+        if not is_settled(server):
+            return False
+        found = self.access.ask(
+            lambda cloud: list(cloud.compute.migrations(server_id=server.id, migration_type="evacuation"))
+        )
+        last = max(found, key=lambda migration: (migration.created_at, migration.id), default=None)
+        return last is None or last.status in ENDED_EVACUATION
+
+    def settle(
+        self,
+        server: str,
+        what: str,
+        checkpoint: Checkpoint,
+        watch: Checkpoint = proceed,
+        is_over: Callable[[Any], bool] | None = None,
+    ) -> CloudServer:
         """Wait until nothing is under way, confirming what has to be confirmed. Raises: `OperationFailed`."""
 
-        def look() -> Any:
+        def look() -> tuple[Any, bool]:
             found = self.look(server)
-            if not is_settled(found):
+            over = (is_over or is_settled)(found)
+            if not over:
                 watch()
-            return found
+            return found, over
 
-        found = wait_until(look, is_settled, what, checkpoint)
+        found, _ = wait_until(look, lambda looked: looked[1], what, checkpoint)
         if found.status == UNCONFIRMED:
             self.confirm(server, what, checkpoint)
             found = wait_until(lambda: self.look(server), is_confirmed, what, checkpoint)

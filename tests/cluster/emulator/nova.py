@@ -39,6 +39,7 @@ class Nova(Operations):
         return [
             Rule(f"{ROOT}/os-hypervisors/detail", endpoint=self.list_hypervisors),
             Rule(f"{ROOT}/os-hypervisors/<hypervisor>", endpoint=self.show_hypervisor),
+            Rule(f"{ROOT}/os-migrations", endpoint=self.list_evacuations),
             Rule(f"{ROOT}/os-services", endpoint=self.list_services),
             Rule(f"{ROOT}/os-services/<service>", methods=["PUT"], endpoint=self.change_service),
             Rule(f"{ROOT}/os-aggregates", endpoint=self.list_aggregates),
@@ -190,8 +191,9 @@ class Nova(Operations):
         return {"server": found}
 
     def list_actions(self, request: Request, server: str) -> Any:
-        return {"instanceActions": [{k: v for k, v in a.items() if k != "events"} for a in self.actions(server)]}
+        shown = ("action", "request_id", "message")
+        return {"instanceActions": [{name: entry[name] for name in shown} for entry in self.actions(server)]}
 
     def show_action(self, request: Request, server: str, action: str) -> Any:
         found = next((entry for entry in self.actions(server) if entry["request_id"] == action), None)
-        return {"instanceAction": found} if found else Response(status=404)
+        return {"instanceAction": self.look_at_action(found)} if found else Response(status=404)

@@ -25,6 +25,7 @@ class Operations:
         self.servers: dict[str, dict[str, Any]] = {}
         self.operations: dict[str, dict[str, Any]] = {}
         self.history: dict[str, list[dict[str, Any]]] = {}
+        self.evacuations: list[dict[str, Any]] = []
         self.failing: str | None = None
         self.unknown_images: set[str] = set()
         self.confirms_by_itself = False
@@ -73,7 +74,8 @@ class Operations:
 
     def begin(self, server: dict[str, Any], verb: str, status: str, task_state: str, changes: dict[str, Any]) -> None:
         number = len(self.history.setdefault(server["id"], [])) + 1
-        entry = {"action": verb, "request_id": f"req-{number:04}-{server['id']}", "message": None, "events": []}
+        entry = {"action": verb, "request_id": f"req-{number:04}-{server['id']}", "message": None}
+        entry["events"] = [{"event": f"compute_{verb}", "result": None}]
         self.history[server["id"]].insert(0, entry)
         before = {name: server[name] for name in ("status", VM_STATE)}
         operation = {"left": self.cloud.readings, "verb": verb, "before": before, "changes": changes}
@@ -151,6 +153,9 @@ class Operations:
         host = self.choose(server, options.get("host"))
         after = {"status": "SHUTOFF", VM_STATE: "stopped"} if server["status"] == "SHUTOFF" else RUNNING
         self.begin(server, "evacuate", "REBUILD", "rebuilding", {HOST: host, **after})
+        number = len(self.evacuations) + 1
+        record = {"id": number, "instance_uuid": server["id"], "migration_type": "evacuation", "status": "accepted"}
+        self.evacuations.append(record | {"created_at": f"2026-03-01T10:00:{number % 60:02}.000000"})
         if host is None:
             fault = {"code": 500, "message": NO_VALID_HOST}
             self.operations[server["id"]]["before"] |= {"status": "ERROR", VM_STATE: "error", "fault": fault}
@@ -218,6 +223,8 @@ class Operations:
 
     def finish(self, server: dict[str, Any], operation: dict[str, Any]) -> None:
         server[TASK_STATE] = None
+        if operation["verb"] == "evacuate" and not self.end_evacuation(server, operation):
+            return
         if operation["verb"] == "delete" and not self.failing:
             del self.servers[server["id"]]
             raise NotFound(f"Instance {server['id']} could not be found.")
@@ -230,19 +237,48 @@ class Operations:
             bad = {"status": "ERROR", VM_STATE: "error", "fault": {"code": 500, "message": BROKE}}
             self.rest(server, bad if self.failing == "error" else before)
         else:
+            self.note(server)
             server.update(before | changes)
             if server["status"] == "VERIFY_RESIZE":
                 server["old"] = before
                 if self.confirms_by_itself:
                     self.confirm(server, {})
 
+    def end_evacuation(self, server: dict[str, Any], operation: dict[str, Any]) -> bool:
+        """Return whether an evacuation ends: one that succeeds changes the host after the state of the server."""
+        changes, [*_, record] = operation["changes"], self.evacuations_of(server["id"])
+        fails = changes[HOST] is None or self.failing
+        if fails or "status" not in changes:
+            record["status"] = "failed" if fails else "done"
+            return True
+        server |= {name: changes.pop(name) for name in RUNNING}
+        self.operations[server["id"]] = {**operation, "left": 1, "before": {}}
+        return False
+
+    def evacuations_of(self, server: str | None) -> list[dict[str, Any]]:
+        return [record for record in self.evacuations if record["instance_uuid"] == server]
+
+    def list_evacuations(self, request: Request) -> Any:
+        """Answer after another step of progress, so that a reading of the server before it is out of date."""
+        server = request.args["instance_uuid"]
+        assert request.args["migration_type"] == "evacuation"
+        self.go_on(self.find(server))
+        return {"migrations": self.evacuations_of(server)}
+
     def rest(self, server: dict[str, Any], columns: dict[str, Any]) -> None:
         server.update({**columns, TASK_STATE: None})
 
-    def note(self, server: dict[str, Any], details: str) -> None:
-        entry = self.history[server["id"]][0]
-        entry["message"] = "Error"
-        entry["events"] = [{"event": "conductor_migrate_server", "result": "Error", "details": details}]
+    def note(self, server: dict[str, Any], details: str | None = None) -> None:
+        """Record the end of the last action, and why it failed, which is shown from the second look on."""
+        result = "Error" if details else "Success"
+        self.history[server["id"]][0]["end"] = {"result": result, "details": details}
+
+    def look_at_action(self, entry: dict[str, Any]) -> dict[str, Any]:
+        seen = {name: entry[name] for name in ("action", "request_id", "message", "events")}
+        if end := entry.pop("end", None):
+            entry["message"] = "Error" if end["details"] else None
+            entry["events"] = [entry["events"][0] | end]
+        return seen
 
     def list_migrations(self, request: Request, server: str) -> Any:
         self.find(server)
@@ -256,5 +292,6 @@ class Operations:
         if not running or running["verb"] != "live-migration":
             raise BadRequest(f"Migration {migration} state of instance {server} is completed.")
         self.operations.pop(server)
+        self.note(found)
         self.rest(found, running["before"])
         return Response(status=202)
