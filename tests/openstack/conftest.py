@@ -94,6 +94,10 @@ class Nova:
     def states(self) -> dict[str, tuple[str, str]]:
         return {found.host: (found.status, found.state) for found in self.compute.services(binary="nova-compute")}
 
+    def hypervisors(self) -> set[str]:
+        """Return the names of those that Nova knows: a compute service is up before its node is found in the cell."""
+        return {found.name for found in self.compute.hypervisors()}
+
     def clear(self) -> None:
         """Enable each compute service, and delete the servers of all projects."""
         for service in self.compute.services(binary="nova-compute"):
@@ -132,6 +136,7 @@ def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None
     control_plane.start(NAMES)
     wait_for(answers(filled), PATIENCE)
     wait_for(lambda: filled.states() == dict.fromkeys(COMPUTE_NODES, ("enabled", "up")), PATIENCE)
+    wait_for(lambda: filled.hypervisors() == set(COMPUTE_NODES), PATIENCE)
     settings.CLOUD = "cluster.drivers.openstack.OpenStackCloud"
     settings.OPENSTACK_CLOUD = "service"
     settings.OPENSTACK_POLL_INTERVAL = 0.5
