@@ -161,7 +161,7 @@ $(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/pictures/*.png)
 	@.sbom/tool/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt cyclonedx-bom
 	@$(PYTHON) -m venv --without-pip .sbom/site
 	@.sbom/tool/bin/python -m pip --python .sbom/site/bin/python install --quiet --quiet --disable-pip-version-check \
-		--constraint .ci/constraints.txt ".[celery,openstack]"
+		--constraint .ci/constraints.txt ".[celery,openstack,tracing]"
 	@touch $@
 
 .conformance/installed: tests/conformance/requirements.txt

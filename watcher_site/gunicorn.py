@@ -8,7 +8,7 @@ import mmap
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import structlog
 from django.core.exceptions import ImproperlyConfigured
@@ -16,7 +16,9 @@ from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
 
 from watcher_site.monitoring.shared_folder import shared_folder
+from watcher_site.monitoring.tracing import TRACE_ID, WEB, tracing
 from watcher_site.processes.command_line import BAD_INPUT
+from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.web.middleware import RequestId
 
 try:
@@ -45,6 +47,7 @@ class AccessLogger(Logger):
             bytes=resp.sent,
             client=environ.get("REMOTE_ADDR"),
             request_id=headers.get(RequestId.header),
+            **({"trace_id": environ[TRACE_ID]} if environ.get(TRACE_ID) else {}),
         )
 
 
@@ -61,7 +64,7 @@ control_socket_disable = True
 forwarded_allow_ips = ",".join(map(str, settings.TRUSTED_PROXIES))
 
 
-# Memory that the main process and its workers share: the refusal of a worker that migrations are not applied.
+# Memory that the main process and its workers share: why a worker refused to start.
 REFUSAL_BYTES = 1000
 refusal = mmap.mmap(-1, REFUSAL_BYTES)
 
@@ -75,8 +78,9 @@ def on_exit(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Exclude the objects loaded at start, which never become garbage, from every later garbage collection."""
+    """Begin to trace, and exclude the objects loaded at start, which never become garbage, from garbage collection."""
     end_without_migrations()
+    start_tracing()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
@@ -88,23 +92,39 @@ def end_without_migrations() -> None:
     from django.db import OperationalError, connection
 
     from watcher_site.database.migration_state import require_applied_migrations
-    from watcher_site.refusals import Conflict
 
     try:
         require_applied_migrations()
     except OperationalError:
         return
     except Conflict as problem:
-        # All workers write the same.
-        refusal[:] = str(problem).encode()[:REFUSAL_BYTES].ljust(REFUSAL_BYTES, b"\0")
-        sys.exit(BAD_INPUT)
+        end(problem)
     finally:
         connection.close()
 
 
+def start_tracing() -> None:
+    try:
+        tracing.start(WEB)
+    except Invalid as problem:
+        end(problem)
+
+
+def end(problem: Refused) -> NoReturn:
+    """End a worker, and then the server, with one line."""
+    # All workers write the same.
+    refusal[:] = str(problem).encode()[:REFUSAL_BYTES].ljust(REFUSAL_BYTES, b"\0")
+    sys.exit(BAD_INPUT)
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    """Send the remaining spans of a worker that has answered its last request."""
+    tracing.stop()
+
+
 def child_exit(server: Any, worker: Any) -> None:
-    """Stop the server, instead of replacing the worker, if migrations are not applied."""
+    """Stop the server, instead of replacing the worker, if migrations are not applied or traces cannot be sent."""
     if refusal[0] and server.num_workers:
         server.num_workers = 0
         sys.stderr.write(refusal[:].rstrip(b"\0").decode(errors="ignore") + "\n")
-        raise HaltServer("Migrations are not applied.", BAD_INPUT)
+        raise HaltServer("A worker refused to start.", BAD_INPUT)

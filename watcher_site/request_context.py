@@ -18,6 +18,7 @@ from django.utils.crypto import salted_hmac
 from structlog.contextvars import get_contextvars
 
 from watcher_site.keystone.users import KeystoneUser
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.refusals import Invalid
 
 PURPOSE = "watcher_site.calling"
@@ -47,7 +48,8 @@ def caller_of(request: HttpRequest | Any, project: str | None = None) -> Calling
         project: the one of the person's in which they ask, where that is known. A user of Keystone has at most one.
     """
     user = request.user
-    caller = CallingContext(user=user.get_username(), request_id=get_contextvars().get("request_id"))
+    request_id = get_contextvars().get("request_id")
+    caller = CallingContext(user=user.get_username(), request_id=request_id, **tracing.context())
     if isinstance(user, KeystoneUser):
         caller["user_id"] = user.user_id
         project = user.project_id if project is None else project

@@ -19,6 +19,7 @@ from csp.constants import NONCE, NONE, SELF
 from watcher_site.configuration import policies
 from watcher_site.configuration.environment import (
     env,
+    has_module,
     is_transport_address,
     read,
     read_address,
@@ -47,6 +48,7 @@ from watcher_site.configuration.keystone import (
 )
 from watcher_site.configuration.openid import ALGORITHMS, read_groups, read_issuer, read_needed
 from watcher_site.configuration.policy_file import read_policy_file
+from watcher_site.monitoring.tracing import add_trace_id
 from watcher_site.plugin_settings import (  # noqa: F401 (Django reads them here)
     ACTION_TYPES,
     PLANNER_PARALLELIZATION,
@@ -117,6 +119,27 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+# Traces
+
+# Whether processes send OpenTelemetry traces, which needs the extra [tracing].
+TRACING = read_switch("WATCHER_TRACING", False)
+if TRACING:
+    if not has_module("opentelemetry.exporter.otlp.proto.http"):
+        refuse("WATCHER_TRACING", "needs the packages of OpenTelemetry, which the extra [tracing] brings.")
+    # OpenTelemetry reads these variables itself, and would replace wrong values by its defaults.
+    read_address(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "http://localhost:4318",
+        ["http", "https"],
+        "must begin with http:// or https:// and a host.",
+    )
+    read_choice("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf", ["http/protobuf"])
+    read_number("OTEL_EXPORTER_OTLP_TIMEOUT", 10, least=0.1, most=3600)
+    kinds = ("always_on", "always_off", "traceidratio")
+    samplers = [*kinds, *(f"parentbased_{kind}" for kind in kinds)]
+    read_choice("OTEL_TRACES_SAMPLER", "parentbased_always_on", samplers)
+    read_number("OTEL_TRACES_SAMPLER_ARG", 1, least=0, most=1)
+
 # Applications
 
 INSTALLED_APPS = [
@@ -146,6 +169,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "watcher_site.monitoring.requests.RequestMetrics",
+    *(["watcher_site.web.request_spans.RequestSpans"] if TRACING else []),
     "watcher_site.web.middleware.ClientAddress",
     "watcher_site.web.middleware.RequestId",
     "watcher_site.web.middleware.RetryAfter",
@@ -562,6 +586,7 @@ LOG_LEVEL = read_choice("WATCHER_LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING"
 LOG_FORMAT = read_choice("WATCHER_LOG_FORMAT", "console" if DEBUG else "json", ["json", "console"])
 log_processors: list[Any] = [
     structlog.contextvars.merge_contextvars,
+    *([add_trace_id] if TRACING else []),
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.PositionalArgumentsFormatter(),

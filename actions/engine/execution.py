@@ -7,8 +7,8 @@ begins as well, so that it can be counted.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -42,6 +42,7 @@ from cluster.drivers.ownership import acting_for
 from cluster.models import Server, Volume
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import action_recoveries, action_retries
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.state_machine import ConcurrentTransition
 
@@ -109,7 +110,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
         try:
             # Each line of the log says which action it belongs to, also those of libraries.
-            with bound_contextvars(action=str(self.action.uuid), **self.request), self.acting():
+            with bound_contextvars(action=str(self.action.uuid), **self.request), self.acting(), self.tracing(work):
                 return work()
         except (ConcurrentTransition, Interruption):
             return False
@@ -122,6 +123,26 @@ class Execution(Signalled, Derivation, ActionPhases):
     def acting(self) -> AbstractContextManager[None]:
         """Own operations in the cloud for this attempt, so that a slow worker cannot end those of its successor."""
         return acting_for(str(self.action.uuid), self.action.attempt, self.require_attempt)
+
+    @contextmanager
+    def tracing(self, work: Callable[[], bool]) -> Iterator[None]:
+        """Record the work as a span, which belongs to the trace of the request or audit that started the plan."""
+        action, lease = self.action, self.lease
+        attributes = {
+            "watcher.action": str(action.uuid),
+            "watcher.action_type": action.action_type,
+            "watcher.plan": lease.plan_uuid,
+            "watcher.request_id": lease.request_id,
+        }
+        name = f"{work.__name__} {action.action_type}"
+        with tracing.span(name, attributes, parent=lease.traceparent) as span:
+            try:
+                yield
+            finally:
+                span.set("watcher.attempt", action.attempt)
+                span.set("watcher.state", action.state)
+            if action.state == State.FAILED:
+                span.fail(action.state)
 
     def require_attempt(self) -> None:
         """Lock the action's row until the end of the transaction, if it is still as this worker left it.

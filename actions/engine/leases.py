@@ -36,6 +36,14 @@ class Lease(Protocol):
     def request_id(self) -> str:
         """Return the id of the request that started the plan, or an empty text."""
 
+    @property
+    def plan_uuid(self) -> str:
+        """Return the UUID of the plan, for traces."""
+
+    @property
+    def traceparent(self) -> str:
+        """Return the span of what started the plan, or an empty text if that was not traced."""
+
     def hold(self, has_begun: bool) -> Bound:
         """Return the query that locks the plan, and finds it only while an action of it may begin here, or go on."""
 

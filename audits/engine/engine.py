@@ -21,6 +21,7 @@ from plans.models import ActionPlan
 from watcher_site.accounts.login_limits import record_summaries
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import audit_run_delay, audit_run_seconds
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes.worker import LOST_DATABASE, NOT_OF_ONE_RECORD, Worker
 from watcher_site.refusals import Refused
 from watcher_site.state_machine import ConcurrentTransition
@@ -156,7 +157,8 @@ class DecisionEngine(Worker):
 
     def answer(self, audit: Audit) -> None:
         """Answer an audit of this engine's own; whatever goes wrong ends in the audit, not in the engine."""
-        with bound_contextvars(audit=str(audit.uuid)):
+        attributes = {"watcher.audit": str(audit.uuid), "watcher.audit_type": audit.audit_type}
+        with bound_contextvars(audit=str(audit.uuid)), tracing.span("run audit", attributes) as span:
             log.info("audit started", audit_type=audit.audit_type)
             began, outcome = time.monotonic(), "failed"
             try:
@@ -179,6 +181,9 @@ class DecisionEngine(Worker):
             finally:
                 strategy = audit.strategy.name if audit.strategy else audit.goal.name
                 audit_run_seconds.labels(strategy, outcome).observe(time.monotonic() - began)
+                span.set("watcher.strategy", strategy)
+                if outcome == "failed":
+                    span.fail(outcome)
 
     def may_take_again(self, audit: Audit) -> bool:
         """Return whether this engine keeps an audit that lost its database, up to a number of times."""

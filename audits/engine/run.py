@@ -28,6 +28,7 @@ from cluster.snapshot.cloud import NodeClusterSnapshot, load_clusters
 from cluster.snapshot.health import load_health
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.planning.proposals import carry_skips, propose
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.outbox.kinds import Event
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
@@ -223,7 +224,7 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     own.save_state()
     end_older_plans(plan, audit, strategy, parameters)
     if audit.auto_trigger and actions:
-        plan.launch(CallingContext(audit=str(audit.uuid)))
+        plan.launch(CallingContext(audit=str(audit.uuid), **tracing.context()))
     return plan
 
 

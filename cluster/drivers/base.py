@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
@@ -14,6 +14,7 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from cluster.synchronization.cloud_contents import CloudContents
+from watcher_site.monitoring.tracing import tracing
 
 if TYPE_CHECKING:
     from cluster.drivers.balancing import Balancer
@@ -448,7 +449,24 @@ def cloud() -> Cloud:
 @cache
 def load_driver() -> Cloud:
     driver: Cloud = import_string(settings.CLOUD)()
+    if settings.TRACING:
+        trace_operations(driver)
     return driver
+
+
+def trace_operations(driver: Cloud) -> None:
+    """Record each operation of a driver as a span."""
+
+    def traced(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(operation)
+        def call(*arguments: Any, **options: Any) -> Any:
+            with tracing.span(f"cloud {name}", {"watcher.cloud": type(driver).__name__}):
+                return operation(*arguments, **options)
+
+        return call
+
+    for name in (*Cloud.__abstractmethods__, "read_contents"):
+        setattr(driver, name, traced(name, getattr(driver, name)))
 
 
 @contextmanager

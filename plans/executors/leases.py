@@ -7,6 +7,7 @@ from actions.models import Action
 from plans.models import ActionPlan
 from watcher_site.database.queries import Bound, Placeholder, Query
 from watcher_site.models import Service
+from watcher_site.monitoring.tracing import TRACEPARENT
 
 PLAN = ActionPlan.objects.locked().filter(pk=Placeholder("plan"), state=ActionPlan.State.ONGOING)
 OURS = PLAN.filter(applier=Placeholder("applier"))
@@ -31,11 +32,23 @@ class PlanLease:
     """The service that executes the action, if it is not the applier itself."""
     request_id: str = ""
     """The id of the request that started the plan, for logs and requests to the cloud; empty without a request."""
+    plan_uuid: str = ""
+    """The UUID of the plan, for traces."""
+    traceparent: str = ""
+    """The span of the request or audit that started the plan; empty if it was not traced."""
 
     @classmethod
     def of(cls, plan: ActionPlan, applier: Service) -> "PlanLease":
         """Return the lease for the threads of the applier's own process."""
-        return cls(plan.pk, applier.pk, applier.host, request_id=plan.request_id)
+        caller = plan.caller
+        return cls(
+            plan.pk,
+            applier.pk,
+            applier.host,
+            request_id=caller.get("request_id") or "",
+            plan_uuid=str(plan.uuid),
+            traceparent=caller.get(TRACEPARENT) or "",
+        )
 
     @property
     def owner(self) -> int:

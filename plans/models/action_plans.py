@@ -149,12 +149,17 @@ class ActionPlan(StatefulModel):
         ]
 
     @property
+    def caller(self) -> CallingContext:
+        """The person or audit on whose behalf the plan runs; empty without one, or if the site's key was changed."""
+        try:
+            return unseal(self.context) if self.context else CallingContext()
+        except Invalid:
+            return CallingContext()
+
+    @property
     def request_id(self) -> str:
         """The id of the request that started the plan; empty if none did, or if the key of the site was changed."""
-        try:
-            return str(unseal(self.context).get("request_id") or "") if self.context else ""
-        except Invalid:
-            return ""
+        return str(self.caller.get("request_id") or "")
 
     def count_change(self, before: str, state: str) -> None:
         super().count_change(before, state)

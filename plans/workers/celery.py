@@ -117,6 +117,8 @@ class CeleryExecutor:
             queue=job.queue,
             reply_to=self.receiver.queue.name,
             request_id=job.lease.request_id,
+            plan_uuid=job.lease.plan_uuid,
+            traceparent=job.lease.traceparent,
         )
         app.send_task(
             TASK,

@@ -34,6 +34,9 @@ class JobMessage:
     """The queue for replies to the applier."""
     request_id: str = ""
     """The id of the request that started the plan. Appliers of the previous release do not send it."""
+    plan_uuid: str = ""
+    traceparent: str = ""
+    """The span of what started the plan. Appliers of the previous release do not send it."""
 
     def as_arguments(self) -> dict[str, Any]:
         return {FORMER_NAMES.get(name, name): value for name, value in asdict(self).items()}

@@ -28,6 +28,7 @@ from plans.workers.transport import ReplySender
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import leases_lost
 from watcher_site.monitoring.server import serve_metrics
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes.worker import LOST_DATABASE, Heartbeat
 from watcher_site.refusals import Invalid
 
@@ -52,6 +53,10 @@ class WorkerProcess:
             serve_metrics(Service.WORKER)
         except Invalid as problem:
             log.warning("metrics are not served", reason=str(problem))
+        try:
+            tracing.start(Service.WORKER)
+        except Invalid as problem:
+            log.warning("traces are not sent", reason=str(problem))
         with suppress(*LOST_DATABASE):
             self.register()
 
@@ -78,6 +83,7 @@ class WorkerProcess:
     def stop(self) -> None:
         self.retire()
         connections.close_all()
+        tracing.stop()
 
     def exit_process(self) -> None:
         """Exit without waiting for the main thread. The Celery pool starts another process."""
@@ -93,7 +99,15 @@ class WorkerProcess:
         """
         until = time.monotonic() + settings.POLL_INTERVAL
         try:
-            lease = PlanLease(message.plan, message.applier, self.host, self.register().pk, message.request_id)
+            lease = PlanLease(
+                message.plan,
+                message.applier,
+                self.host,
+                self.register().pk,
+                message.request_id,
+                message.plan_uuid,
+                message.traceparent,
+            )
             action = self.find(message)
         except LOST_DATABASE as problem:
             connection.close()

@@ -80,6 +80,14 @@ def read_path(name: str) -> str:
     return path
 
 
+def has_module(name: str) -> bool:
+    """Return whether a module is installed. The packages that contain it are imported."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def read_address(name: str, default: str, schemes: Collection[str], rule: str) -> str:
     """Read a URL with one of these schemes and a host."""
 

@@ -21,9 +21,15 @@ class RequestMetrics:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         began = perf_counter()
         response = self.get_response(request)
-        match = request.resolver_match
-        view = match.view_name if match else UNMATCHED
-        method = request.method if request.method in METHODS else OTHER_METHOD
+        view, method = view_of(request), method_of(request)
         http_requests.labels(view, method, response.status_code).inc()
         http_request_seconds.labels(view, method).observe(perf_counter() - began)
         return response
+
+
+def view_of(request: HttpRequest) -> str:
+    return request.resolver_match.view_name if request.resolver_match else UNMATCHED
+
+
+def method_of(request: HttpRequest) -> str:
+    return request.method if request.method in METHODS else OTHER_METHOD

@@ -13,6 +13,7 @@ from django.db import Error, InterfaceError, OperationalError, ProgrammingError,
 
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import database_errors, leases_lost
+from watcher_site.monitoring.tracing import tracing
 
 log = structlog.get_logger(__name__)
 # It goes on while the machine is suspended, where there is such a clock.
@@ -144,6 +145,7 @@ class Worker(ABC):
         with suppress(*LOST_DATABASE):
             self.service.retire()
         self.log.info(f"{self.kind} stopped")
+        tracing.stop()
 
     # What a kind of worker adds.
 

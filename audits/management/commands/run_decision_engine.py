@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 
 from audits.engine.engine import DecisionEngine
 from watcher_site.monitoring.server import serve_metrics
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes import commands
 
 
@@ -21,6 +22,7 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
         serve_metrics(DecisionEngine.kind)
+        tracing.start(DecisionEngine.kind)
         engine = DecisionEngine()
         engine.stop_on_signals()
         engine.run(once=once)

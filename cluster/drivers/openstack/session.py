@@ -2,12 +2,14 @@
 
 from time import perf_counter
 from typing import Any
+from urllib.parse import urlsplit
 
 from keystoneauth1 import exceptions
 from keystoneauth1.session import Session
 from structlog.contextvars import get_contextvars
 
 from watcher_site.monitoring.metrics import cloud_request_seconds, cloud_requests
+from watcher_site.monitoring.tracing import tracing
 
 # The label of requests to an address that is not from the catalog: those of the login and of discovery.
 NO_SERVICE = "none"
@@ -25,16 +27,26 @@ class CloudSession(Session):
         options["global_request_id"] = options.get("global_request_id") or current_request_id()
         service = (options.get("endpoint_filter") or {}).get("service_type") or NO_SERVICE
         began, status = perf_counter(), LOST
-        try:
-            response = super().request(url, method, *arguments, **options)
-            status = response.status_code
-            return response
-        except exceptions.HttpError as problem:
-            status = problem.http_status
-            raise
-        finally:
-            cloud_requests.labels(service, method, status).inc()
-            cloud_request_seconds.labels(service, method).observe(perf_counter() - began)
+        with tracing.span(f"{method} {service}", request_attributes(url, method), kind="CLIENT") as span:
+            options["headers"] = {**(options.get("headers") or {}), **tracing.context()}
+            try:
+                response = super().request(url, method, *arguments, **options)
+                status = response.status_code
+                return response
+            except exceptions.HttpError as problem:
+                status = problem.http_status
+                raise
+            finally:
+                cloud_requests.labels(service, method, status).inc()
+                cloud_request_seconds.labels(service, method).observe(perf_counter() - began)
+                span.set("http.response.status_code", status or None)
+                span.set("watcher.request_id", options["global_request_id"])
+
+
+def request_attributes(url: str, method: str) -> dict[str, Any]:
+    """Return the attributes of the span of a request; the query of its URL is left out."""
+    parts = urlsplit(url)
+    return {"http.request.method": method, "server.address": parts.hostname, "url.path": parts.path}
 
 
 def current_request_id() -> str | None:

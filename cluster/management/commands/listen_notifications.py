@@ -6,6 +6,7 @@ from django.conf import settings
 
 from cluster.drivers.base import cloud
 from watcher_site.monitoring.server import serve_metrics
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
@@ -23,6 +24,7 @@ class Command(commands.Command):
         from cluster.drivers.openstack.notifications.listener import Listener  # It needs the extra [openstack].
 
         serve_metrics(Listener.kind)
+        tracing.start(Listener.kind)
         listener = Listener()
         listener.stop_on_signals()
         listener.run()

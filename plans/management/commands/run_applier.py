@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from plans.applier.applier import Applier
 from plans.executors import Executor, ThreadExecutor
 from watcher_site.monitoring.server import serve_metrics
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
@@ -49,6 +50,7 @@ class Command(commands.Command):
     def handle(self, *args: Any, workers: int | None, once: bool, **options: Any) -> None:
         executor = make_executor(workers)
         serve_metrics(Applier.kind)
+        tracing.start(Applier.kind)
         applier = Applier(executor)
         applier.stop_on_signals()
         applier.run(once=once)

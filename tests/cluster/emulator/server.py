@@ -86,6 +86,7 @@ class Emulator:
     offered: set[str] = field(default_factory=lambda: set(SERVICES))
     requests: list[str] = field(default_factory=list)
     request_ids: list[tuple[str, str | None]] = field(default_factory=list)
+    traceparents: list[tuple[str, str | None]] = field(default_factory=list)
     """The requests, each with the id that it came with."""
     faults: list[Fault] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
@@ -156,6 +157,7 @@ class Emulator:
         with self.lock:
             self.requests.append(line)
             self.request_ids.append((line, request.headers.get("X-OpenStack-Request-ID")))
+            self.traceparents.append((line, request.headers.get("traceparent")))
             fault = next((fault for fault in self.faults if fault.times > 0 and re.search(fault.pattern, line)), None)
             if fault:
                 fault.times -= 1

@@ -10,8 +10,8 @@ SECTION = (ROOT / "docs" / "monitoring.md").read_text().partition("## Fields of 
 METHODS = {"debug", "info", "warning", "error", "exception", "critical", "bind"}
 # The function of the listener that chooses the level.
 CHOSEN = {"say", "bound_contextvars"}
-# Fields of all lines, and the traceback, which is passed as exc_info.
-COMMON = {"timestamp", "level", "logger", "event", "exception"}
+# Fields of all lines, the traceback, which is passed as exc_info, and those of `add_trace_id`.
+COMMON = {"timestamp", "level", "logger", "event", "exception", "trace_id", "span_id"}
 
 
 def is_of_log(function: ast.expr) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from watcher_site.monitoring.server import serve_metrics
+from watcher_site.monitoring.tracing import tracing
 from watcher_site.notifications.relay import Relay
 from watcher_site.processes import commands
 
@@ -19,6 +20,7 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
         serve_metrics(Relay.kind)
+        tracing.start(Relay.kind)
         relay = Relay()
         relay.stop_on_signals()
         relay.run(once=once)

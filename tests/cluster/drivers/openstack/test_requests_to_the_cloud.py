@@ -8,6 +8,8 @@ from cluster.drivers.base import CloudError
 from cluster.drivers.openstack.access import Access
 from tests.cluster.emulator.server import Emulator, Fault
 from tests.watcher_site.monitoring.samples import growth_of
+from tests.watcher_site.monitoring.spans import recording
+from watcher_site.monitoring.tracing import tracing
 
 REQUEST = "req-7f986313-418d-4229-a3fe-abf0dca14347"
 ACTION = "5b1f4f0e-3d0a-4b39-9d36-3d1b4f6f8b11"
@@ -50,3 +52,13 @@ def test_a_failed_request_is_counted(emulator: Emulator, settings: Settings, sta
     with growth_of("watcher_cloud_requests_total", **labels) as growth, pytest.raises(CloudError):
         read_flavors()
     assert growth.value >= 1
+
+
+def test_a_request_to_nova_is_a_span_and_carries_it(emulator: Emulator) -> None:
+    with recording() as exporter, tracing.span("run migrate", {}), bound_contextvars(request_id=REQUEST):
+        read_flavors()
+    span = next(span for span in exporter.get_finished_spans() if span.name == "GET compute")
+    found = dict(span.attributes or {})
+    assert (found["http.response.status_code"], found["watcher.request_id"]) == (200, REQUEST)
+    sent = {parent.rpartition("-")[0] for line, parent in emulator.traceparents if parent and line.startswith(FLAVORS)}
+    assert sent == {f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}"}
