@@ -174,7 +174,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         reason = Q(control__isnull=False) | Q(action_plan__state=PlanState.CANCELLING)
         return Q(state=self.model.State.SUSPENDED) & reason
 
-    def in_hand(self) -> Self:
+    def under_living_worker(self) -> Self:
         """Select the actions that a living worker is executing in a process of its own."""
         return self.present().filter(owner__in=living_workers())
 

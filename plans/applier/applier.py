@@ -1,4 +1,4 @@
-"""The applier: claims plans that wait, takes over those whose applier is gone, and runs both to their end."""
+"""The applier: it claims waiting plans, takes over the plans of lost appliers, and runs both to their end."""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from actions.models import Action
 from actions.types.hooks import clean_up_cancelled
 from plans.applier.faults import message_of, set_aside
 from plans.applier.plan_run import PlanRun, RunState
-from plans.applier.timeouts import end_late
+from plans.applier.timeouts import fail_overdue_actions
 from plans.executors import Executor, JobStarted, Report, WorkerError
 from plans.models import ActionPlan
 from plans.notifications import CANCEL_START
@@ -32,9 +32,9 @@ from watcher_site.state_machine import ConcurrentTransition
 
 
 class Applier(Worker):
-    """One process's share of the plans; what stands here may be lost.
+    """A process that runs some of the plans. All that it keeps in memory can be read from the database again.
 
-    Only the main thread claims, submits and settles.
+    Only the main thread claims plans, submits jobs and ends plans.
     """
 
     kind = Service.APPLIER
@@ -43,55 +43,55 @@ class Applier(Worker):
         self.executor = executor
         self.plans = ActionPlan.objects.all()
         self.runs: dict[int, PlanRun] = {}
-        # By key of each plan that this applier failed on: the message to end it with; empty if ending it failed, too.
+        # The messages with which to end the plans on which this applier failed; empty if ending a plan failed as well.
         self.faulty: dict[int, str] = {}
         self.jobs = 0
-        self.next_look = 0.0
-        self.looked = False
+        self.next_poll = 0.0
+        self.has_polled = False
         super().__init__(host)
 
     @property
     def is_idle(self) -> bool:
-        return self.looked and all(run.rests for run in self.runs.values())
+        return self.has_polled and all(run.is_idle for run in self.runs.values())
 
     @property
     def free_plans(self) -> int:
-        return max(0, settings.APPLIER_PLANS - sum(not (run.rests or run.is_stalled) for run in self.runs.values()))
+        return max(0, settings.APPLIER_PLANS - sum(not (run.is_idle or run.is_stalled) for run in self.runs.values()))
 
     def step(self) -> None:
-        if time.monotonic() >= self.next_look:
-            self.look()
+        if time.monotonic() >= self.next_poll:
+            self.poll()
         self.fail_hung_actions()
         self.submit()
-        self.look_ahead()
+        self.prefetch()
         self.settle()
 
     def rest(self) -> None:
-        if self.executor.free_queues and any(run.looks_on for run in self.runs.values()):
+        if self.executor.free_queues and any(run.has_more_to_scan for run in self.runs.values()):
             return self.collect(0)
-        return self.collect(max(0, min(settings.POLL_INTERVAL, self.next_look - time.monotonic())))
+        return self.collect(max(0, min(settings.POLL_INTERVAL, self.next_poll - time.monotonic())))
 
     def await_database(self) -> None:
-        self.next_look, self.looked = time.monotonic() + settings.POLL_INTERVAL, False
+        self.next_poll, self.has_polled = time.monotonic() + settings.POLL_INTERVAL, False
 
-    # What others did, and what waits.
+    # Polling the database.
 
-    def look(self) -> None:
-        self.next_look = time.monotonic() + settings.POLL_INTERVAL
+    def poll(self) -> None:
+        self.next_poll = time.monotonic() + settings.POLL_INTERVAL
         if self.heartbeat.lost:
             self.renew()
-        # A plan that another applier runs is opened by that applier.
+        # The plans of other appliers are opened by these.
         open_again(self.plans.filter(Q(applier=None) | Q(applier=self.service)), self.guarding)
         if self.runs:
-            end_late(self.service, self.guarding)
-        self.watch()
+            fail_overdue_actions(self.service, self.guarding)
+        self.read_changes()
         if self.heartbeat.holds:
             self.adopt()
             self.claim()
-            self.looked = True
+            self.has_polled = True
 
-    def look_soon(self) -> None:
-        self.next_look, self.looked = 0.0, False
+    def poll_soon(self) -> None:
+        self.next_poll, self.has_polled = 0.0, False
 
     def renew(self) -> None:
         for run in self.runs.values():
@@ -99,8 +99,8 @@ class Applier(Worker):
             self.lose(run)
         super().renew()
 
-    def watch(self) -> None:
-        """Notice plans that are being cancelled or signalled, those that others took over, and when they may go on."""
+    def read_changes(self) -> None:
+        """Read which plans are being cancelled, were signalled or taken over, and their windows."""
         if not self.runs:
             return
         columns = ("pk", "state", "applier", "suspended_by", "signals", "opens_at", "closes_at")
@@ -108,10 +108,10 @@ class Applier(Worker):
         current = {pk: row for pk, *row in found}
         for run in self.runs.values():
             with self.guarding(run.plan_pk):
-                self.note(run, *current.get(run.plan_pk, [None] * 6))
-        self.note_suspended()
+                self.apply_row(run, *current.get(run.plan_pk, [None] * 6))
+        self.find_suspended()
 
-    def note(self, run: PlanRun, state: Any, owner: Any, suspended_by: Any, signals: Any, *hours: Any) -> None:
+    def apply_row(self, run: PlanRun, state: Any, owner: Any, suspended_by: Any, signals: Any, *hours: Any) -> None:
         """Apply the changes in the row of a plan to its run."""
         run.hours = (hours[0], hours[1])
         if owner != run.applier.pk:
@@ -123,19 +123,19 @@ class Applier(Worker):
         elif signals != run.signals:
             run.apply_signals(suspended_by is not None, signals)
 
-    def note_suspended(self) -> None:
-        """Notice which actions wait in the midst of their work: where all that is at work does, others have the place.
+    def find_suspended(self) -> None:
+        """Read which running actions are suspended: a plan with no others releases its place to another plan.
 
-        What no signal was ever given in has none.
+        Plans that never received a signal have none, and are not queried.
         """
-        signalled = {run.plan_pk: run for run in self.runs.values() if run.signals and run.at_work}
+        signalled = {run.plan_pk: run for run in self.runs.values() if run.signals and run.running}
         if not signalled:
             return
         for run in signalled.values():
-            run.suspended_at_work = set()
+            run.suspended = set()
         suspended = Action.objects.filter(action_plan__in=signalled, state=Action.State.SUSPENDED)
         for pk, plan in suspended.values_list("pk", "action_plan"):
-            signalled[plan].suspended_at_work.add(pk)
+            signalled[plan].suspended.add(pk)
 
     def lose(self, run: PlanRun) -> None:
         run.lose()
@@ -150,21 +150,21 @@ class Applier(Worker):
             plan=run.plan_uuid,
             cancelled=cancelled,
             aborting=aborting,
-            running=len(run.at_work),
+            running=len(run.running),
         )
 
     @transaction.atomic
     def end_pending(self, run: PlanRun) -> tuple[int, int]:
-        """Abort what waits for what it derived, and cancel what has not begun; return how many these are.
+        """Abort the actions that wait for derived ones, cancel those that have not begun, and return both numbers.
 
-        Who signals actions of the plan locks many of its rows as well: the plan's row comes first for both.
+        The plan is locked first, as by signals to many of its actions, so that neither deadlocks the other.
         """
         ActionPlan.objects.locked().filter(pk=run.plan_pk).first()
         announce(ActionPlan.notified_as, [CANCEL_START], [run.plan_pk])
         return run.actions.abort_waiting(), run.actions.cancel_pending(CANCELLED)
 
     def adopt(self) -> None:
-        """Take over plans whose applier is gone, and first recover what it left behind."""
+        """Take over the plans of lost appliers. Their interrupted actions are recovered first."""
         free = self.plans.free_for(self.service).exclude(pk__in=[*self.runs, *self.faulty])
         for pk, owner in free.order_by("pk").values_list("pk", "applier")[: self.free_plans]:
             if ActionPlan.objects.filter(pk=pk, applier=owner).adopt(self.service):
@@ -174,27 +174,27 @@ class Applier(Worker):
     def take_over(self, plan: ActionPlan, owner: int | None) -> None:
         run = self.runs[plan.pk] = PlanRun(plan, self.service, self.executor)
         interrupted = run.recover()
-        run.remember_later()
-        self.follow(run)
+        run.load_deferred()
+        self.track_running(run)
         action_plan_claims.labels("adopted").inc()
         self.log.info("plan taken over", plan=run.plan_uuid, previous=owner, interrupted=interrupted)
         if run.state is RunState.CANCELLING:
             self.cancel(run)
 
-    def follow(self, run: PlanRun) -> bool:
-        """Follow the actions that workers execute, of any applier, and return whether there are any."""
-        in_hand = run.in_hand()
-        for action in in_hand:
+    def track_running(self, run: PlanRun) -> bool:
+        """Track the actions that workers started under a previous applier, and return whether there are any."""
+        untracked = run.find_untracked()
+        for action in untracked:
             if self.executor.track(run.job(execution.execute, action)):
-                run.follow(action)
+                run.track(action)
                 self.jobs += 1
-        return bool(in_hand)
+        return bool(untracked)
 
     def claim(self) -> None:
-        """Begin plans that wait, oldest first, as many as may be under way at once."""
+        """Begin waiting plans, the oldest first, up to the number of plans that may run at once."""
         waiting = self.plans.waiting().open().exclude(pk__in=self.faulty)
         for pk in list(waiting.values_list("pk", flat=True)[: self.free_plans]):
-            # Another applier, a cancel, a changed schedule or another choice may be first.
+            # Another applier may claim it, or a person may cancel or change it, at the same time.
             with self.guarding(pk):
                 plan = waiting.filter(pk=pk).first()
                 if plan is None:
@@ -212,13 +212,13 @@ class Applier(Worker):
         if plan.on_failure == ActionPlan.OnFailure.STOP:
             end_all_dependents(plan.actions.all())
 
-    # The work.
+    # Jobs.
 
     def submit(self) -> None:
         """Fill the free slots, taking actions from the plan with the fewest running ones first."""
         candidates = list(self.runs.values())
         while candidates and (free_queues := self.executor.free_queues):
-            run = min(candidates, key=lambda candidate: len(candidate.at_work))
+            run = min(candidates, key=lambda candidate: len(candidate.running))
             job = None
             with self.guarding(run.plan_pk):
                 job = run.next_job(free_queues)
@@ -228,26 +228,26 @@ class Applier(Worker):
             self.jobs += 1
             self.executor.submit(job)
 
-    def look_ahead(self) -> None:
+    def prefetch(self) -> None:
         """Prefetch the children of running actions if slots are free, to begin them as soon as their parents end."""
         if self.executor.free_queues:
             for run in self.runs.values():
                 with self.guarding(run.plan_pk):
-                    run.look_ahead()
+                    run.prefetch()
 
     def collect(self, timeout: float) -> None:
-        """Wait so many seconds for actions to end: the end of one starts the next at once."""
+        """Process the reports of the executor. If there are none, wait up to ``timeout`` seconds for the first."""
         for report in self.executor.collect_reports(timeout):
             if isinstance(report, JobStarted):
                 self.jobs += 1
                 with self.guarding(report.job.lease.plan):
-                    self.runs[report.job.lease.plan].follow(report.job.action)
+                    self.runs[report.job.lease.plan].track(report.job.action)
             else:
                 self.jobs -= 1
-                self.take(report)
+                self.handle(report)
 
     def fail_hung_actions(self) -> None:
-        """Fail what takes longer than it may and does not stop by itself; its plan goes on without it."""
+        """Fail the actions that exceeded their timeouts without stopping; their plans continue."""
         for hung in self.executor.release_hung_jobs():
             job = hung.job
             self.jobs -= 1
@@ -255,36 +255,36 @@ class Applier(Worker):
             try:
                 action = fail_hung_action(job.action, job.lease, attempt=hung.attempt, has_begun=hung.has_begun)
                 done = action is not None and action.state not in Action.UNDER_WAY
-                self.take(Report(replace(job, action=action or job.action), done))
+                self.handle(Report(replace(job, action=action or job.action), done))
             except Exception as problem:
-                self.take(Report(job, done=False, error=problem))
+                self.handle(Report(job, done=False, error=problem))
 
-    def take(self, report: Report) -> None:
+    def handle(self, report: Report) -> None:
         action = report.job.action
         run = self.runs[action.action_plan_id]
         with self.guarding(run.plan_pk):
-            run.end(action, report.done)
+            run.record_end(action, report.done)
             if run.plan_pk not in self.faulty:
-                self.judge(run, report)
+                self.continue_after(run, report)
 
-    def judge(self, run: PlanRun, report: Report) -> None:
+    def continue_after(self, run: PlanRun, report: Report) -> None:
         """Continue a plan according to the report of one of its jobs."""
         action = report.job.action
         if isinstance(report.error, Exception) and not isinstance(report.error, (*NOT_OF_ONE_RECORD, WorkerError)):
             self.set_aside(run.plan_pk, report.error)
         elif report.error:
-            # The action stays as it is in the table; when its plan is looked at anew, it is recovered.
+            # The state of the action remains. The next scan of its plan recovers it.
             self.log.error("action interrupted", action=str(action.uuid), exc_info=report.error)
             run.pause(settings.POLL_INTERVAL)
         elif report.is_abandoned:
             run.interrupted.append(action)
         elif not report.done:
             if run.has_hours:
-                # The clocks of machines differ: by the database's it is a little too early, or too late.
+                # The clocks differ: according to that of the database, the window is not open yet, or closed already.
                 run.pause(settings.POLL_INTERVAL)
-            self.look_soon()
+            self.poll_soon()
 
-    # The end.
+    # The end of plans.
 
     def settle(self) -> None:
         for run in [run for run in self.runs.values() if run.is_quiet and run.plan_pk not in self.faulty]:
@@ -302,14 +302,14 @@ class Applier(Worker):
         if any(counts.get(state) for state in Action.BEGUN):
             if run.recover():
                 return True
-            counts = run.actions.count_states()  # A worker that was thought lost has written its outcome after all.
+            counts = run.actions.count_states()  # A worker that seemed lost has written the outcome of its action.
         if is_cancelling:
-            return self.follow(run)
+            return self.track_running(run)
         if run.actions.going_on().exists():
-            self.follow(run)
-            run.walk_all()
+            self.track_running(run)
+            run.scan_all()
             return True
-        if counts.get(Action.State.PENDING) and run.remember_later():
+        if counts.get(Action.State.PENDING) and run.load_deferred():
             return True
         if counts.get(Action.State.SUSPENDED):
             run.state = RunState.AWAITING_SIGNAL
@@ -319,7 +319,7 @@ class Applier(Worker):
         return run.state is RunState.REVERTING
 
     def conclude(self, run: PlanRun) -> None:
-        """Give a plan its final state, or release it if that is not, or no longer, possible here."""
+        """Write the final state of a plan, or release the plan if it has none yet or another applier owns it."""
         plan = ActionPlan.objects.running().filter(pk=run.plan_pk, applier=run.applier).first()
         if plan and run.state is not RunState.LOST:
             left = run.actions.cancel_pending(CANCELLED if run.state is RunState.CANCELLING else STUCK)
@@ -329,27 +329,27 @@ class Applier(Worker):
             try:
                 settle(plan, counts, stuck=bool(left))
             except ConcurrentTransition:
-                return self.look_soon()
+                return self.poll_soon()
             self.log.info("plan settled", plan=run.plan_uuid, state=plan.state, message=plan.status_message)
         self.drop(run)
-        return self.look_soon()
+        return self.poll_soon()
 
-    # Plans that this applier fails on.
+    # Plans on which this applier failed.
 
     @contextmanager
     def guarding(self, plan: int) -> Iterator[None]:
-        """Set a plan aside if the code within raises an error for it, so that the other plans go on."""
+        """Set a plan aside if the code within raises an error, so that the other plans continue."""
         try:
             yield
         except ConcurrentTransition:
-            pass  # Another process was first: the next look reads the result.
+            pass  # Another process was first. The next poll reads the result.
         except NOT_OF_ONE_RECORD:
             raise
         except Exception as problem:
             self.set_aside(plan, problem)
 
     def set_aside(self, plan: int, problem: BaseException) -> None:
-        """Begin no more actions of a plan; it ends as soon as none of its actions runs."""
+        """Begin no more actions of a plan, so that it ends when its running actions have ended."""
         uuid = ActionPlan.objects.filter(pk=plan).values_list("uuid", flat=True).first()
         self.log.error("plan set aside", plan=str(uuid), exc_info=problem)
         self.faulty.setdefault(plan, message_of(problem, self.host))
@@ -357,10 +357,10 @@ class Applier(Worker):
             self.lose(self.runs[plan])
 
     def end_faulty(self) -> None:
-        """End the plans that were set aside and of which no action runs any more."""
+        """End the plans that were set aside and have no running actions."""
         for plan, message in list(self.faulty.items()):
             run = self.runs.get(plan)
-            if not message or (run and run.at_work):
+            if not message or (run and run.running):
                 continue
             try:
                 if not set_aside(plan, self.service, message):
@@ -369,11 +369,11 @@ class Applier(Worker):
             except NOT_OF_ONE_RECORD:
                 raise
             except Exception as problem:
-                # This applier keeps it and does nothing more with it: another applier would fail on it as well.
+                # This applier keeps the plan without running it, because another applier would fail on it as well.
                 self.log.error("plan could not be ended", key=plan, exc_info=problem)
                 self.faulty[plan] = ""
             self.runs.pop(plan, None)
-            self.look_soon()
+            self.poll_soon()
 
     def drop(self, run: PlanRun) -> None:
         ActionPlan.objects.filter(pk=run.plan_pk).release(run.applier)
@@ -385,18 +385,18 @@ class Applier(Worker):
         try:
             self.executor.withdraw()
             while self.jobs:
-                self.watch()
+                self.read_changes()
                 self.fail_hung_actions()
                 self.collect(settings.POLL_INTERVAL)
             for run in list(self.runs.values()):
                 with self.guarding(run.plan_pk):
-                    self.leave(run)
+                    self.hand_over(run)
             self.end_faulty()
         finally:
             self.executor.stop()
             super().stop()
 
-    def leave(self, run: PlanRun) -> None:
+    def hand_over(self, run: PlanRun) -> None:
         if run.state is not RunState.LOST and not self.continues(run):
             self.conclude(run)
         if run.plan_pk in self.runs:

@@ -1,4 +1,4 @@
-"""Ready actions without a slot, kept so that they are not queried again and again."""
+"""The ready actions of a plan that wait for a slot."""
 
 from collections import defaultdict, deque
 from collections.abc import Set
@@ -7,22 +7,21 @@ from itertools import islice
 from django.utils import timezone
 
 from actions.models import Action
-from plans.applier.readiness import KEYS, fill
+from plans.applier.readiness import KEYS, bind_keys
 from watcher_site.database.queries import Placeholder, Query
 
 STILL_READY = Query(Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time"))).filter(pk__in=KEYS))
 
 
 class Backlog:
-    """The ready actions of a plan whose queues have no slot, in the order in which they became ready.
+    """The ready actions of a plan whose queues have no free slot, in the order in which they became ready.
 
-    A plan may have any number of them: apart from a few rows only keys are kept, and read again when the queue has a
-    slot.
+    Only keys are kept, and a few rows: the other rows are read when their queue has a free slot.
     """
 
     def __init__(self) -> None:
         self.keys: dict[str, dict[int, None]] = {}  # Ordered sets.
-        self.read: dict[str, deque[Action]] = defaultdict(deque)
+        self.rows: dict[str, deque[Action]] = defaultdict(deque)
 
     def __bool__(self) -> bool:
         return bool(self.keys)
@@ -45,31 +44,31 @@ class Backlog:
 
     def clear(self) -> None:
         self.keys.clear()
-        self.read.clear()
+        self.rows.clear()
 
     def next(self, free_queues: Set[str]) -> Action | None:
         """Remove and return the first action of one of these queues, if there is one."""
         for queue in [queue for queue in self.keys if queue in free_queues]:
-            if action := self.take(queue):
+            if action := self.pop(queue):
                 return action
         return None
 
-    def take(self, queue: str) -> Action | None:
+    def pop(self, queue: str) -> Action | None:
         while queue in self.keys:
-            if not self.read[queue]:
-                self.read_on(queue)
+            if not self.rows[queue]:
+                self.read_rows(queue)
                 continue
-            action = self.read[queue].popleft()
+            action = self.rows[queue].popleft()
             if action.pk in self.keys[queue]:
                 self.remove(queue, action.pk)
                 return action
         return None
 
-    def read_on(self, queue: str) -> None:
-        """Read the next few, and forget those that somebody skipped or cancelled, or that began, meanwhile."""
+    def read_rows(self, queue: str) -> None:
+        """Read the next few rows of a queue, and discard actions that are not ready any more."""
         keys = list(islice(self.keys[queue], len(KEYS)))
-        found = {action.pk: action for action in STILL_READY.rows(**fill(keys), now=timezone.now())}
+        found = {action.pk: action for action in STILL_READY.rows(**bind_keys(keys), now=timezone.now())}
         for key in keys:
             if key not in found:
                 self.remove(queue, key)
-        self.read[queue].extend(found[key] for key in keys if key in found)
+        self.rows[queue].extend(found[key] for key in keys if key in found)

@@ -1,4 +1,4 @@
-"""The end of a plan that an applier fails on: it is FAILED with the reason, and the other plans go on."""
+"""The end of a plan on which an applier failed, so that the other plans continue."""
 
 import structlog
 from django.db import transaction
@@ -19,26 +19,26 @@ ACTION_MESSAGE = "Action was ended with its action plan, which was set aside."
 
 
 def message_of(problem: BaseException, host: str) -> str:
-    """Return the status message of a plan that is set aside. Only refusals are quoted: others may hold secrets."""
+    """Return the status message of a plan that is set aside. Other errors than refusals may hold secrets."""
     if isinstance(problem, Refused):
         return f"{PLAN_SET_ASIDE}: {problem}"
     return f"{PLAN_SET_ASIDE}: {type(problem).__name__} in the applier. The log of {host} has the details."
 
 
 def set_aside(key: int, applier: Service, message: str) -> bool:
-    """End a plan that waits or that this applier runs as FAILED, and return whether it is finished.
+    """Fail a plan that is pending or owned by this applier.
 
     Actions that have not begun are CANCELLED. Actions whose worker is lost are FAILED, as their outcome is unknown.
 
     Returns:
-        False while workers of other processes are at work on actions of the plan; nothing is written then.
+        False, without a change, while other processes execute actions of the plan.
     """
     plans, actions = ActionPlan.objects.filter(pk=key).held_by(applier), Action.objects.filter(action_plan=key)
     if not plans.exists():
         return True
-    if actions.in_hand().exists():
+    if actions.under_living_worker().exists():
         return False
-    # Types lock rows of the cloud, which come before those of plans.
+    # Action types lock rows of the cloud, which come before those of plans in the lock order.
     settle_begun(actions)
     try:
         end_plan(plans, actions, message)
@@ -51,7 +51,7 @@ def set_aside(key: int, applier: Service, message: str) -> bool:
 
 
 def settle_begun(actions: ActionQuerySet) -> None:
-    """Settle the records that actions of lost workers were changing, as far as their types can."""
+    """Call the clean-up of the types of actions that began and have not ended."""
     begun = actions.present().filter(state__in=Action.BEGUN).order_by("pk")
     for key, uuid in list(begun.values_list("pk", "uuid")):
         try:

@@ -1,4 +1,4 @@
-"""One plan in the foreground: `manage.py apply_plan` runs it to its end and displays its progress."""
+"""The applier of `manage.py apply_plan`, which runs one plan in the foreground and displays its progress."""
 
 import logging
 import os
@@ -26,16 +26,16 @@ from watcher_site.terminal.output import STYLES
 
 PENDING = Action.State.PENDING
 QUESTION = "Interrupted. [c]ancel the plan, [l]eave it to other appliers, or go on [Enter]? "
-# How often what is shown is read anew, in seconds.
+# The interval between updates of the display, in seconds.
 REFRESH = 0.3
 UNSUCCESSFUL = (Action.State.FAILED, Action.State.SKIPPED, Action.State.CANCELLED)
-# Of so many actions that ended at once one reads; the others are counted.
+# The number of actions that one update prints. Further ones are only counted.
 MOST_NAMED = 20
 NO_APPLIER = "No applier is running: the plan begins when one is started, such as by manage.py run_applier."
 
 
 class Choice(Enum):
-    """The choice of a person who pressed Ctrl-C."""
+    """The answer of a person who pressed Ctrl-C."""
 
     GO_ON = ""
     CANCEL = "c"
@@ -43,7 +43,7 @@ class Choice(Enum):
 
 
 class Display:
-    """Lines of text, and at a terminal a bar below them, from `start` to `stop`."""
+    """Printed lines and, at a terminal, a progress bar below them, from `start` to `stop`."""
 
     def __init__(self, stream: Any) -> None:
         self.console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
@@ -62,42 +62,42 @@ class Display:
 
     def start(self) -> None:
         self.bar.start()
-        # The bar moves aside for what is written to stderr; the log is to be written where it then leads to.
-        self.lead_log(sys.stderr)
+        # The progress bar replaces sys.stderr, so that lines do not overwrite it. The log must use the replacement.
+        self.redirect_log(sys.stderr)
 
     def stop(self) -> None:
         self.bar.stop()
-        self.lead_log(sys.stderr)
+        self.redirect_log(sys.stderr)
 
-    def lead_log(self, stream: Any) -> None:
+    def redirect_log(self, stream: Any) -> None:
         for handler in logging.getLogger().handlers:
             if type(handler) is logging.StreamHandler and self.console.is_terminal:
                 handler.setStream(stream)
 
     def show(self, state: str, counts: Mapping[str, int], host: str | None) -> None:
-        """Show how far a plan is; ``host`` is that of another applier, which runs it."""
+        """Show the progress of a plan. ``host`` is the one of another applier that runs it, or None."""
         if host and host != self.follows:
-            self.say(f"The applier on {host} runs it; this follows its work.")
+            self.print(f"The applier on {host} runs it; this follows its work.")
         self.follows = host or ""
         ended = sum(counts.get(final, 0) for final in Action.FINAL)
         states = ", ".join(f"{count} {name}" for name, count in in_order(counts).items() if name != PENDING)
         self.bar.update(self.task, description=state, total=sum(counts.values()), completed=ended, states=states)
 
     def wait(self, why: str) -> None:
-        """Print once why no action begins, unless there is no reason."""
+        """Print the reason why no action begins, if there is one, and only when it changes."""
         if why and why != self.why:
-            self.say(why)
+            self.print(why)
         self.why = why
 
-    def tell(self, state: str, words: str) -> None:
-        """Write what became of something."""
-        self.console.print(f"{state} {words}".rstrip(), style=STYLES.get(state))
+    def print_state(self, state: str, text: str) -> None:
+        """Print a line that begins with a state, in the colour of the state."""
+        self.console.print(f"{state} {text}".rstrip(), style=STYLES.get(state))
 
-    def say(self, words: str) -> None:
-        self.console.print(words)
+    def print(self, text: str) -> None:
+        self.console.print(text)
 
     def ask(self) -> Choice:
-        """Ask how to proceed with the plan. Without a terminal, or on another Ctrl-C, it is left to the appliers."""
+        """Ask how to proceed with the plan. Without a terminal, or after another Ctrl-C, the answer is LEAVE."""
         if not (self.console.is_terminal and sys.stdin.isatty()):
             return Choice.LEAVE
         self.stop()
@@ -115,12 +115,12 @@ class Display:
             for choice in Choice:
                 if answer in (choice.value, choice.name.lower()):
                     return choice
-            self.say("Please answer c, l, or just Enter.")
+            self.print("Please answer c, l, or just Enter.")
 
 
 @dataclass
-class Shown:
-    """The plan as it was last read, and its unsuccessful actions that were printed."""
+class ShownPlan:
+    """The plan as it was last read, and the unsuccessful actions that were printed."""
 
     plan: ActionPlan
     counts: dict[str, int] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Shown:
 
     @classmethod
     def begin(cls, plan: ActionPlan) -> Self:
-        """Return the plan as it is now; its actions that have ended already are not printed."""
+        """Return the current plan. Its actions that have ended already will not be printed."""
         ended = plan.actions.all().filter(state__in=UNSUCCESSFUL)
         return cls(plan, reported=set(ended.values_list("pk", flat=True)))
 
@@ -136,60 +136,60 @@ class Shown:
         """Read the plan again, and display its progress.
 
         Args:
-            applier: the key of the applier that displays it, if one does.
+            applier: the key of the applier in this process, if there is one.
         """
         self.plan = plan = ActionPlan.objects.get(pk=self.plan.pk)
         self.counts = plan.actions.all().count_states()
         if sum(self.counts.get(state, 0) for state in UNSUCCESSFUL) != len(self.reported):
-            self.tell_of_unsuccessful(display)
+            self.print_unsuccessful(display)
         display.wait(why_it_waits(plan))
         is_ours = plan.applier_id in (None, applier)
         display.show(plan.state, self.counts, None if is_ours else plan.hostname)
 
-    def tell_of_unsuccessful(self, display: Display) -> None:
+    def print_unsuccessful(self, display: Display) -> None:
         actions = self.plan.actions.all().filter(state__in=UNSUCCESSFUL)
         keys = actions.order_by("updated_at", "pk").values_list("pk", flat=True)
         new = [key for key in keys if key not in self.reported]
         for action in actions.filter(pk__in=new[:MOST_NAMED]).order_by("updated_at", "pk"):
-            display.tell(action.state, f"{action.called} ({action.uuid}): {action.status_message}")
+            display.print_state(action.state, f"{action.called} ({action.uuid}): {action.status_message}")
         if len(new) > MOST_NAMED:
-            display.say(f"… and {len(new) - MOST_NAMED} more.")
+            display.print(f"… and {len(new) - MOST_NAMED} more.")
         self.reported.update(new)
 
 
-def follow(plan: ActionPlan, display: Display, seconds: float | None = None) -> ActionPlan:
-    """Display the progress of a plan that appliers run, and return it at its end, or after so many seconds."""
-    shown = Shown.begin(plan)
+def follow_plan(plan: ActionPlan, display: Display, seconds: float | None = None) -> ActionPlan:
+    """Display the progress of a plan that appliers run, and return it at its end, or after ``seconds``."""
+    shown = ShownPlan.begin(plan)
     end = None if seconds is None else time.monotonic() + seconds
     display.start()
     try:
         shown.update(display)
         if shown.plan.state not in ActionPlan.FINAL and not Service.objects.active().appliers().exists():
-            display.say(NO_APPLIER)
+            display.print(NO_APPLIER)
         while shown.plan.state not in ActionPlan.FINAL and (end is None or time.monotonic() < end):
             time.sleep(REFRESH)
             shown.update(display)
     finally:
         display.stop()
     if shown.plan.state in ActionPlan.FINAL:
-        display.tell(shown.plan.state, shown.plan.status_message or "")
+        display.print_state(shown.plan.state, shown.plan.status_message or "")
     else:
-        display.say(f"The action plan is still {shown.plan.state} after {seconds:g} seconds.")
+        display.print(f"The action plan is still {shown.plan.state} after {seconds:g} seconds.")
     return shown.plan
 
 
 class ForegroundApplier(Applier):
-    """An applier of a single plan. Where another one was first to claim it, it follows that one's work.
+    """An applier of a single plan.
 
-    Should that one die, it takes over, as every applier does: the table decides who runs the plan.
+    If another applier claimed the plan first, it displays the progress, and takes the plan over if that one is lost.
     """
 
     def __init__(self, plan: ActionPlan, executor: Executor, display: Display, by: str) -> None:
         super().__init__(executor)
         self.plans = ActionPlan.objects.filter(pk=plan.pk)
         self.display, self.by = display, by
-        self.shown = Shown.begin(plan)
-        self.next_tell = 0.0
+        self.shown = ShownPlan.begin(plan)
+        self.next_refresh = 0.0
         self.interrupted = False
 
     @property
@@ -198,15 +198,13 @@ class ForegroundApplier(Applier):
 
     def step(self) -> None:
         if self.interrupted:
-            self.decide()
+            self.ask_person()
         super().step()
-        if time.monotonic() >= self.next_tell or not self.runs:
-            self.tell()
+        if time.monotonic() >= self.next_refresh or not self.runs:
+            self.show()
 
-    # What a person sees of it.
-
-    def tell(self) -> None:
-        self.next_tell = time.monotonic() + REFRESH
+    def show(self) -> None:
+        self.next_refresh = time.monotonic() + REFRESH
         self.shown.update(self.display, self.service.pk)
 
     # Ctrl-C.
@@ -220,8 +218,8 @@ class ForegroundApplier(Applier):
 
         signal.signal(signal.SIGINT, interrupt)
 
-    def decide(self) -> None:
-        """Do what a person wants who pressed Ctrl-C. What runs goes on meanwhile."""
+    def ask_person(self) -> None:
+        """Ask the person who pressed Ctrl-C how to proceed. The running actions continue meanwhile."""
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             choice = self.display.ask()
@@ -238,24 +236,24 @@ class ForegroundApplier(Applier):
         try:
             plan.abandon(self.by)
         except (TransitionNotAllowed, ConcurrentTransition):
-            self.display.say(f"Not cancelled: the action plan is {self.plans.get().state}.")
-        self.look_soon()
+            self.display.print(f"Not cancelled: the action plan is {self.plans.get().state}.")
+        self.poll_soon()
 
     def stop(self) -> None:
         if self.jobs:
-            signal.signal(signal.SIGINT, leave_at_once)
-            self.display.say("What runs comes to its end first. Ctrl-C leaves at once.")
+            signal.signal(signal.SIGINT, exit_at_once)
+            self.display.print("What runs comes to its end first. Ctrl-C leaves at once.")
         super().stop()
         self.shown.plan = self.plans.get()
 
 
-def left_in_words(plan: ActionPlan) -> str:
-    """Return a sentence on how a plan continues that was left before its end."""
+def describe_continuation(plan: ActionPlan) -> str:
+    """Return a sentence that says when an unfinished plan continues."""
     if why := why_it_waits(plan):
         return f"The action plan is {plan.state}. {why} The next applier that is free goes on with it then."
     return f"The action plan is {plan.state} and goes on with the next applier that is free."
 
 
-def leave_at_once(*_: Any) -> None:
-    """End this process as if it were killed: others recover what it held, once its lease has run out."""
+def exit_at_once(*_: Any) -> None:
+    """Exit as if killed. Other appliers take over the plan when the lease of this one has expired."""
     os._exit(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""The state of a plan in the memory of its applier: small, whatever the size of the plan."""
+"""The state of a running plan in the memory of its applier, which does not grow with the plan."""
 
 import time
 from collections import deque
@@ -24,7 +24,7 @@ from plans.models.action_plans import Hours
 from watcher_site.database.queries import Placeholder, Query
 from watcher_site.models import Service
 
-# How many actions are read at once; a plan may hold any number.
+# The number of actions that one query reads.
 PAGE = 100
 
 READY = Query(
@@ -40,7 +40,7 @@ DERIVED = Query(
 
 
 def pages(query: Query, **of: int) -> Iterator[list[Action]]:
-    """Yield ready actions page by page; each page is queried when it is needed."""
+    """Yield ready actions in pages, each of which is queried when it is needed."""
     last = 0
     while True:
         page = query.rows(**of, last=last, now=timezone.now())
@@ -51,17 +51,17 @@ def pages(query: Query, **of: int) -> Iterator[list[Action]]:
 
 
 class RunState(Enum):
-    """The phase of a plan in its applier. All but LOST may also await the reports of running actions."""
+    """The state of a plan in its applier. In all but LOST it may have running actions."""
 
-    OPEN = "actions begin as they become ready"
-    CLOSED = "nothing begins: the plan is suspended, or outside of its window"
-    AWAITING_SIGNAL = "all that is left is suspended"
-    REVERTING = "an action failed, and the others are reverted"
-    CANCELLING = "nothing begins any more"
-    LOST = "another applier has the plan, or this one failed on it"
+    OPEN = "actions begin when they become ready"
+    CLOSED = "no action begins, because the plan is suspended or its window is closed"
+    AWAITING_SIGNAL = "all remaining actions are suspended"
+    REVERTING = "an action failed, and the others are being reverted"
+    CANCELLING = "no action begins, because the plan is being cancelled"
+    LOST = "another applier owns the plan, or this one failed on it"
 
 
-# Only interrupted actions are still recovered.
+# In these states only interrupted actions are recovered, and no action begins.
 ENDING = frozenset({RunState.CANCELLING, RunState.LOST})
 
 
@@ -80,96 +80,96 @@ class PlanRun:
         self.state = RunState.CANCELLING if plan.state == ActionPlan.State.CANCELLING else RunState.OPEN
         self.hours: Hours = (plan.opens_at, plan.closes_at)
         self.is_suspended, self.signals = plan.is_suspended, plan.signals
-        self.at_work: set[int] = set()
-        self.suspended_at_work: set[int] = set()
+        self.running: set[int] = set()
+        self.suspended: set[int] = set()
         self.releases = Releases()
         self.ready: deque[Action] = deque()
         self.backlog = Backlog()
-        self.walks: deque[Iterator[list[Action]]] = deque()
+        self.scans: deque[Iterator[list[Action]]] = deque()
         self.interrupted: deque[Action] = deque()
-        self.later: list[tuple[datetime, int]] = []
+        self.deferred: list[tuple[datetime, int]] = []
         self.deriving: list[int] = []
-        self.looks_on = False
+        self.has_more_to_scan = False
         self.paused_until = 0.0
-        self.looks_anew_at = inf
-        self.walk_all()
+        self.rescan_at = inf
+        self.scan_all()
 
     @property
     def actions(self) -> ActionQuerySet:
         actions: ActionQuerySet = Action.objects.filter(action_plan=self.plan_pk)
         return actions
 
-    def walk_all(self) -> None:
+    def scan_all(self) -> None:
         self.backlog.clear()
-        self.walks = deque([pages(READY, plan=self.plan_pk)])
+        self.scans = deque([pages(READY, plan=self.plan_pk)])
 
     def recover(self) -> int:
         """Queue every action for recovery that a lost worker left or that is recalled, and return their number."""
-        self.interrupted = deque(self.actions.interrupted().exclude(pk__in=self.at_work).order_by("pk"))
+        self.interrupted = deque(self.actions.interrupted().exclude(pk__in=self.running).order_by("pk"))
         return len(self.interrupted)
 
     def apply_signals(self, suspended: bool, signals: int) -> None:
-        """Look at what people signalled: what that begins, ends or recalls is found in the table."""
+        """Apply signals of people to the plan or its actions, whose consequences the next scan finds."""
         self.is_suspended, self.signals = suspended, signals
         if self.state is RunState.AWAITING_SIGNAL:
             self.state = RunState.OPEN
-        self.forget()
-        self.look_anew()
+        self.clear()
+        self.rescan()
 
-    def look_anew(self) -> None:
-        """Find in the table all that can be recovered, and all that can begin unless it is closed."""
-        self.looks_anew_at = inf
+    def rescan(self) -> None:
+        """Query the actions to recover and, unless the plan is closed, the ready ones."""
+        self.rescan_at = inf
         self.recover()
         if self.is_closed:
-            self.note_closed()
+            self.mark_closed()
         elif not self.is_ending:
             self.ready.clear()
-            self.walk_all()
+            self.scan_all()
 
-    def follow(self, action: Action) -> None:
-        """Count as at work what a worker began without being sent it from here."""
-        self.at_work.add(action.pk)
+    def track(self, action: Action) -> None:
+        """Count an action as running that a worker started by itself."""
+        self.running.add(action.pk)
         self.ready = deque(other for other in self.ready if other.pk != action.pk)
         self.backlog.discard(action.pk)
 
-    def in_hand(self) -> list[Action]:
-        """Return what workers that live are at work on, and this run does not know of."""
-        return list(self.actions.in_hand().exclude(pk__in=self.at_work))
+    def find_untracked(self) -> list[Action]:
+        """Return the actions that living workers are executing and that this run does not track."""
+        return list(self.actions.under_living_worker().exclude(pk__in=self.running))
 
-    def remember_later(self) -> bool:
-        """Remember the deferred actions, of any applier, and return whether there are any."""
-        self.later = list(self.actions.deferred().values_list("due_time", "pk"))
-        return bool(self.later)
+    def load_deferred(self) -> bool:
+        """Load the times of the deferred actions, and return whether there are any."""
+        self.deferred = list(self.actions.deferred().values_list("due_time", "pk"))
+        return bool(self.deferred)
 
-    def remember_delayed(self) -> None:
-        """Remember of what actions derived since the last look what is not to begin at once."""
-        for later in self.actions.deferred().filter(derived_from__in=self.deriving).values_list("due_time", "pk"):
-            heappush(self.later, later)
+    def load_deferred_derived(self) -> None:
+        """Load the times of the deferred actions among those derived since the last call."""
+        for due in self.actions.deferred().filter(derived_from__in=self.deriving).values_list("due_time", "pk"):
+            heappush(self.deferred, due)
         self.deriving.clear()
 
     def cancel(self) -> None:
-        """Begin nothing more; what runs stops at its next checkpoint."""
+        """Begin no more actions. The running ones stop at their next checkpoints."""
         self.state = RunState.CANCELLING
-        self.later.clear()
+        self.deferred.clear()
         self.deriving.clear()
-        self.forget()
+        self.clear()
 
-    def forget(self) -> None:
-        """Forget the actions that could begin: the next look at the whole plan finds them again."""
+    def clear(self) -> None:
+        """Discard the actions that could begin. The next scan of the plan finds them again."""
         self.releases.clear()
         self.ready.clear()
         self.backlog.clear()
-        self.walks.clear()
+        self.scans.clear()
 
     def lose(self) -> None:
-        """Another applier has the plan: what runs stops at its next checkpoint, without a word."""
+        """Stop running the plan, which another applier owns. Running actions stop at their next checkpoints."""
         self.cancel()
         self.state = RunState.LOST
-        self.looks_anew_at = inf
+        self.rescan_at = inf
         self.interrupted.clear()
 
     def pause(self, seconds: float) -> None:
-        """Begin nothing for a while: something of our own failed, and may fail again."""
+        """Begin no action for some seconds after an error of the site itself, which may occur again."""
         self.paused_until = time.monotonic() + seconds
 
     @property
@@ -186,56 +186,56 @@ class PlanRun:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether no action may begin, as the plan is suspended or outside of its window."""
+        """Return whether no action may begin, because the plan is suspended or its window is closed."""
         now, (opens_at, closes_at) = timezone.now(), self.hours
         is_outside = (opens_at is not None and now < opens_at) or (closes_at is not None and now >= closes_at)
         return not self.is_ending and (self.is_suspended or is_outside)
 
     @property
-    def rests(self) -> bool:
-        """Return whether the plan is idle and stays so for now, so that another plan may take its place."""
+    def is_idle(self) -> bool:
+        """Return whether the plan has nothing to do for now, so that another plan may run in its place."""
         if self.state is RunState.AWAITING_SIGNAL:
             return True
-        is_about_to = self.is_ending or self.interrupted or self.looks_anew_at < inf
-        if is_about_to or not self.at_work <= self.suspended_at_work:
+        is_about_to = self.is_ending or self.interrupted or self.rescan_at < inf
+        if is_about_to or not self.running <= self.suspended:
             return False
-        return self.is_closed or (bool(self.at_work) and not (self.backlog or self.could_begin))
+        return self.is_closed or (bool(self.running) and not (self.backlog or self.has_candidates))
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether no action is running, could begin, or is awaited."""
+        """Return whether no action is running, can begin, or is suspended."""
         is_awaited = self.state is RunState.AWAITING_SIGNAL
-        return not (self.at_work or self.backlog or self.could_begin or is_awaited)
+        return not (self.running or self.backlog or self.has_candidates or is_awaited)
 
     @property
     def is_stalled(self) -> bool:
-        """Return whether all actions wait for queues without progress, while queues of other plans have some."""
-        at_work = self.at_work - self.suspended_at_work
-        if not (at_work or self.backlog) or self.could_begin or self.looks_anew_at < inf:
+        """Return whether all actions wait for queues without free slots, while other queues make progress."""
+        running = self.running - self.suspended
+        if not (running or self.backlog) or self.has_candidates or self.rescan_at < inf:
             return False
-        return self.executor.are_stalled(at_work, self.backlog.queues)
+        return self.executor.are_stalled(running, self.backlog.queues)
 
     @property
-    def could_begin(self) -> bool:
-        """Return whether a known action, apart from the backlog, could begin as soon as there are slots, or later."""
-        known = self.interrupted or self.ready or self.releases or self.later or self.walks
+    def has_candidates(self) -> bool:
+        """Return whether an action outside the backlog can begin as soon as there are slots, or at a later time."""
+        known = self.interrupted or self.ready or self.releases or self.deferred or self.scans
         return bool(known or self.state is RunState.REVERTING or self.is_paused)
 
     def next_job(self, free_queues: Set[str]) -> Job | None:
-        """Return what can be begun now, or nothing; ``looks_on`` says whether to ask again soon.
+        """Return the next job, or None. ``has_more_to_scan`` says whether to call this again without waiting.
 
         Args:
-            free_queues: those for which the executor accepts another ready action.
+            free_queues: the queues for which the executor accepts another ready action.
         """
-        self.looks_on = False
-        job = None if self.is_paused else self.choose(free_queues)
+        self.has_more_to_scan = False
+        job = None if self.is_paused else self.choose_job(free_queues)
         if job:
-            self.at_work.add(job.action.pk)
+            self.running.add(job.action.pk)
         return job
 
-    def choose(self, free_queues: Set[str]) -> Job | None:
-        if time.monotonic() >= self.looks_anew_at:
-            self.look_anew()
+    def choose_job(self, free_queues: Set[str]) -> Job | None:
+        if time.monotonic() >= self.rescan_at:
+            self.rescan()
         if self.interrupted:
             job = self.job(execution.recover, self.interrupted[0])
             self.interrupted.popleft()
@@ -247,49 +247,49 @@ class PlanRun:
             return None
         if self.state is RunState.CLOSED:
             self.open()
-        return self.next_revert() if self.state is RunState.REVERTING else self.begin(free_queues)
+        return self.next_revert() if self.state is RunState.REVERTING else self.next_execution(free_queues)
 
-    def begin(self, free_queues: Set[str]) -> Job | None:
-        """Return a job for the first action of one of these queues; the actions of others wait in the backlog."""
+    def next_execution(self, free_queues: Set[str]) -> Job | None:
+        """Return a job for the first ready action of one of these queues. Those of other queues join the backlog."""
         if action := self.backlog.next(free_queues):
             return self.job(execution.execute, action)
         for _ in range(PAGE):
             if not self.ready:
-                self.look()
+                self.find_ready()
             if not self.ready:
                 return None
             job = self.job(execution.execute, self.ready[0])
             self.ready.popleft()
-            if job.action.pk in self.at_work:
-                continue  # It waits for a slot already, and was found once more.
+            if job.action.pk in self.running:
+                continue  # A scan found it again while it waits for a slot.
             if job.queue in free_queues:
                 return job
             self.backlog.add(job.queue, job.action)
-        # Thousands may wait for the same queue: other plans have their turn meanwhile.
-        self.looks_on = True
+        # Thousands of actions may wait for the same queue. Other plans are served before the scan continues.
+        self.has_more_to_scan = True
         return None
 
     def close(self) -> None:
-        """Begin nothing. Once nothing is at work, the table tells whether more is to begin, or the plan has ended."""
-        self.note_closed()
-        if not self.at_work and (self.releases or self.ready or self.backlog):
-            self.forget()
+        """Begin no action. When none is running, discard the ready ones, so that the plan is scanned when it opens."""
+        self.mark_closed()
+        if not self.running and (self.releases or self.ready or self.backlog):
+            self.clear()
 
-    def note_closed(self) -> None:
-        """Mark the run as CLOSED, so that ready actions are found anew when it opens. A rollback keeps its state."""
+    def mark_closed(self) -> None:
+        """Mark the run as CLOSED, so that ready actions are queried when it opens. A rollback keeps its state."""
         if self.state is RunState.OPEN:
             self.state = RunState.CLOSED
 
     def open(self) -> None:
-        """Look at all of it anew: what was about to begin when it closed, and did not, is found again."""
+        """Scan the plan again for the actions that could not begin while it was closed."""
         self.state = RunState.OPEN
-        self.forget()
-        self.walk_all()
+        self.clear()
+        self.scan_all()
 
     def next_revert(self) -> Job | None:
-        """Revert one at a time, in the order of a rollback."""
-        action = None if self.at_work or self.in_hand() else find_next(self.actions)
-        if not (self.at_work or action):
+        """Return a job that reverts the next action. One action is reverted at a time."""
+        action = None if self.running or self.find_untracked() else find_next(self.actions)
+        if not (self.running or action):
             self.state = RunState.OPEN
         return self.job(execution.revert, action) if action else None
 
@@ -298,50 +298,50 @@ class PlanRun:
         alone = execution.is_to_be_alone(work, action)
         return Job(work, action, self.lease, execution.limit_of(action), queue, alone)
 
-    def look(self) -> None:
-        """Find what became ready: among the children of those that finished, then in what is left of the plan."""
+    def find_ready(self) -> None:
+        """Find actions that became ready: children of ended actions first, then the rest of the scan."""
         if self.deriving:
-            self.remember_delayed()
-        while self.later and self.later[0][0] <= timezone.now():
-            self.releases.consider(heappop(self.later)[1])
+            self.load_deferred_derived()
+        while self.deferred and self.deferred[0][0] <= timezone.now():
+            self.releases.add_candidate(heappop(self.deferred)[1])
         while not self.ready and self.releases:
-            self.take(self.releases.find())
-        while not self.ready and self.walks:
-            page = next(self.walks[0], None)
-            self.take(page or [])
+            self.add_ready(self.releases.find_ready())
+        while not self.ready and self.scans:
+            page = next(self.scans[0], None)
+            self.add_ready(page or [])
             if not page:
-                self.walks.popleft()
+                self.scans.popleft()
 
-    def look_ahead(self) -> None:
-        """While nothing more can be begun, read what can be as soon as that which is at work has ended."""
+    def prefetch(self) -> None:
+        """Prefetch the children of running actions while no other action is ready."""
         may_begin = self.state is RunState.OPEN and not (self.is_paused or self.is_closed)
-        if self.at_work and may_begin and not self.ready:
-            self.releases.prefetched.look(self.at_work)
+        if self.running and may_begin and not self.ready:
+            self.releases.prefetched.read_children(self.running)
 
-    def take(self, found: list[Action]) -> None:
-        # What is at work may be found once more while its beginning is not yet written.
-        found = [action for action in found if action.pk not in self.at_work]
+    def add_ready(self, found: list[Action]) -> None:
+        # A running action is found again until its beginning is written.
+        found = [action for action in found if action.pk not in self.running]
         self.ready.extend(action for action in found if action.state == Action.State.PENDING)
         if any(action.state == Action.State.CANCELLING for action in found):
-            # A person cancelled it while it waited for those that it derived. It may be in a worker's hands already.
+            # It was cancelled while it waited for its derived actions. A worker may be aborting it already.
             self.recover()
 
-    def end(self, action: Action, done: bool) -> None:
-        self.at_work.discard(action.pk)
+    def record_end(self, action: Action, done: bool) -> None:
+        self.running.discard(action.pk)
         if not done and self.state is not RunState.LOST:
-            # It is as it was, or another's. Where others of the plan take long, it must not wait for them.
-            self.looks_anew_at = min(self.looks_anew_at, time.monotonic() + settings.POLL_INTERVAL)
+            # Its state is unchanged, or another worker owns it. It must not wait for other actions that take long.
+            self.rescan_at = min(self.rescan_at, time.monotonic() + settings.POLL_INTERVAL)
         if not done or self.is_ending:
             return
         if action.state == Action.State.PENDING and action.due_time:
-            heappush(self.later, (action.due_time, action.pk))
+            heappush(self.deferred, (action.due_time, action.pk))
         elif action.state == Action.State.PENDING and action.has_derived:
-            self.walks.append(pages(DERIVED, deriving=action.pk))
+            self.scans.append(pages(DERIVED, deriving=action.pk))
             self.deriving.append(action.pk)
-            # Reports may overtake each other: those that it derived may have ended already.
+            # Its derived actions may have ended already, because reports arrive in any order.
             self.releases.forget(action.pk)
-            self.releases.consider(action.pk)
+            self.releases.add_candidate(action.pk)
         elif action.state == Action.State.SUCCEEDED:
-            self.releases.note_success(action.pk)
+            self.releases.record_success(action.pk)
         else:
-            self.releases.note_end(action.pk)
+            self.releases.record_end(action.pk)

@@ -1,4 +1,4 @@
-"""Find the actions of a plan that become ready when others end: prefetched while these run, or queried then."""
+"""Queries for the actions of a plan that become ready when others end."""
 
 import time
 from collections import defaultdict
@@ -21,38 +21,38 @@ CHILDREN = Query(
 PREFETCHED_CHILDREN = Query(
     ActionParent.objects.filter(parent__pk__in=KEYS).order_by().values_list("parent", "child")[: len(KEYS) + 1]
 )
-# The state is looked at here and not there: where the keys alone choose the rows, no statistics can mislead.
+# The state is checked in Python: if only keys select the rows, missing statistics cannot lead to a slow plan.
 WITH_OPEN_PARENTS = Query(Action.objects.present().with_open_parents().filter(pk__in=KEYS).order_by("pk"))
-# Chosen by their keys alone and joined with nothing: before a new plan has statistics, a join reads all of it.
+# Selected by their keys and without a join, which would read all actions of a new plan that has no statistics yet.
 PREFETCHED_ROWS = Query(
     Action.objects.present()
     .with_open_parents()
-    .annotate(open_at_work=Action.objects.open_parent_count(parent__pk__in=OTHER_KEYS))
+    .annotate(open_running=Action.objects.open_parent_count(parent__pk__in=OTHER_KEYS))
     .filter(pk__in=KEYS)
 )
 ROWS = Query(Action.objects.present().filter(pk__in=KEYS).order_by("pk"))
 FIRST_CHILDREN = Query(
     ActionParent.objects.filter(parent=Placeholder("parent")).order_by("child").values_list("child")[: len(KEYS)]
 )
-# What waited for others, and for nothing any more: to begin, to go on, or to be aborted.
+# The states of actions that the end of others releases: to begin, to continue, or to be aborted.
 RELEASED = frozenset({Action.State.PENDING, Action.State.CANCELLING})
 
 
-def fill(keys: Sequence[int], places: Sequence[Placeholder] = KEYS) -> dict[str, int]:
-    """Give every placeholder a value: the last key stands for those that are left over."""
+def bind_keys(keys: Sequence[int], places: Sequence[Placeholder] = KEYS) -> dict[str, int]:
+    """Return values for all placeholders. The last key is repeated for those that are left."""
     return {place.name: key for place, key in zip(places, [*keys, *[keys[-1]] * len(places)], strict=False)}
 
 
-def rows_of(keys: Sequence[int]) -> dict[int, Action]:
-    """Return actions as they stand in the table, by their keys; those that were deleted are left out."""
+def read_actions(keys: Sequence[int]) -> dict[int, Action]:
+    """Return the current rows of actions by key, without deleted ones."""
     pages = [keys[begin : begin + len(KEYS)] for begin in range(0, len(keys), len(KEYS))]
-    return {action.pk: action for page in pages for action in ROWS.rows(**fill(page))}
+    return {action.pk: action for page in pages for action in ROWS.rows(**bind_keys(page))}
 
 
-def next_released(parent: Action) -> Action | None:
-    """Return the first of the actions that the end of this one made the way free for, if there is any among a few."""
+def find_released_child(parent: Action) -> Action | None:
+    """Return the first child of an action that is ready now, or None. Only its first few children are queried."""
     keys = [key for (key,) in FIRST_CHILDREN.rows(parent=parent.pk)]
-    for action in WITH_OPEN_PARENTS.rows(**fill(keys)) if keys else ():
+    for action in WITH_OPEN_PARENTS.rows(**bind_keys(keys)) if keys else ():
         if is_ready(action):
             found: Action = action
             return found
@@ -60,14 +60,13 @@ def next_released(parent: Action) -> Action | None:
 
 
 class Releases:
-    """Queries the children of ended actions, each no more often than its readiness may have changed.
+    """The children of ended actions, queried only when their readiness may have changed.
 
-    The first query returns the number of unfinished parents; the next one comes when so many more have ended.
-    Otherwise an action with thousands of parents would be queried thousands of times, each reading thousands of rows.
-    For parents that another process ends, without a report to this one, the remaining children are queried once per
-    `settings.POLL_INTERVAL` seconds.
+    The first query of a child returns its number of unfinished parents, and the next one follows when as many have
+    ended. Otherwise an action with thousands of parents would be queried thousands of times. For parents that another
+    process ends without a report, the remaining children are queried once per `settings.POLL_INTERVAL` seconds.
 
-    If there is time, children are prefetched while their parents are running (`PrefetchedChildren`): they need no
+    If there is time, children are prefetched while their parents are running (`PrefetchedChildren`), and need no
     query later.
     """
 
@@ -75,88 +74,88 @@ class Releases:
         self.ended: list[int] = []
         self.candidates: dict[int, None] = {}  # An ordered set.
         self.awaited: dict[int, int] = {}
-        self.held_back: set[int] = set()
+        self.waiting: set[int] = set()
         self.prefetched = PrefetchedChildren()
         self.released: list[Action] = []
-        self.next_round = 0.0
+        self.next_recheck = 0.0
 
     def __bool__(self) -> bool:
         """Return whether there are actions to query now."""
-        return bool(self.released or self.ended or self.candidates or self.is_round_due)
+        return bool(self.released or self.ended or self.candidates or self.is_recheck_due)
 
     @property
-    def is_round_due(self) -> bool:
-        return bool(self.held_back) and time.monotonic() >= self.next_round
+    def is_recheck_due(self) -> bool:
+        return bool(self.waiting) and time.monotonic() >= self.next_recheck
 
     def clear(self) -> None:
         self.ended.clear()
         self.candidates.clear()
         self.awaited.clear()
-        self.held_back.clear()
+        self.waiting.clear()
         self.prefetched.clear()
         self.released.clear()
 
-    def note_end(self, key: int) -> None:
+    def record_end(self, key: int) -> None:
         self.forget(key)
         self.ended.append(key)
 
     def forget(self, key: int) -> None:
-        """Forget what was read of the children of an action that others than these may wait for now."""
+        """Discard the prefetched children of an action that may have other children now."""
         self.prefetched.forget(*self.prefetched.end(key) or ())
 
-    def note_success(self, key: int) -> None:
-        """Note the end of an action which means for others nothing but that they need not wait for it any more."""
+    def record_success(self, key: int) -> None:
+        """Record the end of an action that has no further consequences for its children."""
         children = self.prefetched.end(key)
         if children is None:
             self.ended.append(key)
         for child in children or ():
-            self.note_parent(child)
+            self.record_parent_end(child)
 
-    def note_parent(self, child: int) -> None:
-        """Note that a child waits for one parent less."""
-        left = self.prefetched.waits_for(child)
+    def record_parent_end(self, child: int) -> None:
+        """Record that one of the parents of a child has ended."""
+        left = self.prefetched.count_open_parents(child)
         if left is None:
             self.count_down(child, 1)
         elif left:
-            self.hold_back(child, left)
+            self.add_waiting(child, left)
         else:
             self.awaited.pop(child, None)
-            self.held_back.discard(child)
-            self.released.append(self.prefetched.take(child))
+            self.waiting.discard(child)
+            self.released.append(self.prefetched.pop(child))
 
-    def consider(self, key: int) -> None:
-        """Query an action that may have become ready by itself."""
+    def add_candidate(self, key: int) -> None:
+        """Query an action later that may be ready without the end of a parent, such as a deferred one."""
         self.candidates[key] = None
 
-    def find(self) -> list[Action]:
-        """Return actions that became ready, some at least if there are any."""
+    def find_ready(self) -> list[Action]:
+        """Return some of the actions that became ready; none only if there are none."""
         if self.released:
             found, self.released = self.released, []
             return found
         while self.ended:
             parents, self.ended = self.ended[: len(KEYS)], self.ended[len(KEYS) :]
-            for child, number in CHILDREN.rows(**fill(parents)):
+            for child, number in CHILDREN.rows(**bind_keys(parents)):
                 self.count_down(child, number)
-        if self.is_round_due:
-            self.next_round = time.monotonic() + settings.POLL_INTERVAL
-            self.candidates.update(dict.fromkeys(self.held_back))
-            self.held_back.clear()
+        if self.is_recheck_due:
+            self.next_recheck = time.monotonic() + settings.POLL_INTERVAL
+            self.candidates.update(dict.fromkeys(self.waiting))
+            self.waiting.clear()
         released: list[Action] = []
         while not released and self.candidates:
             released = self.query_candidates()
         return released
 
-    def hold_back(self, child: int, parents: int) -> None:
+    def add_waiting(self, child: int, parents: int) -> None:
         self.awaited[child] = parents
-        self.held_back.add(child)
+        self.waiting.add(child)
 
     def count_down(self, child: int, number: int) -> None:
         self.prefetched.forget(child)
         left = self.awaited.pop(child, number) - number
         if left > 0:
-            self.hold_back(child, left)
+            self.add_waiting(child, left)
         else:
-            self.held_back.discard(child)
+            self.waiting.discard(child)
             self.candidates[child] = None
 
     def query_candidates(self) -> list[Action]:
@@ -164,66 +163,66 @@ class Releases:
         for key in keys:
             del self.candidates[key]
         released = []
-        for action in WITH_OPEN_PARENTS.rows(**fill(keys)):
+        for action in WITH_OPEN_PARENTS.rows(**bind_keys(keys)):
             if action.open_parent_count:
                 self.awaited[action.pk] = action.open_parent_count
             elif is_ready(action, states=RELEASED):
-                # The run of the plan knows deferred actions, and considers them when their time comes.
+                # Deferred actions are not ready. The run adds them as candidates when they become due.
                 released.append(action)
         return released
 
 
 class PrefetchedChildren:
-    """The children of a few running actions, with the rows of those that wait for no other parents.
+    """The children of a few running actions, with the rows of the children that wait for no other parents.
 
-    The rows show one moment in the recent past: the guards of an action that is begun by its row compare it with the
-    table. A child whose parent had ended at that moment, with its report still to come, is queried when the report has
-    come.
+    A prefetched row may be out of date; the guards of the action that begins compare it with the database. A child of
+    which a parent had already ended when it was read is queried when the report of that parent arrives.
     """
 
     def __init__(self) -> None:
-        self.looked_at: dict[int, float] = {}
+        self.read_at: dict[int, float] = {}
         self.children: dict[int, list[int]] = {}
         self.rows: dict[int, Action] = {}
         self.open_parents: dict[int, set[int]] = {}
 
     def clear(self) -> None:
-        self.looked_at.clear()
+        self.read_at.clear()
         self.children.clear()
         self.rows.clear()
         self.open_parents.clear()
 
-    def look(self, at_work: Iterable[int]) -> None:
-        """Read the children of a few actions at work, for the case that these succeed soon.
-
-        Those of which they were read already are left out.
-        """
-        parents = [key for key in at_work if key not in self.looked_at][: len(KEYS)]
+    def read_children(self, running: Iterable[int]) -> None:
+        """Read the children of a few running actions, except of those whose children were read before."""
+        parents = [key for key in running if key not in self.read_at][: len(KEYS)]
         if not parents:
             return
-        self.looked_at.update(dict.fromkeys(parents, time.monotonic()))
-        families = PREFETCHED_CHILDREN.rows(**fill(parents))
-        if families and len(families) <= len(KEYS):
-            self.read(parents, families)
+        self.read_at.update(dict.fromkeys(parents, time.monotonic()))
+        links = PREFETCHED_CHILDREN.rows(**bind_keys(parents))
+        if links and len(links) <= len(KEYS):
+            self.read_rows(parents, links)
 
-    def read(self, parents: Sequence[int], families: Sequence[tuple[int, int]]) -> None:
-        """Read the children of these parents that wait for these alone, given all of them, each beside its parent."""
+    def read_rows(self, parents: Sequence[int], links: Sequence[tuple[int, int]]) -> None:
+        """Read the rows of the children that wait for no other parents.
+
+        Args:
+            links: all pairs of one of the parents and its child.
+        """
         awaited: dict[int, set[int]] = defaultdict(set)
-        for parent, child in families:
+        for parent, child in links:
             awaited[child].add(parent)
             self.children.setdefault(parent, []).append(child)
-        for row in PREFETCHED_ROWS.rows(**fill([*awaited]), **fill(parents, OTHER_KEYS)):
-            # As many as these, of which each is open: so there is no other.
-            waits_for_these = row.open_parent_count == row.open_at_work == len(awaited[row.pk])
-            if waits_for_these and is_ready(row, ended=row.open_at_work):
+        for row in PREFETCHED_ROWS.rows(**bind_keys([*awaited]), **bind_keys(parents, OTHER_KEYS)):
+            # If all open parents are among the given ones, it waits for no other.
+            waits_only_for_these = row.open_parent_count == row.open_running == len(awaited[row.pk])
+            if waits_only_for_these and is_ready(row, ended=row.open_running):
                 self.rows[row.pk], self.open_parents[row.pk] = row, awaited[row.pk]
 
     def end(self, parent: int) -> list[int] | None:
-        """Note the end of an action, and return the keys of its children, or None if these are not known, or no more.
+        """Record the end of an action, and return the keys of its children, or None if they have to be queried.
 
-        Where it took long, what was read may be out of date, and there is time to ask anew.
+        Children that were read more than `settings.POLL_INTERVAL` seconds ago may be out of date.
         """
-        since = self.looked_at.pop(parent, None)
+        since = self.read_at.pop(parent, None)
         children = self.children.pop(parent, None)
         if children is None or since is None or time.monotonic() - since > settings.POLL_INTERVAL:
             if children:
@@ -233,17 +232,17 @@ class PrefetchedChildren:
             self.open_parents.get(child, set()).discard(parent)
         return children
 
-    def waits_for(self, child: int) -> int | None:
-        """Return for how many actions a child waits still, or None if that is not known."""
+    def count_open_parents(self, child: int) -> int | None:
+        """Return the number of open parents of a child, or None if it was not prefetched."""
         return len(self.open_parents[child]) if child in self.rows else None
 
-    def take(self, child: int) -> Action:
-        """Return a child that waits for nothing any more, and forget it."""
+    def pop(self, child: int) -> Action:
+        """Remove and return a child without open parents."""
         del self.open_parents[child]
         return self.rows.pop(child)
 
     def forget(self, *children: int) -> None:
-        """Forget what may have changed meanwhile."""
+        """Discard the rows of children that may have changed."""
         for child in children:
             self.open_parents.pop(child, None)
             self.rows.pop(child, None)

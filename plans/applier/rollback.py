@@ -6,17 +6,17 @@ from watcher_site import plugins
 
 
 def find_next(actions: ActionQuerySet) -> Action | None:
-    """Return the action that is to be reverted next, or None.
+    """Return the next action to revert, or None.
 
-    The last one to end comes first, except for changes of the availability of compute nodes: no server can return to
-    a node that is disabled or switched off. Nodes that were available before the plan are made so before anything
-    else is undone, the others are made unavailable after everything else.
+    The last one to end comes first, except for changes of the availability of compute nodes, because no server can
+    return to a node that is disabled or switched off. Nodes that were available before the plan are made available
+    before all other reverts, and the others are made unavailable after them.
     """
     types = plugins.load("ACTION_TYPES")
     changing = [name for name, action_type in types.items() if action_type.availability]
     left = actions.to_revert()
     changes = list(left.filter(action_type__in=changing))
-    # From the earliest on: a later change of a node that was available cannot wait until the servers are back.
+    # Start with the earliest: also the later changes of a node that was available are reverted before the servers.
     was_available: set[tuple[str, object]] = set()
     first = None
     for change in reversed(changes):

@@ -22,7 +22,7 @@ from kombu import Connection
 from actions.engine import execution
 from actions.models import Action
 from actions.queues import queue_of
-from plans.applier.readiness import rows_of
+from plans.applier.readiness import read_actions
 from plans.executors.base import HungJob, Job, JobStarted, Report, WorkerError
 from plans.executors.leases import PlanLease
 from plans.workers.messages import TASK, JobMessage, Reply, guard_values
@@ -160,7 +160,7 @@ class CeleryExecutor:
         """Yield the results of the jobs of these replies, and the jobs that workers started by themselves."""
         replies = [reply for reply in replies if reply.plan in self.leases]
         keys = {reply.action for reply in replies} | {reply.next for reply in replies if reply.next}
-        rows = rows_of(list(keys))
+        rows = read_actions(list(keys))
         for reply in replies:
             yield from self.read_result(rows.get(reply.action), reply)
             if reply.next in rows and reply.next not in self.jobs:

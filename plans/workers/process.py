@@ -20,7 +20,7 @@ from actions.engine.timeouts import fail_hung_action
 from actions.models import Action
 from actions.queues import queue_of
 from actions.types.base import LeaseLost
-from plans.applier.readiness import next_released, rows_of
+from plans.applier.readiness import find_released_child, read_actions
 from plans.executors.base import Job, Report, Stopwatch, run_job
 from plans.executors.leases import PlanLease
 from plans.workers.messages import WORKS, JobMessage, Reply, guard_values
@@ -129,7 +129,7 @@ class WorkerProcess:
         return None
 
     def find(self, message: JobMessage) -> Action | None:
-        action = rows_of([message.action]).get(message.action)
+        action = read_actions([message.action]).get(message.action)
         return action if action and guard_values(action) == message.guards else None
 
     def perform(self, job: Job) -> Report:
@@ -153,7 +153,7 @@ class WorkerProcess:
         if not report.done or message.work == "revert" or action.state not in Action.FINAL or self.is_stopping():
             return None
         try:
-            released = next_released(action)
+            released = find_released_child(action)
             return released if released and queue_of(released) == message.queue else None
         except LOST_DATABASE:
             return None

@@ -99,12 +99,12 @@ def run_plan(process: Any, size: int, recorder: CallRecorder, steps: range) -> N
     benchmark, proposals = import_module("tests.benchmarks.applier"), import_module("plans.planning.proposals")
     plan = proposals.propose(benchmark.independent(size))
     plan.launch()
-    process.look_soon()
+    process.poll_soon()
     # The periodic reading of the subscriptions is not a part of any action, nor is that of the plans.
     import_module("watcher_site.outbox.writing").listeners.looked_at = time.monotonic() + 60
     recorder.is_on = 0 in steps
     process.advance()
-    process.next_look = time.monotonic() + 60
+    process.next_poll = time.monotonic() + 60
     step = 1
     while process.runs:
         recorder.is_on = step in steps

@@ -46,7 +46,7 @@ class Post:
 
     def advance(self) -> None:
         """Make the applier read the delivered messages, and advance."""
-        self.applier.look_soon()
+        self.applier.poll_soon()
         self.executor.next_sweep = 0
         self.applier.collect(0)
         self.applier.advance()

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandParser
 
-from plans.applier.foreground import Display, ForegroundApplier, left_in_words
+from plans.applier.foreground import Display, ForegroundApplier, describe_continuation
 from plans.executors import Executor, ThreadExecutor
 from plans.management.commands.run_applier import make_executor, read_workers
 from plans.models import ActionPlan
@@ -86,7 +86,7 @@ def run(applier: ForegroundApplier, display: Display) -> str:
         display.stop()
     ended = applier.shown.plan
     if ended.state in ActionPlan.FINAL:
-        display.tell(ended.state, ended.status_message or "")
+        display.print_state(ended.state, ended.status_message or "")
     else:
-        display.say(left_in_words(ended))
+        display.print(describe_continuation(ended))
     return str(ended.state)

@@ -11,7 +11,7 @@ from actions.api.actions import known
 from actions.models import Action
 from plans.api.action_plans import ActionPlanView
 from plans.api.preflight import foreseen_action_row, preflight_summary
-from plans.applier.foreground import Display, follow
+from plans.applier.foreground import Display, follow_plan
 from plans.management.commands import preflight_plan, schedule_plan
 from plans.models import ActionPlan
 from plans.operations.signals import signal_plan
@@ -77,7 +77,7 @@ class Start(PlanOperation):
         # With a format, the output is for another program: progress goes to standard error.
         stream = self.group.stderr if options["format"] else self.group.stdout
         stream.style_func = None
-        ended = follow(self.resource.find(options["object"]), Display(stream), options["timeout"])
+        ended = follow_plan(self.resource.find(options["object"]), Display(stream), options["timeout"])
         if ended.state != State.SUCCEEDED:
             sys.exit(REFUSED)
         return None

@@ -214,7 +214,7 @@ def left_behind(state: str, control: str | None = None) -> tuple[ActionPlan, App
 
 def work(applier: Applier) -> None:
     for _ in range(6):
-        applier.next_look = 0
+        applier.next_poll = 0
         applier.advance()
         applier.collect(0)
 
@@ -313,14 +313,14 @@ def test_a_plan_that_is_about_to_try_an_action_again_keeps_its_place_beside_what
     applier = Applier(InlineExecutor(slots=0))
     applier.advance()
     run = applier.runs[plan.pk]
-    run.walks.clear()
-    run.at_work = {action(plan, "a").pk, action(plan, "x").pk}
-    run.suspended_at_work = {action(plan, "a").pk}
-    run.end(action(plan, "x"), done=False)
-    assert not run.rests
-    run.look_anew()
-    run.walks.clear()
-    assert run.rests
+    run.scans.clear()
+    run.running = {action(plan, "a").pk, action(plan, "x").pk}
+    run.suspended = {action(plan, "a").pk}
+    run.record_end(action(plan, "x"), done=False)
+    assert not run.is_idle
+    run.rescan()
+    run.scans.clear()
+    assert run.is_idle
 
 
 def test_the_children_of_what_a_person_cancels_begin_while_others_are_still_at_work() -> None:
@@ -328,11 +328,11 @@ def test_the_children_of_what_a_person_cancels_begin_while_others_are_still_at_w
     applier = Applier(InlineExecutor(slots=0))
     applier.advance()
     run = applier.runs[plan.pk]
-    run.walks.clear()
-    run.at_work.add(action(plan, "long").pk)
+    run.scans.clear()
+    run.running.add(action(plan, "long").pk)
     Action.objects.filter(pk=action(plan, "long").pk).update(state="ONGOING")
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
-    applier.look()
+    applier.poll()
     applier.executor.slots = 1
     applier.submit()
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED", "long": "ONGOING"}

@@ -8,7 +8,7 @@ from django.utils import timezone
 from actions.engine import execution
 from actions.engine.timeouts import time_out
 from actions.models import Action
-from plans.applier.timeouts import end_late
+from plans.applier.timeouts import fail_overdue_actions
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
@@ -57,7 +57,7 @@ def test_what_was_derived_is_either_executed_or_cancelled() -> None:
             plan = waiting(applier)
             x, lease = one_of(plan, "x"), PlanLease.of(plan, applier)
             executed, _ = race.run(
-                lambda x=x, lease=lease: execution.execute(x, lease), lambda: end_late(applier) == 1
+                lambda x=x, lease=lease: execution.execute(x, lease), lambda: fail_overdue_actions(applier) == 1
             )
             x = action(plan, "x")
             assert (x.state, x.attempt) == (("SUCCEEDED", 1) if executed else ("CANCELLED", 0))

@@ -12,7 +12,7 @@ from actions.types.base import Answer, Outcome
 from actions.types.nop import Nop
 from cluster.models import Cluster
 from plans.applier.applier import Applier
-from plans.applier.timeouts import end_late
+from plans.applier.timeouts import fail_overdue_actions
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.operations.clusters import create_cluster
@@ -57,7 +57,7 @@ def let_pass(seconds: float) -> None:
 
 def finish(applier: Applier) -> None:
     for _ in range(10):
-        applier.look_soon()
+        applier.poll_soon()
         applier.advance()
         applier.collect(0)
     applier.stop()
@@ -81,7 +81,7 @@ def test_it_is_failed_and_what_it_derived_is_cancelled(applier: Applier, plan: A
 
 def test_people_read_why_its_derived_actions_were_cancelled(applier: Applier, plan: ActionPlan) -> None:
     let_pass(61)
-    end_late(applier.service)
+    fail_overdue_actions(applier.service)
     a = action(plan, "a")
     assert action(plan, "y").status_message == (
         f"Action was cancelled by action {a.uuid}, which took longer than 60 seconds."
@@ -101,7 +101,7 @@ def test_what_it_derived_and_has_ended_keeps_its_result_and_what_runs_is_stopped
     Action.objects.filter(pk=x.pk).update(state="SUCCEEDED")
     Action.objects.filter(pk=y.pk).update(state="ONGOING")
     let_pass(61)
-    assert end_late(applier.service) == 1
+    assert fail_overdue_actions(applier.service) == 1
     assert (states(plan), action(plan, "y").control) == (
         {"a": "CANCELLING", "b": "PENDING", "x": "SUCCEEDED", "y": "ONGOING"},
         "CANCEL",
@@ -143,7 +143,7 @@ def test_what_is_deferred_when_it_is_to_go_on_has_no_more_time_for_that(
 def test_an_applier_ends_nothing_in_the_plan_of_another(applier: Applier, plan: ActionPlan) -> None:
     let_pass(61)
     other = Applier(InlineExecutor(), host="elsewhere")
-    assert end_late(other.service) == 0
+    assert fail_overdue_actions(other.service) == 0
 
 
 @pytest.mark.parametrize("columns", [{"state": "ONGOING"}, {"waits_until": timezone.now() + timedelta(hours=1)}])
@@ -160,7 +160,7 @@ def test_what_goes_on_or_has_more_time_in_that_moment_is_left_alone(
 
 def test_an_applier_that_takes_over_goes_on_with_the_end_of_it(applier: Applier, plan: ActionPlan) -> None:
     let_pass(61)
-    end_late(applier.service)
+    fail_overdue_actions(applier.service)
     applier.service.retire()
     ActionPlan.objects.update(applier=None)
     finish(Applier(InlineExecutor(), host="elsewhere"))
@@ -172,7 +172,7 @@ def test_what_is_late_in_all_plans_is_found_in_one_query(
 ) -> None:
     begin(applier)
     with django_assert_num_queries(1):
-        end_late(applier.service)
+        fail_overdue_actions(applier.service)
 
 
 def test_for_a_cluster_its_own_timeout_counts_and_it_is_left_as_its_nodes_are(applier: Applier) -> None:
@@ -229,25 +229,25 @@ def test_nothing_of_a_suspended_plan_is_late_and_then_it_has_all_of_its_time(
 ) -> None:
     signal_plan(plan, Signal.SUSPEND, "alice")
     let_pass(61)
-    assert end_late(applier.service) == 0
+    assert fail_overdue_actions(applier.service) == 0
     signal_plan(again(plan), Signal.RESUME, "alice")
     let_pass(59)
-    assert end_late(applier.service) == 0
+    assert fail_overdue_actions(applier.service) == 0
     let_pass(2)
-    assert end_late(applier.service) == 1
+    assert fail_overdue_actions(applier.service) == 1
 
 
 def test_so_it_is_with_what_waits_for_a_suspended_action(applier: Applier, plan: ActionPlan) -> None:
     x = action(plan, "x")
     Action.objects.filter(pk=x.pk).update(state="SUSPENDED")
     let_pass(61)
-    assert end_late(applier.service) == 0
+    assert fail_overdue_actions(applier.service) == 0
     signal_action(x.uuid, Signal.RESUME, "alice")
     Action.objects.filter(pk=x.pk).update(state="ONGOING")
     let_pass(59)
-    assert end_late(applier.service) == 0
+    assert fail_overdue_actions(applier.service) == 0
     let_pass(2)
-    assert end_late(applier.service) == 1
+    assert fail_overdue_actions(applier.service) == 1
 
 
 WINDOW = {"opens": "22:00", "closes": "06:00"}
@@ -257,7 +257,7 @@ def test_so_it_is_with_what_waits_for_a_window_to_open_again(applier: Applier, p
     now = timezone.now()
     ActionPlan.objects.filter(pk=plan.pk).update(window=WINDOW, closes_at=now - timedelta(minutes=1))
     let_pass(61)
-    assert end_late(applier.service) == 0
+    assert fail_overdue_actions(applier.service) == 0
     assert open_again(ActionPlan.objects.all()) == 1
     a, opens_at = action(plan, "a"), again(plan).opens_at
     assert a.waits_until
@@ -268,7 +268,7 @@ def test_so_it_is_with_what_waits_for_a_window_to_open_again(applier: Applier, p
 def test_so_it_is_when_a_person_gives_a_plan_another_window(applier: Applier, plan: ActionPlan) -> None:
     let_pass(61)
     schedule(again(plan), {"window": None})
-    assert end_late(applier.service) == 0
+    assert fail_overdue_actions(applier.service) == 0
 
 
 def test_what_may_wait_for_longer_already_keeps_its_time(applier: Applier, plan: ActionPlan) -> None:

@@ -64,7 +64,7 @@ class Site:
 
     def apply(self) -> None:
         """Run the plans that wait to their end."""
-        self.applier.look_soon()
+        self.applier.poll_soon()
         self.applier.advance()
         while not self.applier.is_idle:
             self.applier.collect(WAIT)

@@ -96,7 +96,7 @@ def test_the_applier_notices_a_cancel_at_its_next_look() -> None:
     applier = Applier(InlineExecutor())
     applier.advance()
     again(plan).abandon("alice")
-    applier.look()
+    applier.poll()
     assert states(plan)["b"] == "CANCELLED"
     applier.stop()
 
@@ -118,7 +118,7 @@ def test_another_appliers_plan_is_released() -> None:
     applier.advance()
     other = Service.register(Service.APPLIER, "elsewhere")
     ActionPlan.objects.filter(pk=plan.pk).update(applier=other)
-    applier.look()
+    applier.poll()
     applier.collect(0)
     applier.advance()
     assert not applier.runs

@@ -61,10 +61,10 @@ def test_the_time_of_what_is_delayed_is_known_also_while_others_of_its_plan_stil
     applier: Applier, plan: ActionPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is known from the end of what derived it, and not only when the plan has come to rest."""
-    monkeypatch.setattr(PlanRun, "remember_later", lambda _: False)
+    monkeypatch.setattr(PlanRun, "load_deferred", lambda _: False)
     advance(applier)
     (run,) = applier.runs.values()
-    assert [key for _, key in run.later] == [action(plan, "x").pk]
+    assert [key for _, key in run.deferred] == [action(plan, "x").pk]
 
 
 def test_another_applier_does_not_begin_before_the_time(applier: Applier, plan: ActionPlan) -> None:
@@ -82,7 +82,7 @@ def test_another_applier_does_not_begin_before_the_time(applier: Applier, plan: 
 def test_a_cancel_ends_what_is_delayed_at_once(applier: Applier, plan: ActionPlan) -> None:
     advance(applier)
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
-    applier.next_look = 0
+    applier.next_poll = 0
     advance(applier)
     assert action(plan, "x").state == "CANCELLED"
 

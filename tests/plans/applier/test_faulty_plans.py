@@ -69,17 +69,17 @@ def unchanged(plan: ActionPlan) -> None:
     [
         (Applier, "begin", unchanged),
         (PlanRun, "__init__", unchanged),
-        (PlanRun, "walk_all", unchanged),
-        (PlanRun, "choose", unchanged),
+        (PlanRun, "scan_all", unchanged),
+        (PlanRun, "choose_job", unchanged),
         (PlanRun, "job", unchanged),
-        (PlanRun, "look_ahead", unchanged),
-        (Applier, "judge", unchanged),
+        (PlanRun, "prefetch", unchanged),
+        (Applier, "continue_after", unchanged),
         (Applier, "continues", unchanged),
         (Applier, "conclude", unchanged),
         (appliers, "settle", unchanged),
         (Applier, "take_over", adopted),
         (PlanRun, "recover", adopted),
-        (PlanRun, "remember_later", adopted),
+        (PlanRun, "load_deferred", adopted),
     ],
 )
 def test_a_plan_that_the_applier_fails_on_is_failed_and_another_succeeds(
@@ -133,14 +133,14 @@ def test_a_plan_that_was_set_aside_can_be_continued(faulty: ActionPlan) -> None:
 def test_a_lost_database_is_no_fault_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan(GRAPH, state="PENDING")
     problems = [OperationalError("the connection was lost")]
-    original = PlanRun.choose
+    original = PlanRun.choose_job
 
     def choose(run: PlanRun, free_queues: Set[str]) -> Any:
         if problems:
             raise problems.pop()
         return original(run, free_queues)
 
-    monkeypatch.setattr(PlanRun, "choose", choose)
+    monkeypatch.setattr(PlanRun, "choose_job", choose)
     # The connection is the test's, and so is its transaction.
     monkeypatch.setattr(BaseDatabaseWrapper, "close", lambda connection: None)
     run_waiting()
@@ -155,7 +155,7 @@ def test_a_plan_is_set_aside_when_its_running_actions_have_ended(monkeypatch: py
     applier.advance()
     break_for(monkeypatch, plan, PlanRun, "apply_signals")
     signal_plan(again(plan), Action.Signal.SUSPEND, "alice")
-    applier.look_soon()
+    applier.poll_soon()
     applier.advance()
     assert again(plan).state == "ONGOING"
     executor.collect_reports = reports  # type: ignore[method-assign]
@@ -228,7 +228,7 @@ def test_a_plan_of_which_an_action_cannot_be_timed_out_is_set_aside(monkeypatch:
     sound = make_plan(GRAPH, state="PENDING")
     break_for(monkeypatch, broken, timeouts, "time_out")
     for _ in range(20):
-        applier.look_soon()
+        applier.poll_soon()
         applier.advance()
         applier.collect(0)
     applier.stop()

@@ -126,10 +126,10 @@ def test_it_says_once_why_nothing_begins(
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING", opens_at=datetime(2100, 1, 31, 21, tzinfo=UTC))
     applier = watch(plan)
-    applier.tell()
-    applier.tell()
+    applier.show()
+    applier.show()
     ActionPlan.objects.filter(pk=plan.pk).update(suspended_by="bob")
-    applier.tell()
+    applier.show()
     assert shown.getvalue().splitlines() == [
         "Nothing more of it begins before 2100-01-31 21:00:00 UTC.",
         "Suspended by bob: nothing more of it begins until somebody resumes it.",
@@ -199,7 +199,7 @@ def test_an_unknown_answer_repeats_the_question(
     display, left = Display(shown), iter(answers)
     display.console = Console(file=shown, force_terminal=True)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr(display, "lead_log", lambda stream: None)
+    monkeypatch.setattr(display, "redirect_log", lambda stream: None)
     monkeypatch.setattr(display.console, "input", lambda *_, **__: next(left))
     assert display.ask() is choice
     assert shown.getvalue().count("Please answer c, l, or just Enter.") == len(answers) - 1
@@ -239,7 +239,7 @@ def test_of_a_plan_that_is_left_it_says_when_it_goes_on(
     words: str,
 ) -> None:
     applier = watch(make_plan({"a": []}, state="PENDING", **columns))
-    monkeypatch.setattr(applier, "run", lambda **_: applier.tell())
+    monkeypatch.setattr(applier, "run", lambda **_: applier.show())
     monkeypatch.setattr(applier, "stop_on_signals", lambda: None)
     assert apply_plan.run(applier, applier.display) == "PENDING"
     assert shown.getvalue().splitlines()[-1] == words
@@ -276,7 +276,7 @@ def test_ctrl_c_leaves_at_once_as_soon_as_it_says_so(
 ) -> None:
     applier = watch(make_plan({"a": []}, state="PENDING"))
     handlers: list[object] = []
-    monkeypatch.setattr(applier.display, "say", lambda text: handlers.append(signal.getsignal(signal.SIGINT)))
+    monkeypatch.setattr(applier.display, "print", lambda text: handlers.append(signal.getsignal(signal.SIGINT)))
     monkeypatch.setattr(applier, "jobs", {1: None})
     monkeypatch.setattr(Applier, "stop", lambda self: None)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -284,4 +284,4 @@ def test_ctrl_c_leaves_at_once_as_soon_as_it_says_so(
         applier.stop()
     finally:
         signal.signal(signal.SIGINT, previous)
-    assert handlers == [foreground.leave_at_once]
+    assert handlers == [foreground.exit_at_once]

@@ -37,7 +37,7 @@ def holder(cluster: Cluster) -> Action:
 
 def advance(applier: Applier, times: int = 1) -> None:
     for _ in range(times):
-        applier.next_look = 0
+        applier.next_poll = 0
         applier.advance()
         applier.collect(0)
 

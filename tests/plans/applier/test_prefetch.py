@@ -39,11 +39,11 @@ def names(found: list[Action]) -> list[str]:
 def test_the_end_of_one_whose_children_were_read_asks_nothing(django_assert_num_queries: Asserted) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
-    releases.prefetched.look(begin(plan, "a"))
-    releases.note_success(succeed(plan, "a"))
+    releases.prefetched.read_children(begin(plan, "a"))
+    releases.record_success(succeed(plan, "a"))
     assert releases
     with django_assert_num_queries(0):
-        assert names(releases.find()) == ["b"]
+        assert names(releases.find_ready()) == ["b"]
     assert not releases
 
 
@@ -51,53 +51,53 @@ def test_what_is_at_work_is_looked_at_once(django_assert_num_queries: Asserted) 
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
     at_work = begin(plan, "a")
-    releases.prefetched.look(at_work)
+    releases.prefetched.read_children(at_work)
     with django_assert_num_queries(0):
-        releases.prefetched.look(at_work)
+        releases.prefetched.read_children(at_work)
 
 
 def test_a_child_of_two_waits_for_both(django_assert_num_queries: Asserted) -> None:
     plan = make_plan({"a": [], "b": [], "c": ["a", "b"]})
     releases = Releases()
-    releases.next_round = float("inf")
-    releases.prefetched.look(begin(plan, "a", "b"))
+    releases.next_recheck = float("inf")
+    releases.prefetched.read_children(begin(plan, "a", "b"))
     first, second = succeed(plan, "a"), succeed(plan, "b")
     with django_assert_num_queries(0):
-        releases.note_success(first)
-        assert releases.find() == []
-        releases.note_success(second)
-        assert names(releases.find()) == ["c"]
+        releases.record_success(first)
+        assert releases.find_ready() == []
+        releases.record_success(second)
+        assert names(releases.find_ready()) == ["c"]
 
 
 def test_a_failure_asks_what_stands_in_the_table() -> None:
     """The actions that depend on the failed one may have ended with it."""
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
-    releases.prefetched.look(begin(plan, "a"))
+    releases.prefetched.read_children(begin(plan, "a"))
     set_state(plan, "b", "CANCELLED")
-    releases.note_end(set_state(plan, "a", "FAILED"))
-    assert releases.find() == []
+    releases.record_end(set_state(plan, "a", "FAILED"))
+    assert releases.find_ready() == []
 
 
 def test_children_that_were_read_long_ago_are_queried_once_more(settings: Settings) -> None:
     settings.POLL_INTERVAL = 0
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
-    releases.prefetched.look(begin(plan, "a"))
+    releases.prefetched.read_children(begin(plan, "a"))
     set_state(plan, "b", "SKIPPED")
-    releases.note_success(succeed(plan, "a"))
-    assert releases.find() == []
+    releases.record_success(succeed(plan, "a"))
+    assert releases.find_ready() == []
 
 
 def test_of_more_children_than_are_read_at_once_none_is_lost() -> None:
     children = [f"c{number}" for number in range(len(KEYS) + 1)]
     plan = make_plan({"a": [], **{name: ["a"] for name in children}})
     releases = Releases()
-    releases.prefetched.look(begin(plan, "a"))
-    releases.note_success(succeed(plan, "a"))
+    releases.prefetched.read_children(begin(plan, "a"))
+    releases.record_success(succeed(plan, "a"))
     found = []
     while releases:
-        found += names(releases.find())
+        found += names(releases.find_ready())
     assert sorted(found) == sorted(children)
 
 
@@ -108,9 +108,9 @@ def test_a_deferred_action_is_not_released_before_its_time(looks: bool) -> None:
     releases = Releases()
     at_work = begin(plan, "a")
     if looks:
-        releases.prefetched.look(at_work)
-    releases.note_success(succeed(plan, "a"))
-    assert releases.find() == []
+        releases.prefetched.read_children(at_work)
+    releases.record_success(succeed(plan, "a"))
+    assert releases.find_ready() == []
 
 
 GRAPH = {
@@ -136,22 +136,22 @@ def test_whatever_was_read_when_and_reported_late_all_is_released_and_nothing_to
     releases, ready, unreported, over = Releases(), list("abc"), [], set()
     at_work: dict[str, int] = {}
     while len(over) < len(GRAPH):
-        releases.next_round = float("inf")
+        releases.next_recheck = float("inf")
         move = chance.choice(["begin", "look", "end", "report", "find"])
         if move == "begin" and ready:
             name = ready.pop(chance.randrange(len(ready)))
             (at_work[name],) = begin(plan, name)
         elif move == "look":
-            releases.prefetched.look([*at_work.values(), *(key for _, key in unreported)])
+            releases.prefetched.read_children([*at_work.values(), *(key for _, key in unreported)])
         elif move == "end" and at_work:
             name = chance.choice(list(at_work))
             unreported.append((name, succeed(plan, name)))
             del at_work[name]
             over.add(name)
         elif move == "report" and unreported:
-            releases.note_success(unreported.pop(chance.randrange(len(unreported)))[1])
+            releases.record_success(unreported.pop(chance.randrange(len(unreported)))[1])
         elif move == "find":
-            found = [name for name in names(releases.find()) if name not in {*ready, *at_work, *over}]
+            found = [name for name in names(releases.find_ready()) if name not in {*ready, *at_work, *over}]
             assert all(over.issuperset(GRAPH[name]) for name in found)
             ready += found
         assert ready or at_work or unreported or releases or len(over) == len(GRAPH)

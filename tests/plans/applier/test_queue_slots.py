@@ -135,11 +135,11 @@ def test_the_plan_of_actions_that_wait_for_a_full_queue_can_be_cancelled(post: P
 
 def test_thousands_that_wait_for_a_full_queue_are_looked_through_while_others_have_their_turn(post: Post) -> None:
     plan = plan_of(sleeps=250, nops=1)
-    post.applier.look()
+    post.applier.poll()
     waits = []
     for _ in range(4):
         post.applier.submit()
-        waits.append(post.applier.runs[plan.pk].looks_on)
+        waits.append(post.applier.runs[plan.pk].has_more_to_scan)
     assert waits == [True, True, False, False]
     assert [message.queue for message in post.messages] == ["slow", "slow", "watcher"]
 

@@ -29,12 +29,12 @@ def names(found: list[Action]) -> list[str]:
 def test_an_action_with_many_parents_is_queried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({**{name: [] for name in PARENTS}, "last": PARENTS})
     releases = Releases()
-    releases.next_round = float("inf")
+    releases.next_recheck = float("inf")
     queried: list[str] = []
     for name in PARENTS:
-        releases.note_end(finish(plan, name))
+        releases.record_end(finish(plan, name))
         with counted() as statements:
-            found = releases.find()
+            found = releases.find_ready()
         queried += [name] * (len(statements) - 1)
     assert (queried, names(found)) == ([PARENTS[0], PARENTS[-1]], ["last"])
 
@@ -45,9 +45,9 @@ def test_a_child_of_many_actions_that_ended_together_is_queried_once(
     plan = make_plan({**{name: [] for name in PARENTS}, "last": PARENTS})
     releases = Releases()
     for name in PARENTS:
-        releases.note_end(finish(plan, name))
+        releases.record_end(finish(plan, name))
     with django_assert_num_queries(len(PARENTS) // len(KEYS) + 1):
-        assert names(releases.find()) == ["last"]
+        assert names(releases.find_ready()) == ["last"]
 
 
 def test_a_parent_whose_end_was_seen_before_it_was_reported_does_no_harm() -> None:
@@ -55,32 +55,32 @@ def test_a_parent_whose_end_was_seen_before_it_was_reported_does_no_harm() -> No
     plan = make_plan({"a": [], "b": [], "c": [], "last": ["a", "b", "c"]})
     releases = Releases()
     first, second = finish(plan, "a"), finish(plan, "b")
-    releases.note_end(first)
-    assert releases.find() == []
-    releases.note_end(second)
-    assert releases.find() == []
-    releases.note_end(finish(plan, "c"))
-    assert names(releases.find()) == ["last"]
+    releases.record_end(first)
+    assert releases.find_ready() == []
+    releases.record_end(second)
+    assert releases.find_ready() == []
+    releases.record_end(finish(plan, "c"))
+    assert names(releases.find_ready()) == ["last"]
 
 
 def test_a_parent_that_ends_without_a_report_is_noticed_at_the_next_round(settings: Settings) -> None:
     settings.POLL_INTERVAL = 3600
     plan = make_plan({"a": [], "b": [], "c": [], "last": ["a", "b", "c"]})
     releases = Releases()
-    releases.next_round = float("inf")
-    releases.note_end(finish(plan, "a"))
-    assert releases.find() == []
+    releases.next_recheck = float("inf")
+    releases.record_end(finish(plan, "a"))
+    assert releases.find_ready() == []
     finish(plan, "b")
-    releases.note_end(finish(plan, "c"))
-    assert (releases.find(), bool(releases)) == ([], False)
-    releases.next_round = 0
+    releases.record_end(finish(plan, "c"))
+    assert (releases.find_ready(), bool(releases)) == ([], False)
+    releases.next_recheck = 0
     assert releases
-    assert names(releases.find()) == ["last"]
+    assert names(releases.find_ready()) == ["last"]
 
 
 def test_what_is_final_already_is_not_begun() -> None:
     plan = make_plan({"a": [], "last": ["a"]})
     finish(plan, "last")
     releases = Releases()
-    releases.note_end(finish(plan, "a"))
-    assert releases.find() == []
+    releases.record_end(finish(plan, "a"))
+    assert releases.find_ready() == []

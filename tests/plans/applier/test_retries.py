@@ -49,7 +49,7 @@ def come(plan: ActionPlan, applier: Applier) -> None:
     """Make the plan's deferred action due."""
     plan.actions.exclude(due_time=None).update(due_time=timezone.now())
     for run in applier.runs.values():
-        run.remember_later()
+        run.load_deferred()
 
 
 @pytest.mark.django_db
@@ -142,7 +142,7 @@ def test_a_plan_with_only_deferred_actions_stays_ongoing_without_a_worker_or_a_q
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     answer(monkeypatch, "a", BUSY)
     advance(patient)
-    patient.next_look = float("inf")
+    patient.next_poll = float("inf")
     with django_assert_num_queries(0):  # type: ignore[operator]
         advance(patient)
     assert (state_of(plan), patient.jobs, patient.is_idle) == ("ONGOING", 0, False)
@@ -183,7 +183,7 @@ def test_a_cancel_ends_a_deferred_action_at_once(patient: Applier, monkeypatch: 
     answer(monkeypatch, "a", BUSY)
     advance(patient)
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
-    patient.next_look = 0
+    patient.next_poll = 0
     advance(patient)
     assert (state_of(plan), action(plan, "a").state) == ("CANCELLED", "CANCELLED")
 

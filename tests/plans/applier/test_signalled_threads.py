@@ -173,7 +173,7 @@ def test_a_plan_in_which_one_action_is_suspended_and_another_runs_keeps_its_plac
     plan = long_plan(2)
     wait_for(lambda: states(plan) == ["ONGOING"] * 2)
     signal_action(plan.actions.order_by("pk")[0].uuid, Signal.SUSPEND, "alice")
-    wait_for(lambda: applier.runs[plan.pk].suspended_at_work)
+    wait_for(lambda: applier.runs[plan.pk].suspended)
     assert (states(plan), applier.free_plans) == (["SUSPENDED", "ONGOING"], 0)
 
 

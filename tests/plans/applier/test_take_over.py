@@ -69,7 +69,7 @@ def test_an_applier_that_stops_hands_its_plans_over() -> None:
 def test_a_plan_whose_last_action_ends_while_the_applier_stops_is_settled() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     applier = Applier(InlineExecutor())
-    applier.look()
+    applier.poll()
     applier.submit()
     applier.stop()
     assert again(plan).state == "SUCCEEDED"
@@ -79,7 +79,7 @@ def test_an_applier_takes_no_more_plans_than_it_may(settings: object) -> None:
     settings.APPLIER_PLANS = 2
     plans = [make_plan({"a": [], "b": ["a"]}, state="PENDING") for _ in range(3)]
     applier = Applier(InlineExecutor())
-    applier.look()
+    applier.poll()
     assert [again(plan).state for plan in plans] == ["ONGOING", "ONGOING", "PENDING"]
     applier.stop()
 
@@ -95,7 +95,7 @@ def test_of_two_that_adopt_the_second_gets_nothing() -> None:
 def test_a_plan_that_the_applier_holds_and_forgot_is_taken_up_again() -> None:
     applier = Applier(InlineExecutor())
     plan = plan_of(applier.service)
-    applier.look()
+    applier.poll()
     assert plan.pk in applier.runs
     applier.stop()
 
@@ -107,10 +107,10 @@ def test_an_applier_whose_row_was_taken_begins_anew() -> None:
     Service.objects.filter(pk=applier.service.pk).update(deleted_at=timezone.now())
     applier.heartbeat.beat()
     before = applier.service
-    applier.look()
+    applier.poll()
     applier.collect(0)
     while again(plan).state == "ONGOING":
-        applier.look_soon()
+        applier.poll_soon()
         applier.advance()
         applier.collect(0)
     assert applier.service != before
@@ -124,7 +124,7 @@ def test_an_applier_whose_heart_stopped_begins_anew(monkeypatch: pytest.MonkeyPa
     before = applier.service
     applier.heartbeat.start()
     applier.heartbeat.thread.join()
-    applier.look()
+    applier.poll()
     assert applier.service != before
     applier.stop()
 
@@ -134,8 +134,8 @@ def test_an_applier_that_slept_and_one_that_was_started_meanwhile_share_no_plan(
     Service.objects.update(last_seen_up=timezone.now() - timedelta(hours=1))
     started = Applier(InlineExecutor(), host="one")
     make_plan({"a": []}, state="PENDING")
-    slept.look()
-    started.look()
+    slept.poll()
+    started.poll()
     claimed = ActionPlan.objects.get()
     assert slept.service != started.service
     assert claimed.applier == started.service
@@ -149,7 +149,7 @@ def test_an_outcome_that_is_written_late_does_not_cancel_what_waited_for_it(monk
     applier = Applier(InlineExecutor())
     plan = plan_of(applier.service)
     run = applier.runs[plan.pk] = PlanRun(plan, applier.service, applier.executor)
-    run.walks.clear()
+    run.scans.clear()
     recover = PlanRun.recover
 
     def write_late(self: PlanRun) -> int:

@@ -95,7 +95,7 @@ def test_the_applier_does_not_begin_a_plan_that_is_rescheduled_while_it_claims(
     plan = make_plan({"a": []}, state="PENDING")
     person = Rival(lambda: schedule(plan, LATER))
     interrupt_before(monkeypatch, ActionPlan, "save_state", person)
-    Applier(InlineExecutor()).look()
+    Applier(InlineExecutor()).poll()
     person.result()
     assert again(plan).state == "PENDING"
 

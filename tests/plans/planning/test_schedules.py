@@ -236,7 +236,7 @@ def test_what_the_database_holds_to_be_too_early_is_not_tried_again_at_once(sett
     plan = make_plan({"a": []}, state="PENDING")
     set_hours(plan, -HOUR, HOUR)
     applier = Applier(InlineExecutor())
-    applier.look()
+    applier.poll()
     set_hours(plan, HOUR)
     applier.submit()
     applier.collect(0)

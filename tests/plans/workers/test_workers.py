@@ -239,7 +239,7 @@ def test_an_applier_whose_database_is_away_keeps_what_it_waits_for(
     post.advance()
     post.deliver()
     with monkeypatch.context() as away:
-        away.setattr("plans.workers.celery.rows_of", be_away)
+        away.setattr("plans.workers.celery.read_actions", be_away)
         assert post.executor.collect_reports(0) == []
     post.settle()
     assert state(plan) == "SUCCEEDED"

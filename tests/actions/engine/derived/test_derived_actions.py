@@ -331,9 +331,9 @@ def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_repo
     plan.actions.filter(derived_from=found).update(state="SUCCEEDED")
     plan.actions.filter(pk=found.pk).update(has_derived=True, attempt=1)
     for one in plan.actions.filter(derived_from=found):
-        run.end(one, True)
+        run.record_end(one, True)
     assert (job and job.action, run.next_job({""})) == (found, None)
-    run.end(action(plan, "a"), True)
+    run.record_end(action(plan, "a"), True)
     going_on = run.next_job({""})
     assert going_on
     assert going_on.action == found

@@ -144,11 +144,11 @@ def test_what_a_living_worker_is_aborting_is_not_aborted_by_a_second_one(is_aliv
     a = action(plan, "a")
     Action.objects.filter(pk=a.pk).update(state="CANCELLING", attempt=1, has_derived=True, owner=worker)
     run = PlanRun(plan, Service.register(Service.APPLIER, "control"), InlineExecutor())
-    run.at_work.add(action(plan, "x").pk)
+    run.running.add(action(plan, "x").pk)
     assert run.next_job({""}) is None
     plan.actions.filter(input_parameters__message="x").update(state="SUCCEEDED")
     if not is_alive:
         worker.retire()
-    run.end(action(plan, "x"), True)
+    run.record_end(action(plan, "x"), True)
     jobs = [run.next_job({""}), run.next_job({""})]  # What it comes upon is begun by the next call.
     assert [(job.work, job.action) for job in jobs if job] == ([] if is_alive else [(execution.recover, a)])

@@ -39,7 +39,7 @@ def waiting(
 
 def finish(applier: Applier) -> None:
     for _ in range(20):
-        applier.look_soon()
+        applier.poll_soon()
         applier.advance()
         applier.collect(0)
     applier.stop()
@@ -79,7 +79,7 @@ def test_a_suspended_plan_neither_begins_what_was_derived_nor_loses_it(
     plan = waiting(monkeypatch, applier, {"x": [], "y": ["x"]})
     signal_plan(plan, Signal.SUSPEND, "alice")
     for _ in range(5):
-        applier.look_soon()
+        applier.poll_soon()
         applier.advance()
         applier.collect(0)
     assert states(plan) == {"a": "PENDING", "b": "PENDING", "x": "PENDING", "y": "PENDING"}
@@ -130,7 +130,7 @@ def test_what_is_derived_when_the_window_closes_waits_until_it_opens_again(
 
     calls = behave(monkeypatch, a=execute)
     for _ in range(5):
-        applier.look_soon()
+        applier.poll_soon()
         applier.advance()
         applier.collect(0)
     assert (calls, states(plan)) == (["a"], {"a": "PENDING", "x": "PENDING"})

@@ -187,7 +187,7 @@ def test_a_deletion_that_is_cancelled_in_its_grace_period_leaves_the_node() -> N
     applier = Applier(InlineExecutor())
     advance(applier)
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
-    applier.next_look = 0
+    applier.next_poll = 0
     advance(applier)
     assert ActionPlan.objects.get(pk=plan.pk).state == "CANCELLED"
     assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([1, 2], 2, "WARNING")

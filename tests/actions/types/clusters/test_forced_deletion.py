@@ -43,7 +43,7 @@ def cluster() -> Cluster:
 
 def advance(applier: Applier, times: int = 1) -> None:
     for _ in range(times):
-        applier.next_look = 0
+        applier.next_poll = 0
         applier.advance()
         applier.collect(0)
 

@@ -88,7 +88,7 @@ def test_a_check_puts_back_those_that_run_and_were_about_to_leave(cluster: Clust
         applier.collect(0)
     assert BalancingMember.objects.filter(weight=0).count() == 1
     ActionPlan.objects.get(pk=scaling.pk).abandon("alice")
-    applier.look()
+    applier.poll()
     applier.advance()
     applier.collect(0)
     applier.stop()
