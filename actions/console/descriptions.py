@@ -20,24 +20,24 @@ OWN_WORDS = ("resource_name", "resource_id", "source_node", "destination_node", 
 UNITS = {("sleep", "duration"): " s"}
 
 
-def manner(action: Action) -> str:
+def describe_parameters(action: Action) -> str:
     """Return the rest of an action's parameters in one line, such as ``live · compute1 → compute2``."""
     parameters = action.input_parameters
     shown = {name: value for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)}
     rest = [f"{value}{UNITS.get((action.action_type, name), '')}" for name, value in shown.items()]
     # The cloud chooses the destination where there is none, and another one where that cannot take the server.
     destination = action.outputs.get("destination_node") or parameters.get("destination_node")
-    return " · ".join([*rest, *route(parameters.get("source_node"), destination)])
+    return " · ".join([*rest, *describe_route(parameters.get("source_node"), destination)])
 
 
-def own_names(action: Action) -> dict[str, str]:
+def names_in_action(action: Action) -> dict[str, str]:
     """Return the name of an action, and that of its object if the parameters have it, by UUID."""
     parameters = action.input_parameters
     uuid, name = parameters.get("resource_id"), parameters.get("resource_name")
     return {str(action.uuid): action.called} | ({str(uuid): str(name)} if uuid and name else {})
 
 
-def route(source: Any, destination: Any) -> list[str]:
+def describe_route(source: Any, destination: Any) -> list[str]:
     """Return the source and the destination, or the source only, while the cloud has not chosen yet."""
     if destination:
         return [f"{source or ''} → {destination}".strip()]
@@ -48,7 +48,7 @@ def is_short(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool) and len(str(value)) <= 40
 
 
-def in_order(counts: Mapping[str, int]) -> dict[str, int]:
+def order_state_counts(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the counts of states, final states first."""
     return {state: counts[state] for state in ORDER if state in counts}
 
@@ -69,26 +69,26 @@ def explain_refusal(operation: Operation, action: Action) -> str | None:
         return None
     if Refusal.PLAN_STATE in refusals:
         plan = action.action_plan
-        return TOO_LATE[operation] % {"state": plan.state, "since": since(plan)}
+        return TOO_LATE[operation] % {"state": plan.state, "since": describe_last_change(plan)}
     if Refusal.ORIGIN_SKIPPED in refusals and action.derived_from:
         names = {"action": action.called, "origin": action.derived_from.called}
         return _("%(action)s is derived from %(origin)s, which is skipped. Restore that action.") % names
     if Refusal.SKIPPED_AUTOMATICALLY in refusals:
         return _("%(action)s was skipped automatically and cannot be restored.") % {"action": action.called}
-    state = {"action": action.called, "state": action.state, "since": since(action)}
+    state = {"action": action.called, "state": action.state, "since": describe_last_change(action)}
     if operation == Operation.RESTORE:
         return _("%(action)s is not skipped: it is %(state)s (%(since)s).") % state
     if action.state == Action.State.SKIPPED and action.skipped_by is not None:
         why = _("Reason: %(reason)s") % {"reason": action.reason} if action.reason else _("No reason given.")
-        skip = {"action": action.called, "person": action.skipped_by, "ago": ago(changed(action))}
+        skip = {"action": action.called, "person": action.skipped_by, "ago": ago(time_of_last_change(action))}
         return f"{_('%(action)s was skipped by %(person)s %(ago)s.') % skip} {why}"
     message = f" {action.status_message}" if action.status_message else ""
     return f"{_('%(action)s is already %(state)s (%(since)s).') % state}{message}"
 
 
-def since(record: StatefulModel) -> str:
-    return _("updated %(ago)s") % {"ago": ago(changed(record))}
+def describe_last_change(record: StatefulModel) -> str:
+    return _("updated %(ago)s") % {"ago": ago(time_of_last_change(record))}
 
 
-def changed(record: StatefulModel) -> datetime:
+def time_of_last_change(record: StatefulModel) -> datetime:
     return record.updated_at or record.created_at

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from actions.console.descriptions import manner, own_names
+from actions.console.descriptions import describe_parameters, names_in_action
 from actions.event_details import generic_message, sees_details
 from actions.models import Action
 from actions.models.naming import resource
@@ -40,7 +40,7 @@ DERIVED = format_html_lazy(
 )
 
 
-def cell(name: str) -> dict[str, dict[str, str]]:
+def cell_attributes(name: str) -> dict[str, dict[str, str]]:
     """Name a column's cells, for the style sheet to put them elsewhere on a narrow screen."""
     return {"td": {"class": name}}
 
@@ -53,16 +53,18 @@ class ResourceColumn(tables.Column):
         super().__init__(**options)
 
     def render(self, value: dict[str, Any], record: Action, table: Any) -> SafeString:
-        return format_html("{}{}", described(record), said(record, sees_details(table.request.user), table.names))
+        return format_html(
+            "{}{}", render_resource(record), render_message(record, sees_details(table.request.user), table.names)
+        )
 
 
-def described(action: Action) -> SafeString:
+def render_resource(action: Action) -> SafeString:
     """Return what an action acts on, and how."""
-    name, how = cut(resource(action.input_parameters), LENGTH), manner(action)
+    name, how = cut(resource(action.input_parameters), LENGTH), describe_parameters(action)
     return format_html('{} <span class="manner">{}</span>', name if name or how else "—", how)
 
 
-def linked_type(action: Action) -> SafeString:
+def render_linked_type(action: Action) -> SafeString:
     """Return the type of an action, the beginning of its UUID with a link to its page, and whether it was derived."""
     return format_html(
         '{} <span class="identifier"><a class="uuid" href="{}" title="{}">{}</a>{}</span>{}',
@@ -75,7 +77,7 @@ def linked_type(action: Action) -> SafeString:
     )
 
 
-def said(action: Action, details: bool, names: Names) -> SafeString | str:
+def render_message(action: Action, details: bool, names: Names) -> SafeString | str:
     """Return the message of an action, and who skipped it; or the signal that it has not honoured yet.
 
     Args:
@@ -89,7 +91,7 @@ def said(action: Action, details: bool, names: Names) -> SafeString | str:
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
     message = action.status_message if details else generic_message(action.state, action.status_message)
-    named = name_objects(message or "", {**names, **own_names(action)})
+    named = name_objects(message or "", {**names, **names_in_action(action)})
     return format_html('<div class="message said">{}{}</div>', named, by)
 
 
@@ -105,18 +107,18 @@ def describe_times(action: Action) -> SafeString:
     return format_html_join(" · ", "{}", ((part,) for part in parts))
 
 
-class NamesObjects(tables.Table):
+class ObjectNamesTable(tables.Table):
     """A table of actions whose messages have names in place of the UUIDs of objects."""
 
     @cached_property
     def names(self) -> Names:
         """The names of the objects that the messages of this page mention, by UUID."""
         actions = [row.record for row in self.paginated_rows]
-        known = {uuid: name for action in actions for uuid, name in own_names(action).items()}
+        known = {uuid: name for action in actions for uuid, name in names_in_action(action).items()}
         return find_names([action.status_message or "" for action in actions], known)
 
 
-class ActionTable(NamesObjects):
+class ActionTable(ObjectNamesTable):
     state = StateColumn()
     uuid = UUIDColumn("actions:detail", verbose_name=_("action"), orderable=False)
     action_type = tables.Column(verbose_name=_("type"))
@@ -130,13 +132,13 @@ class ActionTable(NamesObjects):
         attrs = TABLE_ATTRIBUTES
 
 
-class PlanActionTable(NamesObjects):
+class PlanActionTable(ObjectNamesTable):
     """The actions of one plan; where the reader may skip, with a box and a button for each pending or skipped one."""
 
     choose = tables.Column(
         empty_values=(),
         orderable=False,
-        attrs=cell("choose"),
+        attrs=cell_attributes("choose"),
         verbose_name=format_html_lazy(
             '<input type="checkbox" class="form-check-input" id="choose-all" data-choose-all>'
             ' <label for="choose-all"><span class="visually-hidden">{}</span>{}</label>',
@@ -145,22 +147,29 @@ class PlanActionTable(NamesObjects):
         ),
     )
     # A sort ends with the key, so that no row is on two pages.
-    state = StateColumn(attrs=cell("state-cell"), order_by=("state", "pk"))
-    action_type = tables.Column(verbose_name=_("type"), attrs=cell("type"), order_by=("action_type", "pk"))
+    state = StateColumn(attrs=cell_attributes("state-cell"), order_by=("state", "pk"))
+    action_type = tables.Column(verbose_name=_("type"), attrs=cell_attributes("type"), order_by=("action_type", "pk"))
     resource = ResourceColumn(
-        attrs=cell("resource"), orderable=True, order_by=("input_parameters__resource_name", "pk")
+        attrs=cell_attributes("resource"), orderable=True, order_by=("input_parameters__resource_name", "pk")
     )
     parents = tables.Column(
-        accessor="first_parents", verbose_name=_("waits for"), orderable=False, empty_values=(), attrs=cell("parents")
+        accessor="first_parents",
+        verbose_name=_("waits for"),
+        orderable=False,
+        empty_values=(),
+        attrs=cell_attributes("parents"),
     )
     duration = tables.Column(
-        empty_values=(), orderable=False, verbose_name=_("duration"), attrs=cell("duration number text-nowrap")
+        empty_values=(),
+        orderable=False,
+        verbose_name=_("duration"),
+        attrs=cell_attributes("duration number text-nowrap"),
     )
     skip = tables.Column(
         empty_values=(),
         orderable=False,
         verbose_name=format_html_lazy('<span class="visually-hidden">{}</span>', _("Skip")),
-        attrs=cell("skip"),
+        attrs=cell_attributes("skip"),
     )
 
     class Meta:
@@ -173,7 +182,7 @@ class PlanActionTable(NamesObjects):
         empty_values=(),
         orderable=False,
         verbose_name=format_html_lazy('<span class="visually-hidden">{}</span>', _("Suspend, resume or cancel")),
-        attrs=cell("skip"),
+        attrs=cell_attributes("skip"),
     )
 
     def __init__(self, *arguments: Any, may_skip: bool, may_signal: bool = False, **options: Any) -> None:
@@ -181,7 +190,7 @@ class PlanActionTable(NamesObjects):
         super().__init__(*arguments, exclude=left_out, **options)
 
     def render_action_type(self, value: str, record: Action) -> SafeString:
-        return linked_type(record)
+        return render_linked_type(record)
 
     def render_choose(self, record: Action) -> SafeString | str:
         if not (name := next((BOXES[one] for one in BOXES if is_allowed(one, record)), None)):

@@ -16,7 +16,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from actions.console.descriptions import explain_refusal, since
+from actions.console.descriptions import describe_last_change, explain_refusal
 from actions.console.intervals import Kind, intervals_of, total_duration
 from actions.console.lookups import action_conditions, match_plans, match_targets
 from actions.console.tables import ActionTable
@@ -27,8 +27,15 @@ from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
 from watcher_site.console.columns import make_choices
 from watcher_site.console.lists.filters import LONGEST, ObjectFilter
-from watcher_site.console.pages import CANNOT, FollowedPage, ListPage, Verb, compose_version, perform_and_tell
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import (
+    CANNOT,
+    FollowedPage,
+    ListPage,
+    OperationView,
+    compose_version,
+    perform_with_message,
+)
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.messages import Text
 from watcher_site.refusals import Conflict, worded
 from watcher_site.templatetags.console import short
@@ -115,7 +122,7 @@ class ActionPage(FollowedPage):
         return list(self.object.events.all())
 
     def get_queryset(self) -> QuerySet[Action]:
-        return with_surroundings(super().get_queryset())
+        return with_page_relations(super().get_queryset())
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         action: Action = self.object
@@ -139,7 +146,7 @@ class ActionPage(FollowedPage):
         )
 
 
-def with_surroundings(actions: QuerySet[Action]) -> QuerySet[Action]:
+def with_page_relations(actions: QuerySet[Action]) -> QuerySet[Action]:
     """Add the plan, the owner and the deriving action, which the page of an action shows."""
     return actions.select_related("action_plan__audit", "owner", "derived_from")
 
@@ -153,7 +160,7 @@ def reason_form(request: HttpRequest, action: Action, typed: str = "") -> Reason
     return None
 
 
-class ReasonVerb(KeepsForm, Verb):
+class ReasonView(ResumableFormPage, OperationView):
     """A button with a reason beside it, on the action's page. What could not be done keeps the reason there."""
 
     model = Action
@@ -161,13 +168,13 @@ class ReasonVerb(KeepsForm, Verb):
     form_class: type[ReasonForm] = ReasonForm
 
     def get_queryset(self) -> QuerySet[Action]:
-        return with_surroundings(super().get_queryset())
+        return with_page_relations(super().get_queryset())
 
-    def where_to(self, record: Action, done: bool) -> str:
+    def redirect_url(self, record: Action, done: bool) -> str:
         return reverse("actions:detail", args=[record.uuid])
 
     def get(self, request: HttpRequest, **path: Any) -> HttpResponse:
-        kept = self.kept()
+        kept = self.resumed_data()
         return self.show(kept.get("reason", "")) if kept else super().get(request, **path)
 
     def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
@@ -175,8 +182,8 @@ class ReasonVerb(KeepsForm, Verb):
         if not self.form.is_valid():
             return self.show(form=self.form)
         action = self.get_object()
-        if perform_and_tell(self, action):
-            return redirect(self.where_to(action, True))
+        if perform_with_message(self, action):
+            return redirect(self.redirect_url(action, True))
         return self.show(self.form.cleaned_data["reason"], status=409)
 
     def show(self, reason: str = "", form: ReasonForm | None = None, status: int = 200) -> HttpResponse:
@@ -189,23 +196,23 @@ class ReasonVerb(KeepsForm, Verb):
         return page.render_to_response(page.get_context_data(form=form), status=status)
 
 
-def explained(operation: Operation, action: Action, refusal: Conflict) -> Conflict:
+def explain_conflict(operation: Operation, action: Action, refusal: Conflict) -> Conflict:
     """Return a refusal with the explanation of the action's state, if there is one."""
     return Conflict(worded(lambda: explain_refusal(operation, action) or str(refusal)))
 
 
-class SkipAction(ReasonVerb):
+class SkipAction(ReasonView):
     verb = _("skip the action")
 
     def perform(self, record: Action) -> str:
         try:
             skip_action(record.uuid, self.request.user.get_username(), self.form.cleaned_data["reason"])
         except Conflict as refusal:
-            raise explained(Operation.SKIP, self.get_object(), refusal) from refusal
+            raise explain_conflict(Operation.SKIP, self.get_object(), refusal) from refusal
         return gettext("Action skipped.")
 
 
-class ChangeReason(ReasonVerb):
+class ChangeReason(ReasonView):
     verb = _("change the reason")
     history_event = "action.update"
     form_class = NewReasonForm
@@ -215,23 +222,23 @@ class ChangeReason(ReasonVerb):
         return gettext("Reason changed.")
 
 
-class RestoreAction(Verb):
+class RestoreAction(OperationView):
     model = Action
     permission_required = PERMISSIONS[Operation.RESTORE]
     verb = _("restore the action")
 
-    def where_to(self, record: Action, done: bool) -> str:
+    def redirect_url(self, record: Action, done: bool) -> str:
         return reverse("actions:detail", args=[record.uuid])
 
     def perform(self, record: Action) -> str:
         try:
             restore_action(record.uuid)
         except Conflict as refusal:
-            raise explained(Operation.RESTORE, self.get_object(), refusal) from refusal
+            raise explain_conflict(Operation.RESTORE, self.get_object(), refusal) from refusal
         return gettext("Action restored. It will run with its plan.")
 
 
-class SignalVerb(Verb):
+class ActionSignalView(OperationView):
     """A button on the action's own page, or beside it on its plan's."""
 
     model = Action
@@ -240,7 +247,7 @@ class SignalVerb(Verb):
     signal: ClassVar[Action.Signal]
     notice: ClassVar[Text]
 
-    def where_to(self, record: Action, done: bool) -> str:
+    def redirect_url(self, record: Action, done: bool) -> str:
         if self.request.POST.get("page") != "plan":
             return reverse("actions:detail", args=[record.uuid])
         return f"{reverse('plans:detail', args=[record.action_plan.uuid])}#action-{short(record.uuid)}"
@@ -254,23 +261,23 @@ class SignalVerb(Verb):
         return gettext("Action cancelled.") if action.state == Action.State.CANCELLED else str(self.notice)
 
     def explain(self, action: Action) -> str:
-        state = {"action": action.called, "state": action.state, "since": since(action)}
+        state = {"action": action.called, "state": action.state, "since": describe_last_change(action)}
         return CANNOT % {"verb": self.verb, "why": _("%(action)s is %(state)s (%(since)s).") % state}
 
 
-class Suspend(SignalVerb):
+class Suspend(ActionSignalView):
     signal = Signal.SUSPEND
     verb = _("suspend the action")
     notice = _("The action will pause at its next checkpoint, until it is resumed.")
 
 
-class Resume(SignalVerb):
+class Resume(ActionSignalView):
     signal = Signal.RESUME
     verb = _("resume the action")
     notice = _("Action resumed.")
 
 
-class Cancel(SignalVerb):
+class Cancel(ActionSignalView):
     signal = Signal.CANCEL
     verb = _("cancel the action")
     question = _("Cancel this action?")

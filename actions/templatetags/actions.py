@@ -8,7 +8,7 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 
-from actions.console.descriptions import manner, own_names
+from actions.console.descriptions import describe_parameters, names_in_action
 from actions.event_details import HOST_RIGHT, generic_message, generic_plan_message, sees_details, without_error
 from actions.models import Action, ActionEvent
 from actions.models.instance_actions import InstanceAction
@@ -19,7 +19,7 @@ from watcher_site.models import HistoryEntry
 
 register = template.Library()
 register.filter(resource)
-register.filter(manner)
+register.filter(describe_parameters)
 
 SHOWN, MOST = 10, 200
 
@@ -121,7 +121,7 @@ def is_clean_up(event: Any) -> bool:
 @register.filter
 def naming(text: str, action: Action | None) -> str:
     """Return a text about an action with its name and that of its object in place of the UUIDs."""
-    for uuid, name in own_names(action).items() if action else ():
+    for uuid, name in names_in_action(action).items() if action else ():
         text = text.replace(uuid, name)
     return text
 

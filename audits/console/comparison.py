@@ -14,7 +14,7 @@ from django.views.generic import TemplateView
 
 from actions.models import Action
 from actions.models.naming import resource
-from audits.console.fields import scope_in_words
+from audits.console.fields import describe_scope
 from audits.models import Audit
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.console.pages import Page
@@ -159,14 +159,14 @@ def facts_of_audit(audit: Audit) -> dict[Text, Any]:
         _("Goal"): audit.goal.display_name,
         _("Strategy"): audit.strategy and audit.strategy.display_name,
         _("Interval"): audit.interval,
-        _("Scope"): ", ".join(scope_in_words(audit.scope)),
+        _("Scope"): ", ".join(describe_scope(audit.scope)),
         _("Auto trigger"): _("yes") if audit.auto_trigger else _("no"),
     }
-    parameters = {f"{_('Parameter')} {name}": written(value) for name, value in sorted(audit.parameters.items())}
+    parameters = {f"{_('Parameter')} {name}": format_fact(value) for name, value in sorted(audit.parameters.items())}
     return facts | parameters
 
 
-def written(value: Any) -> str:
+def format_fact(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -179,31 +179,33 @@ def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fa
 def compare_efficacy(first: ActionPlan, second: ActionPlan) -> list[Fact]:
     """Return the global efficacy and the indicators of both plans, in one query."""
     sides: dict[int, dict[Text, Any]] = {
-        plan.pk: {describe(one["name"], one.get("unit")): one["value"] for one in plan.global_efficacy}
+        plan.pk: {describe_indicator(one["name"], one.get("unit")): one["value"] for one in plan.global_efficacy}
         for plan in (first, second)
     }
     for indicator in EfficacyIndicator.objects.filter(action_plan__in=sides):
-        sides[indicator.action_plan_id][describe(indicator.name, indicator.unit)] = indicator.value
+        sides[indicator.action_plan_id][describe_indicator(indicator.name, indicator.unit)] = indicator.value
     return pair_facts(sides[first.pk], sides[second.pk])
 
 
-def describe(name: str, unit: str | None) -> str:
+def describe_indicator(name: str, unit: str | None) -> str:
     return f"{humanize_name(name)} ({unit})" if unit else humanize_name(name)
 
 
 def with_place(first: ActionPlan, second: ActionPlan) -> QuerySet[Any]:
     """Return the actions of both plans, those of both once, with their ``place``: in both, or in one."""
-    rows = Action.objects.present().filter(Q(action_plan=first) | Q(action_plan=second) & ~is_in(first))
+    rows = Action.objects.present().filter(
+        Q(action_plan=first) | Q(action_plan=second) & ~same_action_condition(first)
+    )
     place = Case(
         When(action_plan=second, then=Value(SECOND)),
-        When(is_in(second), then=Value(BOTH)),
+        When(same_action_condition(second), then=Value(BOTH)),
         default=Value(FIRST),
         output_field=CharField(),
     )
     return rows.annotate(place=place).order_by("target", "action_type", "pk")
 
 
-def is_in(plan: ActionPlan) -> Q:
+def same_action_condition(plan: ActionPlan) -> Q:
     """Return the condition that the plan has an action of the same type and target, or without a target as this."""
     same = Action.objects.present().filter(action_plan=plan, action_type=OuterRef("action_type"))
     return Q(Exists(same.filter(target=OuterRef("target")))) | Q(Exists(same.filter(target=None)), target=None)

@@ -12,10 +12,10 @@ from cluster.models import ComputeNode, HostAggregate, Pool, StorageNode, Volume
 from watcher_site.console.schema_fields import Choices, Formats
 from watcher_site.messages import Text
 
-ZONES, AGGREGATES, LEFT_OUT = "scope_zones", "scope_aggregates", "scope_left_out"
+ZONES, AGGREGATES, EXCLUDED_NODES = "scope_zones", "scope_aggregates", "scope_left_out"
 
 
-def boxes(label: Text, help_text: Text, choices: Choices) -> forms.Field:
+def make_checkbox_field(label: Text, help_text: Text, choices: Choices) -> forms.Field:
     return forms.MultipleChoiceField(
         label=label, help_text=help_text, choices=choices, required=False, widget=forms.CheckboxSelectMultiple
     )
@@ -30,19 +30,23 @@ def scope_fields() -> dict[str, forms.Field]:
             _("Nodes of these aggregates, in addition to the zones."),
             host_aggregates(),
         ),
-        LEFT_OUT: (_("Excluded nodes"), _("The audit ignores these nodes and the servers on them."), compute_nodes()),
+        EXCLUDED_NODES: (
+            _("Excluded nodes"),
+            _("The audit ignores these nodes and the servers on them."),
+            compute_nodes(),
+        ),
     }
-    return {name: boxes(*kind) for name, kind in kinds.items() if kind[-1]}
+    return {name: make_checkbox_field(*kind) for name, kind in kinds.items() if kind[-1]}
 
 
-def scope_in_words(scope: list[Any]) -> list[str]:
+def describe_scope(scope: list[Any]) -> list[str]:
     """Return a line for each kind of object that a scope includes, then for each that it excludes."""
     rules = [*compute_rules(scope), *storage_rules(scope)]
     included = [rule for rule in rules if "exclude" not in rule]
-    return [*lines(included, gettext("only")), *lines(exclusions(rules), gettext("except"))]
+    return [*describe_rules(included, gettext("only")), *describe_rules(exclusions(rules), gettext("except"))]
 
 
-def lines(rules: Sequence[Mapping[str, Any]], how: str) -> list[str]:
+def describe_rules(rules: Sequence[Mapping[str, Any]], how: str) -> list[str]:
     entries = {kind: entry for rule in rules for kind, entry in rule.items()}
     return [
         f"{how} {kind.replace('_', ' ')} {', '.join(str(value) for one in entry for value in one.values())}"
@@ -57,7 +61,7 @@ def scope_of(cleaned: Mapping[str, Any]) -> list[dict[str, Any]]:
         for field, kind in ((ZONES, "availability_zones"), (AGGREGATES, "host_aggregates"))
         if cleaned.get(field)
     ]
-    if left_out := cleaned.get(LEFT_OUT):
+    if left_out := cleaned.get(EXCLUDED_NODES):
         rules.append({"exclude": [{"compute_nodes": [{"name": value} for value in left_out]}]})
     return [{"compute": rules}] if rules else []
 

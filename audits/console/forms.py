@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 
-from audits.console.fields import AGGREGATES, FORMATS, LEFT_OUT, ZONES, scope_fields, scope_of
+from audits.console.fields import AGGREGATES, EXCLUDED_NODES, FORMATS, ZONES, scope_fields, scope_of
 from audits.models import NAME_LENGTH, Audit, Goal, Strategy
 from audits.models.schedule import INTERVAL_LENGTH
 from watcher_site.console.columns import with_zone
@@ -95,11 +95,11 @@ class AuditForm(forms.Form):
         self.redraw = REDRAW | {"hx-post": url}
         goals = Goal.objects.present().order_by("display_name")
         self.offer_goals(goals)
-        strategies = self.offer_strategies(self.chosen("goal", goals))
-        strategy = self.chosen("strategy", strategies) or self.only(strategies)
+        strategies = self.offer_strategies(self.selected_record("goal", goals))
+        strategy = self.selected_record("strategy", strategies) or self.single_strategy(strategies)
         self.add_parameters(strategy.parameters_spec if strategy else {})
         if drawn is not None:
-            self.keep_parameters(drawn)
+            self.restore_parameters(drawn)
         self.fields |= scope_fields()
         self.fields["audit_type"].widget.attrs |= self.redraw
         if self.value_of("audit_type") != Audit.Type.CONTINUOUS:
@@ -122,19 +122,19 @@ class AuditForm(forms.Form):
         field.queryset = strategies
         field.widget.attrs |= self.redraw
         found = list(strategies) if goal else []
-        if only := self.only(found):
+        if only := self.single_strategy(found):
             field.empty_label = None
             self.initial["strategy"] = only.name
         elif not found:
             field.empty_label = _("Choose a goal first")
         elif first := first_installed(found):
-            field.required = asks_for_parameters(first)
+            field.required = requires_parameters(first)
             default = _("Default: %(strategy)s") % {"strategy": first.display_name}
             field.empty_label = _("Choose a strategy") if field.required else default
         return found
 
     @staticmethod
-    def only(strategies: list[Strategy]) -> Strategy | None:
+    def single_strategy(strategies: list[Strategy]) -> Strategy | None:
         return strategies[0] if len(strategies) == 1 else None
 
     def add_parameters(self, schema: Mapping[str, Any]) -> None:
@@ -143,14 +143,14 @@ class AuditForm(forms.Form):
             if isinstance(field.widget, RowsWidget):
                 field.widget.redraw = self.redraw
 
-    def keep_parameters(self, drawn: QueryDict) -> None:
+    def restore_parameters(self, drawn: QueryDict) -> None:
         """Show what was typed and ticked, and leave empty what was emptied: a box that is not ticked is not sent."""
         for name in filter(is_parameter, self.fields):
             field = self.fields[name]
             typed = field.widget.value_from_datadict(drawn, MultiValueDict(), name)
             self.initial[name] = field.bound_data(typed, field.initial)
 
-    def chosen(self, name: str, records: Iterable[Any]) -> Any:
+    def selected_record(self, name: str, records: Iterable[Any]) -> Any:
         value = self.value_of(name)
         return next((record for record in records if record.name == value), None)
 
@@ -166,9 +166,9 @@ class AuditForm(forms.Form):
         return self.cleaned_data["audit_type"] or Audit.Type.ONESHOT
 
     def scope(self) -> list[forms.BoundField]:
-        return [self[name] for name in (ZONES, AGGREGATES, LEFT_OUT) if name in self.fields]
+        return [self[name] for name in (ZONES, AGGREGATES, EXCLUDED_NODES) if name in self.fields]
 
-    def narrows(self) -> bool:
+    def has_scope_values(self) -> bool:
         """Return whether any field of the scope has a value."""
         return any(field.value() for field in self.scope())
 
@@ -181,7 +181,7 @@ class AuditForm(forms.Form):
 
     def clean_strategy(self) -> Strategy | None:
         offered: Any = cast(forms.ModelChoiceField, self.fields["strategy"]).queryset
-        strategy: Strategy | None = self.cleaned_data["strategy"] or self.only(list(offered))
+        strategy: Strategy | None = self.cleaned_data["strategy"] or self.single_strategy(list(offered))
         return strategy
 
     def clean(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def first_installed(strategies: list[Strategy]) -> Strategy | None:
     return min(installed, key=lambda strategy: names.index(strategy.name), default=None)
 
 
-def asks_for_parameters(strategy: Strategy) -> bool:
+def requires_parameters(strategy: Strategy) -> bool:
     """Return whether the strategy has required parameters without defaults."""
     schema = strategy.parameters_spec
     rules = schema.get("properties", {})

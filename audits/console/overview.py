@@ -5,18 +5,18 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.views.generic import TemplateView
 
-from actions.console.descriptions import in_order
+from actions.console.descriptions import order_state_counts
 from actions.models import Action
 from audits.models import Audit
 from cluster.models import ComputeNode, Server
 from plans.models import ActionPlan
-from watcher_site.console.pages import OneState, Page
+from watcher_site.console.pages import ConsistentReadsMixin, Page
 from watcher_site.models import Service
 
 SHOWN = 6
 
 
-class Overview(Page, OneState, TemplateView):
+class Overview(Page, ConsistentReadsMixin, TemplateView):
     permission_required = ()
 
     def get_template_names(self) -> list[str]:
@@ -29,38 +29,38 @@ class Overview(Page, OneState, TemplateView):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         may_see = self.may
         return super().get_context_data(
-            **(of_plans() if may_see("plans.view_actionplan") else {}),
-            **(of_audits() if may_see("audits.view_audit") else {}),
+            **(count_plans() if may_see("plans.view_actionplan") else {}),
+            **(count_audits() if may_see("audits.view_audit") else {}),
             **(
-                {"action_counts": in_order(Action.objects.all().count_states())}
+                {"action_counts": order_state_counts(Action.objects.all().count_states())}
                 if may_see("actions.view_action")
                 else {}
             ),
-            **(of_cluster() if may_see("cluster.view_computenode") else {}),
+            **(count_cluster_objects() if may_see("cluster.view_computenode") else {}),
             services=Service.objects.present().order_by("name", "host"),
             **context,
         )
 
 
-def of_plans() -> dict[str, Any]:
+def count_plans() -> dict[str, Any]:
     listed = ActionPlan.objects.present().with_progress().with_operation()
     plans = listed.select_related("audit", "strategy").order_by("-pk")
     return {
-        "plan_counts": by_state(ActionPlan.objects.present()),
+        "plan_counts": count_by_state(ActionPlan.objects.present()),
         "to_decide": plans.filter(state=ActionPlan.State.RECOMMENDED)[:SHOWN],
         "running": plans.filter(state__in=["PENDING", "ONGOING", "CANCELLING"])[:SHOWN],
     }
 
 
-def of_audits() -> dict[str, Any]:
+def count_audits() -> dict[str, Any]:
     audits = Audit.objects.present()
     return {
-        "audit_counts": by_state(audits),
+        "audit_counts": count_by_state(audits),
         "audits": audits.select_related("goal", "strategy").order_by("-pk")[:SHOWN],
     }
 
 
-def of_cluster() -> dict[str, Any]:
+def count_cluster_objects() -> dict[str, Any]:
     return {
         "nodes": ComputeNode.objects.present().count(),
         "disabled_nodes": ComputeNode.objects.present().filter(status=ComputeNode.Status.DISABLED).count(),
@@ -68,5 +68,5 @@ def of_cluster() -> dict[str, Any]:
     }
 
 
-def by_state(records: QuerySet[Any]) -> dict[str, int]:
+def count_by_state(records: QuerySet[Any]) -> dict[str, int]:
     return dict(records.order_by().values_list("state").annotate(number=Count("pk")).order_by("state"))

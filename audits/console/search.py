@@ -23,9 +23,9 @@ from plans.console.tables import plan_condition
 from plans.models import ActionPlan
 from watcher_site.authorization.enforcement import projects_by
 from watcher_site.console.history import PERMISSION as HISTORY
-from watcher_site.console.lists.entries import about_object, by_request
+from watcher_site.console.lists.entries import object_condition, request_condition
 from watcher_site.console.lists.filters import LONGEST, bounds_of, name_condition
-from watcher_site.console.pages import OneState, Page
+from watcher_site.console.pages import ConsistentReadsMixin, Page
 from watcher_site.history.reading import describe_event
 from watcher_site.messages import Text
 from watcher_site.models import HistoryEntry
@@ -182,7 +182,7 @@ KINDS = (
 )
 
 
-class Search(Page, OneState, TemplateView):
+class Search(Page, ConsistentReadsMixin, TemplateView):
     """The page of results. The number of queries depends on the rights of the person alone."""
 
     permission_required = ()
@@ -195,7 +195,7 @@ class Search(Page, OneState, TemplateView):
     def get(self, request: HttpRequest, *arguments: Any, **path: Any) -> HttpResponse:
         form = SearchForm(request.GET if "q" in request.GET else None)
         groups = list(self.search(form.cleaned_data["q"])) if form.is_valid() else []
-        target = only_identified(groups, form.cleaned_data["q"]) if groups else None
+        target = find_single_match(groups, form.cleaned_data["q"]) if groups else None
         if target:
             return redirect(target)
         # A text that is too long is not repeated.
@@ -211,13 +211,15 @@ class Search(Page, OneState, TemplateView):
         if not self.may("plans.view_actionplan"):
             return None
         plans = ActionPlan.objects.present().with_names().filter(plan_condition(text)).order_by("-pk")[:SHOWN]
-        return group(
+        return make_group(
             _("Action plans"),
             (
-                Result(plan.called or str(_("Action plan")), page("plans:detail", plan), plan.uuid, plan.state)
+                Result(
+                    plan.called or str(_("Action plan")), object_address("plans:detail", plan), plan.uuid, plan.state
+                )
                 for plan in plans
             ),
-            filtered("plans:list", plan=text),
+            filtered_list_address("plans:list", plan=text),
         )
 
     def find_actions(self, text: str) -> Group | None:
@@ -228,10 +230,10 @@ class Search(Page, OneState, TemplateView):
         for condition in action_conditions(text):
             actions = Action.objects.present().filter(condition).select_related("action_plan")
             found |= {action.pk: action for action in actions.order_by("-pk")[:SHOWN] if action.pk not in found}
-        return group(
+        return make_group(
             _("Actions"),
-            (Result(one.called, page("actions:detail", one), one.uuid, one.state) for one in found.values()),
-            filtered("actions:list", text=text),
+            (Result(one.called, object_address("actions:detail", one), one.uuid, one.state) for one in found.values()),
+            filtered_list_address("actions:list", text=text),
         )
 
     def find_named(self, text: str) -> Iterator[Group]:
@@ -241,44 +243,44 @@ class Search(Page, OneState, TemplateView):
                 continue
             name, list_name, condition = pages
             results = (
-                Result(getattr(one, kind.column), page(name, one), one.uuid, *kind.describe(one))
+                Result(getattr(one, kind.column), object_address(name, one), one.uuid, *kind.describe(one))
                 for one in kind.find(text, condition)[:SHOWN]
             )
-            yield group(kind.label, results, filtered(list_name, **{kind.parameter: text}))
+            yield make_group(kind.label, results, filtered_list_address(list_name, **{kind.parameter: text}))
 
     def find_history(self, text: str) -> Iterator[Group]:
         """Yield the newest entries about an object, by its UUID or its name, and those of a request."""
         if not self.may(HISTORY):
             return
         for label, parameter, condition in (
-            (_("History"), "object", about_object(text)),
-            (_("Requests"), "request_id", by_request(text)),
+            (_("History"), "object", object_condition(text)),
+            (_("Requests"), "request_id", request_condition(text)),
         ):
-            address = filtered("history:list", **{parameter: text})
+            address = filtered_list_address("history:list", **{parameter: text})
             entries = HistoryEntry.objects.filter(condition).order_by("-pk")[:SHOWN]
-            yield group(label, (result_of(entry, address) for entry in entries), address)
+            yield make_group(label, (make_result(entry, address) for entry in entries), address)
 
 
-def result_of(entry: HistoryEntry, address: str) -> Result:
+def make_result(entry: HistoryEntry, address: str) -> Result:
     note = (
         f"{entry.object_name} · {entry.user}" if entry.object_name and entry.user else entry.object_name or entry.user
     )
     return Result(head(describe_event(entry.deed)), address, note=note, moment=entry.created_at)
 
 
-def page(name: str, record: Any) -> str:
+def object_address(name: str, record: Any) -> str:
     return reverse(name, args=[record.uuid])
 
 
-def filtered(name: str, /, **filters: str) -> str:
+def filtered_list_address(name: str, /, **filters: str) -> str:
     return f"{reverse(name)}?{urlencode(filters)}"
 
 
-def group(label: Text, results: Iterable[Result], list_address: str) -> Group:
+def make_group(label: Text, results: Iterable[Result], list_address: str) -> Group:
     return Group(label, list(results)[:SHOWN], list_address)
 
 
-def only_identified(groups: Iterable[Group], text: str) -> str | None:
+def find_single_match(groups: Iterable[Group], text: str) -> str | None:
     """Return the address of the one object whose UUID is or begins with the text, unless it is in a name, too."""
     if not bounds_of(text):
         return None

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views import View
 
-from audits.console.fields import scope_in_words
+from audits.console.fields import describe_scope
 from audits.console.forms import AuditForm
 from audits.models import Audit
 from audits.operations.creation import create_audit
@@ -29,8 +29,8 @@ from watcher_site.console.columns import (
     make_choices,
 )
 from watcher_site.console.lists.filters import NameFilter
-from watcher_site.console.pages import Deletion, FollowedPage, ListPage, Verb
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import DeletionView, FollowedPage, ListPage, OperationView
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.console.schema_fields import PREFIX, is_parameter
 from watcher_site.messages import Text
 from watcher_site.refusals import Refused
@@ -114,13 +114,13 @@ class AuditPage(FollowedPage):
             may_delete=audit.state in audit.DELETABLE,
             may_suspend=audit.audit_type == Audit.Type.CONTINUOUS and audit.state == Audit.State.ONGOING,
             may_resume=audit.state == Audit.State.SUSPENDED,
-            scope=scope_in_words(audit.scope),
+            scope=describe_scope(audit.scope),
             webhook=self.request.build_absolute_uri(f"/v1/webhooks/{audit.uuid}"),
             **context,
         )
 
 
-class NewAudit(KeepsForm, View):
+class NewAudit(ResumableFormPage, View):
     """The form of a new audit; to htmx, what follows from the goal and strategy that were just chosen."""
 
     permission_required = "audits.add_audit"
@@ -128,33 +128,33 @@ class NewAudit(KeepsForm, View):
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        kept = self.kept()
+        kept = self.resumed_data()
         # A link may name some of the fields, and begin the form so.
         form = AuditForm(kept, url=request.path) if kept else AuditForm(initial=request.GET.dict(), url=request.path)
         return render(request, "audits/audit_form.html", {"form": form})
 
     def post(self, request: HttpRequest) -> HttpResponse:
         if htmx := getattr(request, "htmx", None):
-            form = draw_anew(request, str(htmx.source).rpartition("#id_")[2])
+            form = redraw_form(request, str(htmx.source).rpartition("#id_")[2])
             return render(request, "audits/_choices.html", {"form": form})
         form = AuditForm(request.POST, url=request.path)
-        audit = self.make(form) if form.is_valid() else None
+        audit = self.create_or_refuse(form) if form.is_valid() else None
         if audit is None:
             return render(request, "audits/audit_form.html", {"form": form})
         messages.success(request, CREATED[audit.audit_type])
         return redirect("audits:detail", uuid=audit.uuid)
 
-    def make(self, form: AuditForm) -> Audit | None:
+    def create_or_refuse(self, form: AuditForm) -> Audit | None:
         """Make the audit that the form describes, or put why not beside the form."""
         try:
             return create_audit_from_form(form)
         except Refused as refusal:
-            self.note(refusal, form.cleaned_data["name"])
-            form.add_error(blamed_field(form, str(refusal)), str(refusal))
+            self.record_problem(refusal, form.cleaned_data["name"])
+            form.add_error(refused_field(form, str(refusal)), str(refusal))
             return None
 
 
-def draw_anew(request: HttpRequest, trigger: str) -> AuditForm:
+def redraw_form(request: HttpRequest, trigger: str) -> AuditForm:
     """Return the form with what it held, but for the parameters of a strategy that was just left: others differ."""
     drawn = None if trigger in {"goal", "strategy"} else request.POST
     initial = {name: value for name, value in request.POST.items() if not is_parameter(name)}
@@ -179,7 +179,7 @@ def create_audit_from_form(form: AuditForm) -> Audit:
     )
 
 
-def blamed_field(form: AuditForm, refusal: str) -> str | None:
+def refused_field(form: AuditForm, refusal: str) -> str | None:
     """Return the field that a refusal begins with, or the parameter that it names."""
     named = re.match(r"(?:Invalid parameters for strategy: )?([\w.]+)", refusal)
     path = named[1] if named else ""
@@ -187,14 +187,14 @@ def blamed_field(form: AuditForm, refusal: str) -> str | None:
     return next((name for name in candidates if name in form.fields), None)
 
 
-class AuditVerb(Verb):
+class AuditOperationView(OperationView):
     model = Audit
 
-    def where_to(self, record: Audit, done: bool) -> str:
+    def redirect_url(self, record: Audit, done: bool) -> str:
         return reverse("audits:detail", args=[record.uuid])
 
 
-class Cancel(AuditVerb):
+class Cancel(AuditOperationView):
     permission_required = "audits.change_audit"
     verb = _("cancel the audit")
     question = _("Cancel this audit?")
@@ -206,7 +206,7 @@ class Cancel(AuditVerb):
         return gettext("Audit cancelled.")
 
 
-class Suspend(AuditVerb):
+class Suspend(AuditOperationView):
     permission_required = "audits.change_audit"
     verb = _("suspend the audit")
     question = _("Suspend this audit?")
@@ -218,7 +218,7 @@ class Suspend(AuditVerb):
         return gettext("Audit suspended.")
 
 
-class Resume(AuditVerb):
+class Resume(AuditOperationView):
     permission_required = "audits.change_audit"
     verb = _("resume the audit")
     question = _("Resume this audit?")
@@ -230,7 +230,7 @@ class Resume(AuditVerb):
         return gettext("Audit resumed.")
 
 
-class Delete(Deletion, AuditVerb):
+class Delete(DeletionView, AuditOperationView):
     permission_required = "audits.delete_audit"
     verb = _("delete the audit")
     deleted = _("Deleted audit %(name)s.")
@@ -238,5 +238,5 @@ class Delete(Deletion, AuditVerb):
     possible_in = Audit.DELETABLE
     consequence = _("The audit is removed from all lists. The action plans that it proposed are kept.")
 
-    def where_to(self, record: Audit, done: bool) -> str:
-        return reverse("audits:list") if done else super().where_to(record, done)
+    def redirect_url(self, record: Audit, done: bool) -> str:
+        return reverse("audits:list") if done else super().redirect_url(record, done)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from audits.engine.capacity import Answer, answers
 from cluster.console.filters import ServerFilters
 from cluster.models import Server
-from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, TimeColumn, fill
+from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, TimeColumn, fill_placeholders
 from watcher_site.console.pages import ListPage
 from watcher_site.templatetags.console import state_badge
 from watcher_site.templatetags.names import named_link
@@ -51,7 +51,9 @@ class WaitingTable(tables.Table):
         if answer is None:
             return gettext("none yet")
         plan = named_link(answer.plan_name or gettext("Action plan"), answer.plan, "plans:detail")
-        return format_html("{} {}", fill(WORDS[answer.action_type], plan=plan), state_badge(answer.plan_state))
+        return format_html(
+            "{} {}", fill_placeholders(WORDS[answer.action_type], plan=plan), state_badge(answer.plan_state)
+        )
 
 
 class WaitingList(ListPage):

@@ -58,7 +58,7 @@ class ComputeNodePage(RecordPage):
         )
 
 
-def volumes_in_full() -> QuerySet[Volume]:
+def volumes_with_relations() -> QuerySet[Volume]:
     attachments = VolumeAttachment.objects.present().filter(server__deleted_at=None).select_related("server")
     volumes = Volume.objects.present().select_related("pool", "destination", "volume_type")
     return volumes.prefetch_related(Prefetch("attachments", attachments))
@@ -85,4 +85,4 @@ class VolumeList(InfrastructureList):
     guidance = _("No volumes. Load a topology with manage.py load_topology FILE.")
 
     def get_queryset(self) -> QuerySet[Volume]:
-        return volumes_in_full()
+        return volumes_with_relations()

@@ -20,8 +20,8 @@ from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.policies import create_policy, delete_policy
 from cluster.policies.base import PolicyType
 from watcher_site import plugins
-from watcher_site.console.pages import RecordPage, Verb
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import OperationView, RecordPage
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.console.schema_fields import DocumentField, RowsWidget, fields_for, find_refused, parameters_of
 from watcher_site.refusals import Refused
 
@@ -77,7 +77,7 @@ class NewPolicyForm(forms.Form):
     def spec(self) -> Any:
         return self.cleaned_data["spec"]
 
-    def blame(self, refusal: str) -> None:
+    def add_refusal(self, refusal: str) -> None:
         """Put a refusal beside the field that it begins with, or above all fields."""
         name, _separator, words = refusal.partition(": ")
         self.add_error(name if name in self.fields else None, words if name in self.fields else refusal)
@@ -112,15 +112,15 @@ class PropertyForm(NewPolicyForm):
         given = self.cleaned_data
         return parameters_of({name: value for name, value in given.items() if value != self.fields[name].initial})
 
-    def blame(self, refusal: str) -> None:
+    def add_refusal(self, refusal: str) -> None:
         field, words = find_refused(refusal.removeprefix("spec: "), self.fields)
         if field:
             self.add_error(field, words[:1].upper() + words[1:])
         else:
-            super().blame(refusal)
+            super().add_refusal(refusal)
 
 
-class NewPolicy(KeepsForm, View):
+class NewPolicy(ResumableFormPage, View):
     """A choice of the type first, then its properties as fields, or on request as JSON for any type."""
 
     permission_required = "cluster.add_policy"
@@ -128,7 +128,7 @@ class NewPolicy(KeepsForm, View):
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        kept = self.kept()
+        kept = self.resumed_data()
         if kept is not None:
             return self.show(self.form(kept, kept))
         if "document" in request.GET or request.GET.get("type") in plugins.load("POLICY_TYPES"):
@@ -145,20 +145,20 @@ class NewPolicy(KeepsForm, View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = self.form(request.POST, request.POST)
-        made = self.make(form) if form.is_valid() else None
+        made = self.create_or_refuse(form) if form.is_valid() else None
         if made is None:
             return self.show(form)
         messages.success(request, _("Policy created. Attach it to clusters to apply it."))
         return redirect("cluster:policy", uuid=made.uuid)
 
-    def make(self, form: NewPolicyForm) -> Policy | None:
+    def create_or_refuse(self, form: NewPolicyForm) -> Policy | None:
         """Make the policy that the form describes, or put the reason for the refusal beside the form."""
         wanted = form.cleaned_data
         try:
             return create_policy(wanted["name"], wanted["type"], form.spec)
         except Refused as refusal:
-            self.note(refusal, wanted["name"])
-            form.blame(str(refusal))
+            self.record_problem(refusal, wanted["name"])
+            form.add_refusal(str(refusal))
             return None
 
     def show(self, form: NewPolicyForm) -> HttpResponse:
@@ -171,7 +171,7 @@ class NewPolicy(KeepsForm, View):
         return render(self.request, "cluster/policy_form.html", context)
 
 
-class DeletePolicy(Verb):
+class DeletePolicy(OperationView):
     model = Policy
     permission_required = "cluster.delete_policy"
     verb = _("delete the policy")
@@ -182,5 +182,5 @@ class DeletePolicy(Verb):
         delete_policy(record)
         return _("Deleted policy %(name)s.") % {"name": record}
 
-    def where_to(self, record: Policy, done: bool) -> str:
+    def redirect_url(self, record: Policy, done: bool) -> str:
         return reverse("cluster:policies") if done else reverse("cluster:policy", args=[record.uuid])

@@ -13,7 +13,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from actions.console.descriptions import in_order
+from actions.console.descriptions import order_state_counts
 from actions.models import Action
 from plans.applier.applier import Applier
 from plans.executors import Executor
@@ -80,7 +80,7 @@ class Display:
             self.print(f"The applier on {host} runs it; this follows its work.")
         self.follows = host or ""
         ended = sum(counts.get(final, 0) for final in Action.FINAL)
-        states = ", ".join(f"{count} {name}" for name, count in in_order(counts).items() if name != PENDING)
+        states = ", ".join(f"{count} {name}" for name, count in order_state_counts(counts).items() if name != PENDING)
         self.bar.update(self.task, description=state, total=sum(counts.values()), completed=ended, states=states)
 
     def wait(self, why: str) -> None:

@@ -10,12 +10,12 @@ from django.views import View
 from plans.api.operations import trust_of
 from plans.console.clusters.forms import OperationForm
 from plans.operations.base import Operation, RequestOptions
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, caller_of
 
 
-class CreationPage(KeepsForm, View):
+class CreationPage(ResumableFormPage, View):
     """A form for a new object, shown again with the mistakes until the object can be created."""
 
     http_method_names = ["get", "post"]
@@ -23,12 +23,12 @@ class CreationPage(KeepsForm, View):
     template_name: str
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.show(self.form(self.kept()))
+        return self.show(self.form(self.resumed_data()))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = self.form(request.POST)
-        made = self.attempt(form) if form.is_valid() else None
-        return self.show(form) if made is None else self.answer(made, form.cleaned_data["plan_only"])
+        made = self.try_to_create(form) if form.is_valid() else None
+        return self.show(form) if made is None else self.redirect_after_creation(made, form.cleaned_data["plan_only"])
 
     def form(self, data: Any) -> OperationForm:
         return self.make_form(self.form_class, data)
@@ -41,13 +41,13 @@ class CreationPage(KeepsForm, View):
         return self.may("plans.start_actionplan")
 
     def show(self, form: OperationForm) -> HttpResponse:
-        return render(self.request, self.template_name, {"form": form, **self.surroundings()})
+        return render(self.request, self.template_name, {"form": form, **self.page_context()})
 
-    def surroundings(self) -> dict[str, Any]:
+    def page_context(self) -> dict[str, Any]:
         """Return what the page shows beside the form."""
         return {}
 
-    def attempt(self, form: OperationForm) -> Operation | None:
+    def try_to_create(self, form: OperationForm) -> Operation | None:
         """Create the object that the form describes, or show the reason for a refusal beside the form."""
         try:
             project = form.inputs.get("project_id", "")
@@ -55,8 +55,8 @@ class CreationPage(KeepsForm, View):
             options = RequestOptions(self.caller(project), form.cleaned_data["plan_only"], trust=trust)
             return self.create(form.inputs, options)
         except Refused as refusal:
-            self.note(refusal, form.inputs["name"])
-            form.blame(str(refusal))
+            self.record_problem(refusal, form.inputs["name"])
+            form.add_refusal(str(refusal))
             return None
 
     def caller(self, project: str) -> CallingContext:
@@ -71,5 +71,5 @@ class CreationPage(KeepsForm, View):
         """
 
     @abstractmethod
-    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+    def redirect_after_creation(self, made: Operation, plan_only: bool) -> HttpResponse:
         """Return a redirect to the page that shows the progress."""

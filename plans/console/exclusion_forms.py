@@ -126,9 +126,9 @@ class ExclusionForm(WindowFields):
         # No owner is the person who saves it.
         said = {name: value for name, value in self.attributes().items() if (name, value) != ("owner", "")}
         for mistake in mistakes(self.exclusion, said, timezone.now()):
-            self.blame(mistake)
+            self.add_refusal(mistake)
         if self.errors and "name" in said and self.is_taken(said["name"]):
-            self.blame(str(taken(Exclusion(name=said["name"]))))
+            self.add_refusal(str(taken(Exclusion(name=said["name"]))))
 
     def is_taken(self, name: str) -> bool:
         namesakes = Exclusion.objects.present().filter(name__iexact=name)
@@ -150,8 +150,8 @@ class ExclusionForm(WindowFields):
             wanted["expires_at"] = cleaned.get("expires_at") or None
         return wanted
 
-    def blame(self, refusal: str) -> None:
-        super().blame(refusal.removeprefix("targets."))
+    def add_refusal(self, refusal: str) -> None:
+        super().add_refusal(refusal.removeprefix("targets."))
 
     def trial_of(self, exclusion: Exclusion) -> Trial | None:
         """Return what the rule that is described would exclude; None, where no plan was chosen."""

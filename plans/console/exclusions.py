@@ -24,8 +24,8 @@ from plans.console.exclusion_forms import MOST_PROPOSED, ExclusionForm, TrialFor
 from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, MessageColumn, TimeColumn
 from watcher_site.console.lists.filters import NameFilter
-from watcher_site.console.pages import ByUUID, ListPage, RecordPage, Verb
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import ByUUID, ListPage, OperationView, RecordPage
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.database.records import parse_uuid
 from watcher_site.messages import Text
 from watcher_site.refusals import Refused
@@ -125,14 +125,14 @@ def trial_context(trial: Trial | None) -> dict[str, Any]:
     return {"trial": trial, "tried": trial.found[:SHOWN], "more": max(0, len(trial.found) - SHOWN)}
 
 
-class ExclusionEditing(KeepsForm, View):
+class ExclusionEditing(ResumableFormPage, View):
     """A form that is saved, or with ``try`` tried."""
 
     http_method_names = ["get", "post"]
     saved: Text
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        return self.show(ExclusionForm(self.kept(), exclusion=self.current(), proposed=self.propose()))
+        return self.show(ExclusionForm(self.resumed_data(), exclusion=self.current(), proposed=self.propose()))
 
     def propose(self) -> dict[str, Any]:
         """Return the first values of the fields of a new rule."""
@@ -145,12 +145,12 @@ class ExclusionEditing(KeepsForm, View):
         if form.is_valid():
             try:
                 if "try" in request.POST:
-                    trial = form.trial_of(self.draft(current, form.attributes()))
+                    trial = form.trial_of(self.build_record(current, form.attributes()))
                 else:
                     made = self.save(current, form.attributes())
             except Refused as refusal:
-                form.blame(str(refusal))
-                self.note(refusal, current)
+                form.add_refusal(str(refusal))
+                self.record_problem(refusal, current)
         if made is None:
             return self.show(form, trial)
         messages.success(request, self.saved)
@@ -162,17 +162,17 @@ class ExclusionEditing(KeepsForm, View):
         return render(self.request, "exclusions/exclusion_form.html", context)
 
     @property
-    def person(self) -> str:
+    def requested_by(self) -> str:
         return self.request.user.get_username()
 
     def current(self) -> Exclusion | None:
         return None
 
-    def draft(self, current: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
-        return drafted(attributes, self.person)
+    def build_record(self, current: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
+        return drafted(attributes, self.requested_by)
 
     def save(self, current: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
-        return create_exclusion(attributes, self.person)
+        return create_exclusion(attributes, self.requested_by)
 
 
 class NewExclusion(ExclusionEditing):
@@ -198,14 +198,14 @@ class ChangeExclusion(ByUUID, ExclusionEditing):
         found: Exclusion = self.get_object()
         return found
 
-    def draft(self, current: Any, attributes: dict[str, Any]) -> Exclusion:
-        return redrafted(current, attributes, self.person)
+    def build_record(self, current: Any, attributes: dict[str, Any]) -> Exclusion:
+        return redrafted(current, attributes, self.requested_by)
 
     def save(self, current: Any, attributes: dict[str, Any]) -> Exclusion:
-        return change_exclusion(current, attributes, self.person)
+        return change_exclusion(current, attributes, self.requested_by)
 
 
-class EnableExclusion(Verb):
+class EnableExclusion(OperationView):
     model = Exclusion
     history_event = "exclusion.update"
     permission_required = "actions.change_exclusion"
@@ -219,7 +219,7 @@ class EnableExclusion(Verb):
         words = _("Exclusion %(name)s enabled.") if changed.enabled else _("Exclusion %(name)s disabled.")
         return words % {"name": changed}
 
-    def where_to(self, record: Exclusion, done: bool) -> str:
+    def redirect_url(self, record: Exclusion, done: bool) -> str:
         return reverse("exclusions:detail", args=[record.uuid])
 
 
@@ -230,7 +230,7 @@ class DisableExclusion(EnableExclusion):
     enabled = False
 
 
-class DeleteExclusion(Verb):
+class DeleteExclusion(OperationView):
     model = Exclusion
     permission_required = "actions.delete_exclusion"
     verb = _("delete the exclusion")
@@ -241,5 +241,5 @@ class DeleteExclusion(Verb):
         delete_exclusion(record)
         return _("Deleted exclusion %(name)s.") % {"name": record}
 
-    def where_to(self, record: Exclusion, done: bool) -> str:
+    def redirect_url(self, record: Exclusion, done: bool) -> str:
         return reverse("exclusions:list") if done else reverse("exclusions:detail", args=[record.uuid])

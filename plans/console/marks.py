@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED
-from plans.console.stacks.pages import page_of, place_of
+from plans.console.stacks.pages import resource_address, stack_page_address
 from plans.operations.marks import REASON, mark
-from watcher_site.console.pages import Verb
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import OperationView
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
@@ -36,13 +36,13 @@ class MarkForm(forms.Form):
         help_text=format_lazy("{} {}.", _("Leave empty for:"), MARKED),
     )
 
-    def blame(self, refusal: str) -> None:
+    def add_refusal(self, refusal: str) -> None:
         """Put a refusal beside the reason, if it is about that, or above it."""
         name, _, words = refusal.partition(": ")
         self.add_error("reason" if name == REASON else None, words if name == REASON else refusal)
 
 
-class MarkVerb(KeepsForm, Verb):
+class MarkView(ResumableFormPage, OperationView):
     """Says that a record is unhealthy. Its page is where the person goes back to."""
 
     verb, question = _("mark unhealthy"), _("Mark unhealthy?")
@@ -50,11 +50,11 @@ class MarkVerb(KeepsForm, Verb):
     unhealthy: ClassVar[bool] = True
     page: ClassVar[str]
 
-    def ask(self, record: Any) -> HttpResponse:
-        return self.show(record, MarkForm(self.kept()))
+    def render_confirmation(self, record: Any) -> HttpResponse:
+        return self.show(record, MarkForm(self.resumed_data()))
 
     def show(self, record: Any, form: MarkForm) -> HttpResponse:
-        context = {"record": record, "view": self, "form": form, "back": self.where_to(record, False)}
+        context = {"record": record, "view": self, "form": form, "back": self.redirect_url(record, False)}
         return render(self.request, "clusters/operation.html", context)
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
@@ -65,10 +65,10 @@ class MarkVerb(KeepsForm, Verb):
         try:
             messages.success(request, self.perform(record))
         except Refused as refusal:
-            form.blame(str(refusal))
-            self.note(refusal, record)
+            form.add_refusal(str(refusal))
+            self.record_problem(refusal, record)
             return self.show(record, form)
-        return redirect(self.where_to(record, True))
+        return redirect(self.redirect_url(record, True))
 
     def perform(self, record: Any) -> str:
         found = mark(record, self.unhealthy, self.submitted.cleaned_data["reason"], caller_of(self.request))
@@ -80,18 +80,18 @@ class MarkVerb(KeepsForm, Verb):
             words = _("%(object)s is no longer marked unhealthy.")
         return words % {"object": KINDS[found.object_type] % {"name": found.object_name}}
 
-    def where_to(self, record: Any, done: bool) -> str:
+    def redirect_url(self, record: Any, done: bool) -> str:
         return reverse(self.page, args=[record.uuid])
 
 
-class ClearVerb(MarkVerb):
+class ClearMarkView(MarkView):
     """Takes back that a record is unhealthy."""
 
     verb, question, look = _("clear the mark"), _("Clear the mark?"), "primary"
     unhealthy = False
 
 
-class MarkServer(MarkVerb):
+class MarkServer(MarkView):
     model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
     consequence = _(
         "The mark does not change the server itself. A server of a stack or of a cluster node is replaced when the"
@@ -99,54 +99,54 @@ class MarkServer(MarkVerb):
     )
 
 
-class ClearServer(ClearVerb):
+class ClearServer(ClearMarkView):
     model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
     consequence = _("The mark is removed.")
 
 
-class MarkNode(MarkVerb):
+class MarkNode(MarkView):
     model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
     consequence = _("The node is set to ERROR, whatever the state of its server. It is recovered or removed first.")
 
 
-class ClearNode(ClearVerb):
+class ClearNode(ClearMarkView):
     model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
     consequence = _(
         "The node is set to ACTIVE if it has a server. Check the node to find out whether the server runs."
     )
 
 
-class OfStack:
+class StackRedirectMixin:
     model, permission_required = Stack, "cluster.mark_stack"
 
-    def where_to(self, record: Stack, done: bool) -> str:
-        return page_of(record)
+    def redirect_url(self, record: Stack, done: bool) -> str:
+        return stack_page_address(record)
 
 
-class OfResource:
+class ResourceRedirectMixin:
     """People go back to where it stands in the tree of its stack."""
 
     model, permission_required, policy = StackResource, "cluster.mark_stack", "resource:mark"
 
-    def where_to(self, record: StackResource, done: bool) -> str:
-        return place_of(record)
+    def redirect_url(self, record: StackResource, done: bool) -> str:
+        return resource_address(record)
 
 
-class MarkStack(OfStack, MarkVerb):
+class MarkStack(StackRedirectMixin, MarkView):
     consequence = _("All resources of the stack are replaced by its next update.")
 
 
-class ClearStack(OfStack, ClearVerb):
+class ClearStack(StackRedirectMixin, ClearMarkView):
     consequence = _("The mark of the stack as a whole is removed.")
 
 
-class MarkResource(OfResource, MarkVerb):
+class MarkResource(ResourceRedirectMixin, MarkView):
     history_event = "resource.mark"
     consequence = _(
         "The resource, with all resources in it, is replaced by the next update of the stack. It keeps its name."
     )
 
 
-class ClearResource(OfResource, ClearVerb):
+class ClearResource(ResourceRedirectMixin, ClearMarkView):
     history_event = "resource.clear"
     consequence = _("The mark is removed.")

@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from django_tables2 import RequestConfig
 from django_tables2.data import TableListData
 
-from actions.console.descriptions import own_names
-from actions.console.tables import cell, described, linked_type
+from actions.console.descriptions import names_in_action
+from actions.console.tables import cell_attributes, render_linked_type, render_resource
 from actions.event_details import sees_details
 from actions.models import Action
 from plans.console.pruning.listing import ACTIONS_PER_PAGE
@@ -41,19 +41,23 @@ WORDS = {
 class PreflightTable(tables.Table):
     """The actions that would not succeed, in the order of the plan, with the reasons."""
 
-    outcome = StateColumn(verbose_name=_("outcome"), orderable=False, attrs=cell("state-cell"))
-    action_type = tables.Column(accessor="action", verbose_name=_("type"), orderable=False, attrs=cell("type"))
-    resource = tables.Column(accessor="action", orderable=False, attrs=cell("resource"))
+    outcome = StateColumn(verbose_name=_("outcome"), orderable=False, attrs=cell_attributes("state-cell"))
+    action_type = tables.Column(
+        accessor="action", verbose_name=_("type"), orderable=False, attrs=cell_attributes("type")
+    )
+    resource = tables.Column(accessor="action", orderable=False, attrs=cell_attributes("resource"))
 
     class Meta:
         attrs = {"class": f"{TABLE_ATTRIBUTES['class']} actions"}
 
     def render_action_type(self, value: Action) -> SafeString:
-        return linked_type(value)
+        return render_linked_type(value)
 
     def render_resource(self, value: Action, record: Prospect) -> SafeString:
         return format_html(
-            '{}<div class="message said">{}</div>', described(value), name_objects(record.words, own_names(value))
+            '{}<div class="message said">{}</div>',
+            render_resource(value),
+            name_objects(record.words, names_in_action(value)),
         )
 
 
@@ -104,14 +108,14 @@ class PreflightPage(RecordPage):
             only=only,
             total=found.total,
             counts={outcome: count for outcome, count in counts.items() if count},
-            verdict=verdict(counts),
+            verdict=describe_verdict(counts),
             ended=sum(found.ended.values()),
             table=preflight_table(self.request, found, only),
             **context,
         )
 
 
-def verdict(counts: Mapping[str, int]) -> str:
+def describe_verdict(counts: Mapping[str, int]) -> str:
     """Return in words what would not just succeed, such as "2 would fail, 1 would be skipped"."""
     return ", ".join(f"{counts[outcome]} {words}" for outcome, words in WORDS.items() if counts[outcome])
 

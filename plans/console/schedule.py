@@ -10,12 +10,12 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from plans.console.views import ActionPlanVerb
+from plans.console.views import ActionPlanOperationView
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, PlanOperation, is_plan_allowing
 from plans.planning.scheduling import apply, schedule, started_in_words
-from watcher_site.console.pages import perform_and_tell
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import perform_with_message
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import caller_of
 from watcher_site.windows import fields
@@ -47,7 +47,7 @@ class ScheduleForm(WindowFields):
         try:
             apply(copy(self.plan), wishes)
         except Invalid as refusal:
-            self.blame(str(refusal))
+            self.add_refusal(str(refusal))
         return {**cleaned, "wishes": wishes}
 
 
@@ -61,22 +61,22 @@ def schedule_values(plan: ActionPlan) -> dict[str, Any]:
     return {**fields.held(plan.window, zone), "start_at": start_at}
 
 
-class Schedule(KeepsForm, ActionPlanVerb):
+class Schedule(ResumableFormPage, ActionPlanOperationView):
     permission_required = PLAN_PERMISSIONS[PlanOperation.SCHEDULE]
     policy = PLAN_POLICIES[PlanOperation.SCHEDULE]
     verb = _("schedule the action plan")
     question = _("Schedule the plan")
     possible_in = PLAN_STATES[PlanOperation.SCHEDULE]
 
-    def ask(self, record: ActionPlan) -> HttpResponse:
-        return self.show(record, ScheduleForm(record, self.kept()))
+    def render_confirmation(self, record: ActionPlan) -> HttpResponse:
+        return self.show(record, ScheduleForm(record, self.resumed_data()))
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         plan = self.get_object()
         self.form = ScheduleForm(plan, request.POST)
         if not self.form.is_valid():
             return self.show(plan, self.form)
-        return redirect(self.where_to(plan, perform_and_tell(self, plan)))
+        return redirect(self.redirect_url(plan, perform_with_message(self, plan)))
 
     def perform(self, record: ActionPlan) -> str:
         starts = is_plan_allowing(PlanOperation.START, record)

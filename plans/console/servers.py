@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from cluster.console.filters import ServerFilters
-from cluster.console.infrastructure import volumes_in_full
+from cluster.console.infrastructure import volumes_with_relations
 from cluster.console.tables import ServerTable, VolumeTable
 from cluster.models import Server
 from cluster.operations.marks import Mark, find_mark
@@ -37,7 +37,7 @@ class ServerPage(RecordPage):
         return super().get_queryset().select_related("node", "destination", "new_flavor")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        attached = volumes_in_full().filter(attachments__server=self.object, attachments__deleted_at=None)
+        attached = volumes_with_relations().filter(attachments__server=self.object, attachments__deleted_at=None)
         table = VolumeTable(attached, exclude=("servers",), orderable=False)
         return super().get_context_data(table=table, mark=mark_of(self.object), **context)
 

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
 from actions.models import Action
-from plans.console.views import ActionPlanVerb, find_missing_service
+from plans.console.views import ActionPlanOperationView, find_missing_service
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
 from plans.planning.scheduling import started_in_words, window_in_words
@@ -91,13 +91,13 @@ def compute_nodes_of(actions: QuerySet[Action]) -> Named:
     return Named(len(known), known[:NAMED])
 
 
-class Start(ActionPlanVerb):
+class Start(ActionPlanOperationView):
     permission_required = PLAN_PERMISSIONS[PlanOperation.START]
     verb = _("start the action plan")
     question = _("Start this action plan?")
     possible_in = PLAN_STATES[PlanOperation.START]
 
-    def ask(self, record: ActionPlan) -> HttpResponse:
+    def render_confirmation(self, record: ActionPlan) -> HttpResponse:
         may_simulate = is_plan_allowing(PlanOperation.PREFLIGHT, record, self.request.user)
         summary = summarize_start(record)
         context = {

@@ -22,7 +22,7 @@ from watcher_site.console.columns import (
     PlanColumn,
     StateColumn,
     TimeColumn,
-    fill,
+    fill_placeholders,
     make_choices,
 )
 from watcher_site.console.lists.filters import LONGEST, NAME_OR_UUID, NameFilter, name_condition
@@ -67,7 +67,9 @@ class PlanStateColumn(StateColumn):
         if opening is None:
             return badge
         words = _("begins %(moment)s") if record.is_prunable else _("continues %(moment)s")
-        return format_html('{}<br><span class="secondary">{}</span>', badge, fill(words, moment=until(opening)))
+        return format_html(
+            '{}<br><span class="secondary">{}</span>', badge, fill_placeholders(words, moment=until(opening))
+        )
 
 
 class StartColumn(TimeColumn):

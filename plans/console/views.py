@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from actions.console.descriptions import in_order
+from actions.console.descriptions import order_state_counts
 from actions.console.intervals import Kind, total_duration
 from actions.event_details import sees_details
 from actions.models import Action, ActionEvent
@@ -29,7 +29,7 @@ from plans.models.summaries import lead_with_counts
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import waiting_in_words, window_in_words
-from watcher_site.console.pages import Deletion, FollowedPage, ListPage, Verb, compose_version
+from watcher_site.console.pages import DeletionView, FollowedPage, ListPage, OperationView, compose_version
 from watcher_site.console.paging import drop_unknown_page_size
 from watcher_site.messages import Text
 from watcher_site.models import Service
@@ -83,14 +83,14 @@ class ActionPlanPage(FollowedPage):
     def get_version(self) -> str:
         plan: ActionPlan = self.object
         events = [(event.pk, event.finish_time) for event in self.latest_events["events"]]
-        return compose_version(plan.state, plan.updated_at, self.idle_without, self.states, events)
+        return compose_version(plan.state, plan.updated_at, self.missing_service, self.states, events)
 
     @cached_property
     def states(self) -> dict[str, tuple[int, datetime | None]]:
         return dict(sorted(self.object.actions.all().latest_changes().items()))
 
     @cached_property
-    def idle_without(self) -> str | None:
+    def missing_service(self) -> str | None:
         """The name of the service without which the plan does not go on, if none of them lives."""
         return find_missing_service() if self.object.state in MOVING else None
 
@@ -107,7 +107,7 @@ class ActionPlanPage(FollowedPage):
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         plan: ActionPlan = self.object
-        counts = in_order({state: number for state, (number, _) in self.states.items()})
+        counts = order_state_counts({state: number for state, (number, _) in self.states.items()})
         total = sum(counts.values())
         allowed = allowed_operations(self.request, plan)
         details = sees_details(self.request.user)
@@ -120,7 +120,7 @@ class ActionPlanPage(FollowedPage):
             finished=sum(count for state, count in counts.items() if state in Action.CARRIED_OUT),
             left_out={state: counts[state] for state in LEFT_OUT if state in counts},
             updated_every=UPDATED_EVERY.get(plan.state),
-            idle_without=self.idle_without,
+            missing_service=self.missing_service,
             allowed=allowed,
             offers_resume=plan.is_suspended or Action.State.SUSPENDED in counts,
             continuation=continuation,
@@ -143,14 +143,14 @@ def allowed_operations(request: HttpRequest, plan: ActionPlan) -> set[PlanOperat
     return {operation for operation in PlanOperation if is_plan_allowing(operation, plan, request.user)}
 
 
-class ActionPlanVerb(Verb):
+class ActionPlanOperationView(OperationView):
     model = ActionPlan
 
-    def where_to(self, record: ActionPlan, done: bool) -> str:
+    def redirect_url(self, record: ActionPlan, done: bool) -> str:
         return reverse("plans:detail", args=[record.uuid])
 
 
-class Continue(ActionPlanVerb):
+class Continue(ActionPlanOperationView):
     permission_required = PLAN_PERMISSIONS[PlanOperation.CONTINUE]
     verb = _("continue the action plan")
 
@@ -162,11 +162,11 @@ class Continue(ActionPlanVerb):
         is_scheduled = self.successor.window or self.successor.start_at
         return f"{message} {_('It has the schedule of the previous plan.')}" if is_scheduled else message
 
-    def where_to(self, record: ActionPlan, done: bool) -> str:
-        return super().where_to(self.successor if done else record, done)
+    def redirect_url(self, record: ActionPlan, done: bool) -> str:
+        return super().redirect_url(self.successor if done else record, done)
 
 
-class Cancel(ActionPlanVerb):
+class Cancel(ActionPlanOperationView):
     permission_required = PLAN_PERMISSIONS[PlanOperation.CANCEL]
     verb = _("cancel the action plan")
     question = _("Cancel this action plan?")
@@ -185,7 +185,7 @@ class Cancel(ActionPlanVerb):
         )
 
 
-class OnFailure(ActionPlanVerb):
+class OnFailure(ActionPlanOperationView):
     history_event = "action_plan.update"
     permission_required = PLAN_PERMISSIONS[PlanOperation.CHOOSE_ON_FAILURE]
     verb = _("change the behaviour on failure")
@@ -198,7 +198,7 @@ class OnFailure(ActionPlanVerb):
         return gettext("If an action fails, dependent actions run.")
 
 
-class Delete(Deletion, ActionPlanVerb):
+class Delete(DeletionView, ActionPlanOperationView):
     permission_required = PLAN_PERMISSIONS[PlanOperation.DELETE]
     verb = _("delete the action plan")
     deleted = _("Deleted action plan %(name)s.")
@@ -206,11 +206,11 @@ class Delete(Deletion, ActionPlanVerb):
     possible_in = PLAN_STATES[PlanOperation.DELETE]
     consequence = _("The plan is removed from all lists, with its actions and their events.")
 
-    def where_to(self, record: ActionPlan, done: bool) -> str:
-        return reverse("plans:list") if done else super().where_to(record, done)
+    def redirect_url(self, record: ActionPlan, done: bool) -> str:
+        return reverse("plans:list") if done else super().redirect_url(record, done)
 
 
-class PlanSignalVerb(ActionPlanVerb):
+class PlanSignalView(ActionPlanOperationView):
     history_event = "action_plan.signal"
     permission_required = PLAN_PERMISSIONS[PlanOperation.SUSPEND]
     policy = PLAN_POLICIES[PlanOperation.SUSPEND]
@@ -222,13 +222,13 @@ class PlanSignalVerb(ActionPlanVerb):
         return str(self.message)
 
 
-class Suspend(PlanSignalVerb):
+class Suspend(PlanSignalView):
     signal = Action.Signal.SUSPEND
     verb = _("suspend the action plan")
     message = _("Action plan suspended. No more actions begin, and running actions pause at their next checkpoint.")
 
 
-class Resume(PlanSignalVerb):
+class Resume(PlanSignalView):
     signal = Action.Signal.RESUME
     verb = _("resume the action plan")
     message = _("Action plan resumed.")

@@ -60,7 +60,7 @@ def chain(size: int) -> list[ProposedAction]:
     return actions
 
 
-def layers(size: int) -> list[ProposedAction]:
+def compute_layers(size: int) -> list[ProposedAction]:
     """Return as many layers as each is wide; each action has two parents in the layer before."""
     above = independent(size)
     actions = list(above)
@@ -74,7 +74,7 @@ def graphs() -> dict[str, list[ProposedAction]]:
     return {
         f"{SIZE:,} independent nops": independent(SIZE),
         f"a chain of {SIZE:,} nops": chain(SIZE),
-        f"{LAYERS} layers of {LAYERS} nops": layers(LAYERS),
+        f"{LAYERS} layers of {LAYERS} nops": compute_layers(LAYERS),
     }
 
 

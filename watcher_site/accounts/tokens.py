@@ -98,7 +98,7 @@ def make_token(
         )
     made, token = get_token_model().objects.create(user, expiry=lifetime(hours))
     made.details = TokenDetails.objects.create(token=made, name=name, read_only=read_only, group=group)
-    details = {"key": made.token_key, "expiry": made.expiry, "name": name, "scope": scope_in_words(made)}
+    details = {"key": made.token_key, "expiry": made.expiry, "name": name, "scope": describe_scope(made)}
     record("token.create", user, details=details)
     return made, str(token)
 
@@ -171,7 +171,7 @@ def details_of(token: Any) -> TokenDetails:
     return getattr(token, "details", None) or TokenDetails(token=token)
 
 
-def scope_in_words(token: Any) -> str:
+def describe_scope(token: Any) -> str:
     details = details_of(token)
     rights = f"rights of group {details.group}" if details.group else "all rights of the account"
     return f"{rights}, read only" if details.read_only else rights

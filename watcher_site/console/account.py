@@ -37,7 +37,7 @@ from watcher_site.accounts.tokens import (
 from watcher_site.accounts.users import store_password
 from watcher_site.authorization.enforcement import decide
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, TimeColumn
-from watcher_site.console.pages import Page, Verb
+from watcher_site.console.pages import OperationView, Page
 from watcher_site.console.preferences import preferences_form
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.messages import Text
@@ -66,10 +66,14 @@ class LocalPage(OwnPage):
 
     def has_permission(self) -> bool:
         user = self.request.user
-        return super().has_permission() and not isinstance(user, KeystoneUser) and is_own_allowed(self.policy, user)
+        return (
+            super().has_permission()
+            and not isinstance(user, KeystoneUser)
+            and may_manage_own_tokens(self.policy, user)
+        )
 
 
-def is_own_allowed(policy: str, user: Any) -> bool:
+def may_manage_own_tokens(policy: str, user: Any) -> bool:
     """Return whether an account may do with its own tokens what a policy is about, if there is a rule for it."""
     return decide(policy, user, {"user_id": user.get_username()}) is not False
 
@@ -134,12 +138,12 @@ class AccountPage(OwnPage, View):
             }
             return render(request, "accounts/keystone_account.html", context)
         tokens = valid_tokens().filter(user=request.user).order_by("created")
-        is_revocable = is_own_allowed(RevokeToken.policy, request.user)
+        is_revocable = may_manage_own_tokens(RevokeToken.policy, request.user)
         table = TokenTable(tokens, "account:revoke-token", is_revocable=is_revocable)
         groups = list(request.user.groups.order_by("name").values_list("name", flat=True))
         is_local = request.user.has_usable_password()
         identity = None if is_local else ExternalIdentity.objects.filter(user=request.user).first()
-        may_create = is_own_allowed(NewToken.policy, request.user)
+        may_create = may_manage_own_tokens(NewToken.policy, request.user)
         context = {"table": table, "groups": groups, "identity": identity, "may_create": may_create}
         context["preferences"] = preferences_form(request)
         return render(request, "accounts/account.html", context)
@@ -163,7 +167,7 @@ class TokenForm(forms.Form):
         choices = [("", _("all rights of the account")), *of_groups]
         self.fields["group"].choices = choices  # type: ignore[attr-defined]
 
-    def refuse(self, refusal: Refused) -> None:
+    def add_refusal(self, refusal: Refused) -> None:
         """Put the reason of a refusal beside the field that it is about."""
         name, _, words = str(refusal).partition(": ")
         is_field = name in self.fields
@@ -183,11 +187,11 @@ class NewToken(LocalPage, View):
             try:
                 token = make_token(request.user, **form.cleaned_data)[1]
             except Refused as refusal:
-                self.note(refusal)
-                form.refuse(refusal)
+                self.record_problem(refusal)
+                form.add_refusal(refusal)
             else:
                 about = gettext("Send this token in the header X-Auth-Token.")
-                return show_once(request, _("New token"), token, about, reverse("account:page"))
+                return show_secret_once(request, _("New token"), token, about, reverse("account:page"))
         return self.show(form)
 
     def show(self, form: TokenForm) -> HttpResponse:
@@ -195,7 +199,7 @@ class NewToken(LocalPage, View):
         return render(self.request, "accounts/form.html", context)
 
 
-class TokenVerb(Verb):
+class TokenOperationView(OperationView):
     """The button that revokes a token."""
 
     history_event = "token.revoke"
@@ -218,13 +222,13 @@ class TokenVerb(Verb):
         return _("The token %(token)s… was revoked.") % {"token": record.token_key}
 
 
-class RevokeToken(LocalPage, TokenVerb):
+class RevokeToken(LocalPage, TokenOperationView):
     policy = "token:delete"
 
     def tokens(self) -> QuerySet[AuthToken]:
         return valid_tokens().filter(user=self.request.user)
 
-    def where_to(self, record: AuthToken, done: bool) -> str:
+    def redirect_url(self, record: AuthToken, done: bool) -> str:
         return reverse("account:page")
 
 
@@ -290,7 +294,7 @@ class OwnPassword(LocalPage, View):
         return answer
 
 
-def show_once(request: Any, heading: Text, secret: str, about: Text, back: str) -> HttpResponse:
+def show_secret_once(request: Any, heading: Text, secret: str, about: Text, back: str) -> HttpResponse:
     """Redirect to the page that shows a token or a password once; reloading that page does not repeat the request."""
     shown = {"heading": str(heading), "secret": secret, "about": str(about), "back": back}
     request.session[SHOWN_ONCE] = seal(shown)

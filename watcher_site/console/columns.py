@@ -62,13 +62,13 @@ def with_zone(label: Text) -> Text:
     return format_lazy("{} ({})", label, lazy(timezone.get_current_timezone_name, str)())
 
 
-def fill(words: Text, **values: Any) -> SafeString:
+def fill_placeholders(words: Text, **values: Any) -> SafeString:
     """Return a text with its placeholders replaced by values, which may be HTML."""
     escaped = {name: conditional_escape(value) for name, value in values.items()}
     return mark_safe(conditional_escape(words) % escaped)  # noqa: S308 (each part was escaped)
 
 
-def in_one_line(text: str) -> SafeString:
+def render_in_one_line(text: str) -> SafeString:
     return format_html('<span class="one-line" title="{}">{}</span>', text, text)
 
 
@@ -123,7 +123,7 @@ class LineColumn(tables.Column):
     """A column of texts of any length, cut to one line and shown in full on hovering."""
 
     def render(self, value: Any) -> SafeString:
-        return in_one_line(str(value))
+        return render_in_one_line(str(value))
 
 
 class MessageColumn(tables.Column):

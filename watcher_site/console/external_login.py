@@ -18,8 +18,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import View
 
-from watcher_site.console.keystone_login import await_choice, begin, enter
-from watcher_site.console.resumable_forms import keep_form
+from watcher_site.console.keystone_login import begin_recorded_session, find_scopes_and_token, redirect_to_scope_choice
+from watcher_site.console.resumable_forms import redirect_with_form
 from watcher_site.history.logins import KEYSTONE_REASON, record_refused_login
 from watcher_site.keystone.login import KeystoneUnavailable, LoginFailed, read_token, revoke_tokens
 from watcher_site.keystone.tokens import TOKEN
@@ -44,7 +44,7 @@ LOGIN_SECONDS = 600
 BACKEND = "watcher_site.backends.OneQueryBackend"
 
 
-def leave_for(request: HttpRequest, where: str, name: str) -> HttpResponse:
+def render_redirect(request: HttpRequest, where: str, name: str) -> HttpResponse:
     """Show a page that leads to another site at once.
 
     It takes the place of a redirect after a form, which browsers refuse: the policy of the pages has no other site
@@ -53,7 +53,7 @@ def leave_for(request: HttpRequest, where: str, name: str) -> HttpResponse:
     return render(request, "leave.html", {"where": where, "name": name})
 
 
-def give_up(request: HttpRequest, why: object) -> HttpResponse:
+def abort_login(request: HttpRequest, why: object) -> HttpResponse:
     messages.error(request, str(why))
     return redirect("login")
 
@@ -80,7 +80,7 @@ class SingleSignOnStart(LoginStart):
         request.session[SIGN_ON] = self.describe_target()
         origin = request.build_absolute_uri(reverse("login-sso-token"))
         where = f"{settings.KEYSTONE_SSO_URL}{settings.KEYSTONE_SSO}?{urlencode({'origin': origin})}"
-        return leave_for(request, where, "Keystone")
+        return render_redirect(request, where, "Keystone")
 
 
 @method_decorator([csrf_exempt, sensitive_post_parameters(), never_cache], name="dispatch")
@@ -98,7 +98,7 @@ class SingleSignOnToken(View):
         if not settings.KEYSTONE_SSO:
             raise Http404
         if len(token) > LONGEST_TOKEN or not TOKEN.fullmatch(token):
-            return give_up(request, _("Keystone sent no token. Try again."))
+            return abort_login(request, _("Keystone sent no token. Try again."))
         return render(request, "login_continue.html", {"token": token})
 
 
@@ -116,16 +116,16 @@ class SingleSignOnEnd(View):
             if started is None or started["until"] <= time() or not TOKEN.fullmatch(token):
                 raise LoginFailed(NOT_BEGUN)
             unscoped = read_token(token)
-            _, granted = enter(token)
+            _, granted = find_scopes_and_token(token)
         except KeystoneUnavailable as refusal:
-            return give_up(request, refusal)
+            return abort_login(request, refusal)
         except LoginFailed as refusal:
             record_refused_login(str, "", request, f"{KEYSTONE_REASON} {refusal}")
-            return give_up(request, refusal)
+            return abort_login(request, refusal)
         if granted is None:
-            return await_choice(request, unscoped, started["target"], started["kept"])
-        begin(request, token, granted)
-        return keep_form(request, started["target"], started["kept"])
+            return redirect_to_scope_choice(request, unscoped, started["target"], started["kept"])
+        begin_recorded_session(request, token, granted)
+        return redirect_with_form(request, started["target"], started["kept"])
 
 
 class OpenIDStart(LoginStart):
@@ -135,11 +135,11 @@ class OpenIDStart(LoginStart):
         try:
             where = LoginRequest().get(request)["Location"]
         except ProviderUnavailable as refusal:
-            return give_up(request, refusal)
+            return abort_login(request, refusal)
         # The library has added the state of this login as the last one.
         *_, state = request.session["oidc_states"]
         request.session["oidc_states"][state].update(self.describe_target())
-        return leave_for(request, where, settings.OIDC_NAME)
+        return render_redirect(request, where, settings.OIDC_NAME)
 
 
 @method_decorator(never_cache, name="dispatch")
@@ -163,16 +163,16 @@ class OpenIDCallback(View):
             claims, token = read_claims(request, started)
             user = enter_account(claims)
         except ProviderUnavailable as refusal:
-            return give_up(request, refusal)
+            return abort_login(request, refusal)
         except Refused as refusal:
             record_refused_login(str, "", request, f"OpenID Connect: {refusal}")
-            return give_up(request, refusal)
+            return abort_login(request, refusal)
         revoke_tokens(*tokens_to_revoke(request))
         # Nothing of an earlier user stays in the session, also of one of Keystone, whom Django's login does not know.
         request.session.flush()
         login(request, user, backend=BACKEND)
         request.session[ID_TOKEN] = token
-        return keep_form(request, started["target"], started["kept"])
+        return redirect_with_form(request, started["target"], started["kept"])
 
 
 class Logout(LogoutView):
@@ -182,4 +182,4 @@ class Logout(LogoutView):
         tokens, where = tokens_to_revoke(request), find_logout(request)
         answer = super().post(request, *args, **kwargs)
         revoke_tokens(*tokens)
-        return leave_for(request, where, settings.OIDC_NAME) if where else answer
+        return render_redirect(request, where, settings.OIDC_NAME) if where else answer

@@ -74,7 +74,7 @@ class HistoryTable(tables.Table):
         return format_html('<span title="{}">{}</span>', value, head(describe_event(value)))
 
     def render_object_name(self, value: str, record: HistoryEntry) -> Any:
-        return object_of(record, self.links)
+        return render_object(record, self.links)
 
     def render_message(self, value: str, record: HistoryEntry) -> SafeString:
         details = shortened(details_in_words(record.details))
@@ -94,7 +94,7 @@ def link_to_request(request_id: str) -> SafeString:
     return format_html('<a class="uuid" href="{}" title="{}">{}</a>', url, request_id, beginning)
 
 
-def object_of(entry: HistoryEntry, links: dict[UUID, SafeString]) -> SafeString | str:
+def render_object(entry: HistoryEntry, links: dict[UUID, SafeString]) -> SafeString | str:
     """Return what an entry is about: a link where that still has a page, else its name, or its UUID's beginning."""
     if entry.object_uuid in links:
         return links[entry.object_uuid]
@@ -110,13 +110,13 @@ TIME_FORMATS = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-
 class TextFilter(django_filters.CharFilter):
     def __init__(self, **options: Any) -> None:
         limits = {"max_length": 255, "validators": [ProhibitNullCharactersValidator()]}
-        super().__init__(**{"method": "narrow", **limits, **options})
+        super().__init__(**{"method": "apply_filter", **limits, **options})
 
 
 class MomentFilter(django_filters.DateTimeFilter):
     def __init__(self, **options: Any) -> None:
         widget = forms.DateTimeInput(MOMENT, format="%Y-%m-%dT%H:%M:%S")
-        super().__init__(method="narrow", input_formats=TIME_FORMATS, widget=widget, **options)
+        super().__init__(method="apply_filter", input_formats=TIME_FORMATS, widget=widget, **options)
 
 
 class HistoryFilters(django_filters.FilterSet):
@@ -145,7 +145,7 @@ class HistoryFilters(django_filters.FilterSet):
         model = HistoryEntry
         fields: list[str] = []
 
-    def narrow(self, entries: HistoryQuerySet, name: str, value: Any) -> HistoryQuerySet:
+    def apply_filter(self, entries: HistoryQuerySet, name: str, value: Any) -> HistoryQuerySet:
         return narrow(entries, {name: value})
 
     def filter_by(self, entries: HistoryQuerySet, _: str, found: tuple[str, str]) -> HistoryQuerySet:

@@ -18,7 +18,7 @@ from django.views.generic import View
 
 from watcher_site.accounts.login_limits import LoginsLimited, login_of
 from watcher_site.console.pages import Page
-from watcher_site.console.resumable_forms import Login, keep_form
+from watcher_site.console.resumable_forms import Login, redirect_with_form
 from watcher_site.history.logins import KEYSTONE_REASON, place_of, record_refused_login
 from watcher_site.history.recording import differences, record
 from watcher_site.keystone.login import (
@@ -84,7 +84,7 @@ class KeystoneLoginForm(forms.Form):
                 raise
             if attempt:
                 attempt.note_success()
-            self.scopes, self.granted = enter(self.unscoped.token)
+            self.scopes, self.granted = find_scopes_and_token(self.unscoped.token)
         except LoginFailed as refusal:
             raise ValidationError(str(refusal)) from refusal
         except LoginsLimited as refusal:
@@ -97,7 +97,7 @@ class KeystoneLoginForm(forms.Form):
         return self.cleaned_data
 
 
-def enter(unscoped: str) -> tuple[list[Scope], Granted | None]:
+def find_scopes_and_token(unscoped: str) -> tuple[list[Scope], Granted | None]:
     """Return the scopes that a user has, and if there is a single one, the token in it.
 
     Raises:
@@ -108,13 +108,13 @@ def enter(unscoped: str) -> tuple[list[Scope], Granted | None]:
     try:
         if not scopes:
             raise LoginFailed(NO_SCOPE)
-        return scopes, take_scope(unscoped, scopes[0]) if len(scopes) == 1 else None
+        return scopes, request_scoped_token(unscoped, scopes[0]) if len(scopes) == 1 else None
     except LoginFailed:
         revoke_tokens(unscoped)
         raise
 
 
-def take_scope(unscoped: str, scope: Scope) -> Granted:
+def request_scoped_token(unscoped: str, scope: Scope) -> Granted:
     """Return a token in a scope.
 
     Raises:
@@ -128,7 +128,7 @@ def take_scope(unscoped: str, scope: Scope) -> Granted:
     return granted
 
 
-def begin(request: Any, unscoped: str, granted: Granted) -> None:
+def begin_recorded_session(request: Any, unscoped: str, granted: Granted) -> None:
     """Begin the session of a user of Keystone, and record the login."""
     begin_session(request, unscoped, granted)
     SlidingSession.note(request.session)
@@ -149,12 +149,12 @@ class KeystoneLogin(Login):
     def form_valid(self, form: Any) -> HttpResponse:
         target, kept = self.get_success_url(), self.request.POST.get("kept", "")
         if form.granted is None:
-            return await_choice(self.request, form.unscoped, target, kept)
-        begin(self.request, form.unscoped.token, form.granted)
-        return keep_form(self.request, target, kept)
+            return redirect_to_scope_choice(self.request, form.unscoped, target, kept)
+        begin_recorded_session(self.request, form.unscoped.token, form.granted)
+        return redirect_with_form(self.request, target, kept)
 
 
-def await_choice(request: Any, unscoped: Granted, target: str, kept: str = "") -> HttpResponse:
+def redirect_to_scope_choice(request: Any, unscoped: Granted, target: str, kept: str = "") -> HttpResponse:
     """Keep a login until the person has chosen a scope, and lead to that page."""
     request.session.cycle_key()
     request.session[PENDING] = {
@@ -198,17 +198,17 @@ class ScopeChoice(View):
         if request.user.is_authenticated:
             return redirect("home")
         if not settings.KEYSTONE_URL or not self.pending or self.pending["until"] <= time():
-            return self.give_up(request, _("Log in to choose a scope."))
+            return self.abort(request, _("Log in to choose a scope."))
         try:
             self.token = unseal(self.pending["token"])["unscoped"]
             self.scopes = find_scopes(self.token)
             return super().dispatch(request, *args, **kwargs)
         except (Invalid, LoginFailed):
-            return self.give_up(request, _("Keystone no longer accepts your login. Log in again."))
+            return self.abort(request, _("Keystone no longer accepts your login. Log in again."))
         except KeystoneUnavailable as refusal:
-            return self.give_up(request, str(refusal))
+            return self.abort(request, str(refusal))
 
-    def give_up(self, request: Any, why: Text) -> HttpResponse:
+    def abort(self, request: Any, why: Text) -> HttpResponse:
         request.session.pop(PENDING, None)
         messages.error(request, why)
         return redirect("login")
@@ -220,13 +220,13 @@ class ScopeChoice(View):
         form = ScopeForm(self.scopes, request.POST)
         if form.is_valid():
             try:
-                granted = take_scope(self.token, form.chosen)
+                granted = request_scoped_token(self.token, form.chosen)
             except LoginFailed as refusal:
                 form.add_error("scope", str(refusal))
             else:
                 pending = request.session.pop(PENDING)
-                begin(request, self.token, granted)
-                return keep_form(request, pending["target"], pending["kept"])
+                begin_recorded_session(request, self.token, granted)
+                return redirect_with_form(request, pending["target"], pending["kept"])
         return self.show(form)
 
     def show(self, form: ScopeForm) -> HttpResponse:
@@ -265,7 +265,7 @@ class ScopeChange(Page, View):
         form = ScopeForm(self.scopes, request.POST)
         if form.is_valid():
             try:
-                granted = take_scope(self.tokens["unscoped"], form.chosen)
+                granted = request_scoped_token(self.tokens["unscoped"], form.chosen)
             except LoginFailed as refusal:
                 form.add_error("scope", str(refusal))
             else:

@@ -73,20 +73,20 @@ class Page(PermissionRequiredMixin):
             return HttpResponseClientRefresh()
         if self.request.user.is_authenticated:
             uuid = getattr(self, "kwargs", {}).get("uuid")
-            self.tell("Permission denied.", uuid and str(uuid))
+            self.add_history_entry("Permission denied.", uuid and str(uuid))
         return super().handle_no_permission()
 
-    def note(self, problem: Exception, record: Any = None) -> None:
+    def record_problem(self, problem: Exception, record: Any = None) -> None:
         """Record a refusal in history, if it is one because of an object's state."""
         if is_recorded(problem):
-            self.tell(describe_refusal(problem), record)
+            self.add_history_entry(describe_refusal(problem), record)
 
-    def tell(self, why: str, record: Any) -> None:
+    def add_history_entry(self, why: str, record: Any) -> None:
         target, within = (None, record) if self.is_within else (record, None)
         record_refusal(event_of(self), target, why, within=within)
 
 
-class OneState:
+class ConsistentReadsMixin:
     """A page whose queries all read one state of the database, so that its parts do not contradict each other.
 
     Stands after `Page` among the bases, whose check of the permissions may write: to sessions and to history.
@@ -98,7 +98,7 @@ class OneState:
             return response.render() if hasattr(response, "render") else response
 
 
-class ListPage(Page, OneState, SingleTableMixin, FilterView):
+class ListPage(Page, ConsistentReadsMixin, SingleTableMixin, FilterView):
     """A table of records with filters, sorting and pages; nothing is shown that a filter cannot mean.
 
     If it ``follows`` its records, htmx requests the table, and gets it if a value of its records has changed.
@@ -144,7 +144,7 @@ class ByUUID(SingleObjectMixin):
         return self.model.objects.present()
 
 
-class RecordPage(Page, OneState, ByUUID, DetailView):
+class RecordPage(Page, ConsistentReadsMixin, ByUUID, DetailView):
     """All about one record."""
 
     def may(self, permission: str, policy: str = "") -> bool:
@@ -189,7 +189,7 @@ def compose_version(*parts: Any) -> str:
     return hashlib.blake2s(repr((moment, *parts)).encode(), digest_size=8).hexdigest()
 
 
-class Verb(Page, ByUUID, View, ABC):
+class OperationView(Page, ByUUID, View, ABC):
     """A button: asks where ``question`` says what is at stake, and on POST does what it says.
 
     A refusal becomes a message on the page that the person returns to: the one place where the console
@@ -212,7 +212,7 @@ class Verb(Page, ByUUID, View, ABC):
         """
 
     @abstractmethod
-    def where_to(self, record: Any, done: bool) -> str:
+    def redirect_url(self, record: Any, done: bool) -> str:
         """Return the URL or the name of the page to go to then."""
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
@@ -220,20 +220,20 @@ class Verb(Page, ByUUID, View, ABC):
         if self.possible_in is not None and record.state not in self.possible_in:
             messages.error(request, CANNOT % {"verb": self.verb, "why": describe_state(record)})
         elif self.question:
-            return self.ask(record)
-        return redirect(self.where_to(record, False))
+            return self.render_confirmation(record)
+        return redirect(self.redirect_url(record, False))
 
-    def ask(self, record: Any) -> HttpResponse:
+    def render_confirmation(self, record: Any) -> HttpResponse:
         return render(
-            self.request, "confirm.html", {"record": record, "view": self, "back": self.where_to(record, False)}
+            self.request, "confirm.html", {"record": record, "view": self, "back": self.redirect_url(record, False)}
         )
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
-        return redirect(self.where_to(record, perform_and_tell(self, record)))
+        return redirect(self.redirect_url(record, perform_with_message(self, record)))
 
 
-class Deletion(Verb):
+class DeletionView(OperationView):
     """The button that deletes a record, where its state allows."""
 
     deleted: ClassVar[Text]
@@ -262,18 +262,18 @@ def event_of(page: Any) -> str:
     return f"{kind}.{'_'.join(words).lower().removesuffix(f'_{kind}')}"
 
 
-def perform_and_tell(verb: Verb, record: Model) -> bool:
+def perform_with_message(verb: OperationView, record: Model) -> bool:
     """Perform it, leave a message that tells the outcome, and say whether it was done."""
     try:
         messages.success(verb.request, verb.perform(record))
     except (Refused, ConcurrentTransition, TransitionNotAllowed) as problem:
-        messages.error(verb.request, why_not(verb, problem, record))
-        verb.note(problem, record)
+        messages.error(verb.request, describe_problem(verb, problem, record))
+        verb.record_problem(problem, record)
         return False
     return True
 
 
-def why_not(verb: Verb, problem: Exception, record: Model) -> str:
+def describe_problem(verb: OperationView, problem: Exception, record: Model) -> str:
     if isinstance(problem, Refused):
         return str(problem)
     if isinstance(problem, ConcurrentTransition):

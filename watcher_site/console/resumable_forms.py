@@ -18,20 +18,20 @@ from watcher_site.console.pages import Page
 KEPT = "kept_form"
 
 
-class KeepsForm(Page):
-    """A page that is sent a form. Sent by nobody, the form goes through the login page and comes back to `kept`.
+class ResumableFormPage(Page):
+    """A page with a form that is kept over the login: `resumed_data` returns what was sent without a session.
 
-    Nothing is stored for those who are not logged in: the login page carries the fields along.
+    Nothing is stored for people who are not logged in: the login page has the fields as hidden inputs.
     """
 
     def handle_no_permission(self) -> Any:
         request: Any = self.request
         if request.method != "POST" or request.user.is_authenticated or getattr(request, "htmx", False):
             return super().handle_no_permission()
-        context = {"form": AuthenticationForm(request), "next": request.path, "kept": typed(request)}
-        return render(request, "login.html", {**context, "ways": other_ways(request)})
+        context = {"form": AuthenticationForm(request), "next": request.path, "kept": serialize_form(request)}
+        return render(request, "login.html", {**context, "ways": other_login_methods(request)})
 
-    def kept(self) -> QueryDict | None:
+    def resumed_data(self) -> QueryDict | None:
         """Return the fields that were kept for this page, once."""
         kept = self.request.session.get(KEPT)
         if not kept or kept["path"] != self.request.path:
@@ -40,7 +40,7 @@ class KeepsForm(Page):
         return QueryDict(kept["fields"])
 
 
-def other_ways(request: HttpRequest) -> list[dict[str, Any]]:
+def other_login_methods(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the ways to log in beside that of the page, with their addresses and the labels of their buttons."""
     ways = [{"where": reverse("login"), "label": _("Log in with a local account")}]
     if settings.KEYSTONE_URL:
@@ -55,7 +55,7 @@ def other_ways(request: HttpRequest) -> list[dict[str, Any]]:
     return [way for way in ways if way["where"] != present]
 
 
-def keep_form(request: Any, target: str, fields: str) -> HttpResponse:
+def redirect_with_form(request: Any, target: str, fields: str) -> HttpResponse:
     """Lead to the page that a person has logged in for, and keep the fields of a form that was not executed."""
     if fields:
         request.session[KEPT] = {"path": target, "fields": fields}
@@ -95,24 +95,24 @@ class Login(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
-        return keep_form(self.request, response.headers["Location"], self.request.POST.get("kept", ""))
+        return redirect_with_form(self.request, response.headers["Location"], self.request.POST.get("kept", ""))
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        kept, ways = self.request.POST.get("kept", ""), other_ways(self.request)
+        kept, ways = self.request.POST.get("kept", ""), other_login_methods(self.request)
         return super().get_context_data(kept=kept, ways=ways, **context)
 
 
-def expired(request: HttpRequest, reason: str = "") -> HttpResponse:
+def handle_expired_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form of an earlier session: show it anew with what was typed, if it came from one of our own pages."""
     view = getattr(resolve(request.path).func, "view_class", object)
     own = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
-    if issubclass(view, KeepsForm) and own and request.user.is_authenticated:
-        request.session[KEPT] = {"path": request.path, "fields": typed(request)}
+    if issubclass(view, ResumableFormPage) and own and request.user.is_authenticated:
+        request.session[KEPT] = {"path": request.path, "fields": serialize_form(request)}
         return HttpResponseClientRefresh() if getattr(request, "htmx", False) else redirect(request.path)
     return render(request, "403_csrf.html", status=403)
 
 
-def typed(request: HttpRequest) -> str:
+def serialize_form(request: HttpRequest) -> str:
     """Return the form as text, without what belongs to the session that ended."""
     fields = request.POST.copy()
     fields.pop("csrfmiddlewaretoken", None)

@@ -42,14 +42,18 @@ def fields_for(
     required = schema.get("required", [])
     fields: dict[str, forms.Field] = {}
     for name, rule in sorted(schema.get("properties", {}).items(), key=lambda named: named[0] not in required):
-        label = f"{group}: {words(name).lower()}" if group else str(rule.get("title") or words(name))
+        label = (
+            f"{group}: {humanize_parameter(name).lower()}"
+            if group
+            else str(rule.get("title") or humanize_parameter(name))
+        )
         if rule.get("type") == "object" and rule.get("properties"):
             inner = fields_for(rule, f"{prefix}{name}.", label, formats)
             for field in inner.values():
-                field.help_text = field.help_text or sentence(str(rule.get("description", "")))
+                field.help_text = field.help_text or as_sentence(str(rule.get("description", "")))
             fields |= inner
         else:
-            fields[f"{prefix}{name}"] = field_for(name, rule, name in required, label, formats)
+            fields[f"{prefix}{name}"] = make_field(name, rule, name in required, label, formats)
     return fields
 
 
@@ -84,78 +88,79 @@ def find_refused(refusal: str, names: Iterable[str]) -> tuple[str | None, str]:
     return None, refusal
 
 
-def words(name: str) -> str:
+def humanize_parameter(name: str) -> str:
     """Return the name of a parameter as people write: ``maintenance_node`` reads "Maintenance node"."""
     text = IN_FULL.get(name, name).replace("_", " ").strip()
     return text[:1].upper() + text[1:]
 
 
-def field_for(name: str, rule: Rule, required: bool, label: str, formats: Formats = NO_FORMATS) -> forms.Field:
+def make_field(name: str, rule: Rule, required: bool, label: str, formats: Formats = NO_FORMATS) -> forms.Field:
     options: Options = {
         "label": label,
-        "help_text": sentence(str(rule.get("description", ""))),
+        "help_text": as_sentence(str(rule.get("description", ""))),
         "initial": rule.get("default"),
         "required": required and "default" not in rule,
     }
     if "enum" in rule:
-        return choice(rule, options)
+        return make_choice_field(rule, options)
     # A parameter of several types has a field for the first one.
     kind = rule["type"][0] if isinstance(rule.get("type"), list) else rule.get("type")
     if kind == "array":
-        return as_list(rule, options, formats)
+        return make_list_field(rule, options, formats)
     if offered := formats[rule["format"]]() if rule.get("format") in formats else []:
         empty = ("", _("Choose one") if options["required"] else _("Not set"))
         return forms.ChoiceField(choices=[empty, *offered], **options)
-    make = FIELDS.get(str(kind), as_document)
+    make = FIELDS.get(str(kind), make_json_field)
     return make(rule, options)
 
 
-def sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
     text = text[:1].upper() + text[1:]
     return text if not text or text.endswith(".") else f"{text}."
 
 
-def choice(rule: Rule, options: Options) -> forms.Field:
+def make_choice_field(rule: Rule, options: Options) -> forms.Field:
     values = {str(value): value for value in rule["enum"]}
     choices = [*([] if options["required"] else [("", "")]), *((text, text) for text in values)]
     return forms.TypedChoiceField(choices=choices, coerce=values.__getitem__, empty_value=None, **options)
 
 
-def as_text(rule: Rule, options: Options) -> forms.Field:
+def make_text_field(rule: Rule, options: Options) -> forms.Field:
     return forms.CharField(max_length=rule.get("maxLength"), min_length=rule.get("minLength"), **options)
 
 
-def as_integer(rule: Rule, options: Options) -> forms.Field:
+def make_integer_field(rule: Rule, options: Options) -> forms.Field:
     return forms.IntegerField(min_value=rule.get("minimum"), max_value=rule.get("maximum"), **options)
 
 
-def as_number(rule: Rule, options: Options) -> forms.Field:
+def make_number_field(rule: Rule, options: Options) -> forms.Field:
     widget = forms.NumberInput(attrs={"step": "any"})
     return forms.FloatField(min_value=rule.get("minimum"), max_value=rule.get("maximum"), widget=widget, **options)
 
 
-def as_switch(rule: Rule, options: Options) -> forms.Field:
+def make_boolean_field(rule: Rule, options: Options) -> forms.Field:
     return forms.BooleanField(**{**options, "required": False})
 
 
-def as_list(rule: Rule, options: Options, formats: Formats) -> forms.Field:
+def make_list_field(rule: Rule, options: Options, formats: Formats) -> forms.Field:
     items = rule.get("items", {})
     if "enum" in items:
         boxes = forms.CheckboxSelectMultiple
         return forms.MultipleChoiceField(choices=[(name, name) for name in items["enum"]], widget=boxes, **options)
     if items.get("type") == "string":
-        return Lines(**options)
+        return LinesField(**options)
     columns = items.get("properties", {})
     if items.get("type") == "object" and columns and all(inner.get("type") in FIELDS for inner in columns.values()):
         required = items.get("required", [])
         fields = {
-            name: field_for(name, inner, name in required, words(name), formats) for name, inner in columns.items()
+            name: make_field(name, inner, name in required, humanize_parameter(name), formats)
+            for name, inner in columns.items()
         }
         return RowsField(fields, **options)
-    return as_document(rule, options)
+    return make_json_field(rule, options)
 
 
-def as_document(rule: Rule, options: Options) -> forms.Field:
+def make_json_field(rule: Rule, options: Options) -> forms.Field:
     options["help_text"] = f"{options['help_text']} {_('As JSON.')}".strip()
     return DocumentField(widget=forms.Textarea(attrs={"rows": 3, "class": "uuid"}), **options)
 
@@ -252,7 +257,7 @@ class RowsField(forms.Field):
         return {column: value for column, value in cleaned.items() if value not in (None, "")}
 
 
-class Lines(forms.CharField):
+class LinesField(forms.CharField):
     """A list of texts, one a line."""
 
     def __init__(self, **options: Any) -> None:
@@ -267,8 +272,8 @@ class Lines(forms.CharField):
 
 
 FIELDS: dict[str, Callable[[Rule, Options], forms.Field]] = {
-    "string": as_text,
-    "integer": as_integer,
-    "number": as_number,
-    "boolean": as_switch,
+    "string": make_text_field,
+    "integer": make_integer_field,
+    "number": make_number_field,
+    "boolean": make_boolean_field,
 }

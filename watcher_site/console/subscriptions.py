@@ -14,18 +14,18 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views import View
 
-from watcher_site.console.account import show_once
+from watcher_site.console.account import show_secret_once
 from watcher_site.console.columns import (
     TABLE_ATTRIBUTES,
     LineColumn,
     MessageColumn,
     NumberColumn,
     TimeColumn,
-    in_one_line,
+    render_in_one_line,
 )
 from watcher_site.console.lists.filters import NameFilter
-from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import ListPage, OperationView, RecordPage, perform_with_message
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.messages import Text
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
@@ -69,10 +69,10 @@ class SubscriptionTable(tables.Table):
         self.reader = request.user
 
     def render_url(self, value: str) -> str:
-        return in_one_line(url_for(self.reader, value))
+        return render_in_one_line(url_for(self.reader, value))
 
     def render_event_types(self, value: list[str]) -> str:
-        return in_one_line(", ".join(value))
+        return render_in_one_line(", ".join(value))
 
     def render_enabled(self, value: bool) -> str:
         return gettext("enabled") if value else gettext("disabled")
@@ -142,15 +142,15 @@ class SubscriptionForm(forms.Form):
         self.current = current
 
     def clean_name(self) -> Any:
-        return self.checked("name", self.cleaned_data["name"])
+        return self.clean_value("name", self.cleaned_data["name"])
 
     def clean_url(self) -> Any:
-        return self.checked("url", self.cleaned_data["url"])
+        return self.clean_value("url", self.cleaned_data["url"])
 
     def clean_event_types(self) -> Any:
-        return self.checked("event_types", self.cleaned_data["event_types"].replace(",", " ").split())
+        return self.clean_value("event_types", self.cleaned_data["event_types"].replace(",", " ").split())
 
-    def checked(self, name: str, value: Any) -> Any:
+    def clean_value(self, name: str, value: Any) -> Any:
         if self.current and value == getattr(self.current, name):
             return value
         try:
@@ -158,19 +158,19 @@ class SubscriptionForm(forms.Form):
         except Refused as refusal:
             raise forms.ValidationError(str(refusal).removeprefix(f"{name}: ")) from refusal
 
-    def refuse(self, refusal: Refused) -> None:
+    def add_refusal(self, refusal: Refused) -> None:
         """Put why it cannot be so beside the field that it is about."""
         name, _, words = str(refusal).partition(": ")
         self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
 
 
-class NewSubscription(KeepsForm, View):
+class NewSubscription(ResumableFormPage, View):
     history_event = "subscription.create"
     permission_required = "watcher_site.add_subscription"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.show(SubscriptionForm(self.kept()))
+        return self.show(SubscriptionForm(self.resumed_data()))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = SubscriptionForm(request.POST)
@@ -178,8 +178,8 @@ class NewSubscription(KeepsForm, View):
             try:
                 made, secret = subscribe(**form.cleaned_data)
             except Refused as refusal:
-                self.note(refusal)
-                form.refuse(refusal)
+                self.record_problem(refusal)
+                form.add_refusal(refusal)
             else:
                 return show_secret(request, _("Subscription created"), made, secret)
         return self.show(form)
@@ -189,7 +189,7 @@ class NewSubscription(KeepsForm, View):
         return render(self.request, "notifications/subscription_form.html", context)
 
 
-class ChangeSubscription(KeepsForm, View):
+class ChangeSubscription(ResumableFormPage, View):
     history_event = "subscription.update"
     permission_required = "watcher_site.change_subscription"
     http_method_names = ["get", "post"]
@@ -197,7 +197,7 @@ class ChangeSubscription(KeepsForm, View):
     def get(self, request: HttpRequest, uuid: str) -> HttpResponse:
         current = self.find(uuid)
         initial = {**changeable(current), "event_types": " ".join(current.event_types)}
-        return self.show(current, SubscriptionForm(self.kept(), initial=initial, current=current))
+        return self.show(current, SubscriptionForm(self.resumed_data(), initial=initial, current=current))
 
     def post(self, request: HttpRequest, uuid: str) -> HttpResponse:
         current = self.find(uuid)
@@ -206,8 +206,8 @@ class ChangeSubscription(KeepsForm, View):
             try:
                 change_subscription(current, form.cleaned_data)
             except Refused as refusal:
-                self.note(refusal, current)
-                form.refuse(refusal)
+                self.record_problem(refusal, current)
+                form.add_refusal(refusal)
             else:
                 messages.success(request, _("Subscription saved. Its pending notifications are sent now."))
                 return redirect("notifications:detail", uuid=current.uuid)
@@ -223,15 +223,15 @@ class ChangeSubscription(KeepsForm, View):
         return render(self.request, "notifications/subscription_form.html", context)
 
 
-class SubscriptionVerb(Verb):
+class SubscriptionOperationView(OperationView):
     model = Subscription
     permission_required = CHANGE
 
-    def where_to(self, record: Subscription, done: bool) -> str:
+    def redirect_url(self, record: Subscription, done: bool) -> str:
         return reverse("notifications:detail", args=[record.uuid])
 
 
-class SendTest(SubscriptionVerb):
+class SendTest(SubscriptionOperationView):
     history_event, policy = "subscription.test", "subscription:send_test"
     verb = _("send a test message")
 
@@ -240,7 +240,7 @@ class SendTest(SubscriptionVerb):
         return gettext("A test message is being sent. Reload this page to see the result.")
 
 
-class RenewSecret(SubscriptionVerb):
+class RenewSecret(SubscriptionOperationView):
     history_event, policy = "subscription.update", "subscription:renew_secret"
     verb = _("create a new secret")
     question = _("Create a new secret?")
@@ -252,12 +252,12 @@ class RenewSecret(SubscriptionVerb):
 
     def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
         record = self.get_object()
-        if not perform_and_tell(self, record):
-            return redirect(self.where_to(record, False))
+        if not perform_with_message(self, record):
+            return redirect(self.redirect_url(record, False))
         return show_secret(request, _("New secret"), *self.renewed)
 
 
-class DeleteSubscription(Verb):
+class DeleteSubscription(OperationView):
     model = Subscription
     history_event = "subscription.delete"
     permission_required = "watcher_site.delete_subscription"
@@ -269,7 +269,7 @@ class DeleteSubscription(Verb):
         unsubscribe(record)
         return _("Deleted subscription %(name)s.") % {"name": record}
 
-    def where_to(self, record: Subscription, done: bool) -> str:
+    def redirect_url(self, record: Subscription, done: bool) -> str:
         return reverse("notifications:list") if done else reverse("notifications:detail", args=[record.uuid])
 
 
@@ -277,4 +277,4 @@ def show_secret(request: HttpRequest, heading: Text, subscription: Subscription,
     about = _("Notifications to %(name)s are signed with this secret. Store it where the receiver can read it.") % {
         "name": subscription.name
     }
-    return show_once(request, heading, secret, about, reverse("notifications:detail", args=[subscription.uuid]))
+    return show_secret_once(request, heading, secret, about, reverse("notifications:detail", args=[subscription.uuid]))

@@ -23,7 +23,7 @@ from watcher_site.console.columns import (
     NumberColumn,
     TimeColumn,
 )
-from watcher_site.console.pages import ListPage, Page, Verb
+from watcher_site.console.pages import ListPage, OperationView, Page
 from watcher_site.console.subscriptions import ATTRIBUTES, MADE
 from watcher_site.models import Delivery
 from watcher_site.notifications import deliveries
@@ -112,10 +112,10 @@ class UndeliveredList(ListPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         shown = super().get_context_data(**context)
         number = self.object_list.undelivered().count()
-        return {**shown, "given_up": str(number) if number else "", "filters": query_of(self.request)}
+        return {**shown, "given_up": str(number) if number else "", "filters": list_query(self.request)}
 
 
-class DeadLetterVerb(Verb):
+class DeadLetterOperationView(OperationView):
     """A button beside a dead letter; it leads back to the list as that was filtered."""
 
     model = Delivery
@@ -123,11 +123,11 @@ class DeadLetterVerb(Verb):
     def get_queryset(self) -> Any:
         return Delivery.objects.undelivered().select_related("notification", "subscription")
 
-    def where_to(self, record: Delivery, done: bool) -> str:
-        return list_as_filtered(self.request)
+    def redirect_url(self, record: Delivery, done: bool) -> str:
+        return filtered_list_address(self.request)
 
 
-class Resend(DeadLetterVerb):
+class Resend(DeadLetterOperationView):
     history_event = "undelivered.resend"
     permission_required = RESEND
     verb = _("send again")
@@ -137,7 +137,7 @@ class Resend(DeadLetterVerb):
         return _("%(event)s will be sent again.") % {"event": delivery.notification.event_type}
 
 
-class DeleteUndelivered(DeadLetterVerb):
+class DeleteUndelivered(DeadLetterOperationView):
     history_event = "undelivered.delete"
     permission_required = DELETE
     verb = _("delete the notification")
@@ -159,34 +159,34 @@ class ResendAll(Page, View):
     look = "primary"
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        number = self.chosen().count()
+        number = self.selected_deliveries().count()
         if not number:
             messages.info(request, _("No notifications to send again."))
-            return redirect(list_as_filtered(request))
+            return redirect(filtered_list_address(request))
         question = ngettext("Send %(number)d notification again?", "Send %(number)d notifications again?", number)
         self.question = question % {"number": number}
         advice = _("Delivery starts again from the first attempt.")
-        self.consequence = f"{self.which()} {advice}"
-        return render(request, "confirm.html", {"view": self, "back": list_as_filtered(request)})
+        self.consequence = f"{self.describe_filters()} {advice}"
+        return render(request, "confirm.html", {"view": self, "back": filtered_list_address(request)})
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        number = deliveries.resend_all(self.chosen(), self.filters())
+        number = deliveries.resend_all(self.selected_deliveries(), self.filters())
         sent = ngettext(
             "%(number)d notification will be sent again.", "%(number)d notifications will be sent again.", number
         )
         messages.success(request, sent % {"number": number} if number else _("No notifications to send again."))
-        return redirect(list_as_filtered(request))
+        return redirect(filtered_list_address(request))
 
     def filters(self) -> dict[str, str]:
         given = {name: self.request.GET.get(name, "").strip() for name in UndeliveredFilters.base_filters}
         return {name: value for name, value in given.items() if value}
 
-    def chosen(self) -> QuerySet[Delivery]:
+    def selected_deliveries(self) -> QuerySet[Delivery]:
         filters = UndeliveredFilters(self.request.GET, queryset=Delivery.objects.undelivered())
         found: QuerySet[Delivery] = filters.qs if filters.is_valid() else Delivery.objects.none()
         return found
 
-    def which(self) -> str:
+    def describe_filters(self) -> str:
         filters = self.filters()
         if not filters:
             return gettext("All undelivered notifications.")
@@ -195,12 +195,12 @@ class ResendAll(Page, View):
         return _("Only notifications with %(conditions)s.") % {"conditions": _(" and ").join(conditions)}
 
 
-def list_as_filtered(request: HttpRequest) -> str:
+def filtered_list_address(request: HttpRequest) -> str:
     """Return the address of the list with the filters, the order and the page that a button was pressed on."""
-    return f"{reverse('notifications:undelivered')}{query_of(request)}"
+    return f"{reverse('notifications:undelivered')}{list_query(request)}"
 
 
-def query_of(request: HttpRequest) -> str:
+def list_query(request: HttpRequest) -> str:
     """Return what of a query says which of the list are shown, and how; with its question mark."""
     known = (*UndeliveredFilters.base_filters, "sort", "page")
     wanted = {name: request.GET[name] for name in known if name in request.GET}

@@ -28,9 +28,9 @@ from watcher_site.accounts.users import (
     set_active,
     set_groups,
 )
-from watcher_site.console.account import TokenTable, TokenVerb, show_once
+from watcher_site.console.account import TokenOperationView, TokenTable, show_secret_once
 from watcher_site.console.columns import TABLE_ATTRIBUTES, TimeColumn
-from watcher_site.console.pages import ListPage, Page, RecordPage, Verb, perform_and_tell
+from watcher_site.console.pages import ListPage, OperationView, Page, RecordPage, perform_with_message
 from watcher_site.messages import Text
 from watcher_site.refusals import Invalid, Refused
 
@@ -147,7 +147,7 @@ class UserForm(forms.Form):
         help_text=_("The project that the user is a member of."),
     )
 
-    def refuse(self, refusal: Refused) -> None:
+    def add_refusal(self, refusal: Refused) -> None:
         """Put the reason of a refusal beside the field that it is about."""
         name, _, words = str(refusal).partition(": ")
         is_field = name in self.fields
@@ -171,11 +171,13 @@ class NewUser(Page, View):
                 require_authority(request.user, groups=[group])
                 made = create_user(name, password, GENERATED, group.name, [project] if project else [])
             except Refused as refusal:
-                self.note(refusal, name)
-                form.refuse(refusal)
+                self.record_problem(refusal, name)
+                form.add_refusal(refusal)
             else:
                 about = _("The password of %(name)s, who can change it on the page Account.") % {"name": name}
-                return show_once(request, _("New user"), password, about, reverse("users:detail", args=[made.pk]))
+                return show_secret_once(
+                    request, _("New user"), password, about, reverse("users:detail", args=[made.pk])
+                )
         return self.show(form)
 
     def show(self, form: UserForm) -> HttpResponse:
@@ -183,7 +185,7 @@ class NewUser(Page, View):
         return render(self.request, "accounts/form.html", context)
 
 
-class UserVerb(Verb):
+class UserOperationView(OperationView):
     """A button on the page of an account."""
 
     model = User
@@ -192,11 +194,11 @@ class UserVerb(Verb):
     def get_queryset(self) -> QuerySet[User]:
         return User.objects.all()
 
-    def where_to(self, record: User, done: bool) -> str:
+    def redirect_url(self, record: User, done: bool) -> str:
         return reverse("users:detail", args=[record.pk])
 
 
-class DisableUser(UserVerb):
+class DisableUser(UserOperationView):
     history_event = "user.disable"
     verb = _("disable the account")
     question = _("Disable this account?")
@@ -208,7 +210,7 @@ class DisableUser(UserVerb):
         return _("%(name)s is disabled.") % {"name": record.username}
 
 
-class EnableUser(UserVerb):
+class EnableUser(UserOperationView):
     history_event = "user.enable"
     verb = _("enable the account")
 
@@ -218,7 +220,7 @@ class EnableUser(UserVerb):
         return _("%(name)s is enabled.") % {"name": record.username}
 
 
-class ResetPassword(UserVerb):
+class ResetPassword(UserOperationView):
     history_event = "user.change_password"
     verb = _("reset the password")
     question = _("Reset the password?")
@@ -232,14 +234,14 @@ class ResetPassword(UserVerb):
 
     def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
         record = self.get_object()
-        back = self.where_to(record, True)
-        if not perform_and_tell(self, record):
+        back = self.redirect_url(record, True)
+        if not perform_with_message(self, record):
             return redirect(back)
         about = _("The new password of %(name)s.") % {"name": record.username}
-        return show_once(request, _("New password"), self.password, about, back)
+        return show_secret_once(request, _("New password"), self.password, about, back)
 
 
-class SetGroups(UserVerb):
+class SetGroups(UserOperationView):
     """The form of the groups of an account."""
 
     history_event = "user.set_groups"
@@ -256,7 +258,7 @@ class SetGroups(UserVerb):
         return _("The groups of %(name)s were changed.") % {"name": record.username}
 
 
-class MembershipVerb(UserVerb):
+class MembershipView(UserOperationView):
     """The form that changes the membership of an account in a project."""
 
     http_method_names = ["post"]
@@ -270,17 +272,17 @@ class MembershipVerb(UserVerb):
         return self.result % {"name": record.username, "project": project}
 
 
-class AddProject(MembershipVerb):
+class AddProject(MembershipView):
     history_event, verb = "project.add_member", _("add a project")
     change, result = add_member, _("%(name)s is a member of %(project)s.")
 
 
-class RemoveProject(MembershipVerb):
+class RemoveProject(MembershipView):
     history_event, verb = "project.remove_member", _("remove a project")
     change, result = remove_member, _("%(name)s is no member of %(project)s.")
 
 
-class RevokeTokenOfUser(TokenVerb):
+class RevokeTokenOfUser(TokenOperationView):
     permission_required = MANAGE
 
     def tokens(self) -> QuerySet[AuthToken]:
@@ -290,5 +292,5 @@ class RevokeTokenOfUser(TokenVerb):
         require_authority(self.request.user, record.user)
         return super().perform(record)
 
-    def where_to(self, record: AuthToken, done: bool) -> str:
+    def redirect_url(self, record: AuthToken, done: bool) -> str:
         return reverse("users:detail", args=[self.kwargs["pk"]])

@@ -66,7 +66,7 @@ class WindowFields(forms.Form):
         window = {name: cleaned[name] or None for name in WINDOW if name in cleaned}
         return window if any(window.values()) else None
 
-    def blame(self, refusal: str) -> None:
+    def add_refusal(self, refusal: str) -> None:
         """Put a refusal beside the field that it begins with, or above all of them."""
         name, _, words = refusal.partition(": ")
         field = name.removeprefix("window.")

@@ -48,7 +48,7 @@ class OperationForm(forms.Form):
         given = {name: value for name, value in self.cleaned_data.items() if name != "plan_only"}
         return {name: value for name, value in given.items() if value not in (None, "")}
 
-    def blame(self, refusal: str) -> None:
+    def add_refusal(self, refusal: str) -> None:
         """Put a refusal beside the field that it begins with, or above all of them."""
         name, _, words = refusal.partition(": ")
         if name in self.fields:

@@ -34,14 +34,14 @@ from plans.operations.clusters import (
     update_cluster,
 )
 from plans.operations.nodes import check_node, delete_node, recover_node
-from watcher_site.console.pages import Verb
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import OperationView
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
 from watcher_site.templatetags.console import linked
 
 
-class OperationVerb(KeepsForm, Verb):
+class OperationFormView(ResumableFormPage, OperationView):
     """Shows a ``form_class``, plans the operation with ``operate``, and shows a message with a link to the plan."""
 
     form_class: ClassVar[type[OperationForm]] = OperationForm
@@ -55,11 +55,11 @@ class OperationVerb(KeepsForm, Verb):
     def form(self, record: Any, data: Any = None) -> OperationForm:
         return self.form_class(record, data, may_start=self.may("plans.start_actionplan"))
 
-    def ask(self, record: Any) -> HttpResponse:
-        return self.show(record, self.form(record, self.kept()))
+    def render_confirmation(self, record: Any) -> HttpResponse:
+        return self.show(record, self.form(record, self.resumed_data()))
 
     def show(self, record: Any, form: OperationForm) -> HttpResponse:
-        context = {"record": record, "view": self, "form": form, "back": self.where_to(record, False)}
+        context = {"record": record, "view": self, "form": form, "back": self.redirect_url(record, False)}
         return render(self.request, "clusters/operation.html", context)
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
@@ -70,10 +70,10 @@ class OperationVerb(KeepsForm, Verb):
         try:
             messages.success(request, self.perform(record))
         except Refused as refusal:
-            form.blame(str(refusal))
-            self.note(refusal, record)
+            form.add_refusal(str(refusal))
+            self.record_problem(refusal, record)
             return self.show(record, form)
-        return redirect(self.where_to(record, True))
+        return redirect(self.redirect_url(record, True))
 
     def perform(self, record: Any) -> str:
         form = self.submitted
@@ -89,12 +89,12 @@ class OperationVerb(KeepsForm, Verb):
     def plan(self, record: Any, inputs: dict[str, Any], options: RequestOptions) -> Operation:
         return type(self).operate(record, **inputs, options=options)
 
-    def where_to(self, record: Any, done: bool) -> str:
+    def redirect_url(self, record: Any, done: bool) -> str:
         if done and (self.is_final or self.submitted.cleaned_data["plan_only"]):
             return reverse("plans:detail", args=[self.operation.action_plan])
-        return self.page_of(record)
+        return self.page_address_of(record)
 
-    def page_of(self, record: Any) -> str:
+    def page_address_of(self, record: Any) -> str:
         return record_page(record)
 
 
@@ -103,40 +103,40 @@ def record_page(record: Cluster | Node) -> str:
     return reverse(name, args=[record.uuid])
 
 
-class ClusterVerb(OperationVerb):
+class ClusterOperationView(OperationFormView):
     model = Cluster
     permission_required: Any = "cluster.operate_cluster"
 
 
-class ScaleOut(ClusterVerb):
+class ScaleOut(ClusterOperationView):
     policy = "cluster:scale_out"
     creates = True
     verb, question = _("scale out"), _("Add nodes to the cluster?")
     form_class, operate = ScaleForm, scale_out
 
 
-class ScaleIn(ClusterVerb):
+class ScaleIn(ClusterOperationView):
     policy = "cluster:scale_in"
     verb, question = _("scale in"), _("Remove nodes from the cluster?")
     consequence = _("The deletion policy chooses the nodes. Nodes in ERROR and tainted nodes are removed first.")
     form_class, operate, look = ScaleForm, scale_in, "danger"
 
 
-class Resize(ClusterVerb):
+class Resize(ClusterOperationView):
     policy = "cluster:resize"
     creates = True
     verb, question = _("resize"), _("Resize the cluster?")
     form_class, operate = ResizeForm, resize
 
 
-class Check(ClusterVerb):
+class Check(ClusterOperationView):
     policy = "cluster:check"
     verb, question = _("check"), _("Check the cluster?")
     consequence = _("The server of each node is checked. Nodes whose server does not run are set to ERROR.")
     operate = check_cluster
 
 
-class Recover(ClusterVerb):
+class Recover(ClusterOperationView):
     policy = "cluster:recover"
     creates = True
     verb, question = _("recover"), _("Recover the cluster?")
@@ -144,7 +144,7 @@ class Recover(ClusterVerb):
     form_class, operate = RecoverClusterForm, recover_cluster
 
 
-class Change(ClusterVerb):
+class Change(ClusterOperationView):
     creates = True
     history_event = "cluster.update"
     permission_required = "cluster.change_cluster"
@@ -152,21 +152,21 @@ class Change(ClusterVerb):
     form_class, operate = ChangeForm, update_cluster
 
 
-class Delete(ClusterVerb):
+class Delete(ClusterOperationView):
     permission_required = "cluster.delete_cluster"
     verb, question = _("delete"), _("Delete the cluster?")
     consequence = _("This cannot be undone.")
     form_class, operate, look, is_final = DeleteForm, delete_cluster, "danger", True
 
 
-class Attach(ClusterVerb):
+class Attach(ClusterOperationView):
     history_event = "cluster.attach_policy"
     permission_required = ("cluster.add_policybinding", "cluster.view_policy")
     verb, question = _("attach"), _("Attach a policy to the cluster?")
     form_class, operate = AttachForm, attach_policy
 
 
-class BindingVerb(OperationVerb):
+class BindingOperationView(OperationFormView):
     """An operation on a policy of a cluster."""
 
     model = PolicyBinding
@@ -174,17 +174,19 @@ class BindingVerb(OperationVerb):
     def get_queryset(self) -> Any:
         return super().get_queryset().select_related("cluster", "policy")
 
-    def page_of(self, record: PolicyBinding) -> str:
+    def page_address_of(self, record: PolicyBinding) -> str:
         return record_page(record.cluster)
 
     def plan(self, record: PolicyBinding, inputs: dict[str, Any], options: RequestOptions) -> Operation:
-        return type(self).operate(record.cluster, record.policy, **inputs, **self.also(record), options=options)
+        return type(self).operate(
+            record.cluster, record.policy, **inputs, **self.extra_inputs(record), options=options
+        )
 
-    def also(self, record: PolicyBinding) -> dict[str, Any]:
+    def extra_inputs(self, record: PolicyBinding) -> dict[str, Any]:
         return {}
 
 
-class Detach(BindingVerb):
+class Detach(BindingOperationView):
     history_event = "cluster.detach_policy"
     permission_required = "cluster.delete_policybinding"
     verb, question = _("detach"), _("Detach the policy?")
@@ -192,13 +194,13 @@ class Detach(BindingVerb):
     operate, look = detach_policy, "danger"
 
 
-class Enable(BindingVerb):
+class Enable(BindingOperationView):
     history_event = "cluster.update_policy"
     permission_required = "cluster.change_policybinding"
     verb, question = _("enable"), _("Enable the policy?")
     operate = update_policy
 
-    def also(self, record: PolicyBinding) -> dict[str, Any]:
+    def extra_inputs(self, record: PolicyBinding) -> dict[str, Any]:
         return {"enabled": True}
 
 
@@ -206,25 +208,25 @@ class Disable(Enable):
     verb, question = _("disable"), _("Disable the policy?")
     consequence = _("The policy stays attached, but is not applied.")
 
-    def also(self, record: PolicyBinding) -> dict[str, Any]:
+    def extra_inputs(self, record: PolicyBinding) -> dict[str, Any]:
         return {"enabled": False}
 
 
-class NodeVerb(OperationVerb):
+class NodeOperationView(OperationFormView):
     model = Node
 
-    def page_of(self, record: Node) -> str:
+    def page_address_of(self, record: Node) -> str:
         return record_page(record)
 
 
-class CheckNode(NodeVerb):
+class CheckNode(NodeOperationView):
     permission_required = "cluster.check_node"
     verb, question = _("check"), _("Check the node?")
     consequence = _("The server of the node is checked. If it does not run, the node is set to ERROR.")
     operate = check_node
 
 
-class RecoverNode(NodeVerb):
+class RecoverNode(NodeOperationView):
     creates = True
     permission_required = "cluster.recover_node"
     verb, question = _("recover"), _("Recover the node?")
@@ -232,7 +234,7 @@ class RecoverNode(NodeVerb):
     form_class, operate = RecoverForm, recover_node
 
 
-class DeleteNode(NodeVerb):
+class DeleteNode(NodeOperationView):
     permission_required = "cluster.delete_node"
     verb, question = _("delete"), _("Delete the node?")
     consequence = _("The server of the node is also deleted. This cannot be undone.")

@@ -59,10 +59,10 @@ class ClusterTable(tables.Table):
         attrs = TABLE_ATTRIBUTES
 
     def render_size(self, record: Any) -> str:
-        return sizes_in_words(record, record.node_count)
+        return describe_sizes(record, record.node_count)
 
 
-def sizes_in_words(cluster: Cluster, size: int) -> str:
+def describe_sizes(cluster: Cluster, size: int) -> str:
     """Return how many nodes there are, are wanted, and may be."""
     limit = gettext("unlimited") if cluster.max_size == UNLIMITED else str(cluster.max_size)
     sizes = {"size": size, "desired": cluster.desired_capacity, "least": cluster.min_size, "most": limit}
@@ -155,7 +155,7 @@ class ClusterPage(FollowedPage):
         recent = list(actions.order_by("-pk")[:RECENT])
         holders = list(unfinished_holders(cluster))
         return super().get_context_data(
-            sizes=sizes_in_words(cluster, members.count()),
+            sizes=describe_sizes(cluster, members.count()),
             members=self.configure(NodeTable(members, exclude=("profile", "cluster", "role"), prefix="node-"), 50),
             bindings=self.configure(BindingTable(bindings.order_by("priority", "pk")), None),
             recent=ActionTable(recent, exclude=("resource",), orderable=False),
@@ -184,13 +184,13 @@ class NewCluster(CreationPage):
     form_class = NewClusterForm
     template_name = "clusters/cluster_form.html"
 
-    def surroundings(self) -> dict[str, Any]:
+    def page_context(self) -> dict[str, Any]:
         return {"back": reverse("clusters:list")}
 
     def create(self, inputs: dict[str, Any], options: RequestOptions) -> Operation:
         return create_cluster(**inputs, options=options)
 
-    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+    def redirect_after_creation(self, made: Operation, plan_only: bool) -> HttpResponse:
         if plan_only:
             return redirect("plans:detail", uuid=made.action_plan)
         messages.success(

@@ -7,7 +7,7 @@ from functools import cache as remembered
 
 from django.core.cache import cache
 
-from actions.console.descriptions import in_order
+from actions.console.descriptions import order_state_counts
 from actions.models import ActionParent
 from plans.models import ActionPlan
 
@@ -39,7 +39,7 @@ def count_layers(plan: ActionPlan) -> list[Layer]:
     counts: dict[int, Counter[str]] = {}
     for key, *_, state in rows:
         counts.setdefault(places.get(key, 0), Counter())[state] += 1
-    return [Layer(number + 1, in_order(counts[number])) for number in sorted(counts)]
+    return [Layer(number + 1, order_state_counts(counts[number])) for number in sorted(counts)]
 
 
 def find_layers(plan: ActionPlan, rows: Sequence[tuple[int, int | None, bool]]) -> dict[int, int]:
@@ -50,7 +50,9 @@ def find_layers(plan: ActionPlan, rows: Sequence[tuple[int, int | None, bool]]) 
     """
 
     def find() -> dict[int, int]:
-        return layers([key for key, *_ in rows], in_time(edges_of(plan), {key: origin for key, origin, _ in rows}))
+        return compute_layers(
+            [key for key, *_ in rows], with_derived_edges(edges_of(plan), {key: origin for key, origin, _ in rows})
+        )
 
     # Dependencies change only with the plan itself, or when an action derives others.
     waiting = sum(has_derived for *_, has_derived in rows)
@@ -63,7 +65,7 @@ def edges_of(plan: ActionPlan) -> list[tuple[int, int]]:
     return list(links.values_list("parent_id", "child_id"))
 
 
-def layers(keys: Iterable[int], edges: Iterable[Edge]) -> dict[int, int]:
+def compute_layers(keys: Iterable[int], edges: Iterable[Edge]) -> dict[int, int]:
     """Return each key's layer: how many steps the longest path to it has. Edges lead from parent to child."""
     children, waiting = defaultdict(list), Counter[int]()
     layer = dict.fromkeys(keys, 0)
@@ -87,7 +89,7 @@ def parents_of(edges: Iterable[Edge]) -> dict[int, set[int]]:
     return parents
 
 
-def in_time(edges: Sequence[Edge], derived_from: Mapping[int, int | None]) -> list[Edge]:
+def with_derived_edges(edges: Sequence[Edge], derived_from: Mapping[int, int | None]) -> list[Edge]:
     """Add edges to derived actions from the predecessors of the action that derived them."""
     parents = parents_of(edges)
 

@@ -17,7 +17,15 @@ from typing import Any
 
 from actions.models import Action
 from actions.models.naming import resource
-from plans.console.graph.layers import Edge, Layer, count_layers, edges_of, in_time, layers, parents_of
+from plans.console.graph.layers import (
+    Edge,
+    Layer,
+    compute_layers,
+    count_layers,
+    edges_of,
+    parents_of,
+    with_derived_edges,
+)
 from plans.models import ActionPlan
 
 DRAWN_ACTIONS = 300
@@ -107,20 +115,20 @@ class Picture:
         return TITLE + max((band.height for band in self.bands), default=0) + 2
 
 
-def draw(keys: Sequence[int], edges: Sequence[Edge]) -> Picture:
+def draw_picture(keys: Sequence[int], edges: Sequence[Edge]) -> Picture:
     """Place every action, and every edge that does not follow from others."""
-    layer = layers(keys, edges)
-    edges = essential(layer, edges)
-    picture = Picture(place(keys, layer, parents_of(edges)))
-    for group, (parents, children) in enumerate(shared(edges).items()):
+    layer = compute_layers(keys, edges)
+    edges = remove_redundant_edges(layer, edges)
+    picture = Picture(place_layers(keys, layer, parents_of(edges)))
+    for group, (parents, children) in enumerate(children_by_parents(edges).items()):
         picture.incoming |= dict.fromkeys(children, group)
         for parent in parents:
             picture.outgoing[parent].append(group)
-        connect(picture, layer, group, parents, children)
+        connect_group(picture, layer, group, parents, children)
     return picture
 
 
-def essential(layer: Mapping[int, int], edges: Sequence[Edge]) -> list[Edge]:
+def remove_redundant_edges(layer: Mapping[int, int], edges: Sequence[Edge]) -> list[Edge]:
     """Remove edges that others imply: if c depends on b, and b on a, an edge from a to c is redundant."""
     parents = parents_of(edges)
     ancestors: dict[int, int] = {}
@@ -133,7 +141,7 @@ def essential(layer: Mapping[int, int], edges: Sequence[Edge]) -> list[Edge]:
     return [(parent, child) for parent, child in edges if not implied[child] & bit[parent]]
 
 
-def shared(edges: Iterable[Edge]) -> dict[frozenset[int], list[int]]:
+def children_by_parents(edges: Iterable[Edge]) -> dict[frozenset[int], list[int]]:
     """Return the children by the parents that they wait for."""
     groups: dict[frozenset[int], list[int]] = defaultdict(list)
     for child, parents in parents_of(edges).items():
@@ -141,7 +149,7 @@ def shared(edges: Iterable[Edge]) -> dict[frozenset[int], list[int]]:
     return groups
 
 
-def place(keys: Sequence[int], layer: Mapping[int, int], parents: Mapping[int, set[int]]) -> list[Band]:
+def place_layers(keys: Sequence[int], layer: Mapping[int, int], parents: Mapping[int, set[int]]) -> list[Band]:
     """Put the layers beside each other, and each action near the middle of its parents."""
     members: dict[int, list[int]] = defaultdict(list)
     for key in keys:
@@ -155,7 +163,7 @@ def place(keys: Sequence[int], layer: Mapping[int, int], parents: Mapping[int, s
         position.update((key, index / len(ordered)) for index, key in enumerate(ordered))
         bands.append(band := make_band(number, ordered, x))
         x = band.right[0] + BAND_GAP
-    return centred(bands)
+    return align_bands(bands)
 
 
 def make_band(number: int, keys: Sequence[int], x: float) -> Band:
@@ -173,7 +181,7 @@ def make_band(number: int, keys: Sequence[int], x: float) -> Band:
     return Band(number + 1, nodes, x, width, 2 * PADDING + rows * (HEIGHT + ROW_GAP) - ROW_GAP)
 
 
-def centred(bands: list[Band]) -> list[Band]:
+def align_bands(bands: list[Band]) -> list[Band]:
     """Make all bands as high as the highest, with their actions in the middle."""
     highest = max((band.height for band in bands), default=0)
     for band in bands:
@@ -192,23 +200,23 @@ class Anchor:
     key: int | None = None
 
 
-def connect(
+def connect_group(
     picture: Picture, layer: Mapping[int, int], group: int, parents: frozenset[int], children: list[int]
 ) -> None:
-    starts = anchors(picture.bands, layer, parents, "right")
-    ends = anchors(picture.bands, layer, children, "left")
+    starts = find_anchors(picture.bands, layer, parents, "right")
+    ends = find_anchors(picture.bands, layer, children, "left")
     if len(starts) > 1 and len(ends) > 1:
         first = min(end.layer for end in ends)
         height = mean(anchor.point[1] for anchor in starts + ends)
         middle = Anchor((picture.bands[first].x - BAND_GAP / 2, height), first)
-        picture.lines += [Stroke(route(picture.bands, one, middle), group, one.key) for one in starts]
+        picture.lines += [Stroke(route_edge(picture.bands, one, middle), group, one.key) for one in starts]
         starts = [middle]
     picture.arrows += [
-        Stroke(route(picture.bands, start, end), group, start.key, end.key) for start in starts for end in ends
+        Stroke(route_edge(picture.bands, start, end), group, start.key, end.key) for start in starts for end in ends
     ]
 
 
-def anchors(bands: list[Band], layer: Mapping[int, int], keys: Iterable[int], side: str) -> list[Anchor]:
+def find_anchors(bands: list[Band], layer: Mapping[int, int], keys: Iterable[int], side: str) -> list[Anchor]:
     """Return where edges of these actions begin or end: at their band, where they are all of it."""
     by_layer: dict[int, set[int]] = defaultdict(set)
     for key in keys:
@@ -223,31 +231,31 @@ def anchors(bands: list[Band], layer: Mapping[int, int], keys: Iterable[int], si
     return found
 
 
-def route(bands: list[Band], start: Anchor, end: Anchor) -> str:
+def route_edge(bands: list[Band], start: Anchor, end: Anchor) -> str:
     """Return the path of an edge, which passes other boxes in the lanes between their rows."""
     points = [start.point]
     right, left = bands[start.layer].right[0], bands[end.layer].x
     if points[-1][0] < right - PADDING - COLUMN_GAP:  # Other columns of its band are to the right of the box.
-        lane = nearest(bands[start.layer].lanes, points[-1][1], end.point[1])
+        lane = nearest_lane(bands[start.layer].lanes, points[-1][1], end.point[1])
         points += [(points[-1][0] + COLUMN_GAP, lane), (right, lane)]
     for band in bands[start.layer + 1 : end.layer]:
-        lane = nearest(band.lanes, points[-1][1])
+        lane = nearest_lane(band.lanes, points[-1][1])
         points += [(band.x, lane), (band.right[0], lane)]
     if end.point[0] > left + PADDING + COLUMN_GAP:
-        lane = nearest(bands[end.layer].lanes, end.point[1], points[-1][1])
+        lane = nearest_lane(bands[end.layer].lanes, end.point[1], points[-1][1])
         points += [(left, lane), (end.point[0] - COLUMN_GAP, lane)]
     points.append(end.point)
-    return f"M{points[0][0]:g},{points[0][1]:g} {' '.join(starmap(curve, pairwise(points)))}"
+    return f"M{points[0][0]:g},{points[0][1]:g} {' '.join(starmap(curve_path, pairwise(points)))}"
 
 
-def nearest(lanes: Sequence[float], height: float, towards: float | None = None) -> float:
+def nearest_lane(lanes: Sequence[float], height: float, towards: float | None = None) -> float:
     """Return the lane next to a height; of two, the one on the side of another height."""
     return min(
         lanes, key=lambda lane: (round(abs(lane - height)), abs(lane - (height if towards is None else towards)))
     )
 
 
-def curve(start: Point, end: Point) -> str:
+def curve_path(start: Point, end: Point) -> str:
     (x1, y1), (x2, y2) = start, end
     if y1 == y2:
         return f"H{x2:g}"
@@ -266,11 +274,11 @@ class Box:
 
     @property
     def type_label(self) -> str:
-        return clip(self.action.action_type)
+        return shorten_label(self.action.action_type)
 
     @property
     def resource_label(self) -> str:
-        return clip(self.resource)
+        return shorten_label(self.resource)
 
     @property
     def resource(self) -> str:
@@ -283,8 +291,10 @@ def picture_of(plan: ActionPlan, total: int, first_layer: str = "") -> dict[str,
         return layers_from(count_layers(plan), first_layer)
     actions = {action.pk: action for action in plan.actions.present().order_by("pk")}
     edges = [edge for edge in edges_of(plan) if set(edge) <= actions.keys()]
-    picture = draw(list(actions), in_time(edges, {key: action.derived_from_id for key, action in actions.items()}))
-    return {"picture": picture, "boxes": boxes(picture, actions)}
+    picture = draw_picture(
+        list(actions), with_derived_edges(edges, {key: action.derived_from_id for key, action in actions.items()})
+    )
+    return {"picture": picture, "boxes": make_boxes(picture, actions)}
 
 
 def layers_from(found: list[Layer], first: str) -> dict[str, Any]:
@@ -300,7 +310,7 @@ def layers_from(found: list[Layer], first: str) -> dict[str, Any]:
     }
 
 
-def boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
+def make_boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
     return [
         Box(actions[node.key], node, picture.incoming.get(node.key), picture.outgoing.get(node.key, ()))
         for band in picture.bands
@@ -308,5 +318,5 @@ def boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
     ]
 
 
-def clip(text: str) -> str:
+def shorten_label(text: str) -> str:
     return text if len(text) <= LABEL_LENGTH else f"{text[: LABEL_LENGTH - 1]}…"

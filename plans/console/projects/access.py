@@ -10,7 +10,7 @@ from watcher_site.console.pages import Page
 from watcher_site.keystone.users import KeystoneUser
 
 
-class OfProjects(Page):
+class OwnProjectsMixin(Page):
     """A mixin for pages about objects of the projects that a person is a member of, as the API shows them to members.
 
     Objects of other projects are not found. ``project_policy`` decides for which of the projects the page is: that of

@@ -17,8 +17,8 @@ from cluster.console.tables import NodeTable
 from cluster.models import Cluster, Node, Profile
 from plans.console.clusters import operations, pages
 from plans.console.clusters.forms import OperationForm
-from plans.console.clusters.pages import ClusterTable, sizes_in_words, unfinished_holders
-from plans.console.projects.access import OfProjects
+from plans.console.clusters.pages import ClusterTable, describe_sizes, unfinished_holders
+from plans.console.projects.access import OwnProjectsMixin
 from plans.console.projects.operations import OwnCreation, OwnOperation
 from plans.operations.base import Operation
 from watcher_site.console.columns import TABLE_ATTRIBUTES
@@ -65,7 +65,7 @@ class OwnNodeTable(NodeTable):
         attrs = TABLE_ATTRIBUTES
 
 
-class OwnClusterList(OfProjects, ListPage):
+class OwnClusterList(OwnProjectsMixin, ListPage):
     model = Cluster
     project_policy = "cluster:get_all"
     table_class = OwnClusterTable
@@ -85,7 +85,7 @@ class OwnClusterList(OfProjects, ListPage):
         return super().get_context_data(may_create=self.may_create("cluster:create"), **context)
 
 
-class OwnClusterPage(OfProjects, FollowedPage):
+class OwnClusterPage(OwnProjectsMixin, FollowedPage):
     model = Cluster
     project_policy = "cluster:get"
     template_name = "projects/cluster_detail.html"
@@ -99,7 +99,7 @@ class OwnClusterPage(OfProjects, FollowedPage):
         members = cluster.members()
         table = OwnNodeTable(members, prefix="node-")
         return super().get_context_data(
-            sizes=sizes_in_words(cluster, members.count()),
+            sizes=describe_sizes(cluster, members.count()),
             members=RequestConfig(self.request, paginate={"per_page": 50}).configure(table),
             moving=unfinished_holders(cluster).exists(),
             verbs=[
@@ -120,43 +120,43 @@ class NewCluster(OwnCreation, pages.NewCluster):
         form.fields["profile"].queryset = usable.order_by("name", "pk")  # type: ignore[attr-defined]
         return form
 
-    def surroundings(self) -> dict[str, Any]:
+    def page_context(self) -> dict[str, Any]:
         return {"back": reverse("projects:clusters")}
 
-    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+    def redirect_after_creation(self, made: Operation, plan_only: bool) -> HttpResponse:
         messages.success(self.request, translate("Requested. This page shows the progress."))
         return redirect("projects:cluster", uuid=made.target)
 
 
-class OwnClusterVerb(OwnOperation):
+class OwnClusterOperationView(OwnOperation):
     is_final = False
 
-    def page_of(self, record: Cluster) -> str:
+    def page_address_of(self, record: Cluster) -> str:
         return reverse("projects:cluster", args=[record.uuid])
 
 
-class ScaleOut(OwnClusterVerb, operations.ScaleOut):
+class ScaleOut(OwnClusterOperationView, operations.ScaleOut):
     project_policy = "cluster:scale_out"
 
 
-class ScaleIn(OwnClusterVerb, operations.ScaleIn):
+class ScaleIn(OwnClusterOperationView, operations.ScaleIn):
     project_policy = "cluster:scale_in"
 
 
-class Resize(OwnClusterVerb, operations.Resize):
+class Resize(OwnClusterOperationView, operations.Resize):
     project_policy = "cluster:resize"
 
 
-class Check(OwnClusterVerb, operations.Check):
+class Check(OwnClusterOperationView, operations.Check):
     project_policy = "cluster:check"
 
 
-class Recover(OwnClusterVerb, operations.Recover):
+class Recover(OwnClusterOperationView, operations.Recover):
     project_policy = "cluster:recover"
 
 
-class Delete(OwnClusterVerb, operations.Delete):
+class Delete(OwnClusterOperationView, operations.Delete):
     project_policy = "cluster:delete"
 
-    def where_to(self, record: Cluster, done: bool) -> str:
-        return reverse("projects:clusters") if done else super().where_to(record, done)
+    def redirect_url(self, record: Cluster, done: bool) -> str:
+        return reverse("projects:clusters") if done else super().redirect_url(record, done)

@@ -7,21 +7,21 @@ from django.utils.translation import gettext as translate
 
 from plans.api.operations import trust_of
 from plans.console.clusters.forms import OperationForm
-from plans.console.clusters.operations import OperationVerb
+from plans.console.clusters.operations import OperationFormView
 from plans.console.creation import CreationPage
-from plans.console.projects.access import OfProjects
+from plans.console.projects.access import OwnProjectsMixin
 from plans.operations.base import RequestOptions
 from watcher_site.request_context import CallingContext, caller_of
 
 
-def without_plans(form: OperationForm) -> OperationForm:
+def remove_plan_choice(form: OperationForm) -> OperationForm:
     """Remove the choice of a plan to be reviewed from a form, and return it."""
     form.fields["plan_only"].disabled = True
     form.fields["plan_only"].widget = forms.HiddenInput()
     return form
 
 
-class OwnCreation(OfProjects, CreationPage):
+class OwnCreation(OwnProjectsMixin, CreationPage):
     """A form for a new object of one of the person's projects."""
 
     is_change = True
@@ -33,19 +33,19 @@ class OwnCreation(OfProjects, CreationPage):
         form.fields["project_id"] = forms.ChoiceField(
             label=entered.label, help_text=entered.help_text, choices=[(name, name) for name in sorted(self.projects)]
         )
-        return without_plans(form)
+        return remove_plan_choice(form)
 
     def caller(self, project: str) -> CallingContext:
         return caller_of(self.request, project)
 
 
-class OwnOperation(OfProjects, OperationVerb):
+class OwnOperation(OwnProjectsMixin, OperationFormView):
     """An operation that starts at once, as by the API: members see no plans."""
 
     is_change = True
 
     def form(self, record: Any, data: Any = None) -> OperationForm:
-        return without_plans(self.form_class(record, data))
+        return remove_plan_choice(self.form_class(record, data))
 
     def perform(self, record: Any) -> str:
         trust = trust_of(self.request, record.project_id, record) if self.creates else None
@@ -53,5 +53,5 @@ class OwnOperation(OfProjects, OperationVerb):
         self.operation = self.plan(record, self.submitted.inputs, options)
         return translate("Requested. This page shows the progress.")
 
-    def where_to(self, record: Any, done: bool) -> str:
-        return self.page_of(record)
+    def redirect_url(self, record: Any, done: bool) -> str:
+        return self.page_address_of(record)

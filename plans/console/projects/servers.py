@@ -16,12 +16,12 @@ from cluster.console.filters import ServerFilters
 from cluster.console.tables import ServerTable
 from cluster.models import Server
 from plans.console import marks
-from plans.console.projects.access import OfProjects
+from plans.console.projects.access import OwnProjectsMixin
 from plans.console.servers import mark_of
 from plans.operations.servers import delete_server, give_up_server, rebuild_server
 from watcher_site.console.columns import TABLE_ATTRIBUTES
-from watcher_site.console.pages import ListPage, RecordPage, Verb
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import ListPage, OperationView, RecordPage
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, caller_of
 
@@ -41,7 +41,7 @@ class OwnServerFilters(ServerFilters):
     node = None
 
 
-class OwnServerList(OfProjects, ListPage):
+class OwnServerList(OwnProjectsMixin, ListPage):
     model = Server
     project_policy = "server:get_all"
     table_class = OwnServerTable
@@ -56,7 +56,7 @@ class OwnServerList(OfProjects, ListPage):
         return projects.defer("node")
 
 
-class OwnServer(OfProjects):
+class OwnServer(OwnProjectsMixin):
     model = Server
 
 
@@ -75,18 +75,18 @@ class OwnServerPage(OwnServer, RecordPage):
         )
 
 
-class OwnServerVerb(OwnServer, Verb):
+class OwnServerOperationView(OwnServer, OperationView):
     is_change = True
     project_policy = "server:act"
 
-    def where_to(self, record: Server, done: bool) -> str:
+    def redirect_url(self, record: Server, done: bool) -> str:
         return reverse("projects:server", args=[record.uuid])
 
     def caller(self, server: Server) -> CallingContext:
         return caller_of(self.request, server.project_id)
 
 
-class DeleteServer(OwnServerVerb):
+class DeleteServer(OwnServerOperationView):
     project_policy = "server:delete"
     verb, question = _("delete"), _("Delete the server?")
     consequence = _("The server and its local disk are deleted. This cannot be undone.")
@@ -95,11 +95,11 @@ class DeleteServer(OwnServerVerb):
         delete_server(record, self.caller(record))
         return translate("Deletion requested: %(name)s.") % {"name": record.name}
 
-    def where_to(self, record: Server, done: bool) -> str:
-        return reverse("projects:servers") if done else super().where_to(record, done)
+    def redirect_url(self, record: Server, done: bool) -> str:
+        return reverse("projects:servers") if done else super().redirect_url(record, done)
 
 
-class ResetServer(OwnServerVerb):
+class ResetServer(OwnServerOperationView):
     """Ends the wait of a server for capacity."""
 
     history_event = "server.reset_state"
@@ -116,7 +116,7 @@ class OwnServerMark(OwnServer):
     is_change = True
     project_policy = "server:mark"
 
-    def where_to(self, record: Server, done: bool) -> str:
+    def redirect_url(self, record: Server, done: bool) -> str:
         return reverse("projects:server", args=[record.uuid])
 
 
@@ -136,21 +136,21 @@ class RebuildForm(forms.Form):
         help_text=_("The id of an image. Leave empty for the server's own."),
     )
 
-    def blame(self, refusal: str) -> None:
+    def add_refusal(self, refusal: str) -> None:
         self.add_error(None, refusal)
 
 
-class RebuildServer(KeepsForm, OwnServerVerb):
+class RebuildServer(ResumableFormPage, OwnServerOperationView):
     history_event = "server.rebuild"
     verb, question = _("rebuild"), _("Rebuild the server?")
     consequence = _("Its root disk is replaced by an image: the data on it is lost.")
     look = "danger"
 
-    def ask(self, record: Server) -> HttpResponse:
-        return self.show(record, RebuildForm(self.kept()))
+    def render_confirmation(self, record: Server) -> HttpResponse:
+        return self.show(record, RebuildForm(self.resumed_data()))
 
     def show(self, record: Server, form: RebuildForm) -> HttpResponse:
-        context = {"record": record, "view": self, "form": form, "back": self.where_to(record, False)}
+        context = {"record": record, "view": self, "form": form, "back": self.redirect_url(record, False)}
         return render(self.request, "clusters/operation.html", context)
 
     def post(self, request: HttpRequest, **_path: Any) -> HttpResponse:
@@ -161,10 +161,10 @@ class RebuildServer(KeepsForm, OwnServerVerb):
         try:
             messages.success(request, self.perform(record))
         except Refused as refusal:
-            form.blame(str(refusal))
-            self.note(refusal, record)
+            form.add_refusal(str(refusal))
+            self.record_problem(refusal, record)
             return self.show(record, form)
-        return redirect(self.where_to(record, True))
+        return redirect(self.redirect_url(record, True))
 
     def perform(self, record: Server) -> str:
         rebuild_server(record, self.submitted.cleaned_data["image"] or None, self.caller(record))

@@ -15,7 +15,7 @@ from cluster.models import Stack, StackResource
 from cluster.models.stacks import IN_PROGRESS
 from cluster.stacks.trees import grow
 from plans.console import marks
-from plans.console.projects.access import OfProjects
+from plans.console.projects.access import OwnProjectsMixin
 from plans.console.projects.operations import OwnCreation, OwnOperation
 from plans.console.stacks import operations
 from plans.console.stacks.pages import ShownStackFilters, StackTable, with_health
@@ -35,7 +35,7 @@ class OwnStackTable(StackTable):
         attrs = TABLE_ATTRIBUTES
 
 
-class OwnStackList(OfProjects, ListPage):
+class OwnStackList(OwnProjectsMixin, ListPage):
     model = Stack
     project_policy = "stack:get_all"
     table_class = OwnStackTable
@@ -54,7 +54,7 @@ class OwnStackList(OfProjects, ListPage):
         return super().get_context_data(may_create=self.may_create("stack:create"), **context)
 
 
-class OwnStackPage(OfProjects, FollowedPage):
+class OwnStackPage(OwnProjectsMixin, FollowedPage):
     """One stack with all that is in it."""
 
     model = Stack
@@ -79,43 +79,43 @@ class OwnStackPage(OfProjects, FollowedPage):
         )
 
 
-def page_of_own(stack: Stack) -> str:
+def own_stack_address(stack: Stack) -> str:
     return reverse("projects:stack", args=[(stack.root or stack).uuid])
 
 
 class NewStack(OwnCreation, operations.NewStack):
     project_policy = "stack:create"
 
-    def surroundings(self) -> dict[str, Any]:
+    def page_context(self) -> dict[str, Any]:
         return {"back": reverse("projects:stacks")}
 
-    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+    def redirect_after_creation(self, made: Operation, plan_only: bool) -> HttpResponse:
         messages.success(self.request, translate("Requested. This page shows the progress."))
         return redirect("projects:stack", uuid=made.target)
 
 
-class OwnStackVerb(OwnOperation):
-    def page_of(self, record: Stack) -> str:
-        return page_of_own(record)
+class OwnStackOperationView(OwnOperation):
+    def page_address_of(self, record: Stack) -> str:
+        return own_stack_address(record)
 
 
-class UpdateStack(OwnStackVerb, operations.UpdateStack):
+class UpdateStack(OwnStackOperationView, operations.UpdateStack):
     project_policy = "stack:update"
 
 
-class DeleteStack(OwnStackVerb, operations.DeleteStack):
+class DeleteStack(OwnStackOperationView, operations.DeleteStack):
     project_policy = "stack:delete"
 
-    def where_to(self, record: Stack, done: bool) -> str:
-        return reverse("projects:stacks") if done else super().where_to(record, done)
+    def redirect_url(self, record: Stack, done: bool) -> str:
+        return reverse("projects:stacks") if done else super().redirect_url(record, done)
 
 
-class OwnStackMark(OfProjects):
+class OwnStackMark(OwnProjectsMixin):
     is_change = True
     project_policy = "stack:mark"
 
-    def where_to(self, record: Stack, done: bool) -> str:
-        return page_of_own(record)
+    def redirect_url(self, record: Stack, done: bool) -> str:
+        return own_stack_address(record)
 
 
 class MarkStack(OwnStackMark, marks.MarkStack):
@@ -126,13 +126,13 @@ class ClearStack(OwnStackMark, marks.ClearStack):
     pass
 
 
-class OwnResourceMark(OfProjects):
+class OwnResourceMark(OwnProjectsMixin):
     is_change = True
     project_policy = "resource:mark"
     project_column = "stack__project_id"
 
-    def where_to(self, record: StackResource, done: bool) -> str:
-        return f"{page_of_own(record.stack)}#resource-{record.uuid}"
+    def redirect_url(self, record: StackResource, done: bool) -> str:
+        return f"{own_stack_address(record.stack)}#resource-{record.uuid}"
 
 
 class MarkResource(OwnResourceMark, marks.MarkResource):

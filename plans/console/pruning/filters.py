@@ -61,19 +61,21 @@ class PlanActionFilters(django_filters.FilterSet):
         """Select by a part of any text in the row: type, resource, nodes, message, or the beginning of the UUID."""
         # The message may contain details that this person may not see.
         message = ["status_message"] if sees_details(self.user) else []
-        names = ["action_type", "reason", "skipped_by", *message, *in_parameters(*NAME_PARAMETERS, *NODES)]
-        return actions.filter(contains(names, text) | Q(pk__in=actions.beginning_with(text).values("pk")))
+        names = ["action_type", "reason", "skipped_by", *message, *parameter_columns(*NAME_PARAMETERS, *NODES)]
+        return actions.filter(contains_condition(names, text) | Q(pk__in=actions.beginning_with(text).values("pk")))
 
     def with_resource(self, actions: ActionQuerySet, _name: str, text: str) -> ActionQuerySet:
         """Select by a part of the name or of the UUID of what an action acts on, also by a new name of a server."""
         renamed = Server.objects.present().filter(name__icontains=text)
-        return acting_on(actions, renamed, contains(["target", *in_parameters(*NAME_PARAMETERS)], text))
+        return acting_on(actions, renamed, contains_condition(["target", *parameter_columns(*NAME_PARAMETERS)], text))
 
     def with_node(self, actions: ActionQuerySet, _name: str, text: str) -> ActionQuerySet:
         """Select by a part of the name of the source, the destination, or the compute node that an action acts on."""
         nodes = ComputeNode.objects.present().filter(hostname__icontains=text)
         return acting_on(
-            actions, nodes, contains(in_parameters(*NODES), text) | Q(target__in=nodes.values("hostname"))
+            actions,
+            nodes,
+            contains_condition(parameter_columns(*NODES), text) | Q(target__in=nodes.values("hostname")),
         )
 
     def with_project(self, actions: ActionQuerySet, _name: str, project: str) -> ActionQuerySet:
@@ -81,17 +83,17 @@ class PlanActionFilters(django_filters.FilterSet):
         condition = Q()
         for model, path in WITH_PROJECT.items():
             condition |= Q(digits__in=digits_of(model.objects.present().filter(**{f"{path}project_id": project})))
-        return with_digits(actions).filter(condition)
+        return with_target_digits(actions).filter(condition)
 
     def with_layer(self, actions: ActionQuerySet, _name: str, layer: int) -> ActionQuerySet:
         return actions.filter(pk__in=[key for key, place in layers_of(self.plan).items() if place + 1 == layer])
 
 
-def in_parameters(*names: str) -> list[str]:
+def parameter_columns(*names: str) -> list[str]:
     return [f"input_parameters__{name}" for name in names]
 
 
-def contains(columns: list[str], text: str) -> Q:
+def contains_condition(columns: list[str], text: str) -> Q:
     condition = Q()
     for column in columns:
         condition |= Q(**{f"{column}__icontains": text})
@@ -100,10 +102,10 @@ def contains(columns: list[str], text: str) -> Q:
 
 def acting_on(actions: ActionQuerySet, objects: QuerySet[Any], others: Q) -> ActionQuerySet:
     """Select the actions on these objects, and others."""
-    return with_digits(actions).filter(others | Q(digits__in=digits_of(objects)))
+    return with_target_digits(actions).filter(others | Q(digits__in=digits_of(objects)))
 
 
-def with_digits(actions: ActionQuerySet) -> ActionQuerySet:
+def with_target_digits(actions: ActionQuerySet) -> ActionQuerySet:
     """Add the target without hyphens. A UUID is a text with hyphens on PostgreSQL only."""
     return actions.alias(digits=Replace("target", Value("-")))
 

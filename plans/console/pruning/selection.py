@@ -54,7 +54,7 @@ class Selection:
     @property
     def query(self) -> ActionQuerySet:
         """Return the actions that match the filters and that the operation is offered for."""
-        return offered(PlanActionFilters(self.place, self.plan, self.user).qs, self.operation)
+        return actions_open_to(PlanActionFilters(self.place, self.plan, self.user).qs, self.operation)
 
     @property
     def selected(self) -> list[UUID] | Matching:
@@ -80,5 +80,5 @@ class Selection:
         }
 
 
-def offered(actions: ActionQuerySet, operation: Operation) -> ActionQuerySet:
+def actions_open_to(actions: ActionQuerySet, operation: Operation) -> ActionQuerySet:
     return actions.pending() if operation == Operation.SKIP else actions.restorable()

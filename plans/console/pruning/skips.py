@@ -20,14 +20,14 @@ from plans.console.exclusion_forms import MOST_PROPOSED
 from plans.console.pruning.selection import Selection
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_POLICIES, PlanOperation
-from watcher_site.console.pages import Verb, perform_and_tell
-from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.console.pages import OperationView, perform_with_message
+from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.refusals import Conflict, Refused
 from watcher_site.state_machine import ConcurrentTransition
 from watcher_site.templatetags.console import short
 
 
-class SelectionVerb(KeepsForm, Verb):
+class SelectionView(ResumableFormPage, OperationView):
     """An operation on the selected actions of a plan: all of them, or none.
 
     For all actions that match the filters it asks first, and again if these are others when the person has confirmed.
@@ -38,7 +38,7 @@ class SelectionVerb(KeepsForm, Verb):
     operation: ClassVar[Operation]
     dialog: ClassVar[str]
 
-    def where_to(self, record: ActionPlan, done: bool) -> str:
+    def redirect_url(self, record: ActionPlan, done: bool) -> str:
         """Return to the page of the table, and after the operation to the first of the rows."""
         place, uuids = self.selection.place.urlencode(), self.selection.uuids
         address = f"{reverse('plans:detail', args=[record.uuid])}{'?' if place else ''}{place}"
@@ -49,7 +49,7 @@ class SelectionVerb(KeepsForm, Verb):
     def read(self, plan: ActionPlan, sent: QueryDict) -> None:
         self.selection = Selection(self.operation, plan, sent, self.request.user)
 
-    def ask(self, plan: ActionPlan, refusal: Exception | None = None) -> HttpResponse:
+    def render_confirmation(self, plan: ActionPlan, refusal: Exception | None = None) -> HttpResponse:
         context = self.summarize_matching(plan) if self.selection.is_matching else self.summarize_named(plan)
         if refusal and not context["problems"]:
             context["problems"] = [str(refusal)]
@@ -87,7 +87,7 @@ class SelectionVerb(KeepsForm, Verb):
         return {"actions": possible, "number": len(possible), "confirmed": "yes", "problems": problems}
 
 
-class Skip(SelectionVerb):
+class Skip(SelectionView):
     """Two steps, both by POST as many UUIDs would make too long a URL: first ask for the reason, then skip.
 
     What can not be skipped any more is named and left out of the form, which keeps the rest and the reason.
@@ -101,31 +101,31 @@ class Skip(SelectionVerb):
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
         """Show a form again that was sent too late; else there is nothing to ask."""
-        plan, kept = self.get_object(), self.kept()
+        plan, kept = self.get_object(), self.resumed_data()
         self.read(plan, kept or QueryDict())
         if not self.selection:
-            return redirect(self.where_to(plan, False))
+            return redirect(self.redirect_url(plan, False))
         self.form = ReasonForm(initial={"reason": self.selection.sent.get("reason", "")})
-        return self.ask(plan)
+        return self.render_confirmation(plan)
 
     def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
         plan = self.get_object()
         self.read(plan, request.POST)
         if not self.selection:
             messages.warning(request, _("Select at least one action."))
-            return redirect(self.where_to(plan, False))
+            return redirect(self.redirect_url(plan, False))
         self.form = ReasonForm(request.POST if "confirmed" in request.POST else None)
         if not self.form.is_valid():
-            return self.ask(plan)
+            return self.render_confirmation(plan)
         chosen = self.selection.list_uuids(MOST_PROPOSED) if "exclude" in request.POST else []
         try:
             messages.success(request, self.perform(plan))
         except (Refused, ConcurrentTransition) as refusal:
-            self.note(refusal, plan)
-            return self.ask(self.get_object(), refusal)
+            self.record_problem(refusal, plan)
+            return self.render_confirmation(self.get_object(), refusal)
         if chosen:
             return redirect(f"{reverse('exclusions:new')}?{urlencode([('action', uuid) for uuid in chosen])}")
-        return redirect(self.where_to(plan, True))
+        return redirect(self.redirect_url(plan, True))
 
     def perform(self, record: ActionPlan) -> str:
         reason = self.form.cleaned_data["reason"]
@@ -133,7 +133,7 @@ class Skip(SelectionVerb):
         return ngettext("%(number)d action skipped.", "%(number)d actions skipped.", number) % {"number": number}
 
 
-class Restore(SelectionVerb):
+class Restore(SelectionView):
     permission_required = PERMISSIONS[Operation.RESTORE]
     policy = "action_plan:restore"
     verb, history_event = _("restore"), "action.restore"
@@ -142,9 +142,9 @@ class Restore(SelectionVerb):
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
         """Show a form again that was sent too late; else there is nothing to ask."""
-        plan, kept = self.get_object(), self.kept()
+        plan, kept = self.get_object(), self.resumed_data()
         self.read(plan, kept or QueryDict())
-        return self.ask(plan) if self.selection else redirect(self.where_to(plan, False))
+        return self.render_confirmation(plan) if self.selection else redirect(self.redirect_url(plan, False))
 
     def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
         plan = self.get_object()
@@ -153,20 +153,20 @@ class Restore(SelectionVerb):
             messages.warning(request, _("Select at least one action."))
             return self.show(plan, done=False)
         if not self.selection.is_matching:
-            return self.show(plan, done=perform_and_tell(self, plan))
+            return self.show(plan, done=perform_with_message(self, plan))
         if "confirmed" not in request.POST:
-            return self.ask(plan)
+            return self.render_confirmation(plan)
         try:
             messages.success(request, self.perform(plan))
         except (Refused, ConcurrentTransition) as refusal:
-            self.note(refusal, plan)
-            return self.ask(self.get_object(), refusal)
-        return redirect(self.where_to(plan, True))
+            self.record_problem(refusal, plan)
+            return self.render_confirmation(self.get_object(), refusal)
+        return redirect(self.redirect_url(plan, True))
 
     def show(self, plan: ActionPlan, done: bool) -> HttpResponse:
         # The button stands on that very page: to go to another place of it would leave everything as it was.
         is_htmx = getattr(self.request, "htmx", False)
-        return HttpResponseClientRefresh() if is_htmx else redirect(self.where_to(plan, done))
+        return HttpResponseClientRefresh() if is_htmx else redirect(self.redirect_url(plan, done))
 
     def perform(self, record: ActionPlan) -> str:
         try:

@@ -105,13 +105,13 @@ class ResourcesForm(OperationForm):
         """Raises: `Refused`."""
         return describe_template(checked_template(self.template))
 
-    def blame(self, refusal: str) -> None:
+    def add_refusal(self, refusal: str) -> None:
         """Put a refusal beside its field: one of the template is one of the rows."""
         name, _separator, words = refusal.partition(": ")
         if name == "template":
             self.add_error("resources", words.removeprefix("resources."))
         else:
-            super().blame(refusal)
+            super().add_refusal(refusal)
 
 
 def resource_columns() -> dict[str, forms.Field]:
@@ -162,13 +162,13 @@ class TemplateForm(OperationForm):
         """Raises: `Refused`."""
         return describe_template(checked_template(self.cleaned_data["template"]))
 
-    def blame(self, refusal: str) -> None:
+    def add_refusal(self, refusal: str) -> None:
         """Put a refusal beside its field; a refusal that begins with a path of the template is not changed."""
         name, _, words = refusal.partition(": ")
         if name == "template":
             self.add_error(name, words)
         else:
-            super().blame(refusal)
+            super().add_refusal(refusal)
 
 
 class NewStackForm(TemplateForm):

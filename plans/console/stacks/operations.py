@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Stack
 from plans.console.clusters.forms import OperationForm
-from plans.console.clusters.operations import OperationVerb
+from plans.console.clusters.operations import OperationFormView
 from plans.console.creation import CreationPage
 from plans.console.stacks.forms import NewStackForm, ResourcesForm, TemplateForm, UpdateStackForm
-from plans.console.stacks.pages import page_of
+from plans.console.stacks.pages import stack_page_address
 from plans.operations.base import Operation, RequestOptions
 from plans.operations.stacks import create_stack, delete_stack, update_stack
 from watcher_site.refusals import Refused
@@ -35,7 +35,7 @@ class NewStack(CreationPage):
         has_template = "template" in data if data else "document" in self.request.GET
         return self.make_form(NewStackForm if has_template else ResourcesForm, data)
 
-    def surroundings(self) -> dict[str, Any]:
+    def page_context(self) -> dict[str, Any]:
         return {"back": reverse("stacks:list")}
 
     def post(self, request: HttpRequest) -> HttpResponse:
@@ -49,13 +49,18 @@ class NewStack(CreationPage):
         return self.show(self.make_form(NewStackForm, initial=values))
 
     def show(self, form: OperationForm, valid: str = "") -> HttpResponse:
-        context = {"form": form, "valid": valid, "by_resource": isinstance(form, ResourcesForm), **self.surroundings()}
+        context = {
+            "form": form,
+            "valid": valid,
+            "by_resource": isinstance(form, ResourcesForm),
+            **self.page_context(),
+        }
         return render(self.request, self.template_name, context)
 
     def create(self, inputs: dict[str, Any], options: RequestOptions) -> Operation:
         return create_stack(**inputs, options=options)
 
-    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+    def redirect_after_creation(self, made: Operation, plan_only: bool) -> HttpResponse:
         if not plan_only:
             messages.success(
                 self.request,
@@ -69,11 +74,11 @@ def check_template(form: TemplateForm | ResourcesForm) -> str:
     try:
         return form.describe_template()
     except Refused as refusal:
-        form.blame(str(refusal))
+        form.add_refusal(str(refusal))
         return ""
 
 
-class StackVerb(OperationVerb):
+class StackOperationView(OperationFormView):
     """An operation on a root stack. The page of its plan shows the progress."""
 
     model = Stack
@@ -82,11 +87,11 @@ class StackVerb(OperationVerb):
     def get_queryset(self) -> Any:
         return super().get_queryset().roots()
 
-    def page_of(self, record: Stack) -> str:
-        return page_of(record)
+    def page_address_of(self, record: Stack) -> str:
+        return stack_page_address(record)
 
 
-class UpdateStack(StackVerb):
+class UpdateStack(StackOperationView):
     creates = True
     permission_required = "cluster.change_stack"
     verb, question = _("update"), _("Update the stack?")
@@ -101,11 +106,11 @@ class UpdateStack(StackVerb):
         return self.show(record, form, check_template(form) if form.is_valid() else "")
 
     def show(self, record: Stack, form: OperationForm, valid: str = "") -> HttpResponse:
-        context = {"record": record, "form": form, "valid": valid, "back": self.where_to(record, False)}
+        context = {"record": record, "form": form, "valid": valid, "back": self.redirect_url(record, False)}
         return render(self.request, "stacks/stack_form.html", context)
 
 
-class DeleteStack(StackVerb):
+class DeleteStack(StackOperationView):
     permission_required = "cluster.delete_stack"
     verb, question = _("delete"), _("Delete the stack?")
     consequence = _("All resources of the stack are also deleted. This cannot be undone.")

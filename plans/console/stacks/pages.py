@@ -122,15 +122,15 @@ class ResourcePlace(Page, ByUUID, View):
         return StackResource.objects.present().select_related("stack__root")
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        return redirect(place_of(self.get_object()))
+        return redirect(resource_address(self.get_object()))
 
 
-def place_of(resource: StackResource) -> str:
+def resource_address(resource: StackResource) -> str:
     """Return the address of a resource in the tree of its root stack."""
     root = resource.stack.root or resource.stack
     return f"{reverse('stacks:detail', args=[root.uuid])}#resource-{resource.uuid}"
 
 
-def page_of(stack: Stack) -> str:
+def stack_page_address(stack: Stack) -> str:
     """Return the address of the page of a stack, or of the one that it is within."""
     return reverse("stacks:detail", args=[(stack.root or stack).uuid])

@@ -195,11 +195,11 @@ def read_rows(actions: Sequence[Any], plan: ActionPlan, now: datetime) -> list[R
     rows = []
     for action in actions:
         intervals = intervals_of(action, events[action.pk], now)
-        rows.append(Row(action, [*queued(action, plan, intervals), *intervals]))
+        rows.append(Row(action, [*queued_intervals(action, plan, intervals), *intervals]))
     return rows
 
 
-def queued(action: Any, plan: ActionPlan, intervals: Sequence[Interval]) -> list[Interval]:
+def queued_intervals(action: Any, plan: ActionPlan, intervals: Sequence[Interval]) -> list[Interval]:
     """Return the time from the end of an action's parents, or from the beginning of the plan, to its first phase."""
     if not intervals or plan.start_time is None:
         return []
@@ -257,12 +257,12 @@ def bars_of(row: Row, intervals: Sequence[Interval], top: int, scale: Scale) -> 
     last = max((one.attempt for one in intervals if one.kind == Kind.RUNNING), default=0)
     name, titles = visible(row.action.called), scale.titles
     return [
-        scale.bar(one, top, look_of(row.action, one, one.attempt == last), titles.describe(name, one))
+        scale.bar(one, top, bar_class(row.action, one, one.attempt == last), titles.describe(name, one))
         for one in intervals
     ]
 
 
-def look_of(action: Any, interval: Interval, is_last: bool) -> str:
+def bar_class(action: Any, interval: Interval, is_last: bool) -> str:
     """Return the class of a bar: the last attempt of an action has the colour of its state."""
     if interval.kind != Kind.RUNNING:
         return str(interval.kind)

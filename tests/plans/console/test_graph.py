@@ -11,8 +11,8 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.console.graph.layers import Edge, Layer, in_time, layers
-from plans.console.graph.picture import draw, layers_from
+from plans.console.graph.layers import Edge, Layer, compute_layers, with_derived_edges
+from plans.console.graph.picture import draw_picture, layers_from
 from plans.models import ActionPlan
 from tests.builders import make_plan
 
@@ -25,13 +25,13 @@ edge_lists = st.integers(1, 40).flatmap(
 
 
 def test_a_layer_is_the_longest_path_from_the_start() -> None:
-    assert layers([1, 2, 3, 4], [(1, 2), (2, 3), (1, 3)]) == {1: 0, 2: 1, 3: 2, 4: 0}
+    assert compute_layers([1, 2, 3, 4], [(1, 2), (2, 3), (1, 3)]) == {1: 0, 2: 1, 3: 2, 4: 0}
 
 
 @given(edge_lists)
 def test_no_two_boxes_overlap_and_all_lie_inside_the_picture(graph: tuple[int, list[Edge]]) -> None:
     size, edges = graph
-    picture = draw(range(size), edges)
+    picture = draw_picture(range(size), edges)
     nodes = [node for band in picture.bands for node in band.nodes]
     assert sorted(node.key for node in nodes) == list(range(size))
     assert all(node.right[0] < picture.width and node.y + node.height < picture.height for node in nodes)
@@ -41,7 +41,7 @@ def test_no_two_boxes_overlap_and_all_lie_inside_the_picture(graph: tuple[int, l
 @given(edge_lists)
 def test_every_edge_leads_to_a_later_layer(graph: tuple[int, list[Edge]]) -> None:
     size, edges = graph
-    layer = layers(range(size), edges)
+    layer = compute_layers(range(size), edges)
     assert all(layer[parent] < layer[child] for parent, child in edges)
 
 
@@ -69,7 +69,7 @@ def points_of(path: str) -> list[tuple[float, float]]:
 @given(edge_lists)
 def test_no_edge_passes_behind_a_box(graph: tuple[int, list[Edge]]) -> None:
     size, edges = graph
-    picture = draw(range(size), edges)
+    picture = draw_picture(range(size), edges)
     nodes = [node for band in picture.bands for node in band.nodes]
     points = [point for stroke in (*picture.lines, *picture.arrows) for point in points_of(stroke.path)]
     assert not [
@@ -81,37 +81,37 @@ def test_no_edge_passes_behind_a_box(graph: tuple[int, list[Edge]]) -> None:
 
 
 def test_a_box_has_the_numbers_of_the_edges_to_it_and_from_it() -> None:
-    picture = draw(range(4), [(0, 1), (1, 2), (1, 3)])
+    picture = draw_picture(range(4), [(0, 1), (1, 2), (1, 3)])
     assert picture.incoming[1] == picture.outgoing[0][0]
     assert {picture.incoming[2], picture.incoming[3]} == set(picture.outgoing[1])
 
 
 def test_a_layer_that_waits_for_the_whole_layer_before_it_has_one_arrow() -> None:
     edges = [(parent, child) for parent in range(30) for child in range(30, 60)]
-    picture = draw(range(60), edges)
+    picture = draw_picture(range(60), edges)
     assert len(picture.arrows) == 1
     assert picture.lines == []
 
 
 def test_parents_that_several_children_share_meet_in_one_point() -> None:
-    picture = draw(range(7), [(0, 3), (1, 3), (0, 4), (1, 4), (2, 5)])
+    picture = draw_picture(range(7), [(0, 3), (1, 3), (0, 4), (1, 4), (2, 5)])
     assert (len(picture.lines), len(picture.arrows)) == (2, 3)
 
 
 def test_an_empty_plan_has_an_empty_picture() -> None:
-    assert draw([], []).width == 0
+    assert draw_picture([], []).width == 0
 
 
 def test_what_an_action_derived_comes_after_what_that_had_waited_for() -> None:
     """1 before 2, which derives 3 and after it 4."""
-    edges = in_time([(1, 2), (3, 4), (3, 2), (4, 2)], {1: None, 2: None, 3: 2, 4: 2})
-    assert layers([1, 2, 3, 4], edges) == {1: 0, 3: 1, 4: 2, 2: 3}
+    edges = with_derived_edges([(1, 2), (3, 4), (3, 2), (4, 2)], {1: None, 2: None, 3: 2, 4: 2})
+    assert compute_layers([1, 2, 3, 4], edges) == {1: 0, 3: 1, 4: 2, 2: 3}
 
 
 def test_so_does_what_a_derived_action_derived() -> None:
     """1 before 2, which derives 3, which derives 4."""
-    edges = in_time([(1, 2), (3, 2), (4, 3)], {1: None, 2: None, 3: 2, 4: 3})
-    assert layers([1, 2, 3, 4], edges) == {1: 0, 4: 1, 3: 2, 2: 3}
+    edges = with_derived_edges([(1, 2), (3, 2), (4, 3)], {1: None, 2: None, 3: 2, 4: 3})
+    assert compute_layers([1, 2, 3, 4], edges) == {1: 0, 4: 1, 3: 2, 2: 3}
 
 
 def make_large_plan() -> ActionPlan:

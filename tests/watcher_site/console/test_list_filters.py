@@ -20,7 +20,7 @@ from tests.builders import (
     make_server,
     make_stack,
 )
-from watcher_site.console.lists.entries import first_and_last, match_requests
+from watcher_site.console.lists.entries import first_and_last_values, match_requests
 from watcher_site.database.records import uuid_range
 from watcher_site.history import record
 from watcher_site.request_context import CallingContext
@@ -179,4 +179,4 @@ def test_the_first_and_the_last_value_take_two_queries(django_assert_num_queries
     for _ in range(3):
         note(request=REQUEST)
     with django_assert_num_queries(2):
-        assert first_and_last("request_id", Q(request_id=REQUEST)) == {REQUEST}
+        assert first_and_last_values("request_id", Q(request_id=REQUEST)) == {REQUEST}

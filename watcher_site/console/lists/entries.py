@@ -25,24 +25,24 @@ def beginning_condition(column: str, text: str) -> Q:
     return Q(**{f"{column}__gte": text, f"{column}__lte": f"{text}{LAST}", f"{column}__startswith": text})
 
 
-def first_and_last(column: str, condition: Q) -> set[Any]:
+def first_and_last_values(column: str, condition: Q) -> set[Any]:
     """Return the first and the last value of a column in entries: two if they have several. It takes two queries."""
     rows = HistoryEntry.objects.filter(condition).values_list(column, flat=True)
     return {value for order in (column, f"-{column}") for value in rows.order_by(order)[:1]}
 
 
-def about_object(text: str) -> Q:
+def object_condition(text: str) -> Q:
     """Return the condition of entries about an object: by the beginning of its UUID, or by its name at that time."""
     bounds = bounds_of(text)
-    return Q(object_uuid__range=bounds) | Q(within__range=bounds) if bounds else named(text)
+    return Q(object_uuid__range=bounds) | Q(within__range=bounds) if bounds else object_name_condition(text)
 
 
-def named(text: str) -> Q:
+def object_name_condition(text: str) -> Q:
     stored = stored_beginning(text)
     return Q(object_name=text) if stored == text else beginning_condition("object_name", stored)
 
 
-def by_request(text: str) -> Q:
+def request_condition(text: str) -> Q:
     """Return the condition of entries of a request: by its ID, or by the beginning of that, as the list shows it."""
     text = text.strip().removesuffix("…")
     exact = Q(request_id=text)
@@ -56,9 +56,9 @@ def match_kinds(text: str) -> Iterator[Match]:
     """
     words = text.lower().replace("_", " ").split()
     events = [f"{'_'.join(words[end:])}.{'_'.join(words[:end])}" for end in range(1, len(words))]
-    for event in first_and_last("deed", Q(deed__in=[text.strip().lower(), *events])):
+    for event in first_and_last_values("deed", Q(deed__in=[text.strip().lower(), *events])):
         yield Match(event, "", ("deed", event))
-    for kind in first_and_last("object_type", Q(object_type="_".join(words))):
+    for kind in first_and_last_values("object_type", Q(object_type="_".join(words))):
         yield Match(kind, "", ("object_type", kind))
 
 
@@ -70,13 +70,13 @@ def match_objects(text: str) -> Iterator[Match]:
         return
     if bounds := bounds_of(text):
         for column in ("object_uuid", "within"):
-            for uuid in first_and_last(column, Q(**{f"{column}__range": bounds})):
+            for uuid in first_and_last_values(column, Q(**{f"{column}__range": bounds})):
                 yield Match("", uuid, ("object_uuid", str(uuid)))
-    for name in first_and_last("object_name", named(text)):
+    for name in first_and_last_values("object_name", object_name_condition(text)):
         yield Match(name, "", ("object_name", name))
 
 
 def match_requests(text: str) -> Iterator[Match]:
     """Yield the IDs of requests: a whole one, or those that begin so."""
-    for request_id in first_and_last("request_id", by_request(text)):
+    for request_id in first_and_last_values("request_id", request_condition(text)):
         yield Match(request_id, "", ("request_id", request_id))

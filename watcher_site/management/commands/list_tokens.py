@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management import CommandParser
 
 from watcher_site.accounts.projects import find_user
-from watcher_site.accounts.tokens import details_of, expiry_in_words, scope_in_words, use_in_words, valid_tokens
+from watcher_site.accounts.tokens import describe_scope, details_of, expiry_in_words, use_in_words, valid_tokens
 from watcher_site.processes import commands
 
 
@@ -26,7 +26,7 @@ class Command(commands.Command):
                 token.token_key,
                 token.user.get_username(),
                 *([details.name] if details.name else []),
-                scope_in_words(token),
+                describe_scope(token),
                 f"created {token.created:%Y-%m-%d %H:%M} UTC",
                 use_in_words(details.last_used_at),
                 expiry_in_words(token.expiry),
