@@ -247,7 +247,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-CSRF_FAILURE_VIEW = "watcher_site.console.resumable_forms.expired"
+CSRF_FAILURE_VIEW = "watcher_site.console.resumable_forms.handle_expired_form"
 # The seconds after its last request when a session ends.
 SESSION_COOKIE_AGE = read_whole("WATCHER_SESSION_IDLE_TIMEOUT", 8 * 3600, least=60, most=365 * 24 * 3600)
 # The seconds for which a web process caches a verified HTTP Basic credential.
