@@ -27,11 +27,11 @@ def synchronize_after_migrate(apps: Any = installed, **_: Any) -> None:
     """Bring the rows in line with the plug-ins, unless the migration stopped short of the tables as they are now."""
     from audits.plugins import SYNCHRONIZED, synchronize
 
-    if all(stands_as_now(model, apps) for model in SYNCHRONIZED):
+    if all(has_current_columns(model, apps) for model in SYNCHRONIZED):
         synchronize()
 
 
-def stands_as_now(model: Any, apps: Any) -> bool:
+def has_current_columns(model: Any, apps: Any) -> bool:
     """Return whether the table of a model had all its present columns when the migrations ended."""
     try:
         migrated = apps.get_model(model._meta.label)

@@ -92,7 +92,7 @@ def load_demonstration() -> ActionPlan | None:
     lock_table(ComputeNode)
     if ComputeNode.objects.exists():
         return None
-    return record_loading(fill(read_topology()), again=False)
+    return record_loading(fill_cloud(read_topology()), again=False)
 
 
 @transaction.atomic
@@ -104,7 +104,7 @@ def load_demonstration_again() -> ActionPlan:
     """
     lock_table(ComputeNode)
     document = read_topology()
-    for name in strangers(document):
+    for name in find_foreign_objects(document):
         raise Conflict(
             f"The cloud holds {name}, which is none of the demonstration's: nothing was changed. "
             "Load the demonstration into a database of its own."
@@ -115,7 +115,7 @@ def load_demonstration_again() -> ActionPlan:
     delete_stacks()
     for model in KINDS.values():
         model.objects.all().delete()
-    return record_loading(fill(document), again=True)
+    return record_loading(fill_cloud(document), again=True)
 
 
 def record_loading(plan: ActionPlan, again: bool) -> ActionPlan:
@@ -123,17 +123,17 @@ def record_loading(plan: ActionPlan, again: bool) -> ActionPlan:
     return plan
 
 
-def strangers(document: dict[str, Any]) -> Iterator[str]:
+def find_foreign_objects(document: dict[str, Any]) -> Iterator[str]:
     """Yield what the demonstration did not bring, and what is there still: what was deleted is in nobody's way."""
-    yield from strange_clusters()
-    yield from strange_stacks()
+    yield from foreign_clusters()
+    yield from foreign_stacks()
     made = servers_made_for(Node) | servers_made_for(StackResource)
     for collection, model in KINDS.items():
         own = {UUID(item["uuid"]) for item in document[collection]} | made
         yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.present() if row.uuid not in own)
 
 
-def fill(document: dict[str, Any]) -> ActionPlan:
+def fill_cloud(document: dict[str, Any]) -> ActionPlan:
     load_topology(document)
     make_cluster()
     make_stack()
@@ -152,7 +152,7 @@ def fill(document: dict[str, Any]) -> ActionPlan:
         strategy="host_maintenance",
         default_parameters={"maintenance_node": MAINTAINED},
     )
-    plan = run(make_maintenance_audit(template))
+    plan = run_audit(make_maintenance_audit(template))
     Server.objects.filter(name=DELETED).soft_delete()
     return plan
 
@@ -176,7 +176,7 @@ def make_maintenance_audit(template: AuditTemplate) -> Audit:
     )
 
 
-def run(audit: Audit) -> ActionPlan:
+def run_audit(audit: Audit) -> ActionPlan:
     """Answer one audit by an engine of its own: whatever else waits is for the engines that serve."""
     engine = DecisionEngine()
     claimed = engine.claim(Audit.objects.filter(pk=audit.pk))
@@ -246,7 +246,7 @@ def find_nodes() -> Any:
     return Node.objects.present().filter(Q(uuid__range=OWN) | Q(cluster__in=find_clusters()))
 
 
-def strange_clusters() -> Iterator[str]:
+def foreign_clusters() -> Iterator[str]:
     """Yield the clusters and nodes that people made for themselves."""
     for own in (find_clusters(), find_nodes()):
         others = own.model.objects.present().exclude(pk__in=own)
@@ -321,7 +321,7 @@ def find_stacks() -> Any:
     return Stack.objects.present().filter(Q(uuid__range=OWN) | Q(root__uuid__range=OWN))
 
 
-def strange_stacks() -> Iterator[str]:
+def foreign_stacks() -> Iterator[str]:
     """Yield the stacks that people made for themselves."""
     yield from (f"stack {stack}" for stack in Stack.objects.present().roots().exclude(pk__in=find_stacks()))
 

@@ -32,7 +32,7 @@ def read_topology() -> dict[str, Any]:
 
 
 @cache
-def own(collection: str) -> frozenset[UUID]:
+def own_uuids(collection: str) -> frozenset[UUID]:
     """Return the UUIDs of the demonstration's resources of a kind, such as ``servers``."""
     return frozenset(UUID(item["uuid"]) for item in read_topology()[collection])
 
@@ -45,7 +45,7 @@ def make_current() -> int:
     """
     if settings.DATASOURCE != STORED or not settings.DEMO:
         return 0
-    nodes = list(ComputeNode.objects.present().filter(uuid__in=own("compute_nodes")))
+    nodes = list(ComputeNode.objects.present().filter(uuid__in=own_uuids("compute_nodes")))
     if not nodes:
         return 0
     servers = list(Server.objects.present().filter(node__in=nodes))
@@ -54,16 +54,16 @@ def make_current() -> int:
     newest = Sample.objects.filter(metric="host_cpu_usage", resource__in=resources).aggregate(at=Max("time"))["at"]
     made = insert_samples(
         Sample(metric=metric, resource=resource, time=time, value=value)
-        for time in times(max(filter(None, [newest, now - REACH])), now)
+        for time in sample_times(max(filter(None, [newest, now - REACH])), now)
         for metric, resource, value in metric_values(nodes, servers, time)
     )
     # Deleted servers have samples, too.
-    measured = {*resources, *(server.uuid for server in servers), *own("servers")}
+    measured = {*resources, *(server.uuid for server in servers), *own_uuids("servers")}
     Sample.objects.filter(time__lt=now - KEPT, resource__in=measured).delete()
     return made
 
 
-def times(after: datetime, now: datetime) -> Iterator[datetime]:
+def sample_times(after: datetime, now: datetime) -> Iterator[datetime]:
     """Yield the times of samples, the same in each process: every `STEP`, and at the end every `FINE_STEP`."""
     recent = max(after, now - FINE)
     yield from multiples(STEP, after, recent)

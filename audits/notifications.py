@@ -72,25 +72,25 @@ def describe_audit(snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def telling(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
+def phase_notifications(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
     """Send notifications of the start and the end of a part of an audit's run, or of its error.
 
     Args:
         ends: whether the end is sent here, and not in the transaction that it belongs to.
     """
-    tell(audit, Event(f"{phase}.start"))
+    announce_event(audit, Event(f"{phase}.start"))
     try:
         yield
     except LOST_DATABASE:
         raise
     except Exception as problem:
-        tell(audit, Event(f"{phase}.error", ERROR, payloads.describe_fault(problem, explain(problem))))
+        announce_event(audit, Event(f"{phase}.error", ERROR, payloads.describe_fault(problem, explain(problem))))
         raise
     if ends:
-        tell(audit, Event(f"{phase}.end"))
+        announce_event(audit, Event(f"{phase}.end"))
 
 
-def tell(audit: Audit, event: Event) -> None:
+def announce_event(audit: Audit, event: Event) -> None:
     """Write one event of an audit into the outbox, where somebody listens."""
     if not listeners.want(f"{AuditNotifications.name}.{event.name}", event.priority):
         return

@@ -37,13 +37,13 @@ def plan_by_weight(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
     """
     planned: list[ProposedAction] = []
     before: list[ProposedAction] = []
-    for chunk in chunks(actions):
+    for chunk in split_chunks(actions):
         before = [propose_action(action, before) for action in chunk]
         planned += before
     return planned
 
 
-def chunks(actions: Sequence[SolutionAction]) -> Iterator[Sequence[SolutionAction]]:
+def split_chunks(actions: Sequence[SolutionAction]) -> Iterator[Sequence[SolutionAction]]:
     for action_type, same in groupby(sorted(actions, key=weigh), key=lambda action: action.action_type):
         queue, at_once = list(same), settings.PLANNER_PARALLELIZATION.get(action_type, 1)
         yield from (queue[start : start + at_once] for start in range(0, len(queue), at_once))

@@ -50,7 +50,7 @@ def synchronize_goals() -> None:
     Audit.objects.filter(goal__in=removed).cancel_unfinished(GOAL_GONE)
     ActionPlan.objects.filter(audit__goal__in=replaced).cancel_unfinished(GOAL_GONE)
     for rows in (Strategy.objects.present(), AuditTemplate.objects.all(), Audit.objects.all()):
-        repoint(rows, "goal", replaced)
+        update_references(rows, "goal", replaced)
 
 
 def synchronize_strategies() -> None:
@@ -69,7 +69,7 @@ def synchronize_strategies() -> None:
     Audit.objects.filter(strategy__in=gone).cancel_unfinished(STRATEGY_GONE)
     ActionPlan.objects.filter(Q(strategy__in=gone) | Q(audit__strategy__in=gone)).cancel_unfinished(STRATEGY_GONE)
     for rows in (AuditTemplate.objects.all(), Audit.objects.all(), ActionPlan.objects.all()):
-        repoint(rows, "strategy", replaced)
+        update_references(rows, "strategy", replaced)
     if removed:
         AuditTemplate.objects.filter(strategy__in=removed).update(strategy=None)
 
@@ -109,7 +109,7 @@ def differs(row: Any, columns: Columns) -> bool:
     return any(getattr(row, column) != value for column, value in columns.items())
 
 
-def repoint(rows: models.QuerySet[Any], column: str, replaced: Mapping[int, int]) -> None:
+def update_references(rows: models.QuerySet[Any], column: str, replaced: Mapping[int, int]) -> None:
     if replaced:
         new = Case(*(When(**{column: old}, then=Value(new)) for old, new in replaced.items()))
         rows.filter(**{f"{column}__in": replaced}).update(**{column: new})

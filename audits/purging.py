@@ -160,7 +160,7 @@ class Purge:
         left: float = inf if most is None else most
         removed = 0
         for keys in batches(self.plans()):
-            chosen = affordable(keys, left - removed)
+            chosen = first_that_fit(keys, left - removed)
             removed += remove_plans(self.plans(), chosen)
             if len(chosen) < len(keys):
                 return removed
@@ -192,7 +192,7 @@ def batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
         last = keys[-1]
 
 
-def affordable(keys: list[int], most: float) -> list[int]:
+def first_that_fit(keys: list[int], most: float) -> list[int]:
     """Return the first of these plans that are, with their actions, not more rows than ``most``."""
     weighed = ActionPlan.objects.filter(pk__in=keys).annotate(number=Count("actions")).order_by("pk")
     chosen: list[int] = []

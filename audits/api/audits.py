@@ -34,7 +34,7 @@ GOAL = {"goal_uuid": "goal__uuid", "goal_name": "goal__name"}
 STRATEGY = {"strategy_uuid": "strategy__uuid", "strategy_name": "strategy__name"}
 
 
-class AimFilters:
+class GoalFilters:
     """The filters by goal and by strategy, each by name or UUID."""
 
     def filter_goal(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -52,7 +52,7 @@ class GoalView(NamedLookup, ResourceView):
     sort_keys = {"uuid": "uuid", "name": "name", "display_name": "display_name", **TIMES}
 
 
-class StrategyView(NamedLookup, AimFilters, ResourceView):
+class StrategyView(NamedLookup, GoalFilters, ResourceView):
     serializer_class = StrategySerializer
     model = Strategy
     title = "Strategy"
@@ -85,7 +85,7 @@ class UuidMarker:
         return self.get_queryset().filter(uuid=read_uuid(marker, "marker"))
 
 
-class AuditTemplateView(UuidMarker, NamedLookup, AimFilters, ResourceView):
+class AuditTemplateView(UuidMarker, NamedLookup, GoalFilters, ResourceView):
     serializer_class = AuditTemplateSerializer
     model = AuditTemplate
     title = "AuditTemplate"
@@ -125,7 +125,7 @@ class AuditTemplateView(UuidMarker, NamedLookup, AimFilters, ResourceView):
         return Response(status=204)
 
 
-class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
+class AuditView(UuidMarker, NamedLookup, GoalFilters, ResourceView):
     serializer_class = AuditSerializer
     model = Audit
     title = "Audit"

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from audits.engine.scope import narrow
+from audits.engine.scope import apply_scope
 from audits.models import Audit
 from cluster.models import ComputeNode
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
@@ -108,14 +108,20 @@ class DataModelSerializer(serializers.Serializer[Any]):
     context = RowsField()  # type: ignore[assignment]
 
 
-def part(serializer: type[serializers.Serializer[Any]], prefix: str) -> list[str]:
+def fields_with_prefix(serializer: type[serializers.Serializer[Any]], prefix: str) -> list[str]:
     """Return the fields with this prefix, without it: the attributes of one kind of object."""
     return [name.removeprefix(prefix) for name in serializer._declared_fields if name.startswith(prefix)]
 
 
-NODE_FIELDS, SERVER_FIELDS = part(NodeAndServerSerializer, "node_"), part(NodeAndServerSerializer, "server_")
-STORAGE_NODE_FIELDS, POOL_FIELDS = part(VolumeInPoolSerializer, "node_"), part(VolumeInPoolSerializer, "pool_")
-VOLUME_FIELDS = part(VolumeInPoolSerializer, "volume_")
+NODE_FIELDS, SERVER_FIELDS = (
+    fields_with_prefix(NodeAndServerSerializer, "node_"),
+    fields_with_prefix(NodeAndServerSerializer, "server_"),
+)
+STORAGE_NODE_FIELDS, POOL_FIELDS = (
+    fields_with_prefix(VolumeInPoolSerializer, "node_"),
+    fields_with_prefix(VolumeInPoolSerializer, "pool_"),
+)
+VOLUME_FIELDS = fields_with_prefix(VolumeInPoolSerializer, "volume_")
 
 
 # The data models that the API shows, with the version that introduced each.
@@ -158,14 +164,14 @@ class DataModelView(ResourceView):
         version = used_by(request)
         if kind not in models_at(version):
             raise NotFound(f"The {kind} data model could not be found")
-        cluster = seen_by(request.query_params.get("audit_uuid"))
+        cluster = cluster_in_scope(request.query_params.get("audit_uuid"))
         if kind == "storage":
             return Response({"context": storage_rows(cluster)})
         nodes = sorted(cluster.nodes.values(), key=lambda node: str(node.uuid))
         return Response({"context": [row for node in nodes for row in rows(node, version)]})
 
 
-def seen_by(identifier: str | None) -> ClusterSnapshot:
+def cluster_in_scope(identifier: str | None) -> ClusterSnapshot:
     """Return the cluster, as an audit's scope sees it where one is named.
 
     Raises:
@@ -176,7 +182,7 @@ def seen_by(identifier: str | None) -> ClusterSnapshot:
     audit = Audit.objects.present().named(identifier).exclude(Q(name__iexact=identifier)).first()
     if audit is None:
         raise Invalid(f"Expected a uuid or int but received {identifier}.")
-    return narrow(ClusterSnapshot.load(), audit.scope)
+    return apply_scope(ClusterSnapshot.load(), audit.scope)
 
 
 def rows(node: NodeSnapshot, version: Version) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from audits.engine.capacity import Answer, answers
+from audits.engine.capacity import Answer, planned_answers
 from cluster.console.filters import ServerFilters
 from cluster.models import Server
 from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, TimeColumn, fill_placeholders
@@ -72,4 +72,4 @@ class WaitingList(ListPage):
         return Server.objects.waiting().order_by("created_at", "pk")
 
     def get_table_kwargs(self) -> dict[str, Any]:
-        return {"answers": answers()}
+        return {"answers": planned_answers()}

@@ -26,8 +26,8 @@ log = structlog.get_logger(__name__)
 
 GOAL, STRATEGY = "capacity", "make_room"
 # What ends the waiting of a server in a plan.
-GIVE_UP = "reset_state"
-ENDS = ("rebuild", GIVE_UP)
+RESET_STATE = "reset_state"
+ENDS = ("rebuild", RESET_STATE)
 # How long after an audit of the site failed, or was cancelled, no other one is made.
 PAUSE = timedelta(minutes=10)
 
@@ -58,7 +58,7 @@ def request_capacity_audit() -> bool:
     ServerWait.objects.note(now)
     due = find_due(now)
     audit = find_audit(goal) if due else None
-    if audit is None or is_to_run(audit):
+    if audit is None or has_run_ahead(audit):
         return False
     for wait in due:
         wait.search(now)
@@ -78,7 +78,7 @@ class Answer:
     plan_name: str | None
 
 
-def answers() -> dict[str, Answer]:
+def planned_answers() -> dict[str, Answer]:
     """Return by server's UUID what the newest plan for it does that has not failed to: one query."""
     ends = Action.objects.present().filter(action_plan__in=open_plans(), action_type__in=ENDS)
     ends = ends.exclude(state__in=[Action.State.FAILED, Action.State.CANCELLED]).order_by("pk")
@@ -102,9 +102,9 @@ def find_due(now: datetime) -> list[ServerWait]:
     """
     if open_plans().filter(state=ActionPlan.State.PENDING).exists():
         return []
-    served = answers()
+    served = planned_answers()
     waits = list(ServerWait.objects.current().select_related("server"))
-    left = [wait for wait in waits if is_left(served.get(str(wait.server.uuid)))]
+    left = [wait for wait in waits if may_need_search(served.get(str(wait.server.uuid)))]
     candidates = read_free_capacities() if left else []
     due, changed = [], []
     for wait in left:
@@ -120,13 +120,13 @@ def find_due(now: datetime) -> list[ServerWait]:
     return due
 
 
-def is_left(answer: Answer | None) -> bool:
+def may_need_search(answer: Answer | None) -> bool:
     """Return whether a server may need another search despite the newest open plan for it."""
     is_unstarted = answer is not None and answer.plan_state == ActionPlan.State.RECOMMENDED
-    return answer is None or (is_unstarted and answer.action_type == GIVE_UP)
+    return answer is None or (is_unstarted and answer.action_type == RESET_STATE)
 
 
-def is_to_run(audit: Audit) -> bool:
+def has_run_ahead(audit: Audit) -> bool:
     """Return whether a run is in progress or scheduled, which will see all servers that are PENDING now."""
     return audit.state == Audit.State.ONGOING or audit.planned_run is not None
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from structlog.contextvars import bound_contextvars
 
 from audits.engine.capacity import request_capacity_audit
-from audits.engine.run import answer, fail
+from audits.engine.run import fail, run_strategy
 from audits.models import Audit
 from audits.models.querysets import AuditQuerySet
 from audits.plugins import synchronize as synchronize_plugins
@@ -49,7 +49,7 @@ class DecisionEngine(Worker):
     kind = Service.DECISION_ENGINE
 
     def __init__(self, host: str | None = None) -> None:
-        self.next_expiry = self.next_synchronization = self.next_look = self.next_summaries = 0.0
+        self.next_expiry = self.next_synchronization = self.next_capacity_search = self.next_summaries = 0.0
         self.interruptions: Counter[int] = Counter()
         self.found = self.looked = False
         super().__init__(host)
@@ -62,7 +62,7 @@ class DecisionEngine(Worker):
         return self.looked and not self.found
 
     def step(self) -> None:
-        self.found, self.looked = self.work(), True
+        self.found, self.looked = self.run_next_audit(), True
 
     def rest(self) -> None:
         if not self.found:
@@ -71,21 +71,21 @@ class DecisionEngine(Worker):
     def await_database(self) -> None:
         self.found = self.looked = False
 
-    def work(self) -> bool:
+    def run_next_audit(self) -> bool:
         """Answer one audit, and say whether there was one."""
         if self.heartbeat.lost:
             self.renew()
-        self.attempt(self.expire)
-        self.attempt(self.synchronize)
-        self.attempt(self.look_for_waiting_servers)
-        self.attempt(self.record_failed_logins)
-        self.attempt(self.end_series)
-        audit = self.take()
+        self.run_task(self.supersede_expired_plans)
+        self.run_task(self.synchronize)
+        self.run_task(self.search_capacity)
+        self.run_task(self.record_failed_logins)
+        self.run_task(self.end_series)
+        audit = self.next_audit()
         if audit:
             self.answer(audit)
         return audit is not None
 
-    def attempt(self, task: Callable[[], None]) -> None:
+    def run_task(self, task: Callable[[], None]) -> None:
         """Run a periodic task and log its errors, so that a failed task stops no audit."""
         try:
             task()
@@ -98,7 +98,7 @@ class DecisionEngine(Worker):
         """End the continuous audits whose time is over."""
         Audit.objects.end_series(timezone.now())
 
-    def expire(self) -> None:
+    def supersede_expired_plans(self) -> None:
         """Supersede the plans that nobody started in time."""
         if time.monotonic() < self.next_expiry or not settings.ACTION_PLAN_EXPIRY:
             return
@@ -122,10 +122,10 @@ class DecisionEngine(Worker):
         except CloudError as problem:
             log.warning("cloud could not be read", problem=str(problem))
 
-    def look_for_waiting_servers(self) -> None:
+    def search_capacity(self) -> None:
         """Look for PENDING servers at intervals, in case the process died that would have signalled them."""
-        if time.monotonic() >= self.next_look:
-            self.next_look = time.monotonic() + LOOK_PERIOD
+        if time.monotonic() >= self.next_capacity_search:
+            self.next_capacity_search = time.monotonic() + LOOK_PERIOD
             try:
                 request_capacity_audit()
             except Refused as refusal:
@@ -137,7 +137,7 @@ class DecisionEngine(Worker):
             self.next_summaries = time.monotonic() + SUMMARY_PERIOD
             record_summaries()
 
-    def take(self) -> Audit | None:
+    def next_audit(self) -> Audit | None:
         """Make an audit this engine's own: one that a lost database interrupted, or one that waits."""
         return Audit.objects.select_related("strategy", "goal").running_under(self.service).first() or self.claim(
             Audit.objects.all()
@@ -146,7 +146,7 @@ class DecisionEngine(Worker):
     def claim(self, audits: AuditQuerySet) -> Audit | None:
         """Take of these the one that has waited longest, and that no other engine takes at the same moment."""
         now = timezone.now()
-        while keys := audits.waiting(now).longest_first().values_list("pk", flat=True)[:CANDIDATES]:
+        while keys := audits.waiting(now).oldest_first().values_list("pk", flat=True)[:CANDIDATES]:
             for key in keys:
                 if Audit.objects.filter(pk=key).claim(self.service, now):
                     claimed: Audit = Audit.objects.select_related("strategy", "goal").get(pk=key)
@@ -162,7 +162,7 @@ class DecisionEngine(Worker):
             log.info("audit started", audit_type=audit.audit_type)
             began, outcome = time.monotonic(), "failed"
             try:
-                answer(audit)
+                run_strategy(audit)
                 outcome = "succeeded"
             except ConcurrentTransition:
                 outcome = "interrupted"
@@ -170,7 +170,7 @@ class DecisionEngine(Worker):
             except Refused as refusal:
                 self.fail(audit, str(refusal))
             except LOST_DATABASE:
-                if self.may_take_again(audit):
+                if self.may_retry(audit):
                     outcome = "interrupted"
                     raise
                 self.fail(Audit.objects.get(pk=audit.pk), f"The database broke it off {MOST_INTERRUPTIONS} times.")
@@ -185,7 +185,7 @@ class DecisionEngine(Worker):
                 if outcome == "failed":
                     span.fail(outcome)
 
-    def may_take_again(self, audit: Audit) -> bool:
+    def may_retry(self, audit: Audit) -> bool:
         """Return whether this engine keeps an audit that lost its database, up to a number of times."""
         self.interruptions[audit.pk] += 1
         if self.interruptions[audit.pk] < MOST_INTERRUPTIONS:

@@ -12,12 +12,12 @@ from django.utils import timezone
 from actions.models import Action
 from actions.types.base import explain
 from audits.demonstration_cloud import make_current
-from audits.engine.scope import narrow
+from audits.engine.scope import apply_scope
 from audits.goals import GOALS
 from audits.models import Audit, is_continuous
 from audits.models import Strategy as StrategyRow
-from audits.notifications import PLANNER_PHASE, STRATEGY_PHASE, tell, telling
-from audits.operations.strategies import complete
+from audits.notifications import PLANNER_PHASE, STRATEGY_PHASE, announce_event, phase_notifications
+from audits.operations.strategies import complete_parameters
 from audits.planner import PLANNERS
 from audits.strategies.base import CLUSTERS, COMPUTE, HEALTH, STORAGE, Solution, Strategy
 from cluster.datasources.base import DatasourceError, Reading, datasource
@@ -44,7 +44,7 @@ UNDEFINED = {
 Measurements = Mapping[str, Mapping[str, float]]
 
 
-def answer(audit: Audit) -> None:
+def run_strategy(audit: Audit) -> None:
     """Run the strategy of an ONGOING audit, and write its plan and what becomes of the audit in one transaction.
 
     Without `force`, it does not run while an action plan is ONGOING anywhere: it would look at a moving cloud.
@@ -58,18 +58,18 @@ def answer(audit: Audit) -> None:
         skip_run(audit, f"action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
         return
     strategy = choose_strategy(audit)
-    parameters = complete(strategy.schema, audit.parameters)
+    parameters = complete_parameters(strategy.schema, audit.parameters)
     strategy.check(parameters)
-    with telling(audit, STRATEGY_PHASE):
-        cluster = see(audit, strategy.models(parameters))
+    with phase_notifications(audit, STRATEGY_PHASE):
+        cluster = load_cluster(audit, strategy.models(parameters))
         cluster.measurements = measure(strategy.readings(parameters), cluster)
         solution = strategy.solve(cluster, parameters)
-    with telling(audit, PLANNER_PHASE, ends=False):
+    with phase_notifications(audit, PLANNER_PHASE, ends=False):
         plan = conclude(audit, strategy, parameters, solution)
     log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
 
 
-def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
+def load_cluster(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     """Return the cluster within the audit's scope, or an empty one, without reading the cloud, if no model is needed.
 
     Raises:
@@ -84,11 +84,11 @@ def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     cluster = ClusterSnapshot.load()
     needed = [model for model in models if model in UNDEFINED]
     for model in needed:
-        if not nodes_of(cluster, model):
+        if not model_nodes(cluster, model):
             raise Invalid(UNDEFINED[model])
-    cluster = narrow(cluster, audit.scope)
+    cluster = apply_scope(cluster, audit.scope)
     for model in needed:
-        if not nodes_of(cluster, model):
+        if not model_nodes(cluster, model):
             raise Invalid(f"The scope of the audit leaves no {model} node.")
     if CLUSTERS in models:
         cluster.clusters = load_clusters()
@@ -98,7 +98,7 @@ def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     return cluster
 
 
-def nodes_of(cluster: ClusterSnapshot, model: str) -> Mapping[str, Any]:
+def model_nodes(cluster: ClusterSnapshot, model: str) -> Mapping[str, Any]:
     return cluster.storage.nodes if model == STORAGE else cluster.nodes
 
 
@@ -160,7 +160,7 @@ def choose_strategy(audit: Audit) -> Strategy:
     raise Invalid(f"No strategy could be found to achieve the '{audit.goal.name}' goal.")
 
 
-def hold(audit: Audit) -> Audit:
+def lock_run(audit: Audit) -> Audit:
     """Return an audit as it is in the table now, locked until the transaction ends: a person may have changed it.
 
     Raises:
@@ -175,7 +175,7 @@ def hold(audit: Audit) -> Audit:
 
 @transaction.atomic
 def skip_run(audit: Audit, obstacle: str) -> None:
-    own = hold(audit)
+    own = lock_run(audit)
     own.skip_run(timezone.now(), obstacle)
     own.save_state()
     log.info("audit not run", reason=own.status_message, state=own.state)
@@ -188,7 +188,7 @@ def fail(audit: Audit, reason: str) -> None:
     Raises:
         ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
     """
-    own = hold(audit)
+    own = lock_run(audit)
     own.fail_run(timezone.now(), reason)
     own.save_state()
 
@@ -202,7 +202,7 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     # Of two plans of a strategy the later one must see the earlier: they are written one after the other.
     row = StrategyRow.objects.present().filter(name=strategy.name).select_for_update(no_key=True).first()
     # Then the guarded write: a cancellation before it wins, and one after it is too late.
-    own = hold(audit)
+    own = lock_run(audit)
     plan = propose(
         actions,
         audit_id=audit.pk,
@@ -219,7 +219,7 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
         ],
         global_efficacy=goal.global_efficacy(solution.indicators),
     )
-    tell(own, Event(f"{PLANNER_PHASE}.end"))
+    announce_event(own, Event(f"{PLANNER_PHASE}.end"))
     own.end_run(timezone.now())
     own.save_state()
     end_older_plans(plan, audit, strategy, parameters)

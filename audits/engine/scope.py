@@ -8,7 +8,7 @@ project or metadata, stay where they are and are marked ``watcher_exclude``; exc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from audits.operations.scope import compute_rules, exclusions, found, storage_rules
+from audits.operations.scope import compute_rules, exclusions, find_rules, storage_rules
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from cluster.snapshot.storage import PoolSnapshot, StorageNodeSnapshot, StorageSnapshot
 
@@ -16,10 +16,10 @@ Rules = Sequence[Mapping[str, Any]]
 ANY = "*"
 
 
-def narrow(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
+def apply_scope(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
     """Return the part of a freshly loaded cluster that a scope leaves. Who waits, waits in any part of it."""
     rules = compute_rules(scope)
-    mark(cluster.waiting, exclusions(rules))
+    mark_excluded_servers(cluster.waiting, exclusions(rules))
     return ClusterSnapshot(
         narrow_compute(cluster.nodes, rules),
         narrow_storage(cluster.storage, storage_rules(scope)),
@@ -28,31 +28,31 @@ def narrow(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
 
 
 def rule_values(rules: Rules, kind: str, attribute: str) -> set[Any]:
-    return {entry[attribute] for entry in found(rules, kind) if attribute in entry}
+    return {entry[attribute] for entry in find_rules(rules, kind) if attribute in entry}
 
 
 def narrow_compute(nodes: Mapping[str, NodeSnapshot], rules: Rules) -> dict[str, NodeSnapshot]:
     excluded = exclusions(rules)
-    is_included, is_excluded = includes(rules), in_aggregates(excluded)
+    is_included, is_excluded = node_predicate(rules), aggregate_predicate(excluded)
     hostnames = rule_values(excluded, "compute_nodes", "name")
     left = {
         hostname: node
         for hostname, node in nodes.items()
         if is_included(node) and not is_excluded(node) and hostname not in hostnames
     }
-    mark([server for node in left.values() for server in [*node.servers, *node.arriving]], excluded)
+    mark_excluded_servers([server for node in left.values() for server in [*node.servers, *node.arriving]], excluded)
     return left
 
 
-def includes(rules: Rules) -> Callable[[NodeSnapshot], bool]:
+def node_predicate(rules: Rules) -> Callable[[NodeSnapshot], bool]:
     """Return the question whether a node is in one of the aggregates or zones, where rules name any."""
-    if not [*found(rules, "host_aggregates"), *found(rules, "availability_zones")]:
+    if not [*find_rules(rules, "host_aggregates"), *find_rules(rules, "availability_zones")]:
         return lambda node: True
-    zones, is_member = rule_values(rules, "availability_zones", "name"), in_aggregates(rules)
+    zones, is_member = rule_values(rules, "availability_zones", "name"), aggregate_predicate(rules)
     return lambda node: ANY in zones or node.zone in zones or is_member(node)
 
 
-def in_aggregates(rules: Rules) -> Callable[[NodeSnapshot], bool]:
+def aggregate_predicate(rules: Rules) -> Callable[[NodeSnapshot], bool]:
     """Return a predicate: whether a node is in an aggregate that rules name by id, UUID or name; ``*`` is any."""
     ids, names = rule_values(rules, "host_aggregates", "id"), rule_values(rules, "host_aggregates", "name")
     if ANY in ids | names:
@@ -62,17 +62,19 @@ def in_aggregates(rules: Rules) -> Callable[[NodeSnapshot], bool]:
     )
 
 
-def mark(servers: Sequence[ServerSnapshot], excluded: Rules) -> None:
+def mark_excluded_servers(servers: Sequence[ServerSnapshot], excluded: Rules) -> None:
     """Set ``watcher_exclude`` on the servers that the exclusions name."""
     uuids = {uuid.lower() for uuid in rule_values(excluded, "instances", "uuid")}
     projects = rule_values(excluded, "projects", "uuid")
-    carries = carrier([pair for entry in found(excluded, "instance_metadata") for pair in entry.items()])
+    carries = metadata_predicate(
+        [pair for entry in find_rules(excluded, "instance_metadata") for pair in entry.items()]
+    )
     for server in servers:
         if str(server.uuid) in uuids or server.project_id in projects or carries(server):
             server.watcher_exclude = True
 
 
-def carrier(pairs: Sequence[tuple[str, Any]]) -> Callable[[ServerSnapshot], bool]:
+def metadata_predicate(pairs: Sequence[tuple[str, Any]]) -> Callable[[ServerSnapshot], bool]:
     """Return the question whether a server's metadata hold one of these pairs, whatever the case of the value."""
     wanted = {(key, str(value).lower()) for key, value in pairs}
     return lambda server: any((key, str(value).lower()) in wanted for key, value in server.metadata.items())
@@ -87,19 +89,19 @@ def narrow_storage(storage: StorageSnapshot, rules: Rules) -> StorageSnapshot:
         if all_nodes or node.zone in zones or types.intersection(node.volume_type)
     }
     for node in left.values():
-        exclude(node, exclusions(rules))
+        remove_storage(node, exclusions(rules))
     return StorageSnapshot(left, storage.volume_types)
 
 
-def exclude(node: StorageNodeSnapshot, excluded: Rules) -> None:
+def remove_storage(node: StorageNodeSnapshot, excluded: Rules) -> None:
     """Take pools and volumes away. What the volumes take of their pools stays taken."""
     names = rule_values(excluded, "storage_pools", "name")
     node.pools = [pool for pool in node.pools if pool.name not in names]
     for pool in node.pools:
-        keep_others(pool, excluded)
+        remove_volumes(pool, excluded)
 
 
-def keep_others(pool: PoolSnapshot, excluded: Rules) -> None:
+def remove_volumes(pool: PoolSnapshot, excluded: Rules) -> None:
     uuids = {uuid.lower() for uuid in rule_values(excluded, "volumes", "uuid")}
     projects = rule_values(excluded, "projects", "uuid")
     pool.volumes = [

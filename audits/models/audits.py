@@ -196,20 +196,20 @@ class Audit(StatefulModel, Named):
         except Invalid as problem:
             goes_on, reason = False, str(problem)
         if goes_on:
-            self.end_run(now, f"{self.run_in_words()} failed: {reason}")
+            self.end_run(now, f"{self.describe_run()} failed: {reason}")
         else:
             self.fail(reason)
 
     def skip_run(self, now: datetime, obstacle: str) -> None:
         """One run could not begin: a series leaves it out, an event is kept for later, a single audit is given up."""
         if is_continuous(self):
-            self.end_run(now, f"{self.run_in_words()} was left out because {obstacle}")
+            self.end_run(now, f"{self.describe_run()} was left out because {obstacle}")
         elif is_event(self):
             self.postpone(now + POSTPONEMENT, f"Its run waits because {obstacle}")
         else:
             self.cancel(f"Audit was cancelled because {obstacle}")
 
-    def run_in_words(self) -> str:
+    def describe_run(self) -> str:
         return f"The run of {self.next_run_time:%Y-%m-%d %H:%M:%S} UTC" if self.next_run_time else "The run"
 
     @transaction.atomic

@@ -46,16 +46,16 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
         begins = Q(state=states.PENDING) & (Q(audit_type=types.ONESHOT) | Q(next_run_time__lte=now))
         orphaned = Q(state=states.ONGOING) & ~Q(audit_type=types.CONTINUOUS)
         goes_on = Q(state=states.ONGOING, audit_type=types.CONTINUOUS, next_run_time__lte=now)
-        return self.free().filter(begins | orphaned | goes_on).exclude(self.over(now))
+        return self.unclaimed().filter(begins | orphaned | goes_on).exclude(self.ended_condition(now))
 
-    def free(self) -> Self:
+    def unclaimed(self) -> Self:
         """Select the audits that no living decision engine runs."""
         return self.present().exclude(decision_engine__in=Service.objects.active().values("pk"))
 
-    def over(self, now: datetime) -> Q:
+    def ended_condition(self, now: datetime) -> Q:
         return Q(audit_type=self.model.Type.CONTINUOUS, end_time__lte=now)
 
-    def longest_first(self) -> Self:
+    def oldest_first(self) -> Self:
         """Order by how long each has waited, whatever its type, so that none starves."""
         return self.order_by(Coalesce("next_run_time", "created_at"), "pk")
 
@@ -79,7 +79,7 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
     def end_series(self, now: datetime) -> int:
         """Make the CONTINUOUS ones whose end has come SUCCEEDED, but for runs that are under way; return how many."""
         states = self.model.State
-        ended = self.free().filter(self.over(now), state__in=[states.PENDING, states.ONGOING])
+        ended = self.unclaimed().filter(self.ended_condition(now), state__in=[states.PENDING, states.ONGOING])
         return ended.update(
             state=states.SUCCEEDED, decision_engine=None, next_run_time=None, updated_at=timezone.now()
         )

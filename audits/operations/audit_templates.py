@@ -8,7 +8,7 @@ from django.db import transaction
 from audits.models import NAME_LENGTH, AuditTemplate
 from audits.operations.creation import save_named
 from audits.operations.scope import check_scope
-from audits.operations.strategies import complete_for, goal_named, strategy_named
+from audits.operations.strategies import complete_strategy_parameters, find_goal, find_strategy
 from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
@@ -34,7 +34,7 @@ def create_audit_template(
         Conflict: another template has the name.
     """
     template = AuditTemplate()
-    apply(
+    apply_changes(
         template,
         {
             "name": name,
@@ -69,7 +69,7 @@ def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -
             "default_parameters in the same request"
         )
     before = readable_attributes(locked, changes)
-    apply(locked, changes)
+    apply_changes(locked, changes)
     details = differences(before, readable_attributes(locked, changes))
     save_named(locked, "An audit_template", "audit_template.update", details, [*FIELDS])
     return locked
@@ -93,7 +93,7 @@ def delete_audit_template(template: AuditTemplate) -> None:
     record("audit_template.delete", template)
 
 
-def apply(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
+def apply_changes(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
     """Write the changes into a template in memory, and check the whole."""
     if strays := changes.keys() - FIELDS:
         raise Invalid(f"{min(strays)}: is no attribute of an audit template that can be changed.")
@@ -104,7 +104,7 @@ def apply(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
     if "description" in changes:
         description = changes["description"]
         template.description = description and checked_text("description", description, DESCRIPTION_LENGTH)
-    aim(template, changes)
+    set_goal_and_strategy(template, changes)
     if "scope" in changes:
         template.scope = [] if changes["scope"] is None else changes["scope"]
         check_scope(template.scope)
@@ -122,23 +122,23 @@ def checked_text(field: str, text: Any, length: int) -> str:
     return text.strip()
 
 
-def aim(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
+def set_goal_and_strategy(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
     """Set the goal and the strategy, and see that the one serves the other."""
     if "goal" in changes and not changes["goal"]:
         raise Invalid("Cannot remove 'goal' attribute from an audit template")
     try:
         if "goal" in changes:
-            template.goal = goal_named(changes["goal"])
+            template.goal = find_goal(changes["goal"])
     except NotFound as problem:
-        raise wrong("goal", changes["goal"]) from problem
+        raise invalid_reference("goal", changes["goal"]) from problem
     strategy = changes.get("strategy", template.strategy and str(template.strategy.uuid))
     try:
-        template.strategy = strategy_named(strategy, template.goal) if strategy else None
+        template.strategy = find_strategy(strategy, template.goal) if strategy else None
     except NotFound as problem:
-        raise wrong("strategy", strategy) from problem
+        raise invalid_reference("strategy", strategy) from problem
 
 
-def wrong(field: str, identifier: str) -> Invalid:
+def invalid_reference(field: str, identifier: str) -> Invalid:
     return Invalid(
         f"Invalid input for field/attribute {field}. Value: '{identifier}'. "
         f"{field.capitalize()} {identifier} is invalid"
@@ -156,4 +156,6 @@ def check_default_parameters(template: AuditTemplate) -> None:
         return
     if template.strategy is None:
         raise Invalid("default_parameters requires a strategy to be specified")
-    complete_for(template.strategy, template.default_parameters, "default_parameters", is_repeated=True)
+    complete_strategy_parameters(
+        template.strategy, template.default_parameters, "default_parameters", is_repeated=True
+    )

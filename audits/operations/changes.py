@@ -74,7 +74,7 @@ def change_state(audit: Audit, patch: list[Step], requested: Any) -> None:
 def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, is_strict: bool) -> None:
     now = timezone.now()
     for name, value in changes.items():
-        setattr(audit, name, checked(audit, name, value, now))
+        setattr(audit, name, checked_value(audit, name, value, now))
     fields = [*changes]
     if not changes.keys().isdisjoint(SCHEDULE):
         if is_strict or may_run_again(audit):
@@ -85,7 +85,7 @@ def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, 
     save_named(audit, "An audit", "audit.update", details, fields)
 
 
-def checked(audit: Audit, name: str, value: Any, now: datetime) -> Any:
+def checked_value(audit: Audit, name: str, value: Any, now: datetime) -> Any:
     """Return a value as it is stored, held against the rules for new audits."""
     if name == "name":
         text = checked_name(value)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
 from audits.models.schedule import Schedule, check_period, read_interval
 from audits.operations.scope import check_scope
-from audits.operations.strategies import complete_for, goal_named, strategy_named
+from audits.operations.strategies import complete_strategy_parameters, find_goal, find_strategy
 from watcher_site import history
 from watcher_site.database.text import require_storable
 from watcher_site.database.uniqueness import refuse_taken
@@ -56,9 +56,9 @@ def create_audit(
     template = template_of(audit_template_uuid) if audit_template_uuid else None
     name = checked_name(name)
     check_scope(scope or [])
-    aim = template.goal if template else goal_named(goal or "")
+    aim = template.goal if template else find_goal(goal or "")
     inherited = template.strategy if template else None
-    way = strategy_named(strategy, aim) if strategy else inherited
+    way = find_strategy(strategy, aim) if strategy else inherited
     audit = Audit(
         name=name or default_name(way or template or aim),
         audit_type=audit_type,
@@ -156,7 +156,7 @@ def merge_parameters(
     if strategy is None:
         return {}
     inherited = template.default_parameters if template and template.strategy_id == strategy.pk else {}
-    return complete_for(strategy, {**inherited, **(parameters or {})}, is_repeated=is_repeated)
+    return complete_strategy_parameters(strategy, {**inherited, **(parameters or {})}, is_repeated=is_repeated)
 
 
 def save_named(

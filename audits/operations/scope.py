@@ -15,42 +15,44 @@ from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
 
 
-def closed_object(**properties: Any) -> dict[str, Any]:
+def object_schema(**properties: Any) -> dict[str, Any]:
     """Return the schema of an object with just these properties."""
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def listed(**properties: Any) -> dict[str, Any]:
+def list_schema(**properties: Any) -> dict[str, Any]:
     """Return the schema of a list of objects, each with one of these properties."""
-    return {"type": "array", "items": {**closed_object(**properties), "minProperties": 1}}
+    return {"type": "array", "items": {**object_schema(**properties), "minProperties": 1}}
 
 
 TEXT = {"type": "string"}
 # The form in which Nova shows it: lower case, with dashes.
 UUID_TEXT = {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
-AGGREGATES = listed(id={"anyOf": [{"type": "integer"}, {"const": "*"}, UUID_TEXT]}, name=TEXT)
-ZONES = listed(name=TEXT)
+AGGREGATES = list_schema(id={"anyOf": [{"type": "integer"}, {"const": "*"}, UUID_TEXT]}, name=TEXT)
+ZONES = list_schema(name=TEXT)
 METADATA = {"type": "array", "items": {"type": "object"}}
-COMPUTE_RULES = listed(
+COMPUTE_RULES = list_schema(
     host_aggregates=AGGREGATES,
     availability_zones=ZONES,
-    exclude=listed(
-        instances=listed(uuid=TEXT),
-        compute_nodes=listed(name=TEXT),
+    exclude=list_schema(
+        instances=list_schema(uuid=TEXT),
+        compute_nodes=list_schema(name=TEXT),
         host_aggregates=AGGREGATES,
         instance_metadata=METADATA,
-        projects=listed(uuid=TEXT),
+        projects=list_schema(uuid=TEXT),
     ),
 )
-STORAGE_RULES = listed(
+STORAGE_RULES = list_schema(
     availability_zones=ZONES,
-    volume_types=listed(name=TEXT),
-    exclude=listed(storage_pools=listed(name=TEXT), volumes=listed(uuid=TEXT), projects=listed(uuid=TEXT)),
+    volume_types=list_schema(name=TEXT),
+    exclude=list_schema(
+        storage_pools=list_schema(name=TEXT), volumes=list_schema(uuid=TEXT), projects=list_schema(uuid=TEXT)
+    ),
 )
 SCHEMA = {
     "type": "array",
     "items": {
-        **closed_object(compute=COMPUTE_RULES, storage=STORAGE_RULES),
+        **object_schema(compute=COMPUTE_RULES, storage=STORAGE_RULES),
         "minProperties": 1,
         "maxProperties": 1,
     },
@@ -66,11 +68,11 @@ def check_scope(scope: Any) -> None:
     if not isinstance(scope, list):
         raise Invalid("scope: must be a list.")
     require_storable("scope", scope)
-    problem = best_match(Draft202012Validator(SCHEMA).iter_errors(wrapped(scope)))
+    problem = best_match(Draft202012Validator(SCHEMA).iter_errors(as_parts(scope)))
     if problem:
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in problem.absolute_path)
         raise Invalid(cut(f"scope{path}: {problem.message}"))
-    check_parts([next(iter(part)) for part in wrapped(scope)])
+    check_parts([next(iter(part)) for part in as_parts(scope)])
     check_rules(compute_rules(scope))
     check_rules(storage_rules(scope))
 
@@ -83,21 +85,21 @@ def check_parts(parts: Sequence[str]) -> None:
 
 
 def check_rules(rules: Sequence[Mapping[str, Any]]) -> None:
-    included = list(found(rules, "host_aggregates"))
-    excluded = list(found(exclusions(rules), "host_aggregates"))
+    included = list(find_rules(rules, "host_aggregates"))
+    excluded = list(find_rules(exclusions(rules), "host_aggregates"))
     if included and excluded:
         raise Invalid("host_aggregates can't be included and excluded together")
     for field, entries in (
         ("host_aggregates", included),
         ("host_aggregates", excluded),
-        ("availability_zones", list(found(rules, "availability_zones"))),
-        ("volume_types", list(found(rules, "volume_types"))),
+        ("availability_zones", list(find_rules(rules, "availability_zones"))),
+        ("volume_types", list(find_rules(rules, "volume_types"))),
     ):
         if len(entries) > 1 and any("*" in entry.values() for entry in entries):
             raise Invalid(f"scope: '*' must stand alone in {field}.")
 
 
-def wrapped(scope: list[Any]) -> list[Any]:
+def as_parts(scope: list[Any]) -> list[Any]:
     """Return the scope as a list of parts, where it came as a bare list of rules."""
     first = scope[0] if scope else None
     if isinstance(first, dict) and not {"compute", "storage"} & first.keys():
@@ -106,17 +108,17 @@ def wrapped(scope: list[Any]) -> list[Any]:
 
 
 def compute_rules(scope: list[Any]) -> list[Mapping[str, Any]]:
-    return [rule for part in wrapped(scope) for rule in part.get("compute", [])]
+    return [rule for part in as_parts(scope) for rule in part.get("compute", [])]
 
 
 def storage_rules(scope: list[Any]) -> list[Mapping[str, Any]]:
-    return [rule for part in wrapped(scope) for rule in part.get("storage", [])]
+    return [rule for part in as_parts(scope) for rule in part.get("storage", [])]
 
 
-def found(rules: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Mapping[str, Any]]:
+def find_rules(rules: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Mapping[str, Any]]:
     for rule in rules:
         yield from rule.get(kind, [])
 
 
 def exclusions(rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return list(found(rules, "exclude"))
+    return list(find_rules(rules, "exclude"))

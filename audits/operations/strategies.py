@@ -24,7 +24,7 @@ NO_DATASOURCE = "Datasource is not presented for this strategy"
 AVAILABLE, NOT_AVAILABLE = "available", "not available"
 
 
-def goal_named(identifier: str) -> Goal:
+def find_goal(identifier: str) -> Goal:
     """Return a goal. Raises `NotFound`."""
     goal = Goal.objects.present().named(str(identifier)).first()
     if goal is None:
@@ -32,7 +32,7 @@ def goal_named(identifier: str) -> Goal:
     return goal
 
 
-def strategy_named(identifier: str, goal: Goal) -> Strategy:
+def find_strategy(identifier: str, goal: Goal) -> Strategy:
     """Return a strategy that pursues this goal.
 
     Raises:
@@ -49,7 +49,7 @@ def strategy_named(identifier: str, goal: Goal) -> Strategy:
     return strategy
 
 
-def complete_for(
+def complete_strategy_parameters(
     strategy: Any, parameters: Mapping[str, Any], field: str = "parameters", *, is_repeated: bool = False
 ) -> dict[str, Any]:
     """Return the parameters of a strategy, given as its row, completed and seen by its plug-in where it is installed.
@@ -58,9 +58,9 @@ def complete_for(
         is_repeated: whether they may be used more than once.
 
     Raises:
-        Invalid: as `complete`, or what `Strategy.check` of the plug-in finds.
+        Invalid: as `complete_parameters`, or what `Strategy.check` of the plug-in finds.
     """
-    completed = complete(strategy.parameters_spec, parameters, field)
+    completed = complete_parameters(strategy.parameters_spec, parameters, field)
     plugin = load("STRATEGIES").get(strategy.name)
     # A row that is older or newer than what is installed here has other parameters.
     if plugin and plugin.schema == strategy.parameters_spec:
@@ -73,7 +73,9 @@ def complete_for(
     return completed
 
 
-def complete(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str = "parameters") -> dict[str, Any]:
+def complete_parameters(
+    schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str = "parameters"
+) -> dict[str, Any]:
     """Return the parameters with the schema's defaults filled in, at every depth.
 
     Args:
@@ -95,11 +97,11 @@ def complete(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: st
 def fill_defaults(schema: Mapping[str, Any], parameters: dict[str, Any]) -> ValidationError | None:
     """Fill in the defaults, and return the first rule of the schema that is broken then."""
     standard = validator_for(schema, default=Draft4Validator)
-    validator = extend(standard, {"properties": filling(standard.VALIDATORS["properties"])})
+    validator = extend(standard, {"properties": defaults_validator(standard.VALIDATORS["properties"])})
     return next(iter(validator(schema).iter_errors(parameters)), None)
 
 
-def filling(check_properties: Any) -> Any:
+def defaults_validator(check_properties: Any) -> Any:
     """Return the rule for ``properties`` that fills in what is left out before it checks."""
 
     def fill_and_check(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
@@ -116,16 +118,16 @@ def requirements(strategy: str) -> list[dict[str, Any]]:
     """Return the four entries that clients print: data source, metrics, cluster data models, name."""
     installed: Mapping[str, type[StrategyPlugin]] = load("STRATEGIES")
     wanted = installed[strategy].metrics if strategy in installed else ()
-    state, metrics = measured(wanted) if wanted else (NO_DATASOURCE, [])
+    state, metrics = describe_metrics(wanted) if wanted else (NO_DATASOURCE, [])
     return [
         {"type": "Datasource", "state": state, "mandatory": True, "comment": ""},
         {"type": "Metrics", "state": metrics, "mandatory": False, "comment": ""},
-        {"type": "CDM", "state": models(), "mandatory": True, "comment": ""},
+        {"type": "CDM", "state": describe_models(), "mandatory": True, "comment": ""},
         {"type": "Name", "state": strategy, "mandatory": "", "comment": ""},
     ]
 
 
-def measured(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
+def describe_metrics(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
     """Return whether the data source answers, and which of the metrics it has."""
     source = datasource()
     try:
@@ -137,7 +139,7 @@ def measured(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
     ]
 
 
-def models() -> list[dict[str, str]]:
+def describe_models() -> list[dict[str, str]]:
     """Return the available models; bare metal has none, as power states are part of the compute model."""
     return [
         {"compute_model": availability(ComputeNode)},

@@ -57,7 +57,7 @@ class ClusterRecovery(Strategy):
         inputs = {"check_capacity": True} if restores else {}
         if "operation" in parameters:
             inputs |= {"operation": parameters["operation"]}
-        recovered = [one for one in kept if is_in_need(one, restores)]
+        recovered = [one for one in kept if needs_recovery(one, restores)]
         for one in recovered:
             named = {"resource_name": one.name}
             solution.add("CLUSTER_CHECK", named, resource_id=str(one.uuid))
@@ -84,7 +84,7 @@ def choose_clusters(
     return [one for one in clusters if names & {str(one.uuid), one.name.lower()}]
 
 
-def is_in_need(cluster: NodeClusterSnapshot, restores: bool) -> bool:
+def needs_recovery(cluster: NodeClusterSnapshot, restores: bool) -> bool:
     if cluster.is_occupied or cluster.status in LEFT_ALONE:
         return False
     return bool(cluster.broken) or (restores and cluster.missing > 0)

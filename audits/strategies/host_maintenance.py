@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from audits.strategies.base import MAINTAINING, REASONS, Solution, Strategy
-from audits.strategies.placement import takes
+from audits.strategies.placement import accepts
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
 
@@ -44,7 +44,7 @@ class HostMaintenance(Strategy):
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         """Disable the node and move its servers away, but for those that the audit's scope excludes."""
-        node = find(cluster, parameters["maintenance_node"])
+        node = find_node(cluster, parameters["maintenance_node"])
         backup = find_backup(cluster, parameters["backup_node"]) if "backup_node" in parameters else None
         servers = [server for server in node.servers if not server.watcher_exclude]
         destination = backup if backup and backup is not node and has_capacity(backup, servers) else None
@@ -57,7 +57,7 @@ class HostMaintenance(Strategy):
         return solution
 
 
-def find(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
+def find_node(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
     try:
         return cluster.nodes[hostname]
     except KeyError:
@@ -66,7 +66,7 @@ def find(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
 
 def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
     """Return the node to which the servers are moved. Raises: `Invalid`, if none may be moved there."""
-    node = find(cluster, hostname)
+    node = find_node(cluster, hostname)
     if not node.is_up:
         raise Invalid(f"The compute node {hostname} is down: it can not be the backup_node")
     if not node.is_enabled and node.disabled_reason not in REASONS:
@@ -77,7 +77,7 @@ def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
 
 def has_capacity(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:
     """Return whether all the servers fit together. Disks are not counted, as in Watcher."""
-    return all(takes(node, server) for server in servers) and (
+    return all(accepts(node, server) for server in servers) and (
         sum(server.vcpus for server in servers) <= node.free_vcpus
         and sum(server.memory for server in servers) <= node.free_memory
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from audits.strategies.base import Solution, Strategy
-from audits.strategies.host_maintenance import find, find_backup
+from audits.strategies.host_maintenance import find_backup, find_node
 from audits.strategies.placement import Place, Placement, enabled
 from cluster.drivers.rules import CONFIRMED, EVACUATED, NOT_FENCED, VERIFY
 from cluster.models import Server
@@ -88,7 +88,7 @@ class NodeRecovery(Strategy):
         failed = find_failed(cluster, parameters)
         fenced = [node for node in failed if is_safe(node, parameters)]
         if failed and not fenced:
-            raise Invalid(ask_for_fencing(failed))
+            raise Invalid(describe_unfenced(failed))
         destinations = Destinations(cluster, fenced, parameters.get("backup_node"))
         solution = Solution()
         for node in fenced:
@@ -113,7 +113,7 @@ def find_failed(cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> list
         Invalid: the requested node is unknown or up, or too many nodes are down.
     """
     if "failed_node" in parameters:
-        node = find(cluster, parameters["failed_node"])
+        node = find_node(cluster, parameters["failed_node"])
         if node.is_up:
             raise Invalid(f"The compute node {node.hostname} is up: only a node that is down is evacuated")
         return [node]
@@ -137,7 +137,7 @@ def is_safe(node: NodeSnapshot, parameters: Mapping[str, Any]) -> bool:
     return parameters["fencing"] != VERIFY or node.is_known_to_be_off or not servers_to_evacuate(node, parameters)
 
 
-def ask_for_fencing(nodes: Sequence[NodeSnapshot]) -> str:
+def describe_unfenced(nodes: Sequence[NodeSnapshot]) -> str:
     names = ", ".join(node.hostname for node in nodes)
     subject = f"Compute node {names} is" if len(nodes) == 1 else f"Compute nodes {names} are"
     return (
@@ -203,7 +203,7 @@ def evacuate(
     backup = destinations.backup
     if backup and not backup.node.is_enabled and backup in places:
         solution.enable(backup.node)
-        before.append(find_opening(solution, backup.node))
+        before.append(find_enable_action(solution, backup.node))
     for server, place in zip(servers, places, strict=True):
         target = {"destination_node": place.hostname} if place else {}
         fencing = {"fencing": CONFIRMED} if parameters["fencing"] == CONFIRMED else {}
@@ -211,7 +211,7 @@ def evacuate(
         solution.add("evacuate", details, resource_id=str(server.uuid), after=before)
 
 
-def find_opening(solution: Solution, node: NodeSnapshot) -> int:
+def find_enable_action(solution: Solution, node: NodeSnapshot) -> int:
     """Return the position of the action that enables a node, which is added once for all failed nodes."""
     return next(
         position

@@ -60,7 +60,7 @@ class Place:
 
     def admits(self, server: ServerSnapshot) -> bool:
         """Return whether the availability zone and the allocation rules of the node allow the server."""
-        return server.pinned_az in {"", self.node.zone} and takes(self.node, server)
+        return server.pinned_az in {"", self.node.zone} and accepts(self.node, server)
 
 
 class Placement:
@@ -88,7 +88,7 @@ class Placement:
         destination.take(server)
 
 
-def takes(node: NodeSnapshot, server: ServerSnapshot) -> bool:
+def accepts(node: NodeSnapshot, server: ServerSnapshot) -> bool:
     """Return whether a node accepts a server of this size, free capacity aside."""
     if not node.allocation_units:
         return True
@@ -121,7 +121,7 @@ class FirstFit:
 
     def capacity_of(self, place: Place) -> Amounts:
         amounts = self.capacity(place)
-        return (-1.0,) * len(amounts) if self.least and lacks(amounts, self.least) else amounts
+        return (-1.0,) * len(amounts) if self.least and is_insufficient(amounts, self.least) else amounts
 
     def refresh(self, *places: Place) -> None:
         """Update the free capacity of these places."""
@@ -136,14 +136,14 @@ class FirstFit:
 
     def find(self, wanted: Amounts, admits: Callable[[Place], bool], before: int | None = None) -> Place | None:
         """Return the first place that has all that is wanted and is admitted, among those before a position."""
-        return next(filter(admits, self.having(wanted, before)), None)
+        return next(filter(admits, self.positions_with_capacity(wanted, before)), None)
 
-    def having(self, wanted: Amounts, before: int | None = None) -> Iterator[Place]:
+    def positions_with_capacity(self, wanted: Amounts, before: int | None = None) -> Iterator[Place]:
         end = len(self.places) if before is None else before
         knots = [1] if self.places else []
         while knots:
             knot = knots.pop()
-            if lacks(self.tree[knot], wanted):
+            if is_insufficient(self.tree[knot], wanted):
                 continue
             if knot < self.leaves:
                 knots += [2 * knot + 1, 2 * knot]
@@ -153,7 +153,7 @@ class FirstFit:
                 return
 
 
-def lacks(amounts: Amounts, wanted: Amounts) -> bool:
+def is_insufficient(amounts: Amounts, wanted: Amounts) -> bool:
     # A loop, as a generator takes several times as long, and this is where searches spend their time.
     for there, least in zip(amounts, wanted, strict=True):  # noqa: SIM110
         if there < least:

@@ -64,13 +64,13 @@ class ReplaceUnhealthy(Strategy):
         wanted = parameters.get("stacks")
         unhealthy = 0
         for stack in choose_stacks(health.stacks, wanted):
-            unhealthy += put_right(solution, stack, parameters["replace_failed"])
+            unhealthy += add_recoveries(solution, stack, parameters["replace_failed"])
         if wanted is None and parameters["rebuild_servers"]:
             unhealthy += len(health.servers)
-            rebuild(solution, health.servers)
+            add_rebuilds(solution, health.servers)
         if wanted is None and parameters["recover_nodes"]:
             unhealthy += len(health.nodes)
-            act_on_each(solution, "NODE_RECOVER", health.nodes)
+            add_actions(solution, "NODE_RECOVER", health.nodes)
         solution.indicators = {
             "unhealthy_resources_count": unhealthy,
             "replaced_resources_count": len(solution.actions),
@@ -88,7 +88,7 @@ def choose_stacks(stacks: Sequence[StackHealth], wanted: Sequence[str] | None) -
     return [stack for stack in stacks if {str(stack.uuid), stack.name}.intersection(wanted)]
 
 
-def put_right(solution: Solution, stack: StackHealth, replace_failed: bool) -> int:
+def add_recoveries(solution: Solution, stack: StackHealth, replace_failed: bool) -> int:
     """Add what is to be done about one stack, and return how much in it is not well."""
     if stack.is_marked:
         if not stack.is_occupied:
@@ -96,11 +96,11 @@ def put_right(solution: Solution, stack: StackHealth, replace_failed: bool) -> i
         return 1
     parts = [*stack.marked, *(stack.broken if replace_failed else ())]
     if stack.status not in (*IN_PROGRESS, StackStatus.DELETE_FAILED):
-        replace([part for part in parts if not part.is_occupied], solution)
+        add_replacements([part for part in parts if not part.is_occupied], solution)
     return len(parts)
 
 
-def replace(parts: Sequence[UnhealthyPart], solution: Solution) -> None:
+def add_replacements(parts: Sequence[UnhealthyPart], solution: Solution) -> None:
     """Add the replacement of each, after those of others that it, or what it is in, depends on."""
     inside: dict[UUID, list[UUID]] = defaultdict(list)
     for part in parts:
@@ -117,11 +117,11 @@ def replace(parts: Sequence[UnhealthyPart], solution: Solution) -> None:
         solution.add("replace_resource", inputs, resource_id=str(uuid), after=after)
 
 
-def rebuild(solution: Solution, servers: Sequence[UnhealthyPart]) -> None:
-    act_on_each(solution, "rebuild", [server for server in servers if server.status in CAN_BE_REBUILT])
+def add_rebuilds(solution: Solution, servers: Sequence[UnhealthyPart]) -> None:
+    add_actions(solution, "rebuild", [server for server in servers if server.status in CAN_BE_REBUILT])
 
 
-def act_on_each(solution: Solution, action_type: str, parts: Sequence[UnhealthyPart]) -> None:
+def add_actions(solution: Solution, action_type: str, parts: Sequence[UnhealthyPart]) -> None:
     for part in parts:
         if not part.is_occupied:
             solution.add(action_type, {"resource_name": part.name}, resource_id=str(part.uuid))

@@ -40,6 +40,6 @@ def aggregation_method() -> dict[str, Any]:
     }
 
 
-def of_nodes(values: Mapping[str, Any]) -> Any:
+def node_value(values: Mapping[str, Any]) -> Any:
     """Return what a parameter says of compute nodes: its deprecated key ``node``, where it is set, goes first."""
     return values["node"] or values["compute_node"]

@@ -21,11 +21,11 @@ def migration_schema(properties: Mapping[str, Any], **more: Any) -> dict[str, An
     return {"type": "object", "properties": properties, "additionalProperties": False, **more}
 
 
-def limit(default: int, description: str) -> dict[str, Any]:
+def limit_schema(default: int, description: str) -> dict[str, Any]:
     return {"description": description, "type": "integer", "minimum": 0, "default": default}
 
 
-def one_or_many(*names: str) -> dict[str, Any]:
+def name_or_list_schema(*names: str) -> dict[str, Any]:
     """Return the schema of one of these names, as in Watcher's schema, or of a list, as in its documentation."""
     choice = {"enum": [*names]}
     return {"type": ["array", "string"], "items": choice, "anyOf": [{"type": "array"}, choice]}
@@ -60,16 +60,16 @@ class ZoneMigration(Strategy):
                 ),
                 "default": [],
             },
-            "parallel_total": limit(6, "how many actions to plan in all"),
-            "parallel_per_node": limit(2, "how many servers to plan for each node"),
-            "parallel_per_pool": limit(2, "how many volumes to plan for each pool"),
+            "parallel_total": limit_schema(6, "how many actions to plan in all"),
+            "parallel_per_node": limit_schema(2, "how many servers to plan for each node"),
+            "parallel_per_pool": limit_schema(2, "how many volumes to plan for each pool"),
             "priority": migration_schema(
                 {
                     "project": NAMES,
                     "compute_node": NAMES,
                     "storage_pool": NAMES,
-                    "compute": one_or_many("vcpu_num", "mem_size", "disk_size", "created_at"),
-                    "storage": one_or_many("size", "created_at"),
+                    "compute": name_or_list_schema("vcpu_num", "mem_size", "disk_size", "created_at"),
+                    "storage": name_or_list_schema("size", "created_at"),
                 },
                 description="what goes first: projects, then nodes and pools, then sizes; earlier entries first",
                 default={},

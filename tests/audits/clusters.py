@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from audits.operations.strategies import complete
+from audits.operations.strategies import complete_parameters
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from cluster.snapshot.storage import PoolSnapshot, StorageNodeSnapshot, StorageSnapshot, VolumeSnapshot
@@ -123,7 +123,7 @@ def cluster(
 def solve(name: str, seen: ClusterSnapshot, **parameters: Any) -> Solution:
     """Return what a strategy proposes, its parameters completed as for an audit."""
     strategy: Strategy = load("STRATEGIES")[name]()
-    return strategy.solve(seen, complete(strategy.schema, parameters))
+    return strategy.solve(seen, complete_parameters(strategy.schema, parameters))
 
 
 def listed(solution: Solution) -> list[tuple[str, dict[str, Any]]]:

@@ -5,7 +5,7 @@ from django.db import transaction
 
 from audits.engine.engine import DecisionEngine
 from audits.models import Audit
-from audits.notifications import tell
+from audits.notifications import announce_event
 from audits.operations.creation import create_audit
 from tests.builders import make_audit, make_node, make_strategy
 from tests.interleaving import Rival
@@ -21,7 +21,7 @@ def test_a_oneshot_audit_tells_of_each_part_of_its_run_and_of_the_plan_within_it
     make_node()
     make_strategy()
     audit = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy", name="look")
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     assert [one for one in written_event_types() if one != "action.create"] == [
         "audit.create",
         "audit.update",
@@ -45,7 +45,7 @@ def test_a_oneshot_audit_tells_of_each_part_of_its_run_and_of_the_plan_within_it
 def test_a_strategy_that_cannot_be_answered_tells_why() -> None:
     listen("*.error")
     make_audit(strategy=make_strategy("saving_energy", "saving_energy"), state=Audit.State.PENDING)
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     (error,) = payloads("audit.strategy.error")
     assert error["watcher_object.name"] == "AuditActionPayload"
     fault = data(data(error)["fault"])
@@ -58,7 +58,7 @@ def test_a_strategy_that_cannot_be_answered_tells_why() -> None:
 def test_notifications_of_an_audit_keep_the_order_of_its_changes() -> None:
     listen()
     audit = make_audit(state=Audit.State.ONGOING)
-    rival = Rival(lambda: tell(audit, Event("strategy.start")))
+    rival = Rival(lambda: announce_event(audit, Event("strategy.start")))
     with transaction.atomic():
         Audit.objects.select_for_update().get(pk=audit.pk)
         rival.let_in()

@@ -49,7 +49,7 @@ class NoisyNeighbor(Strategy):
         """Propose to migrate one server at most: the noisiest beside the priority server that lost the most."""
         threshold, placement, solution = parameters["cache_threshold"], Placement(cluster), Solution()
         for place in placement.places.values():
-            changes = {server.uuid: change(cluster, server) for server in place.servers.values()}
+            changes = {server.uuid: relative_change(cluster, server) for server in place.servers.values()}
             losers = [
                 server
                 for server in place.servers.values()
@@ -68,7 +68,7 @@ class NoisyNeighbor(Strategy):
         return solution
 
 
-def change(cluster: ClusterSnapshot, server: ServerSnapshot) -> float:
+def relative_change(cluster: ClusterSnapshot, server: ServerSnapshot) -> float:
     """Return by how many percent a server's use of the cache grew; 0 where it is not known."""
     before, now = cluster.of_server("before", server), cluster.of_server("now", server)
     return 100 * (now - before) / before if before and now is not None else 0

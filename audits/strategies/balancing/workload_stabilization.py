@@ -25,7 +25,7 @@ SECONDS = {"type": "integer", "minimum": 0}
 SEED = 2015
 
 
-def each(schema: Mapping[str, Any], defaults: Mapping[str, Any], description: str) -> dict[str, Any]:
+def named_values_schema(schema: Mapping[str, Any], defaults: Mapping[str, Any], description: str) -> dict[str, Any]:
     """Return the schema of an object that holds something for each name, with its default."""
     properties = {name: {**schema, "default": default} for name, default in defaults.items()}
     return {"description": description, "type": "object", "properties": properties, "default": {}}
@@ -49,8 +49,10 @@ class WorkloadStabilization(Strategy):
                 "uniqueItems": True,
                 "default": [CPU],
             },
-            "thresholds": each(SHARE, dict.fromkeys(METRICS, 0.1), "from which standard deviation on to do anything"),
-            "weights": each(
+            "thresholds": named_values_schema(
+                SHARE, dict.fromkeys(METRICS, 0.1), "from which standard deviation on to do anything"
+            ),
+            "weights": named_values_schema(
                 SHARE, {f"{metric}_weight": 1.0 for metric in METRICS}, "how much each metric counts beside the others"
             ),
             "instance_metrics": {
@@ -74,7 +76,7 @@ class WorkloadStabilization(Strategy):
                 "minimum": 1,
                 "default": 1,
             },
-            "periods": each(
+            "periods": named_values_schema(
                 SECONDS,
                 {"instance": 720, "compute_node": 600, "node": 0},
                 "how far back metrics are looked at, in seconds; node is deprecated, and overrules compute_node",
@@ -92,7 +94,7 @@ class WorkloadStabilization(Strategy):
             host_metric = parameters["instance_metrics"][metric]
             readings[metric] = Reading(metric, periods["instance"], methods["instance"], granularity)
             readings[host_metric] = Reading(
-                host_metric, schemas.of_nodes(periods), schemas.of_nodes(methods), granularity, required=False
+                host_metric, schemas.node_value(periods), schemas.node_value(methods), granularity, required=False
             )
         return readings
 
@@ -163,14 +165,14 @@ class Stabilization:
         self.loads = [Load(name, host_metrics[name], cluster, self.places) for name in parameters["metrics"]]
         self.chance = Random(SEED)  # noqa: S311 (chance, no secret)
         self.next_places = cycle(self.places)
-        self.promising = self.find_promising()
+        self.promising = self.candidate_nodes()
 
     def solve(self) -> Solution:
         solution = Solution()
         before = self.weigh(load.deviation for load in self.loads)
         if any(load.deviation > self.parameters["thresholds"][load.metric] for load in self.loads):
             for move in sorted(self.find_moves(), key=lambda move: (move.deviation, str(move.server.uuid))):
-                if self.try_move(move, solution) and self.is_good_enough():
+                if self.try_move(move, solution) and self.is_balanced():
                     break
         solution.indicators = {
             "instance_migrations_count": len(solution.actions),
@@ -187,7 +189,7 @@ class Stabilization:
             for load, deviation in zip(self.loads, deviations, strict=True)
         )
 
-    def is_good_enough(self) -> bool:
+    def is_balanced(self) -> bool:
         return any(load.deviation <= self.parameters["thresholds"][load.metric] for load in self.loads)
 
     def find_moves(self) -> list[Move]:
@@ -214,7 +216,7 @@ class Stabilization:
         chosen = self.chance.sample(self.places, min(count + 1, len(self.places)))
         return islice((place for place in chosen if place is not source), count)
 
-    def find_promising(self) -> list[Place]:
+    def candidate_nodes(self) -> list[Place]:
         """Return the nodes among which a full search finds the best destination.
 
         By one metric, that of nodes of one size is always the least loaded; or the next, for a server that is there.

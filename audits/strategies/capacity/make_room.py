@@ -32,13 +32,13 @@ class MakeRoom(Strategy):
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         search = CapacitySearch(cluster)
         waiting = [server for server in cluster.waiting if not server.watcher_exclude]
-        hopeless = [server for server in waiting if not search.serve(server)]
+        hopeless = [server for server in waiting if not search.find_capacity(server)]
         solution = Solution()
         add_steps(solution, search.steps)
         now = timezone.now()
         for server in hopeless:
             if has_waited_enough(server, now):
-                give_up(solution, server)
+                propose_reset(solution, server)
         made = [step for step in search.steps if step.source]
         deletions, migrations = cost(made)
         solution.indicators = {
@@ -101,7 +101,7 @@ def has_waited_enough(server: ServerSnapshot, now: datetime) -> bool:
     return bool(limit) and server.waiting_since is not None and server.waiting_since + limit <= now
 
 
-def give_up(solution: Solution, server: ServerSnapshot) -> None:
+def propose_reset(solution: Solution, server: ServerSnapshot) -> None:
     zone = f" in availability zone {server.pinned_az}" if server.pinned_az else ""
     size = f"{server.vcpus} VCPUs, {server.memory} MB of memory and {server.disk} GB of disk"
     reason = f"No capacity can be provided for {size}{zone}."[:255]

@@ -27,7 +27,7 @@ def amounts_of(server: ServerSnapshot) -> Amounts:
     return server.vcpus, server.memory, server.disk
 
 
-def missing(place: Place, server: ServerSnapshot) -> Amounts:
+def missing_capacity(place: Place, server: ServerSnapshot) -> Amounts:
     """Return what a node lacks for a server to go there."""
     return tuple(max(wanted - free, 0) for wanted, free in zip(amounts_of(server), place.free, strict=True))
 
@@ -39,14 +39,14 @@ class Usefulness(NamedTuple):
     rank: float
 
 
-def usefulness(amounts: Amounts, wanted: Amounts) -> Usefulness:
+def rate_usefulness(amounts: Amounts, wanted: Amounts) -> Usefulness:
     """Compare what a server takes to what is missing."""
     shares = [amount / least for amount, least in zip(amounts, wanted, strict=True) if least > 0]
     suffices = min(shares, default=0) >= 1
     return Usefulness(suffices, -sum(shares) if suffices else sum(min(share, 1) for share in shares))
 
 
-class Loose:
+class RemovableAmounts:
     """The amounts of the servers that may leave a node: their totals, and the largest of each kind."""
 
     def __init__(self, amounts: Sequence[Amounts]) -> None:
@@ -78,7 +78,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Means:
+class AllowedMeans:
     """The allowed means: how deep moves may displace other servers, and whether servers may be deleted."""
 
     depth: int
@@ -86,7 +86,12 @@ class Means:
 
 
 # What is gentler comes first.
-MEANS = (Means(0, deleting=False), Means(1, deleting=False), Means(0, deleting=True), Means(1, deleting=True))
+MEANS = (
+    AllowedMeans(0, deleting=False),
+    AllowedMeans(1, deleting=False),
+    AllowedMeans(0, deleting=True),
+    AllowedMeans(1, deleting=True),
+)
 
 
 def cost(steps: list[Step]) -> tuple[int, int]:
@@ -109,33 +114,35 @@ class CapacitySearch:
         self.targets = FirstFit(self.places, attrgetter("free"))
         self.steps: list[Step] = []
         self.moved: set[UUID] = set()
-        self.loose: dict[str, tuple[Loose, Loose]] = {}
-        self.hopeless: list[ServerSnapshot] = []
-        self.patience = 0
+        self.removable: dict[str, tuple[RemovableAmounts, RemovableAmounts]] = {}
+        self.unplaceable: list[ServerSnapshot] = []
+        self.remaining_attempts = 0
 
-    def serve(self, server: ServerSnapshot) -> bool:
+    def find_capacity(self, server: ServerSnapshot) -> bool:
         """Find capacity for a PENDING server and reserve it; return whether there is any."""
-        if self.settle(server, None, NOWHERE):
+        if self.place_directly(server, None, NOWHERE):
             return True
-        if any(asks_for_more(server, one) for one in self.hopeless):
+        if any(needs_more(server, one) for one in self.unplaceable):
             return False
-        self.patience = PATIENCE
-        if any(self.make_place(server, None, NOWHERE, means) for means in MEANS):
+        self.remaining_attempts = PATIENCE
+        if any(self.place_by_clearing(server, None, NOWHERE, means) for means in MEANS):
             return True
-        self.hopeless.append(server)
+        self.unplaceable.append(server)
         return False
 
-    def settle(self, server: ServerSnapshot, source: Place | None, barred: frozenset[str]) -> bool:
+    def place_directly(self, server: ServerSnapshot, source: Place | None, barred: frozenset[str]) -> bool:
         """Place a server on a node that has enough capacity already."""
         target = self.targets.find(
             amounts_of(server), lambda place: place.admits(server) and place.hostname not in barred
         )
         if target is None:
             return False
-        self.take(Step(server, source, target))
+        self.apply_step(Step(server, source, target))
         return True
 
-    def make_place(self, server: ServerSnapshot, source: Place | None, barred: frozenset[str], means: Means) -> bool:
+    def place_by_clearing(
+        self, server: ServerSnapshot, source: Place | None, barred: frozenset[str], means: AllowedMeans
+    ) -> bool:
         """Move other servers off a node so that a server can go there: the node where that takes the fewest steps."""
         best: list[Step] = []
         found = 0
@@ -143,17 +150,17 @@ class CapacitySearch:
         for least, place in self.candidates(server, barred, means)[: TRIES[source is None]]:
             if (best and least >= cost(best)) or found == ENOUGH:
                 break
-            if self.clear(place, server, barred, means, len(best) - 1 if best and not means.deleting else inf):
+            if self.clear_node(place, server, barred, means, len(best) - 1 if best and not means.deleting else inf):
                 found += 1
                 steps = [*self.steps[begin:], Step(server, source, place)]
                 best = steps if not best or cost(steps) < cost(best) else best
             self.undo(begin)
         for step in best:
-            self.take(step)
+            self.apply_step(step)
         return bool(best)
 
     def candidates(
-        self, server: ServerSnapshot, barred: frozenset[str], means: Means
+        self, server: ServerSnapshot, barred: frozenset[str], means: AllowedMeans
     ) -> list[tuple[tuple[int, int], Place]]:
         """Return the nodes that could be cleared, those with the lowest cost first, with a lower bound of the cost.
 
@@ -163,8 +170,8 @@ class CapacitySearch:
         for place in self.places:
             if place.hostname in barred or not place.admits(server):
                 continue
-            wanted = missing(place, server)
-            moves, deletions = self.loose_on(place)
+            wanted = missing_capacity(place, server)
+            moves, deletions = self.removable_amounts(place)
             # Of what is equal otherwise, that comes first where less memory has to be moved.
             by_moves, memory = moves.least(wanted), wanted[1]
             if means.deleting and deletions.number:
@@ -175,14 +182,14 @@ class CapacitySearch:
         found.sort(key=lambda one: one[0])
         return [(cost_there, place) for _, cost_there, place in found]
 
-    def loose_on(self, place: Place) -> tuple[Loose, Loose]:
+    def removable_amounts(self, place: Place) -> tuple[RemovableAmounts, RemovableAmounts]:
         """Return what may be moved away from a node, and what may be deleted there, kept until the node changes."""
-        if place.hostname not in self.loose:
+        if place.hostname not in self.removable:
             present = place.servers.values()
-            moves = Loose([amounts_of(server) for server in present if self.may_move(server)])
-            deletions = Loose([amounts_of(server) for server in present if self.may_delete(server)])
-            self.loose[place.hostname] = moves, deletions
-        return self.loose[place.hostname]
+            moves = RemovableAmounts([amounts_of(server) for server in present if self.may_move(server)])
+            deletions = RemovableAmounts([amounts_of(server) for server in present if self.may_delete(server)])
+            self.removable[place.hostname] = moves, deletions
+        return self.removable[place.hostname]
 
     def may_move(self, server: ServerSnapshot) -> bool:
         return server.is_active and server.uuid not in self.moved and self.placement.can_move(server)
@@ -196,7 +203,9 @@ class CapacitySearch:
         wish = str(server.metadata.get(PREEMPTIBLE, "")).strip().lower()
         return wish == DELETE and is_at_rest and not server.locked and not server.watcher_exclude
 
-    def clear(self, place: Place, server: ServerSnapshot, barred: frozenset[str], means: Means, most: float) -> bool:
+    def clear_node(
+        self, place: Place, server: ServerSnapshot, barred: frozenset[str], means: AllowedMeans, most: float
+    ) -> bool:
         """Move servers off a node until another one fits there, and return whether the steps were few enough."""
         begin = len(self.steps)
         elsewhere = barred | {place.hostname}
@@ -209,25 +218,27 @@ class CapacitySearch:
             if len(self.steps) < end:
                 self.send_away(leaving, place, elsewhere, means)
 
-        empty(place, server, movable, send_away, deletable)
-        empty(place, server, [one for one in deletable if one.uuid in place.servers], partial(self.delete, place))
+        move_until_fit(place, server, movable, send_away, deletable)
+        move_until_fit(
+            place, server, [one for one in deletable if one.uuid in place.servers], partial(self.delete_server, place)
+        )
         if not place.fits(server):
             return False
-        self.spare(place, server, begin)
+        self.undo_unnecessary_steps(place, server, begin)
         return True
 
-    def send_away(self, leaving: ServerSnapshot, place: Place, barred: frozenset[str], means: Means) -> bool:
-        if self.settle(leaving, place, barred):
+    def send_away(self, leaving: ServerSnapshot, place: Place, barred: frozenset[str], means: AllowedMeans) -> bool:
+        if self.place_directly(leaving, place, barred):
             return True
-        if not means.depth or not self.patience:
+        if not means.depth or not self.remaining_attempts:
             return False
-        self.patience -= 1
-        return self.make_place(leaving, place, barred, Means(means.depth - 1, means.deleting))
+        self.remaining_attempts -= 1
+        return self.place_by_clearing(leaving, place, barred, AllowedMeans(means.depth - 1, means.deleting))
 
-    def delete(self, place: Place, leaving: ServerSnapshot) -> None:
-        self.take(Step(leaving, place, None))
+    def delete_server(self, place: Place, leaving: ServerSnapshot) -> None:
+        self.apply_step(Step(leaving, place, None))
 
-    def spare(self, place: Place, server: ServerSnapshot, begin: int) -> None:
+    def undo_unnecessary_steps(self, place: Place, server: ServerSnapshot, begin: int) -> None:
         """Undo steps that turn out to be unnecessary: deletions first, the largest first.
 
         If servers were displaced, the steps stay, since the displaced ones may have moved to the capacity that others
@@ -244,7 +255,7 @@ class CapacitySearch:
                 self.steps.remove(step)
                 self.reverse(step)
 
-    def take(self, step: Step) -> None:
+    def apply_step(self, step: Step) -> None:
         server, source, target = step.server, step.source, step.target
         if source:
             del source.servers[server.uuid]
@@ -255,7 +266,7 @@ class CapacitySearch:
         if source and target:
             self.moved.add(server.uuid)
         self.steps.append(step)
-        self.note(step)
+        self.invalidate(step)
 
     def undo(self, begin: int) -> None:
         while len(self.steps) > begin:
@@ -270,16 +281,16 @@ class CapacitySearch:
             source.servers[server.uuid] = server
             source.take(server)
         self.moved.discard(server.uuid)
-        self.note(step)
+        self.invalidate(step)
 
-    def note(self, step: Step) -> None:
+    def invalidate(self, step: Step) -> None:
         """Forget what was known of the nodes that changed."""
         for place in filter(None, (step.source, step.target)):
             self.targets.refresh(place)
-            self.loose.pop(place.hostname, None)
+            self.removable.pop(place.hostname, None)
 
 
-def empty(
+def move_until_fit(
     place: Place,
     server: ServerSnapshot,
     movable: Sequence[ServerSnapshot],
@@ -294,17 +305,17 @@ def empty(
     sure = {one.uuid: amounts_of(one) for one in deletable}
     left = {one.uuid: amounts_of(one) for one in movable}
     by_uuid = {one.uuid: one for one in movable}
-    while any(wanted := missing(place, server)):
-        if not left or Loose([*(sure | left).values()]).least(wanted) == inf:
+    while any(wanted := missing_capacity(place, server)):
+        if not left or RemovableAmounts([*(sure | left).values()]).least(wanted) == inf:
             return
-        chosen = max(left, key=lambda uuid: usefulness(left[uuid], wanted))
+        chosen = max(left, key=lambda uuid: rate_usefulness(left[uuid], wanted))
         del left[chosen]
         send(by_uuid[chosen])
         if chosen not in place.servers:
             sure.pop(chosen, None)
 
 
-def asks_for_more(server: ServerSnapshot, other: ServerSnapshot) -> bool:
+def needs_more(server: ServerSnapshot, other: ServerSnapshot) -> bool:
     """Return whether a server needs at least as much as another one would have needed, and in no other zone."""
     is_as_large = all(own >= its for own, its in zip(amounts_of(server), amounts_of(other), strict=True))
     return is_as_large and other.pinned_az in {"", server.pinned_az}

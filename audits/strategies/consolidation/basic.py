@@ -45,7 +45,9 @@ class BasicConsolidation(Strategy):
         granularity = parameters["granularity"]
         return {
             "instance_cpu_usage": Reading("instance_cpu_usage", period, method["instance"], granularity),
-            "host_cpu_usage": Reading("host_cpu_usage", period, schemas.of_nodes(method), granularity, required=False),
+            "host_cpu_usage": Reading(
+                "host_cpu_usage", period, schemas.node_value(method), granularity, required=False
+            ),
         }
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
@@ -74,7 +76,7 @@ class Consolidation:
                 continue
             moves = self.find_moves(place)
             failures = 0 if moves else failures + 1
-            self.carry_out(place, moves)
+            self.add_migrations(place, moves)
             if self.attempts and failures >= self.attempts:
                 break
         self.solution.indicators = {
@@ -119,7 +121,7 @@ class Consolidation:
             self.placement.move(server, target, source)
             self.targets.refresh(target)
 
-    def carry_out(self, source: Place, moves: list[Move]) -> None:
+    def add_migrations(self, source: Place, moves: list[Move]) -> None:
         for server, target in moves:
             self.solution.migrate(server, "live", source.hostname, target.hostname)
             self.receivers.add(target.hostname)

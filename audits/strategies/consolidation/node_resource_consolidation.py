@@ -25,14 +25,14 @@ class NodeResourceConsolidation(Strategy):
     }
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
-        decision = Decision(cluster)
+        decision = ResourceConsolidation(cluster)
         decision.choose_sources()
         if parameters["host_choice"] == "auto":
-            return decision.leave_choice()
-        return decision.specify()
+            return decision.add_without_destinations()
+        return decision.add_with_destinations()
 
 
-class Decision:
+class ResourceConsolidation:
     """The nodes of one audit: free ones, sources to be emptied with where their servers fit, and destinations."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
@@ -42,7 +42,7 @@ class Decision:
         self.free = [place for place in enabled if place.is_empty]
         busy = [place for place in enabled if not place.is_empty]
         # The busiest first.
-        self.busy = sorted(busy, key=lambda place: (-taken(place), place.hostname))
+        self.busy = sorted(busy, key=lambda place: (-used_vcpus(place), place.hostname))
         self.moves: dict[str, list[tuple[ServerSnapshot, Place]]] = {}
         self.destinations: set[str] = set()
         fullest = sorted(busy, key=lambda place: (place.free_vcpus, place.hostname))
@@ -58,11 +58,11 @@ class Decision:
         servers = sorted(self.placement.movable(source), key=size, reverse=True)
         if not servers or len(servers) < len(source.servers) or source.node.arriving:
             return
-        used, moves = taken(source), list[tuple[ServerSnapshot, Place]]()
+        used, moves = used_vcpus(source), list[tuple[ServerSnapshot, Place]]()
         for server in servers:
 
             def takes(place: Place, server: ServerSnapshot = server) -> bool:
-                return taken(place) >= used and place is not source and place.admits(server)
+                return used_vcpus(place) >= used and place is not source and place.admits(server)
 
             target = self.targets.find((server.vcpus, server.memory, server.disk), takes)
             if target is None:
@@ -84,7 +84,7 @@ class Decision:
             self.placement.move(server, target, source)
             self.targets.refresh(source, target)
 
-    def leave_choice(self) -> Solution:
+    def add_without_destinations(self) -> Solution:
         """Close what shall stay or become empty to the scheduler, and let it choose among the rest."""
         if not self.moves:
             return self.report(Solution())
@@ -97,7 +97,7 @@ class Decision:
             solution.enable(place.node)
         return self.report(solution)
 
-    def specify(self) -> Solution:
+    def add_with_destinations(self) -> Solution:
         solution = Solution()
         self.migrate(solution, with_destination=True)
         return self.report(solution)
@@ -117,7 +117,7 @@ class Decision:
         return solution
 
 
-def taken(place: Place) -> float:
+def used_vcpus(place: Place) -> float:
     return place.node.capacity_vcpus - place.free_vcpus
 
 

@@ -89,12 +89,12 @@ class Consolidation:
     def vcpus_of(self, server: ServerSnapshot) -> float:
         """Return the vcpus to reckon with: what it uses now, or what it may come to use if that is more."""
         mean, most = self.cluster.of_server("instance_cpu_usage", server), self.cluster.of_server(MOST, server)
-        now = self.use_now(server)
+        now = self.current_use(server)
         if mean is None or most is None:
             return now if mean is None else max(now, server.vcpus * mean / 100)
         return max(now, server.vcpus * (mean + RESERVE * (most - mean)) / 100)
 
-    def use_now(self, server: ServerSnapshot) -> float:
+    def current_use(self, server: ServerSnapshot) -> float:
         """Return the vcpus that a server uses now, or on average where that is not known."""
         percent = self.cluster.of_server(NOW, server)
         if percent is None:
@@ -103,7 +103,7 @@ class Consolidation:
 
     def load_now(self, place: Place) -> float:
         itself = (self.cluster.of_node("host_cpu_usage", place.node) or 0) * place.node.vcpus / 100
-        return max(itself, sum(map(self.use_now, [*place.node.servers, *place.node.arriving])))
+        return max(itself, sum(map(self.current_use, [*place.node.servers, *place.node.arriving])))
 
     def use_on(self, place: Place) -> Amounts:
         """Return the use of a node: what its servers use, or what it says itself if that is more."""
@@ -138,7 +138,9 @@ class Consolidation:
     def offload(self) -> None:
         """Relieve the nodes whose processors are overloaded, smallest servers first."""
         busiest = self.by_use()
-        targets = FirstFit([place for place in busiest if is_enabled(place) or is_asleep(place)], self.capacity)
+        targets = FirstFit(
+            [place for place in busiest if is_enabled(place) or is_disabled_by_strategy(place)], self.capacity
+        )
         for source in busiest:
             for server in self.sorted_servers(source, biggest_first=False):
                 if self.loads[source.hostname] <= source.node.vcpus:
@@ -176,8 +178,8 @@ class Consolidation:
     def move(self, server: ServerSnapshot, source: Place, target: Place, targets: FirstFit) -> None:
         self.origins.setdefault(server.uuid, (server, source))
         self.placement.move(server, source, target)
-        self.loads[source.hostname] -= self.use_now(server)
-        self.loads[target.hostname] += self.use_now(server)
+        self.loads[source.hostname] -= self.current_use(server)
+        self.loads[target.hostname] += self.current_use(server)
         use = self.uses[server.uuid]
         self.used[source.hostname] = tuple(a - b for a, b in zip(self.used[source.hostname], use, strict=True))
         self.used[target.hostname] = tuple(a + b for a, b in zip(self.used[target.hostname], use, strict=True))
@@ -212,6 +214,6 @@ def is_enabled(place: Place) -> bool:
     return place.node.is_enabled
 
 
-def is_asleep(place: Place) -> bool:
+def is_disabled_by_strategy(place: Place) -> bool:
     """Return whether this strategy disabled the node, so that it may enable it again. People's decisions stay."""
     return not place.node.is_enabled and place.node.disabled_reason == EMPTIED

@@ -30,7 +30,7 @@ def running(interval: str = "60", **fields: Any) -> Audit:
     """Return one whose first run was made."""
     make_node("compute1")
     audit = every(interval, **fields)
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     return audit
 
 
@@ -271,5 +271,5 @@ def test_an_event_audit_that_waits_for_its_webhook_again_takes_times_from_1_8_on
 def test_a_oneshot_audit_with_an_end_that_is_over_runs_all_the_same(api: Caller) -> None:
     audit = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
     patch(api, audit, end_time="2020-01-01")
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     assert Audit.objects.get(pk=audit.pk).state == "SUCCEEDED"

@@ -40,7 +40,7 @@ def runs(audit: Audit) -> int:
 
 def test_an_event_audit_waits_until_its_webhook_is_called(engine: DecisionEngine) -> None:
     event()
-    assert engine.work() is False
+    assert engine.run_next_audit() is False
 
 
 def test_a_webhook_is_accepted_without_a_body_in_its_answer(api: Caller) -> None:
@@ -51,7 +51,7 @@ def test_a_webhook_is_accepted_without_a_body_in_its_answer(api: Caller) -> None
 def test_a_webhook_has_its_audit_run_once(api: Caller, engine: DecisionEngine) -> None:
     audit = event()
     call(api, audit)
-    done = [engine.work(), engine.work()]
+    done = [engine.run_next_audit(), engine.run_next_audit()]
     assert (done, state(audit), runs(audit)) == ([True, False], "SUCCEEDED", 1)
 
 
@@ -59,14 +59,14 @@ def test_each_webhook_has_its_audit_run_again(api: Caller, engine: DecisionEngin
     audit = event()
     for _ in range(3):
         call(api, audit)
-        engine.work()
+        engine.run_next_audit()
     assert (state(audit), runs(audit)) == ("SUCCEEDED", 3)
 
 
 def test_webhooks_that_come_before_the_run_share_it(api: Caller, engine: DecisionEngine) -> None:
     audit = event()
     statuses = {call(api, audit) for _ in range(3)}
-    while engine.work():
+    while engine.run_next_audit():
         pass
     assert (statuses, runs(audit)) == ({202}, 1)
 
@@ -99,11 +99,11 @@ def test_a_run_waits_for_an_ongoing_plan_and_is_not_lost(
     ongoing = make_plan(state="ONGOING")
     audit = event()
     call(api, audit)
-    done = [engine.work(), engine.work()]
+    done = [engine.run_next_audit(), engine.run_next_audit()]
     waiting = Audit.objects.get(pk=audit.pk)
     ActionPlan.objects.filter(pk=ongoing.pk).soft_delete()
     clock.advance(10)
-    engine.work()
+    engine.run_next_audit()
     assert (done, waiting.state, runs(audit), state(audit)) == ([True, False], "PENDING", 1, "SUCCEEDED")
     assert waiting.status_message == (
         f"Its run waits because action plan {ongoing.uuid} is ongoing. Use force to run it anyway."
@@ -115,14 +115,14 @@ def test_a_run_whose_engine_died_is_made_by_another(api: Caller, engine: Decisio
     call(api, audit)
     engine.take()
     engine.service.retire()
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     assert (state(audit), runs(audit)) == ("SUCCEEDED", 1)
 
 
 def test_a_failing_run_fails_an_event_audit_and_says_why(api: Caller) -> None:
     audit = event(goal="saving_energy", strategy="saving_energy")
     call(api, audit)
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     found = Audit.objects.get(pk=audit.pk)
     assert (found.state, found.status_message) == ("FAILED", "The cluster state is not defined")
 

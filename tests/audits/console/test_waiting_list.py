@@ -45,7 +45,7 @@ def test_a_server_leads_to_the_plan_that_makes_room_for_it(browser: Client, sett
     request_capacity_audit()
     ServerWait.objects.update(since="2000-01-01T00:00:00Z")
     engine = DecisionEngine()
-    while engine.work():
+    while engine.run_next_audit():
         pass
     text = text_of(browser)
     assert text.count(reverse("plans:detail", args=[ActionPlan.objects.get().uuid])) == 2

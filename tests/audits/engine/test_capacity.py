@@ -47,7 +47,7 @@ def again(row: Any) -> Any:
 def decide() -> ActionPlan | None:
     """Run a decision engine until it has no work, and return the newest plan."""
     engine = DecisionEngine()
-    while engine.work():
+    while engine.run_next_audit():
         pass
     plan: ActionPlan | None = ActionPlan.objects.order_by("pk").last()
     return plan

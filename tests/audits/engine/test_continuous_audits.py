@@ -60,7 +60,7 @@ def every(interval: str = "60", **fields: Any) -> Audit:
 def run(engine: DecisionEngine) -> int:
     """Let an engine do all that is to be done now, and return how many runs that were."""
     runs = 0
-    while engine.work():
+    while engine.run_next_audit():
         runs += 1
     return runs
 

@@ -60,7 +60,7 @@ def test_the_runs_of_an_engine_that_was_killed_are_made_once_each_by_others() ->
     dead = DecisionEngine()
     while dead.claim(Audit.objects.all()):
         pass
-    before = DecisionEngine().work()
+    before = DecisionEngine().run_next_audit()
     dead.service.retire()
     at_once(*[lambda: drain(DecisionEngine())] * 4)
     assert (before, runs()) == (False, {1})
@@ -87,7 +87,7 @@ def webhook(user: User, audit: Audit) -> tuple[int, datetime]:
 def work_until(stop: Event) -> None:
     engine = DecisionEngine()
     while not stop.wait(0.01):
-        engine.work()
+        engine.run_next_audit()
     connection.close()
 
 
@@ -116,7 +116,7 @@ def test_a_webhook_that_was_accepted_is_followed_by_a_run(cloud_admin: User) -> 
     engine = DecisionEngine()
     for _ in range(20):
         before = ActionPlan.objects.count()
-        (status, _), _ = at_once(lambda: webhook(cloud_admin, audit), engine.work)
+        (status, _), _ = at_once(lambda: webhook(cloud_admin, audit), engine.run_next_audit)
         drain(engine)
         assert status == 202
         assert ActionPlan.objects.count() == before + 1

@@ -74,7 +74,7 @@ def actuate(*types: str) -> Audit:
 
 
 def answered(engine: DecisionEngine, audit: Audit) -> Audit:
-    while engine.work():
+    while engine.run_next_audit():
         pass
     return Audit.objects.get(pk=audit.pk)
 
@@ -274,7 +274,7 @@ def test_a_plan_of_another_scope_is_not_superseded(engine: DecisionEngine) -> No
 
 def test_a_plan_that_nobody_started_in_time_is_superseded(engine: DecisionEngine) -> None:
     plan = make_plan({"a": []}, created_at=timezone.now() - timedelta(hours=25))
-    engine.work()
+    engine.run_next_audit()
     plan = ActionPlan.objects.get(pk=plan.pk)
     text = "Action plan was superseded, as it was not started within 24 hours."
     assert (plan.state, plan.status_message, plan.actions.get().state) == ("SUPERSEDED", text, "CANCELLED")
@@ -284,7 +284,7 @@ def test_a_plan_that_nobody_started_in_time_is_superseded(engine: DecisionEngine
 def test_a_plan_that_still_has_time_stays(engine: DecisionEngine, settings: Any, age: int, expiry: int) -> None:
     settings.ACTION_PLAN_EXPIRY = timedelta(hours=expiry)
     plan = make_plan(created_at=timezone.now() - timedelta(hours=age))
-    engine.work()
+    engine.run_next_audit()
     assert ActionPlan.objects.get(pk=plan.pk).state == "RECOMMENDED"
 
 
@@ -313,13 +313,13 @@ def test_an_engine_whose_lease_ran_out_writes_no_plan(engine: DecisionEngine) ->
 
 
 def during_the_strategy(monkeypatch: pytest.MonkeyPatch, happening: Callable[[], object]) -> None:
-    see = run.see
+    load_cluster = run.load_cluster
 
     def see_while_it_happens(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
         happening()
-        return see(audit, models)
+        return load_cluster(audit, models)
 
-    monkeypatch.setattr(run, "see", see_while_it_happens)
+    monkeypatch.setattr(run, "load_cluster", see_while_it_happens)
 
 
 def cancel(audit: Audit) -> None:
@@ -364,7 +364,7 @@ def test_an_audit_that_a_lost_database_interrupted_is_taken_again(
     audit = dummy()
     during_the_strategy(monkeypatch, lose_the_database)
     with pytest.raises(OperationalError):
-        engine.work()
+        engine.run_next_audit()
     assert answered(engine, audit).state == "SUCCEEDED"
 
 
@@ -397,32 +397,32 @@ def test_an_audit_that_breaks_the_database_again_and_again_is_given_up(engine: D
     audit = dummy(strategy=None)
     for _ in range(MOST_INTERRUPTIONS - 1):
         with pytest.raises(OperationalError):
-            engine.work()
-    engine.work()
+            engine.run_next_audit()
+    engine.run_next_audit()
     failed = Audit.objects.get(pk=audit.pk)
     assert failed.state == Audit.State.FAILED
     assert failed.status_message == f"The database broke it off {MOST_INTERRUPTIONS} times."
-    assert not engine.work()
+    assert not engine.run_next_audit()
 
 
 def test_an_audit_whose_failure_raises_an_error_is_failed_silently(
     engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken, sound = dummy(name="broken"), dummy(name="sound")
-    original = run.hold
+    original = run.lock_run
 
-    def hold(audit: Audit) -> Audit:
+    def lock_run(audit: Audit) -> Audit:
         if audit.pk == broken.pk:
             raise ZeroDivisionError
         return original(audit)
 
-    monkeypatch.setattr(run, "hold", hold)
+    monkeypatch.setattr(run, "lock_run", lock_run)
     assert answered(engine, sound).state == "SUCCEEDED"
     failed = Audit.objects.get(pk=broken.pk)
     assert (failed.state, failed.status_message) == ("FAILED", "ZeroDivisionError")
 
 
-@pytest.mark.parametrize("task", ["expire", "synchronize", "look_for_waiting_servers", "end_series"])
+@pytest.mark.parametrize("task", ["supersede_expired_plans", "synchronize", "search_capacity", "end_series"])
 def test_a_failed_task_of_the_engine_stops_no_audit(
     engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:

@@ -36,7 +36,7 @@ def at_once(*works: Callable[[], Any]) -> list[Any]:
 
 
 def drain(engine: DecisionEngine) -> None:
-    while engine.work():
+    while engine.run_next_audit():
         pass
 
 
@@ -86,7 +86,7 @@ def test_of_a_cancel_and_an_engine_exactly_one_wins() -> None:
     outcomes = set()
     for _ in range(200):
         audit = dummy()
-        cancelled, _ = at_once(lambda audit=audit: cancel(audit), engine.work)
+        cancelled, _ = at_once(lambda audit=audit: cancel(audit), engine.run_next_audit)
         drain(engine)
         state = Audit.objects.get(pk=audit.pk).state
         outcomes.add((cancelled, state, ActionPlan.objects.filter(audit=audit).exists()))

@@ -3,7 +3,7 @@
 import pytest
 
 from audits.engine.engine import DecisionEngine
-from audits.engine.run import answer
+from audits.engine.run import run_strategy
 from audits.models import Audit
 from audits.models.querysets import AuditQuerySet
 from audits.operations.changes import change_audit
@@ -77,7 +77,7 @@ def test_an_audit_that_is_cancelled_while_its_strategy_runs_makes_no_plan(monkey
     person = Rival(lambda: cancel(audit))
     interrupt_before(monkeypatch, Dummy, "solve", person)
     with pytest.raises(ConcurrentTransition):
-        answer(held)
+        run_strategy(held)
     assert person.result()
     assert (Audit.objects.get().state, ActionPlan.objects.count()) == ("CANCELLED", 0)
 
@@ -87,7 +87,7 @@ def test_a_cancel_that_comes_while_the_plan_is_written_waits_and_is_refused(monk
     held = claim(engine)
     person = Rival(lambda: cancel(audit))
     interrupt_before(monkeypatch, Audit, "save_state", person)
-    answer(held)
+    run_strategy(held)
     assert not person.result()
     assert (Audit.objects.get().state, ActionPlan.objects.count()) == ("SUCCEEDED", 1)
 
@@ -99,12 +99,12 @@ def test_a_slow_engine_writes_nothing_once_another_has_taken_its_run_over(monkey
 
     def take_over() -> None:
         slow.service.retire()
-        answer(claim(other))
+        run_strategy(claim(other))
 
     successor = Rival(take_over)
     interrupt_before(monkeypatch, Dummy, "solve", successor)
     with pytest.raises(ConcurrentTransition):
-        answer(held)
+        run_strategy(held)
     successor.result()
     assert ActionPlan.objects.count() == 1
 
@@ -112,7 +112,7 @@ def test_a_slow_engine_writes_nothing_once_another_has_taken_its_run_over(monkey
 def test_a_person_who_saw_the_audit_before_it_was_answered_cannot_cancel_it() -> None:
     dummy()
     held, seen = claim(DecisionEngine()), Audit.objects.get()
-    answer(held)
+    run_strategy(held)
     with pytest.raises(ConcurrentTransition):
         seen.abandon()
     assert Audit.objects.get().state == "SUCCEEDED"
@@ -125,6 +125,6 @@ def test_the_end_of_older_plans_and_their_expiry_do_not_deadlock(monkeypatch: py
     others, own = (make_plan({"a": []}, audit=audit, strategy=audit.strategy) for audit in (other, series))
     expiry = Rival(lambda: ActionPlan.objects.filter(pk__in=[others.pk, own.pk]).supersede("Too old.", "Too old."))
     interrupt_after(monkeypatch, ActionPlanQuerySet, "cancel_recommended", expiry)
-    answer(claim(DecisionEngine()))
+    run_strategy(claim(DecisionEngine()))
     states = [ActionPlan.objects.get(pk=plan.pk).state for plan in (others, own)]
     assert (expiry.result(), states) == (0, ["SUPERSEDED", "CANCELLED"])

@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from audits.engine.engine import DecisionEngine
 from audits.models import Audit, Strategy
-from audits.operations.strategies import complete
+from audits.operations.strategies import complete_parameters
 from cluster.models import Sample, Server
 from plans.models import ActionPlan
 from tests.api import Caller
@@ -72,13 +72,13 @@ def test_a_cloud_without_servers_needs_no_samples_of_servers() -> None:
 @pytest.mark.parametrize("strategy", ["basic", "workload_stabilization"])
 def test_the_deprecated_key_of_compute_nodes_overrules_the_new_one(strategy: str) -> None:
     plugin = load("STRATEGIES")[strategy]()
-    parameters = complete(plugin.schema, {"aggregation_method": {"compute_node": "min", "node": "max"}})
+    parameters = complete_parameters(plugin.schema, {"aggregation_method": {"compute_node": "min", "node": "max"}})
     assert plugin.readings(parameters)["host_cpu_usage"].aggregate == "max"
 
 
 def test_the_deprecated_period_of_compute_nodes_overrules_the_new_one() -> None:
     plugin = load("STRATEGIES")["workload_stabilization"]()
-    parameters = complete(plugin.schema, {"periods": {"node": 60}})
+    parameters = complete_parameters(plugin.schema, {"periods": {"node": 60}})
     assert plugin.readings(parameters)["host_cpu_usage"].period == 60
 
 

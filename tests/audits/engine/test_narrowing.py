@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from audits.engine.scope import narrow
+from audits.engine.scope import apply_scope
 from audits.operations.scope import check_scope
 from cluster.snapshot import ClusterSnapshot
 from tests.builders import make_aggregate, make_node, make_pool, make_server, make_volume, make_volume_type
@@ -21,7 +21,7 @@ def narrowed(scope: list[Any]) -> dict[str, bool]:
     node, other = make_node("compute1"), make_node("compute2")
     make_server("web-1", node, project_id="blue", metadata={"optimize": "No"})
     make_server("web-2", other, project_id="green", uuid="aaaaaaaa-0000-4000-8000-000000000000")
-    return {server.name: server.watcher_exclude for server in narrow(ClusterSnapshot.load(), scope).servers}
+    return {server.name: server.watcher_exclude for server in apply_scope(ClusterSnapshot.load(), scope).servers}
 
 
 def test_an_excluded_node_leaves_with_its_servers() -> None:
@@ -53,7 +53,7 @@ def nodes_left(*rules: dict[str, Any]) -> str:
     nodes = [make_node(f"compute{number}", zone=ZONE if number == 3 else "nova") for number in (1, 2, 3, 4)]
     make_aggregate(1, SSD, nodes[0], nodes[1])
     make_aggregate(2, EDGE, nodes[1])
-    left = narrow(ClusterSnapshot.load(), [{"compute": list(rules)}]).nodes
+    left = apply_scope(ClusterSnapshot.load(), [{"compute": list(rules)}]).nodes
     return "".join(hostname.removeprefix("compute") for hostname in left)
 
 
@@ -89,7 +89,7 @@ def volumes_left(*rules: dict[str, Any]) -> set[str]:
     make_volume("quick", fast, uuid="aaaaaaaa-0000-4000-8000-000000000000")
     make_volume("slow", make_pool("b@lvm#slow"), project_id="blue")
     make_volume("distant", far)
-    storage = narrow(ClusterSnapshot.load(), [{"compute": []}, {"storage": list(rules)}]).storage
+    storage = apply_scope(ClusterSnapshot.load(), [{"compute": []}, {"storage": list(rules)}]).storage
     return {volume.name for volume in storage.volumes}
 
 
@@ -116,14 +116,14 @@ def test_servers_that_wait_stay_whatever_the_scope_and_are_marked_if_it_excludes
     make_server("blue", state="pending", project_id="blue")
     make_server("other", state="pending")
     scope = [{"compute": [{"availability_zones": [{"name": ZONE}]}, {"exclude": [{"projects": [{"uuid": "blue"}]}]}]}]
-    waiting = narrow(ClusterSnapshot.load(), scope).waiting
+    waiting = apply_scope(ClusterSnapshot.load(), scope).waiting
     assert [(server.name, server.watcher_exclude) for server in waiting] == [("blue", True), ("other", False)]
 
 
 def test_excluded_volumes_still_take_capacity_of_their_pool() -> None:
     make_volume("data", make_pool("a@lvm#one"), size=40, project_id="blue")
     scope = [{"compute": []}, {"storage": [{"exclude": [{"projects": [{"uuid": "blue"}]}]}]}]
-    [pool] = narrow(ClusterSnapshot.load(), scope).storage.pools.values()
+    [pool] = apply_scope(ClusterSnapshot.load(), scope).storage.pools.values()
     assert (pool.volumes, pool.free_capacity_gb) == ([], 60)
 
 
@@ -132,4 +132,4 @@ def test_a_rule_names_an_aggregate_by_its_uuid() -> None:
     make_node("compute2")
     scope = [{"compute": [{"host_aggregates": [{"id": str(aggregate.uuid)}]}]}]
     check_scope(scope)
-    assert list(narrow(ClusterSnapshot.load(), scope).nodes) == ["compute1"]
+    assert list(apply_scope(ClusterSnapshot.load(), scope).nodes) == ["compute1"]

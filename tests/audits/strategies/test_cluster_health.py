@@ -35,7 +35,7 @@ def keep(**fields: object) -> Audit:
 def decide(engine: DecisionEngine) -> ActionPlan:
     """Run the audit now, and return the plan that it made."""
     Audit.objects.update(next_run_time=timezone.now())
-    while engine.work():
+    while engine.run_next_audit():
         pass
     return ActionPlan.objects.latest("pk")
 
@@ -110,6 +110,6 @@ def test_the_audit_of_a_cloud_without_clusters_has_nothing_to_do(engine: Decisio
 
 def test_the_audit_of_a_cluster_that_there_is_not_says_so(cluster: Cluster, engine: DecisionEngine) -> None:
     keep(parameters={"clusters": ["db"]})
-    while engine.work():
+    while engine.run_next_audit():
         pass
     assert "clusters: there is no cluster db." in Audit.objects.get().status_message

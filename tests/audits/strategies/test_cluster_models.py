@@ -21,7 +21,7 @@ def ended(goal: str, strategy: str, *, scope: list[Any] | None = None, **paramet
     synchronize()
     audit = create_audit(audit_type="ONESHOT", goal=goal, strategy=strategy, parameters=parameters)
     Audit.objects.filter(pk=audit.pk).update(scope=scope or [])
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     found = Audit.objects.get(pk=audit.pk)
     return found.state, found.status_message
 

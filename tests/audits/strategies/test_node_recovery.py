@@ -273,7 +273,7 @@ def test_a_confirmation_holds_for_one_audit_alone() -> None:
 
 def answer(**fields: Any) -> Audit:
     audit = create_audit(audit_type="ONESHOT", **AIM, **fields)
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     return Audit.objects.get(pk=audit.pk)
 
 

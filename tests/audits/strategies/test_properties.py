@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audits.operations.strategies import complete
+from audits.operations.strategies import complete_parameters
 from audits.strategies.balancing.workload_stabilization import Stabilization, WorkloadStabilization
 from cluster.snapshot import ClusterSnapshot
 from tests.audits.clusters import cluster, listed, moves, node, server, solve
@@ -71,7 +71,7 @@ def test_no_strategy_overfills_a_node_or_moves_what_may_not_move(
 
 @given(seen=clusters())
 def test_a_full_search_finds_the_best_destination_without_trying_each(seen: ClusterSnapshot) -> None:
-    parameters = complete(WorkloadStabilization.schema, {"host_choice": "fullsearch"})
+    parameters = complete_parameters(WorkloadStabilization.schema, {"host_choice": "fullsearch"})
     search = Stabilization(seen, parameters)
     for source in search.places:
         for moved in source.servers.values():

@@ -27,7 +27,7 @@ def shop() -> Stack:
 def decide(**fields: Any) -> ActionPlan:
     create_audit(audit_type="ONESHOT", goal="stack_health", strategy="replace_unhealthy", **fields)
     engine = DecisionEngine()
-    while engine.work():
+    while engine.run_next_audit():
         pass
     return ActionPlan.objects.latest("pk")
 

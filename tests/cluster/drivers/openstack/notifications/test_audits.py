@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from pytest_django import Settings
 
-from audits.engine.run import see
+from audits.engine.run import load_cluster
 from audits.operations.creation import create_audit
 from audits.strategies.base import COMPUTE
 from cluster.models import Synchronization
@@ -26,7 +26,7 @@ def test_the_next_audit_of_a_process_sees_a_server_on_its_new_node(emulator: Emu
     read = Synchronization.current().succeeded_at
 
     def places() -> dict[str, list[str]]:
-        nodes = see(audit, [COMPUTE]).nodes.values()
+        nodes = load_cluster(audit, [COMPUTE]).nodes.values()
         return {node.hostname: [server.name for server in node.servers] for node in nodes}
 
     assert places() == {"compute1": ["web"], "compute2": []}
