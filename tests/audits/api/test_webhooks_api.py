@@ -113,7 +113,7 @@ def test_a_run_waits_for_an_ongoing_plan_and_is_not_lost(
 def test_a_run_whose_engine_died_is_made_by_another(api: Caller, engine: DecisionEngine) -> None:
     audit = event()
     call(api, audit)
-    engine.take()
+    engine.next_audit()
     engine.service.retire()
     DecisionEngine().run_next_audit()
     assert (state(audit), runs(audit)) == ("SUCCEEDED", 1)

@@ -300,7 +300,7 @@ def test_one_whose_end_passed_cannot_be_resumed(engine: DecisionEngine, clock: C
 
 def test_a_run_that_is_under_way_when_it_is_suspended_comes_to_nothing(engine: DecisionEngine) -> None:
     audit = every()
-    held = engine.take()
+    held = engine.next_audit()
     suspend(audit)
     engine.answer(held)
     assert (again(audit).state, plans(audit)) == ("SUSPENDED", [])
@@ -318,7 +318,7 @@ def test_a_cancelled_one_does_not_run_again(engine: DecisionEngine, clock: Clock
 
 def test_another_interval_that_comes_during_a_run_is_kept(engine: DecisionEngine, clock: Clock) -> None:
     audit = every()
-    held = engine.take()
+    held = engine.next_audit()
     Audit.objects.filter(pk=audit.pk).update(interval="7200", next_run_time=after(7200))
     engine.answer(held)
     assert again(audit).next_run_time == after(7200)
@@ -326,20 +326,20 @@ def test_another_interval_that_comes_during_a_run_is_kept(engine: DecisionEngine
 
 def test_a_run_whose_engine_died_is_made_by_another(engine: DecisionEngine, clock: Clock) -> None:
     audit = every()
-    engine.take()
+    engine.next_audit()
     clock.advance(40)
     assert (run(DecisionEngine()), plans(audit), again(audit).next_run_time) == (1, ["RECOMMENDED"], after(60))
 
 
 def test_a_run_whose_engine_lives_is_left_to_it(engine: DecisionEngine) -> None:
     every()
-    engine.take()
+    engine.next_audit()
     assert run(DecisionEngine()) == 0
 
 
 def test_an_engine_that_lost_its_run_to_another_writes_no_plan(engine: DecisionEngine, clock: Clock) -> None:
     audit = every()
-    held = engine.take()
+    held = engine.next_audit()
     Service.objects.filter(pk=engine.service.pk).update(last_seen_up=after(-1000))
     run(DecisionEngine())
     engine.answer(held)
@@ -348,7 +348,7 @@ def test_an_engine_that_lost_its_run_to_another_writes_no_plan(engine: DecisionE
 
 def test_a_run_that_is_under_way_at_the_end_is_finished(engine: DecisionEngine, clock: Clock) -> None:
     audit = every(end_time=after(10))
-    held = engine.take()
+    held = engine.next_audit()
     clock.advance(15)
     run(DecisionEngine())
     engine.answer(held)

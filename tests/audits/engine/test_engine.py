@@ -291,21 +291,21 @@ def test_a_plan_that_still_has_time_stays(engine: DecisionEngine, settings: Any,
 def test_an_audit_that_a_dead_engine_held_is_run_again(engine: DecisionEngine) -> None:
     dead = DecisionEngine()
     audit = dummy()
-    dead.take()
+    dead.next_audit()
     Service.objects.filter(pk=dead.service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
     assert answered(engine, audit).state == "SUCCEEDED"
 
 
 def test_an_audit_that_a_living_engine_holds_is_left_to_it(engine: DecisionEngine) -> None:
     dummy()
-    DecisionEngine().take()
-    assert engine.take() is None
+    DecisionEngine().next_audit()
+    assert engine.next_audit() is None
 
 
 def test_an_engine_whose_lease_ran_out_writes_no_plan(engine: DecisionEngine) -> None:
     dead = DecisionEngine()
     audit = dummy()
-    held = dead.take()
+    held = dead.next_audit()
     Service.objects.filter(pk=dead.service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
     answered(engine, audit)
     dead.answer(held)
@@ -342,7 +342,7 @@ def test_an_audit_that_is_cancelled_while_it_runs_gets_no_plan(
 
 def test_an_audit_that_is_cancelled_while_it_waits_is_not_taken(engine: DecisionEngine) -> None:
     cancel(dummy())
-    assert engine.take() is None
+    assert engine.next_audit() is None
 
 
 def test_an_audit_that_is_cancelled_in_the_moment_it_fails_stays_cancelled(

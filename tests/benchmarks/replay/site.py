@@ -55,7 +55,7 @@ class Site:
             RuntimeError: it failed.
         """
         audit = self.ask(strategy, goal, parameters, auto_trigger=auto_trigger)
-        while self.engine.work():
+        while self.engine.run_next_audit():
             pass
         answered: Audit = Audit.objects.get(pk=audit.pk)
         if answered.state != Audit.State.SUCCEEDED:
