@@ -1,5 +1,9 @@
 """Settings of the benchmark: the site's own, as in production, with the references served beside it."""
 
+import os
+
 from watcher_site.settings import *  # noqa: F403
 
 ROOT_URLCONF = "tests.benchmarks.web.urls"
+if os.environ.get("WATCHER_BENCHMARK_METRICS") == "false":
+    MIDDLEWARE = [name for name in MIDDLEWARE if not name.endswith(".RequestMetrics")]  # noqa: F405

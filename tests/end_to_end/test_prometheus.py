@@ -5,15 +5,18 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import pytest
 from django.contrib.auth.models import User
 from knox.models import AuthToken
 
+from tests.builders import make_plan
 from tests.end_to_end.processes.test_metrics_ports import web
 from tests.processes import ROOT, start_command
 from tests.waiting import PATIENCE, wait_for
+from tests.watcher_site.monitoring.test_alerts import panels
 from tests.watcher_site.site_process import free_port_number
 from watcher_site.models import Service
 
@@ -36,6 +39,27 @@ scrape_configs:
 """
 
 
+# The panels of the dashboard that have data as soon as a site answers requests and executes a plan.
+WITH_DATA = {
+    *("Requests by status", "Latency", "Slowest views", "Action plans that have not ended", "Ended action plans"),
+    *(
+        "Actions that have not ended",
+        "Ended actions by type",
+        "Duration of actions (95 %)",
+        "Duration of action plans",
+    ),
+    *("Queues", "Claims, retries, recoveries, lost leases", "Services", "Memory", "Processor time", "Versions"),
+}
+
+
+def has_data(port: int, panel: dict[str, Any]) -> bool:
+    """Evaluate each expression of a panel, and return whether one of them has a value."""
+    texts = [target["expr"].replace("$__rate_interval", "1m") for target in panel["targets"]]
+    answers = [query(port, f"query?{urlencode({'query': text})}") for text in texts]
+    assert [answer["resultType"] for answer in answers] == ["vector"] * len(answers)
+    return any(answer["result"] for answer in answers)
+
+
 def query(port: int, path: str) -> Any:
     try:
         return json.loads(urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=PATIENCE).read())["data"]
@@ -46,6 +70,7 @@ def query(port: int, path: str) -> Any:
 def test_prometheus_scrapes_the_web_and_an_applier(cloud_admin: User, tmp_path: Path) -> None:
     _, token = AuthToken.objects.create(cloud_admin)
     port, applier_port = free_port_number(), free_port_number()
+    make_plan({"a": []}, state="PENDING")
     applier = start_command("run_applier", WATCHER_METRICS_PORTS=f"applier={applier_port}")
     with web() as (web_port, _):
         file = tmp_path / "prometheus.yml"
@@ -58,6 +83,7 @@ def test_prometheus_scrapes_the_web_and_an_applier(cloud_admin: User, tmp_path: 
             wait_for(lambda: Service.objects.active().exists())
             wait_for(lambda: is_up(port))
             wait_for(lambda: are_evaluated(port))
+            wait_for(lambda: {panel["title"] for panel in panels() if has_data(port, panel)} >= WITH_DATA)
         finally:
             for process in (prometheus, applier):
                 process.kill()

@@ -37,9 +37,10 @@ def with_password() -> dict[str, str]:
 
 
 class Client:
-    """One client: it keeps its connection where the worker does."""
+    """One client of the server with this process id, which keeps its connection where the worker does."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, server: int = 0) -> None:
+        self.server = server
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
     def seconds(self, call: Call) -> float:
@@ -68,7 +69,7 @@ def served(**variables: str) -> Iterator[Client]:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     try:
         wait_for(port)
-        yield Client(port)
+        yield Client(port, process.pid)
     finally:
         process.terminate()
         process.wait(30)

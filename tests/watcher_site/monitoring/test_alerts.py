@@ -63,6 +63,29 @@ def test_each_alert_fires_at_its_symptom_and_at_no_other_time(tmp_path: Path) ->
     check("test", "rules", str(tmp_path / "cases.yml"))
 
 
+def test_the_panels_of_the_dashboard_use_its_variable_as_their_data_source() -> None:
+    """A file that names the data source of another Grafana would be imported without data."""
+    (variable,) = json.loads(DASHBOARD.read_text())["templating"]["list"]
+    assert (variable["name"], variable["type"], variable["query"]) == ("datasource", "datasource", "prometheus")
+    sources = [part["datasource"] for panel in panels() for part in (panel, *panel["targets"])]
+    assert [source for source in sources if source != {"type": "prometheus", "uid": "${datasource}"}] == []
+
+
+def test_panels_have_ids_and_a_place_of_their_own_and_a_legend() -> None:
+    found = json.loads(DASHBOARD.read_text())["panels"]
+    assert len({panel["id"] for panel in found}) == len(found)
+    cells = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in found)
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(set(cells)) == len(cells)
+    assert max(x for x, _ in cells) < 24
+    assert all(panel["options"]["legend"]["showLegend"] for panel in panels())
+    assert all(len({target["refId"] for target in panel["targets"]}) == len(panel["targets"]) for panel in panels())
+
+
 def test_alerts_and_dashboard_use_exported_metrics_only() -> None:
     used = {name for text in expressions() for name in re.findall(r"\b(?:watcher|process)_\w+|\bup\b", text)}
     assert used - set(exported()) - FOREIGN == set()
