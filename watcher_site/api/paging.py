@@ -1,6 +1,6 @@
 """Lists, page by page: marker, limit, and a sort that the database does."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import F, Model, Q, QuerySet
+from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.http import QueryDict
 from rest_framework.request import Request
 
@@ -46,24 +47,31 @@ class SortKey:
 
     def order(self, queryset: QuerySet[Any]) -> Any:
         # No more words than needed: each that its index does not have keeps PostgreSQL from it.
-        is_column = self.column not in queryset.query.annotations
-        if self.is_unique or not (is_column and is_nullable(queryset.model, self.column)):
+        if not self.may_be_null(queryset):
             return f"-{self.column}" if self.descending else self.column
         column = F(self.column)
         return column.desc(nulls_last=True) if self.descending else column.asc(nulls_first=True)
 
+    def may_be_null(self, queryset: QuerySet[Any]) -> bool:
+        """Return whether a row may have no value. An expression, which is annotated, has one for each row."""
+        is_column = self.column not in queryset.query.annotations
+        return not self.is_unique and is_column and is_nullable(queryset.model, self.column)
+
     def same(self, value: Any) -> Q:
         return Q(**{f"{self.column}__isnull": True}) if value is None else Q(**{self.column: value})
 
-    def beyond(self, value: Any) -> Q | None:
-        """Return what comes after this value, if anything can: nulls are the smallest."""
+    def beyond(self, value: Any) -> list[Q]:
+        """Return the conditions of what comes after this value, in their order: nulls are the smallest."""
         is_null = Q(**{f"{self.column}__isnull": True})
         if value is None:
-            return None if self.descending else ~is_null
+            return [] if self.descending else [~is_null]
         if self.descending:
-            smaller = Q(**{f"{self.column}__lt": value})
-            return smaller if self.is_unique else smaller | is_null
-        return Q(**{f"{self.column}__gt": value})
+            return [Q(**{f"{self.column}__lt": value}), is_null]
+        return [Q(**{f"{self.column}__gt": value})]
+
+    def bound(self, value: Any) -> Q:
+        """Return the condition of this value and what comes after it, without nulls."""
+        return Q(**{f"{self.column}__{'lte' if self.descending else 'gte'}": value})
 
 
 @dataclass(frozen=True)
@@ -88,20 +96,28 @@ class Page:
                 return list(self.keys[:place])
         return [*self.keys, SortKey("id", "pk", self.keys[-1].descending)]
 
-    def cut(self, queryset: QuerySet[Any], after: Sequence[Any] | None) -> QuerySet[Any]:
-        """Order the rows, ties by id, nulls as the smallest value, and leave one page after the marker's."""
-        if after is not None:
-            queryset = queryset.filter(self.beyond(after))
-        return queryset.order_by(*(key.order(queryset) for key in self.order))[: self.limit]
+    def rows(
+        self, queryset: QuerySet[Any], after: Sequence[Any] | None, read: Callable[[QuerySet[Any]], Sequence[Any]]
+    ) -> list[Any]:
+        """Order the rows, ties by id, nulls as the smallest value, and return one page after the marker's.
 
-    def beyond(self, values: Sequence[Any]) -> Q:
-        """Return what comes after a row with these values of the keys of `order`."""
-        further: Q | None = None
-        for key, value in reversed(list(zip(self.order, values, strict=True))):
-            beyond = key.beyond(value)
-            tie = further and key.same(value) & further
-            further = tie | beyond if tie and beyond else tie or beyond
-        return further or Q(pk__in=[])
+        Mostly one query reads a page. One that begins in one range of an index, and ends in another, takes more.
+
+        Args:
+            read: returns the rows of a queryset.
+        """
+        rows: list[Any] = []
+        for part in self.parts(queryset, after):
+            if len(rows) < self.limit:
+                rows += read(part[: self.limit - len(rows)])
+        return rows
+
+    def parts(self, queryset: QuerySet[Any], after: Sequence[Any] | None) -> list[QuerySet[Any]]:
+        """Return the ordered rows, or those after the marker's, in parts that follow each other."""
+        ordered = queryset.order_by(*(key.order(queryset) for key in self.order))
+        if after is None:
+            return [ordered]
+        return [ordered.filter(beyond) for beyond in ranges_beyond(queryset, self.order, after)]
 
     def next_link(self, path: str, last: Any) -> str:
         """Return the URL of the page after this one. Clients cut off what comes before ``/v1/``."""
@@ -113,6 +129,30 @@ class Page:
         if self.combined:
             return {"sort": ",".join(f"{key.name}:{way}" for key, way in zip(self.keys, directions, strict=True))}
         return {"sort_key": self.keys[0].name, "sort_dir": directions[0]}
+
+
+def ranges_beyond(queryset: QuerySet[Any], keys: Sequence[SortKey], values: Sequence[Any]) -> list[Q]:
+    """Return the conditions of what comes after a row with these values of some keys, in their order.
+
+    Each is a range of an index: PostgreSQL would read the index of a union of ranges from its beginning.
+    """
+    key, value = keys[0], values[0]
+    beyond = key.beyond(value) if key.may_be_null(queryset) else key.beyond(value)[:1]
+    if len(keys) == 1:
+        return beyond
+    if not is_one_range(queryset, keys, values):
+        return [*(key.same(value) & further for further in ranges_beyond(queryset, keys[1:], values[1:])), *beyond]
+    compare = TupleLessThan if key.descending else TupleGreaterThan
+    rows = Q(compare(Tuple(*(each.column for each in keys)), tuple(values)))
+    # An index of another table only serves conditions on its own columns.
+    return [rows & key.bound(value) if "__" in key.column else rows, *beyond[1:]]
+
+
+def is_one_range(queryset: QuerySet[Any], keys: Sequence[SortKey], values: Sequence[Any]) -> bool:
+    """Return whether a comparison of rows selects what comes after these values, except for nulls of the first key."""
+    if any(value is None for value in values) or len({key.descending for key in keys}) > 1:
+        return False
+    return not keys[0].descending or not any(key.may_be_null(queryset) for key in keys[1:])
 
 
 def is_nullable(model: type[Model] | None, path: str) -> bool:

@@ -186,7 +186,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         queryset = self.sortable(page, self.get_queryset())
         for name, value in page.arguments.items():
             queryset = getattr(self, f"filter_{name}")(queryset, value)
-        rows = self.read(page.cut(queryset, self.place(page)), detailed)
+        rows = page.rows(queryset, self.place(page), partial(self.read, detailed=detailed))
         return Response(self.envelope(page, rows, detailed))
 
     @classmethod

@@ -61,7 +61,7 @@ class StackList(OrchestrationView):
         if page.marker is not None:
             marked = self.listed({**flags, "show_nested": True}).filter(uuid=read_marker(page.marker))
             place = sort_values(marked, page, f"The Stack ({page.marker}) could not be found.")
-        answer: dict[str, Any] = {"stacks": [self.shapes.stack(stack) for stack in page.cut(found, place)]}
+        answer: dict[str, Any] = {"stacks": [self.shapes.stack(stack) for stack in page.rows(found, place, list)]}
         return Response({**answer, "count": found.count()} if flags["with_count"] else answer)
 
     def listed(self, flags: dict[str, bool]) -> QuerySet[Any]:

@@ -2,10 +2,12 @@
 
 import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.db.models import F, QuerySet
+from django.utils import timezone
 
 import cluster.console.infrastructure
 import cluster.console.policies
@@ -77,9 +79,33 @@ def test_a_sort_is_read_from_an_index(view: type[ActionView], column: str, desce
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("SET LOCAL enable_sort = off")
-    plan = page.cut(view.model.objects.all(), None).explain()
+    (rows,) = page.parts(view.model.objects.all(), None)
+    plan = rows[: page.limit].explain()
     assert "Index Scan" in plan
     assert "Sort" not in plan
+
+
+def sample(view: type[ActionView], column: str) -> Any:
+    """Return a value of a column."""
+    kind = view.model._meta.get_field(column).get_internal_type()
+    return {"UUIDField": uuid4(), "DateTimeField": timezone.now(), "BooleanField": True}.get(kind, "1")
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize(("view", "column"), SORTS, ids=lambda value: getattr(value, "policy", value))
+def test_the_rows_after_a_marker_begin_at_its_place_in_an_index(
+    view: type[ActionView], column: str, descending: bool
+) -> None:
+    page = Page(100, None, (SortKey(column, column, descending),))
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+    values = [sample(view, column), 1][: len(page.order)]
+    for part in page.parts(view.model.objects.all(), values):
+        plan = part[: page.limit].explain()
+        assert "Index Cond" in plan
+        assert "Sort" not in plan
 
 
 NAMED = [ClusterView, ExclusionView, NodeView, PolicyView, ProfileView]
