@@ -17,7 +17,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import View
-from django_tables2.data import TableQuerysetData
 
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeColumn, make_choices, with_zone
 from watcher_site.console.lists.entries import match_kinds, match_objects, match_requests
@@ -27,26 +26,6 @@ from watcher_site.history.reading import FILTERS, FORMATS, describe_event, detai
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.templatetags.console import find_links, head, short, shortened
-
-# History has many rows: counting all of them takes long.
-MOST_COUNTED = 10_000
-
-
-class LimitedRows(TableQuerysetData):
-    """The rows of a long table, counted and shown up to a limit.
-
-    Attributes:
-        has_more: whether there are more rows than the limit, known once they are counted.
-    """
-
-    has_more = False
-    _length: int | None = None
-
-    def __len__(self) -> int:
-        if self._length is None:
-            number = self.data.order_by()[: MOST_COUNTED + 1].count()
-            self._length, self.has_more = min(number, MOST_COUNTED), number > MOST_COUNTED
-        return self._length
 
 
 class HistoryTable(tables.Table):
@@ -171,9 +150,6 @@ class HistoryList(ListPage):
 
     def get_queryset(self) -> QuerySet[HistoryEntry]:
         return HistoryEntry.objects.order_by("-pk")
-
-    def get_table_data(self) -> LimitedRows:
-        return LimitedRows(self.object_list)
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         query = self.request.GET.copy()

@@ -24,7 +24,7 @@ from django_tables2 import SingleTableMixin
 from watcher_site.authorization.enforcement import target_of
 from watcher_site.authorization.permissions import POLICIES, may, policy_of, target_of_page
 from watcher_site.console.lists.saved_filters import saved_filters
-from watcher_site.console.paging import drop_unknown_page_size
+from watcher_site.console.paging import LimitedRows, drop_unknown_page_size
 from watcher_site.database.consistent_reads import consistent_reads
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.messages import Text
@@ -115,6 +115,9 @@ class ListPage(Page, ConsistentReadsMixin, SingleTableMixin, FilterView):
     def get(self, request: HttpRequest, *arguments: Any, **path: Any) -> HttpResponse:
         drop_unknown_page_size(request)
         return super().get(request, *arguments, **path)
+
+    def get_table_data(self) -> LimitedRows:
+        return LimitedRows(self.object_list)
 
     def get_template_names(self) -> list[str]:
         return ["_rows.html"] if getattr(self.request, "htmx", False) else super().get_template_names()

@@ -1,6 +1,7 @@
-"""The page sizes of tables that a person may choose."""
+"""The pages of tables: the sizes that a person may choose, and the number of rows that are counted."""
 
 from django.http import HttpRequest
+from django_tables2.data import TableQuerysetData
 
 PAGE_SIZES = (25, 50, 100, 250, 500)
 """The largest leaves space for its check boxes below the number of fields that Django accepts in a form, 1000."""
@@ -12,3 +13,24 @@ def drop_unknown_page_size(request: HttpRequest) -> None:
         query = request.GET.copy()
         query.pop("per_page", None)
         request.GET = query  # type: ignore[assignment]
+
+
+# Counting all rows of a large table takes seconds, and a page costs more the further back it is.
+MOST_COUNTED = 10_000
+
+
+class LimitedRows(TableQuerysetData):
+    """The rows of a table, counted and shown up to a limit.
+
+    Attributes:
+        has_more: whether there are more rows than the limit, known once they are counted.
+    """
+
+    has_more = False
+    _length: int | None = None
+
+    def __len__(self) -> int:
+        if self._length is None:
+            number = self.data.order_by()[: MOST_COUNTED + 1].count()
+            self._length, self.has_more = min(number, MOST_COUNTED), number > MOST_COUNTED
+        return self._length

@@ -50,7 +50,7 @@ def test_large_numbers_of_rows_are_grouped(browser: Client) -> None:
 
 
 def test_history_is_counted_up_to_a_limit(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("watcher_site.console.history.MOST_COUNTED", 100)
+    monkeypatch.setattr("watcher_site.console.paging.MOST_COUNTED", 100)
     for number in range(100):
         record("cluster.check", f"web-{number}", caller=CallingContext(user="rosa"))
     address = reverse("history:list")
@@ -58,6 +58,15 @@ def test_history_is_counted_up_to_a_limit(browser: Client, monkeypatch: pytest.M
     record("cluster.check", "another", caller=CallingContext(user="rosa"))
     assert "1\N{EN DASH}50 of more than 100" in text(browser.get(address))
     assert "51\N{EN DASH}100 of more than 100" in text(browser.get(address, {"page": 2}))
+
+
+def test_every_list_is_counted_up_to_a_limit(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("watcher_site.console.paging.MOST_COUNTED", 100)
+    for number in range(101):
+        make_server(f"web-{number}")
+    address = reverse("cluster:servers")
+    assert "1\N{EN DASH}50 of more than 100" in text(browser.get(address))
+    assert "51\N{EN DASH}100 of more than 100" in text(browser.get(address, {"page": 3}))
 
 
 def test_a_list_is_sorted_by_a_form_that_keeps_its_filters(browser: Client) -> None:
