@@ -116,6 +116,17 @@ def test_a_text_selects_by_a_part_of_a_name_by_uuid_or_by_type(browser: Client) 
         assert shown(browser, one, other, text=text) == [True, False]
 
 
+@pytest.mark.parametrize("text", ["stop", "STOP"])
+def test_a_type_is_found_in_upper_and_lower_case(browser: Client, text: str) -> None:
+    one, other = act_on("x", action_type="stop"), act_on("x")
+    assert shown(browser, one, other, action_type=text) == [True, False]
+
+
+def test_a_type_that_is_no_longer_installed_is_found(browser: Client) -> None:
+    one, other = act_on("x", action_type="Former"), act_on("x")
+    assert shown(browser, one, other, action_type="Former") == [True, False]
+
+
 @pytest.mark.parametrize("text", ["x" * 300, "a\0b"], ids=["long", "nul"])
 @pytest.mark.parametrize("field", ["action_plan", "target", "text"])
 def test_a_text_that_cannot_be_looked_up_is_refused(browser: Client, field: str, text: str) -> None:
