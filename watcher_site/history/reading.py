@@ -57,11 +57,13 @@ def about(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
 
 
 def since(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
-    return entries.filter(created_at__gte=read_time("since", value))
+    moment = read_time("since", value)
+    return entries.since(moment) if moment else entries
 
 
 def before(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
-    return entries.filter(created_at__lt=read_time("before", value))
+    moment = read_time("before", value)
+    return entries.before(moment) if moment else entries
 
 
 def with_text(entries: HistoryQuerySet, value: str) -> HistoryQuerySet:

@@ -1,15 +1,22 @@
 """The history: events of who did what, and when. Rows are only added, and deleted when they are old enough."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 TEXT_LENGTH = 255
 EVENT_LENGTH = 63
+LARGEST_KEY = 2**63 - 1
+# An entry gets its time in a process, and its key in the database: of two entries that are less than this apart, the
+# earlier one may have the greater key. Clocks of machines may differ by as much.
+TOLERANCE = timedelta(hours=1)
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 # Operations on a plan that affect each of its actions.
@@ -26,6 +33,26 @@ class HistoryQuerySet(models.QuerySet[Any]):
         if not settings.HISTORY_AGE:
             return self.none()
         return self.filter(created_at__lt=timezone.now() - settings.HISTORY_AGE)
+
+    def since(self, moment: datetime) -> Self:
+        """Select the entries from a moment on.
+
+        Lists and exports are in the order of the keys. A bound of the keys keeps PostgreSQL from reading all entries
+        up to the moment to find the first ones.
+        """
+        earlier = self.model.objects.filter(created_at__lt=max(moment, FIRST + TOLERANCE) - TOLERANCE).order_by(
+            "-created_at", "-pk"
+        )
+        first = Coalesce(Subquery(earlier.values("pk")[:1]), 0)
+        return self.filter(created_at__gte=moment, pk__gt=first)
+
+    def before(self, moment: datetime) -> Self:
+        """Select the entries before a moment, with a bound of the keys as `since` has one."""
+        later = self.model.objects.filter(created_at__gte=min(moment, LAST - TOLERANCE) + TOLERANCE).order_by(
+            "created_at", "pk"
+        )
+        end = Coalesce(Subquery(later.values("pk")[:1]), Value(LARGEST_KEY, models.BigIntegerField()))
+        return self.filter(created_at__lt=moment, pk__lt=end)
 
     def about(self, target: UUID) -> Self:
         """Select the entries about an object and about the objects within it, such as the actions of a plan."""

@@ -111,6 +111,21 @@ def test_a_list_takes_the_same_queries_whatever_its_length(api: Caller, django_a
         assert len(api.get("/history/detail").json()["history"]) == 100
 
 
+def test_entries_that_were_written_in_another_order_than_that_of_their_times_are_found(api: Caller) -> None:
+    noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    for minutes in (-90, 20, -20, 90):
+        HistoryEntry.objects.create(deed=f"a.{minutes}", created_at=noon + timedelta(minutes=minutes))
+    assert found(api, "before=2030-01-01T12:00:00") == ["a.-20", "a.-90"]
+    assert found(api, "since=2030-01-01T12:00:00") == ["a.90", "a.20"]
+
+
+@pytest.mark.parametrize("query", ["since=0001-01-01T00:00:00", "before=9999-12-31T23:59:59"])
+def test_the_first_and_the_last_moment_select_all_entries(
+    api: Caller, entries: list[HistoryEntry], query: str
+) -> None:
+    assert len(found(api, query)) == len(entries)
+
+
 def test_history_is_new_in_its_version_for_those_who_may_and_never_changed(
     api: Caller, cloud_admin: User, reader: User, stranger: User, entries: list[HistoryEntry]
 ) -> None:
