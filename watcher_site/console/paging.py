@@ -3,6 +3,8 @@
 from django.http import HttpRequest
 from django_tables2.data import TableQuerysetData
 
+from watcher_site.database.counting import MOST_COUNTED
+
 PAGE_SIZES = (25, 50, 100, 250, 500)
 """The largest leaves space for its check boxes below the number of fields that Django accepts in a form, 1000."""
 
@@ -15,12 +17,8 @@ def drop_unknown_page_size(request: HttpRequest) -> None:
         request.GET = query  # type: ignore[assignment]
 
 
-# Counting all rows of a large table takes seconds, and a page costs more the further back it is.
-MOST_COUNTED = 10_000
-
-
 class LimitedRows(TableQuerysetData):
-    """The rows of a table, counted and shown up to a limit.
+    """The rows of a table, counted and shown up to a limit: the further back a page is, the more it costs.
 
     Attributes:
         has_more: whether there are more rows than the limit, known once they are counted.

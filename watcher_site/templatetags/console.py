@@ -12,7 +12,7 @@ from django.apps import apps
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS_ABBR
-from django.utils.formats import localize
+from django.utils.formats import localize, number_format
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
@@ -21,6 +21,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from watcher_site.authorization.permissions import may, target_of_page
+from watcher_site.database.counting import MOST_COUNTED
 from watcher_site.history.reading import describe_event
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.names import brief, name, short
@@ -201,6 +202,20 @@ def draw_bar(parts: Iterable[tuple[str, float, float, str]], label: str) -> Safe
 @register.filter
 def total(counts: Mapping[str, int]) -> int:
     return sum(counts.values())
+
+
+@register.filter
+def counted(number: int) -> str:
+    """Return a number of records that were counted up to a limit, as 10,000+ above that."""
+    return f"{number_format(MOST_COUNTED, force_grouping=True)}+" if number > MOST_COUNTED else str(number)
+
+
+@register.filter
+def counted_in_total(counts: Mapping[str, int]) -> str:
+    """Return the sum of such numbers: at least this, if one of them is above the limit."""
+    number = total({state: min(count, MOST_COUNTED) for state, count in counts.items()})
+    is_more = max(counts.values(), default=0) > MOST_COUNTED
+    return f"{number_format(number, force_grouping=True)}+" if is_more else str(number)
 
 
 @register.filter

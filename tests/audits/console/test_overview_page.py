@@ -25,6 +25,16 @@ def test_a_plan_that_waits_for_a_decision_stands_there(client: Client, cloud_adm
     assert str(over.uuid) not in text
 
 
+def test_records_are_counted_up_to_a_limit(client: Client, cloud_admin: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("audits.console.overview", "watcher_site.templatetags.console"):
+        monkeypatch.setattr(f"{module}.MOST_COUNTED", 2)
+    make_plan({"a": [], "b": [], "c": []})
+    text = overview(client, cloud_admin)
+    assert "<strong>2+</strong> actions" in text
+    assert "2+ pending" in text
+    assert "<strong>1</strong> plan" in text
+
+
 def test_a_service_that_gave_no_sign_of_life_is_failed(client: Client, cloud_admin: User) -> None:
     Service.objects.create(name=Service.APPLIER, host="control1", last_seen_up=timezone.now())
     Service.objects.create(name=Service.DECISION_ENGINE, host="control2", created_at="2020-01-01T00:00Z")

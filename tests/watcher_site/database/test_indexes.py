@@ -17,7 +17,8 @@ import plans.console.servers
 import watcher_site.console.subscriptions
 import watcher_site.console.undelivered
 from actions.api.actions import ActionView
-from actions.console.views import ActionList
+from actions.console.views import ActionFilters, ActionList
+from actions.models import Action
 from audits.api.audits import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
 from audits.console.views import AuditList
 from cluster.api.policies import PolicyView
@@ -38,6 +39,8 @@ from watcher_site.api.resources.history import HistoryView
 from watcher_site.api.resources.services import ServiceView
 from watcher_site.api.resources.subscriptions import SubscriptionView, UndeliveredView
 from watcher_site.console.history import HistoryList
+from watcher_site.history.reading import narrow
+from watcher_site.models import HistoryEntry
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -205,3 +208,19 @@ def test_the_plans_that_continue_one_are_found_by_an_index_deleted_or_not() -> N
     plan = explain(ActionPlan.objects.filter(continues=1))
     assert "action_plan_continues" in plan
     assert "Seq Scan" not in plan
+
+
+def test_actions_are_counted_by_state_without_reading_their_rows() -> None:
+    rows = Action.objects.present().filter(state=Action.State.PENDING).values("pk").order_by()
+    assert "using action_present_state" in explain(rows[:100])
+
+
+@pytest.mark.parametrize("name", ["since", "before"])
+def test_history_of_a_time_is_read_from_the_key_at_which_it_begins_or_ends(name: str) -> None:
+    entries = narrow(HistoryEntry.objects.order_by("-pk"), {name: timezone.now()})
+    assert re.search(r"Index Cond: \(id [<>] COALESCE", explain(entries[:100]))
+
+
+def test_actions_of_a_type_are_found_by_an_index() -> None:
+    chosen = ActionFilters({"action_type": "migrate"}, Action.objects.order_by())
+    assert re.search(r"Index Cond: .*\baction_type\b", explain(chosen.qs))

@@ -1,0 +1,23 @@
+"""Counts of rows up to a limit: counting all rows of a large table takes PostgreSQL seconds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+# The rows of a list or of a state that pages count.
+MOST_COUNTED = 10_000
+
+
+def count_up_to(most: int, querysets: Sequence[QuerySet[Any]]) -> list[int]:
+    """Return the number of rows of each queryset, and ``most`` + 1 if there are more than ``most``, in one query."""
+    counts: list[str] = []
+    values: list[Any] = []
+    for rows in querysets:
+        sql, own = rows.order_by().values("pk")[: most + 1].query.sql_with_params()
+        counts.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted)")  # noqa: S608 (composed by Django)
+        values += own
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(counts)}", values)
+        return list(cursor.fetchone())
