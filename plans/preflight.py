@@ -240,7 +240,7 @@ class Walk:
         """Foresee the unplanned actions that an action derives, and then the action itself."""
         while foresight.dry_run:
             ends += self.look_at_new(action, foresight.derived or ())
-            foresight = foresight.dry_run.go_on_after(ends)
+            foresight = foresight.dry_run.continue_after(ends)
         return foresight
 
     def look_at_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[DerivedAction]:

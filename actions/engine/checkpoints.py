@@ -1,4 +1,4 @@
-"""Checkpoints, at which a running action is suspended, or stops if it may not continue."""
+"""Checkpoints, at which a running action is suspended or stopped."""
 
 import time
 from collections.abc import Callable
@@ -20,83 +20,87 @@ log = structlog.get_logger(__name__)
 
 
 class Checkpoint:
-    """Asks the table at most once per `settings.POLL_INTERVAL` seconds: what is over sooner costs it nothing.
+    """The checkpoint of an action, which reads its row at most once per `settings.POLL_INTERVAL` seconds.
 
-    While the table does not answer the action goes on, as long as its plan can not have been given to another applier.
+    While the database does not answer, the action continues until another applier may have taken over its plan.
     """
 
     def __init__(self, action: Action, lease: Lease, slot: Slot = NO_SLOT) -> None:
         self.action, self.lease, self.slot = action, lease, slot
-        self.goes_forward = False
-        """Whether what is at work can be aborted or take too long: other work stops for a lost lease alone."""
+        self.is_interruptible = False
+        """Whether the current phase can be aborted and time out. Other phases stop only for a lost lease."""
         self.deadline = inf
-        self.note_seen()
+        self.record_contact()
 
-    def note_seen(self) -> None:
-        """The table was seen to be as this worker believes it."""
-        self.last_seen = time.monotonic()
-        self.next_look = self.last_seen + settings.POLL_INTERVAL
+    def record_contact(self) -> None:
+        """Record that the row of the action was as this worker left it."""
+        self.last_contact = time.monotonic()
+        self.next_check = self.last_contact + settings.POLL_INTERVAL
 
     def note_begun(self) -> None:
         """The action began while its plan was held; a signal from before that is honoured at once."""
-        self.note_seen()
+        self.record_contact()
         if self.action.control:
-            self.next_look = self.last_seen
+            self.next_check = self.last_contact
 
     def __call__(self) -> None:
-        """Return when the action may go on: at once, unless it is suspended.
+        """Return at once, or if the action is suspended, when it is resumed.
 
         Raises:
-            LeaseLost, AbortRequested, TimedOut: it may not.
+            LeaseLost, AbortRequested, TimedOut: the action must stop.
         """
-        if time.monotonic() >= self.next_look:
-            self.look()
-        if self.goes_forward and time.monotonic() > self.deadline:
+        if time.monotonic() >= self.next_check:
+            self.check()
+        if self.is_interruptible and time.monotonic() > self.deadline:
             raise TimedOut
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Read the action's row, and suspend the action if that was requested."""
-        current = self.see()
-        if current and current.control == Signal.SUSPEND and current.state == State.ONGOING and self.goes_forward:
+        current = self.read_row()
+        if current and current.control == Signal.SUSPEND and current.state == State.ONGOING and self.is_interruptible:
             self.suspend()
 
-    def see(self) -> CurrentState | None:
-        """Return what the table says, if it says anything, and stop what is to stop."""
-        self.next_look = time.monotonic() + settings.POLL_INTERVAL
+    def read_row(self) -> CurrentState | None:
+        """Read the action's row, or return None if the database does not answer.
+
+        Raises:
+            LeaseLost, AbortRequested: the action must stop.
+        """
+        self.next_check = time.monotonic() + settings.POLL_INTERVAL
         try:
             current = self.lease.look(self.action)
         except LOST_DATABASE as problem:
-            self.go_on_unseen(problem)
+            self.continue_without_database(problem)
             return None
-        self.note_seen()
-        self.judge(current)
+        self.record_contact()
+        self.require_current(current)
         return current
 
-    def go_on_unseen(self, problem: BaseException) -> None:
+    def continue_without_database(self, problem: BaseException) -> None:
         log.warning("checkpoint does not see the database", action=str(self.action.uuid), problem=str(problem))
         connection.close_if_unusable_or_obsolete()
-        if time.monotonic() - self.last_seen > settings.SERVICE_DOWN_TIME:
+        if time.monotonic() - self.last_contact > settings.SERVICE_DOWN_TIME:
             raise LeaseLost from problem
 
-    def judge(self, current: CurrentState | None) -> None:
+    def require_current(self, current: CurrentState | None) -> None:
         if current is None or not current.is_held or not self.is_ours(current):
             raise LeaseLost
-        if self.goes_forward and (current.is_being_cancelled or current.control == Signal.CANCEL):
+        if self.is_interruptible and (current.is_being_cancelled or current.control == Signal.CANCEL):
             raise AbortRequested
 
     def suspend(self) -> None:
-        """Wait until the action is to go on. The time is not counted."""
+        """Suspend the action and wait until it is resumed. This time does not count towards its timeout."""
         suspension, began = Suspension(self.action, self.lease), time.monotonic()
-        if not suspension.begin_to_wait():
+        if not suspension.suspend():
             return
         with self.slot.vacated():
-            while not (self.is_resumed() and suspension.go_on()):
+            while not (self.is_resumed() and suspension.resume()):
                 self.slot.wait(settings.POLL_INTERVAL)
-        self.note_seen()
+        self.record_contact()
         self.deadline += time.monotonic() - began
 
     def is_resumed(self) -> bool:
-        current = self.see()
+        current = self.read_row()
         return current is not None and current.control == Signal.RESUME
 
     def is_ours(self, current: CurrentState) -> bool:
@@ -106,17 +110,17 @@ class Checkpoint:
 
 
 class Suspension(StoredPhases):
-    """Writes the suspension of an action. Each method returns whether its signal was still set."""
+    """Writes the suspension and the resumption of an action. Both methods return whether the signal was still set."""
 
-    def begin_to_wait(self) -> bool:
+    def suspend(self) -> bool:
         return self.honour(Signal.SUSPEND, self.action.suspend)
 
-    def go_on(self) -> bool:
+    def resume(self) -> bool:
         return self.honour(Signal.RESUME, self.action.resume)
 
     @transaction.atomic
     def honour(self, signal: Action.Signal, transition: Callable[[], None]) -> bool:
-        """Do what a signal asks for. Who gives another one holds the plan as well, and comes before this or after."""
+        """Apply a signal. The plan is locked, as by the operation that gives another signal."""
         current = self.lease.look(self.action) if self.lease.hold(has_begun=True).rows() else None
         if current is None or current.control != signal:
             return False

@@ -1,4 +1,4 @@
-"""Actions that another one derives while it runs: how it makes them, and what becomes of it when they have ended."""
+"""Derived actions, which another action creates while it runs and waits for."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -17,7 +17,7 @@ from actions.types.base import Answer, DerivedAction, Outcome
 
 State = Action.State
 COLUMNS = ("uuid", "name", "action_type", "state", "status_message", "outputs", "target")
-# What decides over the action that derived others, the first that any of them is.
+# The states of derived actions that decide the outcome of the action that derived them, by precedence.
 DECISIVE = {State.FAILED: Answer.ERROR, State.CANCELLED: Answer.CANCEL}
 
 
@@ -27,8 +27,8 @@ def find_derived(action: Action) -> list[DerivedAction]:
     return [DerivedAction(*row) for row in found]
 
 
-def verdict(action: Action, outcome: Outcome) -> Outcome:
-    """Return the outcome of an action that derived others: its answer, unless the end of a derived action decides."""
+def outcome_with_derived(action: Action, outcome: Outcome) -> Outcome:
+    """Return the outcome of an action that derived others: its answer, unless one of them failed or was cancelled."""
 
     def first(state: State) -> tuple[str, str | None]:
         derived = action.derived.filter(state=state).order_by("pk")[0]
@@ -38,7 +38,7 @@ def verdict(action: Action, outcome: Outcome) -> Outcome:
 
 
 def decide(outcome: Outcome, counts: Mapping[str, int], first: Callable[[State], tuple[str, str | None]]) -> Outcome:
-    """Return the outcome of an action, given the ends of its derived actions.
+    """Return the outcome of an action, given the states of its derived actions.
 
     Args:
         outcome: its own answer.
@@ -64,8 +64,8 @@ def waiting_for(number: int) -> str:
     return f"Action waits for {'the action' if number == 1 else f'{number} actions'} that it derived."
 
 
-def turn_round(action: Action) -> None:
-    """Reverse the links between an action and its planned derived actions, in one statement: now it waits for them."""
+def reverse_planned_links(action: Action) -> None:
+    """Reverse the links between an action and its planned derived actions, so that it waits for them."""
     planned = ActionParent.objects.filter(parent=action, child__derived_from=action)
     planned.update(child=F("parent"), parent=F("child"))
 
@@ -76,7 +76,7 @@ def defer_derived(action: Action, delay: float) -> None:
         action.derived.pending().update(due_time=timezone.now() + timedelta(seconds=delay))
 
 
-def give_time(action: Action, pause: float) -> None:
+def extend_timeouts(action: Action, pause: float) -> None:
     """Extend the deadlines of the actions that wait for an action by its pause, in seconds.
 
     The caller holds the plan's row.
@@ -89,7 +89,7 @@ def give_time(action: Action, pause: float) -> None:
 
 
 class Derivation(StoredPhases):
-    """Writes the rows of an action that derives others."""
+    """The part of an execution that writes the derived actions."""
 
     outcome: Outcome
 
@@ -101,27 +101,27 @@ class Derivation(StoredPhases):
         """
         outcome, guards = self.outcome, {"control": self.action.control}
         self.finish(phase, Result.WAITING, outcome.reason)
-        turns, number = self.action.is_to_derive, self.count_awaited()
+        is_planned, number = self.action.is_to_derive, self.count_awaited()
         self.action.wait_for_derived(f"{waiting_for(number)} {outcome.reason}".strip(), outcome.pause)
-        PERSISTENTLY(self.write_derived, phase, outcome.derived, turns, guards)
+        PERSISTENTLY(self.write_derived, phase, outcome.derived, is_planned, guards)
         self.log.info("action derived others", number=number)
         return True
 
     def count_awaited(self) -> int:
-        """Return how many it is about to wait for: new ones, and those of the planned ones that have not ended."""
+        """Return the number of actions to wait for: the new ones, and the planned ones that have not ended."""
         planned = self.action.derived.unfinished().count() if self.action.is_to_derive else 0
         return planned + len([one for one in self.outcome.derived if one.derived_from is None])
 
     @transaction.atomic
     def write_derived(
-        self, phase: ActionEvent, derived: Sequence[ProposedAction], turns: bool, guards: Mapping[str, Any]
+        self, phase: ActionEvent, derived: Sequence[ProposedAction], is_planned: bool, guards: Mapping[str, Any]
     ) -> None:
-        # The rows come before the lock of the plan, which is then held for a moment only.
+        # The rows are inserted before the plan is locked, so that the lock is held only briefly.
         write_actions(self.action.action_plan_id, derived, self.action)
-        if turns:
-            turn_round(self.action)
+        if is_planned:
+            reverse_planned_links(self.action)
         self.write(phase, hold=True, guards=guards)
-        # Who signals or cancels actions locks the plan before their rows, too.
-        if turns:
+        # Signals and cancellations lock the plan before the rows of its actions as well.
+        if is_planned:
             defer_derived(self.action, self.outcome.delay)
-        give_time(self.action, self.outcome.pause)
+        extend_timeouts(self.action, self.outcome.pause)

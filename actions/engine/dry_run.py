@@ -1,4 +1,4 @@
-"""The dry run of an action: its phases on a model of the cloud and in memory."""
+"""The dry run of an action: its phases in memory, on a model of the cloud."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -24,19 +24,19 @@ State = Action.State
 
 @dataclass(frozen=True)
 class Foresight:
-    """The final state that an action would come to, with the message that it would have.
+    """The predicted final state of an action and its status message.
 
-    Without a state it cannot be foreseen, and the message says why.
+    If the state is None, it cannot be predicted, and the message is the reason.
     """
 
     state: str | None
     message: str | None = None
     derived: Sequence[ProposedAction] | None = None
-    """The actions that it would derive; empty if they were planned. `DryRun.go_on_after` continues with their ends."""
+    """The actions that it would derive, empty if they were planned. `DryRun.continue_after` continues after them."""
     dry_run: "DryRun | None" = field(default=None, compare=False, repr=False)
 
     def of(self, action: Action) -> DerivedAction:
-        """Return an action with this end, as the action that derived it sees it; an unknown state is empty."""
+        """Return an action with this state for the action that derived it. The state is empty if it is unknown."""
         target = None if action.target is None else str(action.target)
         return DerivedAction(
             action.uuid, action.name, action.action_type, str(self.state or ""), self.message, {}, target
@@ -45,28 +45,28 @@ class Foresight:
 
 @dataclass(slots=True)
 class ForeseenPhase:
-    """A phase of a dry run, in the place of an event: nothing of it is stored, and creating rows takes most time."""
+    """A phase of a dry run, which replaces `ActionEvent`: creating model instances would take most of the time."""
 
     event: str
     result: str = ""
 
 
 class NoCheckpoint:
-    """The checkpoint of a dry run, which nothing stops."""
+    """The checkpoint of a dry run, which is never stopped."""
 
-    goes_forward = False
+    is_interruptible = False
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Return at once."""
 
 
 class DryRun(ActionPhases):
     """The phases of an action that has not ended, on a model of the cloud.
 
-    The action goes through its transitions in memory: it must not be saved.
+    The transitions change the action in memory, so it must not be saved.
 
     Args:
-        planned: the actions that were planned for it to derive, as they are before it begins.
+        planned: the planned actions that it will derive, before it begins.
     """
 
     def __init__(self, action: Action, model: Cloud, planned: Sequence[DerivedAction] = ()) -> None:
@@ -76,17 +76,17 @@ class DryRun(ActionPhases):
         self.omits_post_condition = False
 
     def foresee(self) -> Foresight:
-        """Return how the action would end, or which actions it would derive."""
+        """Return the predicted end of the action, or the actions that it would derive."""
         return self.guarded(self.begin_or_recover)
 
-    def go_on_after(self, ends: Sequence[DerivedAction]) -> Foresight:
-        """Return how the action would end, or which actions it would derive next, after its derived actions."""
+    def continue_after(self, ends: Sequence[DerivedAction]) -> Foresight:
+        """Return the predicted end of the action after its derived actions, or the next ones that it would derive."""
         unknown = [one for one in ends if not one.state]
         if unknown and not any(one.state in DECISIVE for one in ends):
             name, why = unknown[0].name, unknown[0].status_message
             return Foresight(None, f"{len(unknown)} of the actions that it derives cannot be foreseen: {name}: {why}")
         self.known, self.derived = ends, None
-        return self.guarded(self.take_up)
+        return self.guarded(self.continue_after_derived)
 
     def guarded(self, work: Callable[[], bool]) -> Foresight:
         action = self.action
@@ -112,9 +112,9 @@ class DryRun(ActionPhases):
             return self.run()
         if action.state == State.SUSPENDED:
             action.resume()
-        return self.go_on(self.begin("recover"))
+        return self.recover_with(self.begin("recover"))
 
-    # In place of the database, the applier and the cloud.
+    # Replacements for the database and the applier.
 
     def begin(self, event: str) -> Any:
         return ForeseenPhase(event)
@@ -134,7 +134,11 @@ class DryRun(ActionPhases):
         return self.known
 
     def load(self) -> None:
-        """Raises: `CannotBeForeseen`, if the type does not define itself what its actions do to the model."""
+        """Make the action type.
+
+        Raises:
+            CannotBeForeseen: the type does not define the effect of its actions on the model.
+        """
         super().load()
         if "foresee" not in vars(type(self.action_type)) and not self.action_type.inherits_foresight:
             raise CannotBeForeseen(f"What actions of type {self.action.action_type} do is not foreseen.")
@@ -150,9 +154,9 @@ class DryRun(ActionPhases):
         return next((one.name, one.status_message) for one in self.known if one.state == state)
 
     def perform(self, phase: ActionEvent, work: Callable[[], None]) -> BaseException | None:
-        """Do the work of a phase, and return its error, but raise one that is not a reason for users.
+        """Call ``work`` as a phase, and return its error if that is a reason for users; other errors are raised.
 
-        After a failure post_condition is not called: it may read tables then.
+        After a failure, post_condition is not called, because it may query the database.
         """
         if phase.event == "post_condition" and self.omits_post_condition:
             return None

@@ -1,9 +1,8 @@
 """The execution of one action by one worker: its phases, its states, and the record of both.
 
-See docs/architecture.md, "The life of an action" and docs/architecture.md, "Guards, leases and attempts". An action
-that is not disturbed takes two writes: its beginning, or its skip, and its end. Between them are written its
-suspension, resumption and abortion, and the data that its type saves. A recovery or a revert is written before it
-begins as well, so that it can be counted.
+See docs/architecture.md, "The life of an action" and docs/architecture.md, "Guards, leases and attempts". Most actions
+take two writes: the beginning and the end. Suspensions, resumptions, aborts and the data that a type saves are further
+ones. The beginning of a recovery or a revert is written as well, so that these can be counted.
 """
 
 import time
@@ -17,7 +16,7 @@ from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
 from actions.engine.checkpoints import Checkpoint
-from actions.engine.children import Derivation, find_derived, verdict
+from actions.engine.children import Derivation, find_derived, outcome_with_derived
 from actions.engine.leases import NO_SLOT, Lease, Slot
 from actions.engine.phases import TOO_LONG, ActionPhases, ExclusionCheck, Result, call_method
 from actions.engine.signals import Signalled
@@ -47,13 +46,13 @@ from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.state_machine import ConcurrentTransition
 
 State, Signal = Action.State, Action.Signal
-# The loss of a process interrupts all actions that it executes, and which of them was the cause is not known. After
-# this number of losses an action is executed alone in its process, so that it is the cause of further losses.
+# A lost process interrupts all its actions, any of which may be the cause. After this number of losses, an action is
+# executed alone in its process, so that it is known to be the cause of a further loss.
 SHARED_LOSSES = 3
-# After this number of losses in total it is not executed again.
-MOST_LOSSES = 6
-# Nor after this number of interruptions of any kind, such as lost connections to the database.
-MOST_RECOVERIES = 30
+# After this number of losses, an action is not executed again.
+MAX_LOSSES = 6
+# After this number of interruptions of any kind, such as lost database connections, it is not executed again either.
+MAX_RECOVERIES = 30
 LOST_PROCESSES = "{} processes were lost while they executed it"
 INTERRUPTED = "It was interrupted {} times"
 NOT_DONE = "{}. It was not done, and is not tried again."
@@ -61,35 +60,35 @@ UNKNOWN = "{}. Its outcome is not known."
 
 
 def execute(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
-    """Run a PENDING action to its end, and say whether it got there; if not, it is no longer ours to run."""
+    """Run a PENDING action, and return whether it was brought to its end; if not, it was released or taken over."""
     execution = Execution(action, lease, slot)
     return execution.guarded(execution.run)
 
 
 def recover(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
-    """Bring an action that a lost worker left behind to its end, running it again if its type allows."""
+    """Recover an action whose worker was lost, as its type decides, and return whether it was brought to its end."""
     execution = Execution(action, lease, slot)
     return execution.guarded(execution.recover)
 
 
 def revert(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
-    """Undo a SUCCEEDED action, for a rollback. Its state stays; a ``revert`` event says how it went."""
+    """Revert a SUCCEEDED action, for a rollback. Its state remains; a ``revert`` event records the result."""
     execution = Execution(action, lease, slot)
     return execution.guarded(execution.revert)
 
 
-def is_to_be_alone(work: Callable[..., bool], action: Action) -> bool:
-    """Return whether an action is to be recovered, or reverted again, while no other action runs in the same process.
+def runs_alone(work: Callable[..., bool], action: Action) -> bool:
+    """Return whether an action is recovered or reverted while no other action runs in the same process.
 
-    The loss that leads to this recovery is not counted yet.
+    The loss that led to this recovery is not counted yet in the action's row.
     """
     return work is not execute and action.losses + 1 >= SHARED_LOSSES
 
 
 def limit_of(action: Action) -> float:
-    """Return after how many seconds work at an action, that did not stop by itself, may be given up.
+    """Return the seconds after which an action that does not stop by itself is hung.
 
-    So long may take what comes before its execution, the execution itself, and its revert.
+    The limit applies separately to the checks before its execution, to the execution, and to its revert.
     """
     return action.seconds_allowed + settings.ACTION_TIMEOUT_GRACE
 
@@ -107,7 +106,11 @@ class Execution(Signalled, Derivation, ActionPhases):
         self.checkpoint = Checkpoint(action, lease, slot)
 
     def guarded(self, work: Callable[[], bool]) -> bool:
-        """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
+        """Call ``work``, and return whether the action was brought to its end.
+
+        Raises:
+            The errors of `LOST_DATABASE`. Any other one ends the action.
+        """
         try:
             # Each line of the log says which action it belongs to, also those of libraries.
             with bound_contextvars(action=str(self.action.uuid), **self.request), self.acting(), self.tracing(work):
@@ -118,10 +121,13 @@ class Execution(Signalled, Derivation, ActionPhases):
             raise
         except BaseException as problem:
             self.log.error("action broke off", exc_info=problem)
-            return self.break_off(type(problem).__name__)
+            return self.end_after_error(type(problem).__name__)
 
     def acting(self) -> AbstractContextManager[None]:
-        """Own operations in the cloud for this attempt, so that a slow worker cannot end those of its successor."""
+        """Return a context manager in which operations of the cloud carry the action and its attempt.
+
+        A slow worker therefore cannot end the operations of its successor.
+        """
         return acting_for(str(self.action.uuid), self.action.attempt, self.require_attempt)
 
     @contextmanager
@@ -145,19 +151,19 @@ class Execution(Signalled, Derivation, ActionPhases):
                 span.fail(action.state)
 
     def require_attempt(self) -> None:
-        """Lock the action's row until the end of the transaction, if it is still as this worker left it.
+        """Lock the action's row until the end of the transaction, if no one else changed it.
 
         Raises:
-            LeaseLost: the action has ended, or another worker has it.
+            LeaseLost: the action has ended, or another worker owns it.
         """
         rows = Action.objects.filter(pk=self.action.pk, **self.action.values_read)
         if not rows.select_for_update(no_key=True).exists():
             raise LeaseLost
 
-    def break_off(self, reason: str) -> bool:
-        """End an action whose outcome can not be written: to run it again would only come to the same."""
+    def end_after_error(self, reason: str) -> bool:
+        """Fail an action after an unexpected error of the engine, which would occur again in another run."""
         try:
-            action = self.read_again()
+            action = self.reload_action()
         except ConcurrentTransition:
             return False
         hold = action.state not in Action.BEGUN
@@ -178,12 +184,12 @@ class Execution(Signalled, Derivation, ActionPhases):
         except ConcurrentTransition:
             if not (exclusions and exclusions.is_outdated()):
                 raise
-        self.read_again()
+        self.reload_action()
         self.exclusions = None
         return False
 
     def operations(self) -> list[InstanceAction]:
-        """Return rows for the operations on servers that begin now, unless they have rows from a request."""
+        """Return rows for the operations on servers that begin with the action, except of those with earlier rows."""
         return [
             operation_of(self.action, self.began, *operation)
             for operation in self.action_type.affected(self.action_type.input_parameters).operations.items()
@@ -192,46 +198,46 @@ class Execution(Signalled, Derivation, ActionPhases):
     def recover(self) -> bool:
         guards = self.no_other_signal
         if self.action.state == State.SUSPENDED:
-            self.recall()
+            self.resume_for_recovery()
         elif self.action.control == Signal.SUSPEND and not self.is_plan_being_cancelled():
             return self.stay_suspended(guards)
         is_aborting = self.action.state == State.CANCELLING
         phase = self.begin("abort" if is_aborting else "recover")
-        tries = self.tries()
+        attempts = self.count_attempts()
         self.count_loss()
-        # From here on the worker that was thought lost can write no more, should it only have slept.
+        # With a new owner, the guards refuse writes of the previous worker, which may only have been paused.
         self.action.owner_id = self.lease.owner
         self.write(phase, orphans=True, guards=guards)
         action_recoveries.labels(self.action.action_type).inc()
-        if self.is_out_of(tries):
-            return self.recover_for_the_last_time(phase, tries)
-        return self.finish_abort(phase) if is_aborting else self.go_on(phase)
+        if self.exceeds_limits(attempts):
+            return self.recover_finally(phase, attempts)
+        return self.finish_abort(phase) if is_aborting else self.recover_with(phase)
 
     def count_loss(self) -> None:
         """Count a loss of the action if the process that owned it is lost.
 
-        A process that only lost its connection to the database continues its actions itself, or has released them.
+        A process that only lost its database connection continues its actions itself, or has released them.
         """
         owner = self.action.owner_id
         if owner not in (None, self.lease.owner) and Service.objects.lost().filter(pk=owner).exists():
             self.action.losses += 1
 
-    def is_out_of(self, tries: int) -> bool:
-        """Return whether the action was lost, or recovered or reverted (``tries``), too often to be executed again."""
-        return self.action.losses >= MOST_LOSSES or tries >= MOST_RECOVERIES
+    def exceeds_limits(self, attempts: int) -> bool:
+        """Return whether the action was lost, recovered or reverted too often to be executed again."""
+        return self.action.losses >= MAX_LOSSES or attempts >= MAX_RECOVERIES
 
-    def why_given_up(self, tries: int) -> str:
-        if self.action.losses >= MOST_LOSSES:
+    def describe_interruptions(self, attempts: int) -> str:
+        if self.action.losses >= MAX_LOSSES:
             return LOST_PROCESSES.format(self.action.losses)
-        return INTERRUPTED.format(tries)
+        return INTERRUPTED.format(attempts)
 
-    def recover_for_the_last_time(self, phase: ActionEvent, tries: int) -> bool:
-        """End an action that was interrupted too often with the outcome that its type reports, and end its operations.
+    def recover_finally(self, phase: ActionEvent, attempts: int) -> bool:
+        """End an action that was interrupted too often with the outcome that its type reports.
 
-        The type is not called again if the process was lost during an earlier call.
+        Its operations in the cloud are completed first. The type is not called if an earlier call lost its process.
         """
-        why, is_aborting = self.why_given_up(tries), self.action.state == State.CANCELLING
-        if self.action.losses > MOST_LOSSES or tries > MOST_RECOVERIES:
+        why, is_aborting = self.describe_interruptions(attempts), self.action.state == State.CANCELLING
+        if self.action.losses > MAX_LOSSES or attempts > MAX_RECOVERIES:
             reason = UNKNOWN.format(why)
             self.finish(phase, Result.ERROR, reason)
         elif problem := self.perform(phase, self.find_last_outcome):
@@ -257,8 +263,8 @@ class Execution(Signalled, Derivation, ActionPhases):
 
     def revert(self) -> bool:
         phase = self.begin("revert")
-        tries = self.action.events.filter(event="revert").count()
-        if tries:
+        attempts = self.action.events.filter(event="revert").count()
+        if attempts:
             self.count_loss()
         else:
             self.action.losses = 0
@@ -266,46 +272,46 @@ class Execution(Signalled, Derivation, ActionPhases):
         if not self.write_beside(phase):
             return False
         self.checkpoint.slot.begin(self.action.attempt)
-        if self.is_out_of(tries):
-            self.give_up_revert(phase, tries)
+        if self.exceeds_limits(attempts):
+            self.give_up_revert(phase, attempts)
         else:
-            self.perform(phase, self.undo)
+            self.perform(phase, self.call_revert)
         self.action.end_revert()
         written: bool = PERSISTENTLY(self.write_beside, phase)
         self.log.info("action reverted", result=phase.result, written=written)
         return written
 
-    def give_up_revert(self, phase: ActionEvent, tries: int) -> None:
-        """End a revert that was interrupted too often, with none of its operations under way."""
-        reason = f"{self.why_given_up(tries)}. It is not tried again."
-        if self.action.losses <= MOST_LOSSES and tries <= MOST_RECOVERIES:
+    def give_up_revert(self, phase: ActionEvent, attempts: int) -> None:
+        """End a revert that was interrupted too often, after its operations in the cloud have ended."""
+        reason = f"{self.describe_interruptions(attempts)}. It is not tried again."
+        if self.action.losses <= MAX_LOSSES and attempts <= MAX_RECOVERIES:
             problem = self.perform(phase, self.reconcile)
             reason = f"{reason} {explain(problem)}" if problem else reason
         self.finish(phase, Result.ERROR, f"{reason} {advise(self.action)}".strip())
 
-    def carry_out(self, execute: ActionEvent) -> bool:
+    def execute_and_end(self, execute: ActionEvent) -> bool:
         self.checkpoint.slot.begin(self.action.attempt)
         self.checkpoint.note_begun()
         self.checkpoint.deadline = time.monotonic() + self.action.seconds_allowed
         with self.acting():
             try:
-                return super().carry_out(execute)
+                return super().execute_and_end(execute)
             except AbortRequested:
                 return self.abort(execute)
             except TimedOut:
                 return self.time_out(execute)
 
     def time_out(self, execute: ActionEvent) -> bool:
-        """Fail what takes longer than it may, and have its type undo what it had begun."""
+        """Fail an action that exceeded its timeout, after its type has aborted it."""
         reason = TOO_LONG.format(self.action.seconds_allowed)
         self.finish(execute, Result.ERROR, reason)
         phase = self.begin("abort")
-        self.perform(phase, self.ask_abort)
+        self.perform(phase, self.call_abort)
         self.action.fail(execute.event, reason)
         return self.end(execute, phase)
 
     def defer(self, execute: ActionEvent) -> bool:
-        """Defer the action and release it; any worker may execute it when its time comes."""
+        """Defer the action and release it. Any worker may execute it when it becomes due."""
         self.finish(execute, Result.RETRY, self.outcome.reason)
         guards = self.no_other_signal
         self.action.defer(self.outcome.reason, self.outcome.until, self.outcome.lock_holder)
@@ -322,20 +328,20 @@ class Execution(Signalled, Derivation, ActionPhases):
         return self.end(execute, abandons=True)
 
     def abort(self, execute: ActionEvent) -> bool:
-        """Give the action up in mid-execution; that it is being given up can be seen while it takes its time."""
+        """Abort a running action. Its state is CANCELLING until its type has aborted it."""
         self.action.request_abort()
         self.action.save_state()
         self.finish(execute, Result.CANCELLED)
         return self.finish_abort(self.begin("abort"), execute)
 
     def finish_abort(self, phase: ActionEvent, *execute: ActionEvent) -> bool:
-        problem = self.perform(phase, self.ask_abort)
-        if late := self.why_late():
-            self.action.fail_abort(late, "wait")
+        problem = self.perform(phase, self.call_abort)
+        if reason := self.find_timeout_reason():
+            self.action.fail_abort(reason, "wait")
         elif problem:
             self.action.fail_abort(explain(problem))
         elif self.aborted:
-            self.action.finish_abort(self.why_cancelled())
+            self.action.finish_abort(self.cancellation_message())
         else:
             self.action.finish_before_abort()
         return self.end(*execute, phase)
@@ -360,17 +366,17 @@ class Execution(Signalled, Derivation, ActionPhases):
 
     def call(self) -> Outcome:
         if self.action.has_derived:
-            return verdict(self.action, call_method(self.action_type, "go_on"))
+            return outcome_with_derived(self.action, call_method(self.action_type, "go_on"))
         return call_method(self.action_type, "execute", self.action.is_to_derive)
 
-    def ask_abort(self) -> None:
-        self.checkpoint.goes_forward = False
+    def call_abort(self) -> None:
+        self.checkpoint.is_interruptible = False
         if not hasattr(self, "action_type"):
             self.load()
         self.aborted = self.action_type.abort()
 
     def reconcile(self) -> None:
-        """End each operation that the action left under way in the cloud."""
+        """Wait for the end of each operation that the action left under way in the cloud."""
         for server in find_servers(self.action):
             with suppress(ServerNotFound):
                 cloud().reconcile(str(server), self.checkpoint)
@@ -389,7 +395,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         if self.recovery is Recovery.AGAIN:
             self.action_type.clean_up()
 
-    def undo(self) -> None:
+    def call_revert(self) -> None:
         self.load()
         if not self.action_type.revert():
             raise ActionFailed(f"The action {self.action.uuid} could not be reverted.")

@@ -1,4 +1,4 @@
-"""The lease and the slot of an action, as its execution uses them."""
+"""The interfaces of the lease and the slot of an action, which its execution uses."""
 
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -16,21 +16,21 @@ class CurrentState:
     attempt: int
     control: str | None
     is_held: bool
-    """Whether the plan is under way, and the action owned by the worker of the lease."""
+    """Whether the plan is running and the worker of the lease owns the action."""
     is_being_cancelled: bool
     """Whether the plan is being cancelled."""
 
 
 class Lease(Protocol):
-    """A worker's right to work at the actions of a plan: some numbers and texts, which any process can be sent."""
+    """The right of a worker to execute the actions of a plan. Its values can be sent to another process."""
 
     @property
     def host(self) -> str:
-        """Return the name of the machine that does the work."""
+        """Return the name of the machine that executes the actions."""
 
     @property
     def owner(self) -> int | None:
-        """Return the primary key of the service that executes the actions, and owns them meanwhile."""
+        """Return the primary key of the service that executes and owns the actions."""
 
     @property
     def request_id(self) -> str:
@@ -45,16 +45,16 @@ class Lease(Protocol):
         """Return the span of what started the plan, or an empty text if that was not traced."""
 
     def hold(self, has_begun: bool) -> Bound:
-        """Return the query that locks the plan, and finds it only while an action of it may begin here, or go on."""
+        """Return the query that locks the plan if an action of it may begin or continue under this lease."""
 
     def hold_plan(self) -> Bound:
-        """Return the query that locks the plan, and finds it only while the applier of the lease has it.
+        """Return the query that locks the plan if the applier of the lease owns it.
 
-        Unlike `hold`, it finds a plan of which no action may begin.
+        Unlike `hold`, it also finds a plan of which no action may begin.
         """
 
     def look(self, action: Any) -> CurrentState | None:
-        """Read the row of an action in one query; None if the action was deleted."""
+        """Return the current row of an action, read with one query, or None if the action was deleted."""
 
 
 class Slot:
@@ -64,13 +64,13 @@ class Slot:
     """
 
     def begin(self, attempt: int) -> None:
-        """Start the timeout of the action; the checks before it, also after a crash, are over.
+        """Start the timeout of the action, after the checks that precede it.
 
         Args:
-            attempt: the number of the attempt that begins, and that the watchdog may fail.
+            attempt: the number of the attempt, which the watchdog may fail.
 
         Raises:
-            LeaseLost: the watchdog has failed the action before that.
+            LeaseLost: the watchdog has already failed the action.
         """
 
     def vacated(self) -> AbstractContextManager[None]:
@@ -81,7 +81,7 @@ class Slot:
         """Wait ``seconds`` with a suspended action.
 
         Raises:
-            LeaseLost: the worker ends; the action stays suspended until another worker takes it over.
+            LeaseLost: the worker is stopping; the action remains suspended until another worker takes it over.
         """
         time.sleep(seconds)
 

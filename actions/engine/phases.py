@@ -1,7 +1,7 @@
 """The phases of an action: their order, and the consequences of their results for the action.
 
-An execution and the dry run of a preflight both go through them. `ActionPhases` changes the action in memory and
-writes nothing; its subclasses supply the writes, the checkpoint and the context.
+Executions and the dry runs of preflights use the same phases. `ActionPhases` changes the action in memory and writes
+nothing; its subclasses supply the writes, the checkpoint and the context.
 """
 
 from abc import ABC, abstractmethod
@@ -42,30 +42,30 @@ from watcher_site.processes.worker import LOST_DATABASE
 log = structlog.get_logger(__name__)
 Result = ActionEvent.Result
 TOO_LONG = "It took longer than {} seconds"
-# What is said of an execute that failed and gave no reason.
+# The status messages of actions whose execute failed without a reason.
 REASONS = {
     Answer.ERROR: "The action {} execution failed.",
     Answer.TIMEOUT: "The action {} execution took too long.",
 }
 
 
-class Stop(Protocol):
+class PhaseCheckpoint(Protocol):
     """The part of a checkpoint that the phases use."""
 
-    goes_forward: bool
-    """Whether the current work can be aborted or time out: other work stops only for a lost lease."""
+    is_interruptible: bool
+    """Whether the current phase can be aborted and time out. Other phases stop only for a lost lease."""
 
-    def look(self) -> None:
-        """Return when the action may go on."""
+    def check(self) -> None:
+        """Return when the action may continue, or raise if it must stop."""
 
 
 class PhaseRecord:
     """The record of an action's phases, in memory."""
 
     phase: ActionEvent
-    """The phase that was begun last."""
+    """The phase that began last."""
     began: datetime | None = None
-    """When the first phase was begun."""
+    """The time at which the first phase began."""
 
     def __init__(self, action: Action, host: str = "") -> None:
         self.action, self.host = action, host
@@ -84,9 +84,10 @@ class PhaseRecord:
         phase.finish_time, phase.result, phase.details = timezone.now(), result, details and cut(details)
 
     def perform(self, phase: ActionEvent, work: Callable[[], None]) -> BaseException | None:
-        """Do the work of a phase, and return its error, even an exit: it ends the action, not the worker.
+        """Call ``work`` as a phase, and return its error, even a SystemExit, which must not end the worker.
 
-        A lost database is not the action's failure: it is raised.
+        Raises:
+            Interruption, and the errors of `LOST_DATABASE`, which are not failures of the action.
         """
         try:
             work()
@@ -95,7 +96,7 @@ class PhaseRecord:
         except BaseException as problem:
             self.log_failure(phase, problem)
             self.finish(phase, Result.ERROR, explain(problem))
-            # A later phase may fail as well.
+            # Keep the fault of the first phase that failed.
             self.action.fault = self.action.fault or payloads.describe_fault(problem, explain(problem))
             return problem
         self.finish(phase, Result.SUCCESS)
@@ -111,10 +112,10 @@ class PhaseRecord:
 
 
 class ActionPhases(PhaseRecord, ABC):
-    """The phases of one action, from its beginning or its recovery to its end, a deferral or the wait for others."""
+    """The phases of one action, until it ends, is deferred, or waits for derived actions."""
 
     action_type: ActionType
-    checkpoint: Stop
+    checkpoint: PhaseCheckpoint
     outcome: Outcome
     recovery: Recovery
 
@@ -128,7 +129,7 @@ class ActionPhases(PhaseRecord, ABC):
         """Return the actions that this one derived."""
 
     def services(self) -> Mapping[str, Any]:
-        """Return the callables of the type's context, as far as they are not the default ones."""
+        """Return the callables of the type's context that differ from the defaults."""
         return {}
 
     @abstractmethod
@@ -137,7 +138,7 @@ class ActionPhases(PhaseRecord, ABC):
 
     @abstractmethod
     def call(self) -> Outcome:
-        """Call the method of the type that does the work."""
+        """Call execute or go_on of the type."""
 
     def operations(self) -> Sequence[Model]:
         """Return rows, not yet written, for the operations on servers that begin with the action."""
@@ -149,7 +150,7 @@ class ActionPhases(PhaseRecord, ABC):
 
     @abstractmethod
     def write_beginning(self, *phases: ActionEvent) -> bool:
-        """Write the beginning, and return true, or false if the exclusions are to be checked again before it."""
+        """Write the beginning, and return True, or False if the exclusions have to be checked again first."""
 
     @abstractmethod
     def end(self, *phases: ActionEvent, **how: Any) -> bool:
@@ -161,7 +162,7 @@ class ActionPhases(PhaseRecord, ABC):
         return {"control": self.action.control}
 
     def unless_signalled(self, execute: ActionEvent, release: Callable[[ActionEvent], bool]) -> bool:
-        """Release the action, unless a signal to it arrives meanwhile."""
+        """Release the action, unless it receives a signal at the same time."""
         return release(execute)
 
     @abstractmethod
@@ -172,31 +173,31 @@ class ActionPhases(PhaseRecord, ABC):
     def derive(self, execute: ActionEvent) -> bool:
         """Release the action until the actions that it derives have ended."""
 
-    # The order.
+    # The order of the phases.
 
     def run(self) -> bool:
         """Run a PENDING action."""
         if self.action.has_derived:
-            return self.take_up()
+            return self.continue_after_derived()
         while True:
             phase = self.begin("pre_condition")
             problem = self.perform(phase, self.check)
             if problem:
-                return self.leave_out(phase, problem)
+                return self.end_unbegun(phase, problem)
             execute = self.begin("execute")
             self.action.begin(self.owner)
             if self.write_beginning(phase, execute):
-                return self.carry_out(execute)
+                return self.execute_and_end(execute)
 
-    def take_up(self) -> bool:
+    def continue_after_derived(self) -> bool:
         """Continue an action whose derived actions have ended."""
         phase = self.begin("go_on")
         self.action.begin(self.owner)
-        return self.write(phase, hold=True, guards=self.no_other_signal) and self.carry_out(phase)
+        return self.write(phase, hold=True, guards=self.no_other_signal) and self.execute_and_end(phase)
 
-    def go_on(self, phase: ActionEvent) -> bool:
-        """Continue an action whose worker was lost, as its type's recover decides."""
-        problem = self.perform(phase, self.ask_recovery)
+    def recover_with(self, phase: ActionEvent) -> bool:
+        """Continue an action whose worker was lost, as the recover method of its type decides."""
+        problem = self.perform(phase, self.call_recover)
         if problem:
             self.action.fail("recover", explain(problem))
         elif self.recovery is Recovery.DONE:
@@ -208,10 +209,10 @@ class ActionPhases(PhaseRecord, ABC):
     def run_again(self, phase: ActionEvent) -> bool:
         self.action.begin_again(self.owner)
         execute = self.begin("go_on" if self.action.has_derived else "execute")
-        return self.write(phase, execute, hold=True, guards=self.no_other_signal) and self.carry_out(execute)
+        return self.write(phase, execute, hold=True, guards=self.no_other_signal) and self.execute_and_end(execute)
 
-    def leave_out(self, phase: ActionEvent, problem: BaseException) -> bool:
-        """End an action that does not begin: skipped, or failed after its post_condition, as in Watcher."""
+    def end_unbegun(self, phase: ActionEvent, problem: BaseException) -> bool:
+        """End an action that does not begin: SKIPPED, or FAILED after its post_condition, as in Watcher."""
         if isinstance(problem, ActionSkipException):
             phase.result = Result.SKIPPED
             if isinstance(problem, ActionExcluded):
@@ -224,26 +225,28 @@ class ActionPhases(PhaseRecord, ABC):
             return self.end(phase, hold=True)
         return self.conclude(phase, problem, hold=True, records=self.operations())
 
-    def carry_out(self, execute: ActionEvent) -> bool:
-        """Do the work, and act on its answer."""
-        problem = self.perform(execute, self.work)
+    def execute_and_end(self, execute: ActionEvent) -> bool:
+        """Call the type, and end or release the action according to its answer."""
+        problem = self.perform(execute, self.call_type)
         if problem is None and self.outcome.answer is Answer.RETRY:
             return self.unless_signalled(execute, self.defer)
         if problem is None and self.outcome.answer is Answer.WAIT:
             return self.unless_signalled(execute, self.derive)
         if problem is None and self.outcome.answer is Answer.CANCEL:
-            return self.give_itself_up(execute)
+            return self.cancel_itself(execute)
         return self.conclude(execute, problem)
 
-    def give_itself_up(self, execute: ActionEvent) -> bool:
+    def cancel_itself(self, execute: ActionEvent) -> bool:
         self.finish(execute, Result.CANCELLED, self.outcome.reason)
         self.action.request_abort()
         self.action.finish_abort(f"{GAVE_ITSELF_UP} {self.outcome.reason}".strip())
         return self.end(execute)
 
     def conclude(self, phase: ActionEvent, problem: BaseException | None, **how: Any) -> bool:
-        """Call post_condition, and end the action by the first error, if there was one."""
-        self.checkpoint.goes_forward = False  # The result stays if the action is cancelled or times out from here on.
+        """Call post_condition, and end the action: FAILED with the first error, or SUCCEEDED."""
+        self.checkpoint.is_interruptible = (
+            False  # The result stays if the action is cancelled or times out from here on.
+        )
         post = self.begin("post_condition")
         post_problem = self.perform(post, self.action_type.post_condition)
         if problem:
@@ -254,7 +257,7 @@ class ActionPhases(PhaseRecord, ABC):
             self.action.succeed()
         return self.end(phase, post, **how)
 
-    # The work of the phases.
+    # Calls of the action type.
 
     def load(self) -> None:
         action = self.action
@@ -270,29 +273,33 @@ class ActionPhases(PhaseRecord, ABC):
         self.action_type = make(action.action_type, action.input_parameters, context)
 
     def check(self) -> None:
-        self.checkpoint.goes_forward = True
+        self.checkpoint.is_interruptible = True
         self.check_exclusions()
         self.load()
         self.action_type.pre_condition()
-        # The pre_condition may have taken long.
+        # The pre_condition may have taken long, and the rules may have changed.
         self.check_exclusions()
 
-    def work(self) -> None:
-        self.checkpoint.goes_forward = True
+    def call_type(self) -> None:
+        self.checkpoint.is_interruptible = True
         if self.action.has_derived:
             self.load()
         self.outcome = require_success(self.action, self.call())
         if self.outcome.answer is Answer.WAIT:
-            self.checkpoint.look()  # An action that is being cancelled derives nothing.
+            self.checkpoint.check()  # An action that is being cancelled derives nothing.
 
-    def ask_recovery(self) -> None:
+    def call_recover(self) -> None:
         self.load()
         # go_on of a type may be called twice, so its state does not matter.
         self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()
 
 
 def require_success(action: Action, outcome: Outcome) -> Outcome:
-    """Return an outcome that is no failure. Raises: `ActionFailed`, also for one retry too many."""
+    """Return the outcome if it is not a failure.
+
+    Raises:
+        ActionFailed: it is a failure, or exceeds the number of retries.
+    """
     answer, reason = outcome.answer, outcome.reason
     counts = answer is Answer.RETRY and not action.may_wait_for(outcome.until, outcome.lock_holder)
     if counts and action.retries >= settings.ACTION_RETRIES:
@@ -303,11 +310,11 @@ def require_success(action: Action, outcome: Outcome) -> Outcome:
 
 
 def call_method(action_type: ActionType, method: str, has_planned: bool = False) -> Outcome:
-    """Call a method of an action type, and return its answer.
+    """Call a method of an action type, and return its outcome.
 
     Args:
-        method: its name.
-        has_planned: whether there are planned actions that it may wait for.
+        method: the name of the method.
+        has_planned: whether there are planned actions for which the action may wait.
 
     Raises:
         ActionFailed: the answer is invalid.
@@ -325,7 +332,7 @@ def call_method(action_type: ActionType, method: str, has_planned: bool = False)
 
 
 def find_flaw(outcome: object, has_planned: bool = False) -> str | None:
-    """Return what is wrong with an answer, if anything is."""
+    """Return a description of the error in the outcome of a plug-in, or None."""
     if not isinstance(outcome, Outcome):
         return f"does not return an Outcome, but {outcome!r:.40}"
     if not isinstance(outcome.derived, list | tuple):
@@ -339,7 +346,7 @@ def find_flaw(outcome: object, has_planned: bool = False) -> str | None:
 
 
 class ActionExcluded(ActionSkipException):
-    """A rule keeps the action from being executed."""
+    """An exclusion prevents the execution of the action."""
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(rule.words)
@@ -347,7 +354,7 @@ class ActionExcluded(ActionSkipException):
 
 
 class ExclusionCheck:
-    """The check of one action against the exclusions, from its pre_condition until it begins."""
+    """The check of one action against the exclusions, between its pre_condition and its beginning."""
 
     def __init__(self, action: Action) -> None:
         self.action = action
@@ -355,21 +362,21 @@ class ExclusionCheck:
         self.checked: set[int | None] = set()
 
     def check(self) -> None:
-        """Check the action against the rules that are in force now and that it was not checked against before.
+        """Check the action against the rules in force that were not checked before.
 
         Raises:
             ActionExcluded: one of them excludes it.
         """
         if self.find() is None:
             return
-        # A rule that was deleted meanwhile excludes nothing.
+        # The cached rule may have been deleted, so check the current rules.
         self.rules = current_rules()
         self.checked.clear()
         if rule := self.find():
             raise ActionExcluded(rule)
 
     def find(self) -> Rule | None:
-        """Return the rule that excludes the action, if one does that it was not checked against before."""
+        """Return a rule that excludes the action and was not checked before, or None."""
         now = timezone.now()
         rules = [rule for rule in self.rules.rules if rule.key not in self.checked and rule.is_in_force(now)]
         if not rules:

@@ -1,4 +1,4 @@
-"""Signals to an action that arrive while it is not at a checkpoint."""
+"""Signals to an action that arrive between its checkpoints."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -20,11 +20,11 @@ class Signalled(StoredPhases, ABC):
 
     checkpoint: Checkpoint
 
-    def read_again(self) -> Action:
-        """Take the action as it is in the table, with a signal that came meanwhile.
+    def reload_action(self) -> Action:
+        """Replace the action by its current row, which may have a new signal.
 
         Raises:
-            ConcurrentTransition: it is no longer as this worker left it.
+            ConcurrentTransition: another process changed the row otherwise.
         """
         action = Action.objects.get(pk=self.action.pk)
         if action.values_read != self.action.values_read:
@@ -46,7 +46,7 @@ class Signalled(StoredPhases, ABC):
             try:
                 return release(execute)
             except ConcurrentTransition:
-                self.read_again()
+                self.reload_action()
                 current = self.lease.look(self.action)
                 if current is None or not current.is_held:
                     raise
@@ -57,12 +57,12 @@ class Signalled(StoredPhases, ABC):
 
     @abstractmethod
     def cancel_instead(self, execute: ActionEvent) -> bool:
-        """Cancel the action that was to be released."""
+        """Cancel the action instead of releasing it."""
 
-    def recall(self) -> None:
-        """Resume a suspended action without an owner, or resume it to be cancelled.
+    def resume_for_recovery(self) -> None:
+        """Resume a suspended action without an owner, also if it is to be cancelled.
 
-        Recovery finds out its actual state first: only the worker that executed it could have aborted it.
+        Its recovery determines its state in the cloud first. Only the worker that executed it could have aborted it.
         """
         is_cancelled = self.action.control == Signal.CANCEL
         if self.action.control != Signal.RESUME and not self.is_being_cancelled():
@@ -87,22 +87,22 @@ class Signalled(StoredPhases, ABC):
         return current is not None and current.is_being_cancelled
 
     def cancel(self) -> None:
-        """End an action of which nothing has to be undone."""
+        """Cancel an action that has nothing to undo."""
         self.action.request_abort()
-        self.action.finish_abort(self.why_cancelled())
+        self.action.finish_abort(self.cancellation_message())
 
-    def why_cancelled(self) -> str:
-        """Return what the message of an action says that somebody cancelled, alone or with its plan."""
+    def cancellation_message(self) -> str:
+        """Return the status message of an action that was cancelled by itself or with its plan."""
         signal = self.action.events.filter(event=f"signal_{Signal.CANCEL.lower()}").last()
         return f"{GAVE_ITSELF_UP} {signal.details}" if signal else CANCELLED
 
-    def why_late(self) -> str | None:
-        """Return what is said of an action that is aborted because it waited too long for what it derived."""
-        late = self.action.events.filter(event="timeout").last() if self.action.has_derived else None
-        return late.details if late else None
+    def find_timeout_reason(self) -> str | None:
+        """Return the reason if the action is aborted because it waited too long for its derived actions, or None."""
+        timeout = self.action.events.filter(event="timeout").last() if self.action.has_derived else None
+        return timeout.details if timeout else None
 
-    def tries(self) -> int:
-        """Return how often the action was recovered since a person last had it go on."""
+    def count_attempts(self) -> int:
+        """Return the number of recoveries of the action since a person last resumed it."""
         resumed = self.action.events.filter(event=f"signal_{Signal.RESUME.lower()}").last()
         since = resumed.pk if resumed else 0
         return self.action.events.filter(event__in=["recover", "abort"], pk__gt=since).count()

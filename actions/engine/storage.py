@@ -1,4 +1,4 @@
-"""The writes of an execution: the action's state, together with its phases, its outputs and its data."""
+"""The writes of an execution: the action's state with its phases, outputs and data."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def reconnect(state: RetryCallState) -> None:
         connection.close_if_unusable_or_obsolete()
 
 
-# An outcome that is lost may have to be found out by doing the action again: worth some seconds of a worker's time.
+# If an outcome is lost, the action may have to be executed again. It is therefore worth some seconds of retries.
 PERSISTENTLY = Retrying(
     retry=retry_if_exception_type(LOST_DATABASE),
     wait=wait_exponential(multiplier=0.1, max=1),
@@ -48,20 +48,20 @@ PERSISTENTLY = Retrying(
 
 
 class StoredPhases(PhaseRecord):
-    """The writes of one worker for one action: its state together with the record of its phases."""
+    """The writes of one worker for one action: its state and the events of its phases."""
 
     def __init__(self, action: Action, lease: Lease) -> None:
         super().__init__(action, lease.host)
         self.lease = lease
 
     def end(self, *phases: ActionEvent, **how: Any) -> bool:
-        """Write the action's end as `write` does, for some seconds even against a database that does not answer."""
+        """Write the action's end as `write` does, and retry for some seconds if the database does not answer."""
         written: bool = PERSISTENTLY(self.write, *phases, **how)
         self.log.info("action ended", state=self.action.state, message=self.action.status_message)
         action_type = plugins.load("ACTION_TYPES").get(self.action.action_type)
         is_over = self.action.state in Action.FINAL and self.action.derived_from_id is None
         if is_over and action_type is not None and action_type.takes_locks:
-            # If this fails, the actions that wait for a lock try again when their pauses are over.
+            # If this fails, the actions that wait for a lock are retried at their times.
             with suppress(*LOST_DATABASE):
                 wake_waiting(self.action.uuid)
         return written
@@ -79,16 +79,16 @@ class StoredPhases(PhaseRecord):
         """Commit the action's new state and the phases together.
 
         Args:
-            hold: whether the plan must be ours, and is locked meanwhile.
-            orphans: whether phases that a lost worker left open are closed.
-            abandons: whether the action ends without its type's own clean-up, so that the hook for that is called.
+            hold: whether the plan is locked, and must be owned as the lease says.
+            orphans: whether unfinished events of a lost worker are finished.
+            abandons: whether the action ends without the clean-up of its type, so that the clean-up hook is called.
             guards: values by column that the action's row must still have.
             beside: a query that must find a row, if the plan is held.
             records: new rows of other models.
 
         Raises:
-            ConcurrentTransition: the action is no longer as this worker left it, its plan may not be worked on, or the
-                query found nothing.
+            ConcurrentTransition: another process changed the action, the lease does not hold, or the query found
+                nothing.
         """
         if self.action.outputs:
             make_outputs_storable(self.action)
@@ -130,13 +130,15 @@ class StoredPhases(PhaseRecord):
         return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING).beside(beside)
 
     def write_beside(self, phase: ActionEvent) -> bool:
-        """Write the beginning or the end of a phase that leaves the state as it is.
+        """Write the beginning or the end of a phase that does not change the state.
 
-        Says whether it may begin; if not, nothing is written. What was done is recorded, whatever became of the plan
-        meanwhile. A new phase closes those that were left open.
+        The beginning of a phase also finishes earlier unfinished ones. The end is written in any state of the plan.
+
+        Returns:
+            False, without a write, if the phase may not begin.
 
         Raises:
-            ConcurrentTransition: the action is no longer as this worker left it.
+            ConcurrentTransition: another process changed the action.
         """
         phase.attempt = self.action.attempt
         with transaction.atomic():
@@ -151,17 +153,17 @@ class StoredPhases(PhaseRecord):
         return True
 
     def close_orphans(self) -> None:
-        """End what a worker had begun to record and never ended: it, its machine or its database was lost."""
+        """Finish the events that a lost worker left unfinished."""
         self.action.events.filter(finish_time=None).update(
             finish_time=timezone.now(), result=Result.ERROR, details=UNRECORDED
         )
 
 
 def require_json(field: str, value: Any) -> None:
-    """Refuse what no JSON column can hold.
+    """Check that a JSON column can store a value.
 
     Raises:
-        ActionFailed, Invalid: the field, and the rule that it breaks.
+        ActionFailed, Invalid: it cannot; the message names the field and the rule.
     """
     if not isinstance(value, dict):
         raise ActionFailed(f"{field}: must be an object.")
@@ -173,7 +175,7 @@ def require_json(field: str, value: Any) -> None:
 
 
 def make_outputs_storable(action: Action) -> None:
-    """Replace outputs that cannot be stored by an error: the work of the action is done regardless."""
+    """Replace outputs that cannot be stored by an error, because the action itself is completed."""
     try:
         require_json("outputs", action.outputs)
     except (ActionFailed, Refused) as problem:
@@ -183,10 +185,10 @@ def make_outputs_storable(action: Action) -> None:
 
 
 def save_data(action: Action, data: dict[str, Any]) -> None:
-    """Store data at once, for the worker that continues the action.
+    """Store data at once, for a worker that continues the action.
 
     Raises:
-        ActionFailed, Invalid: it cannot be stored.
+        ActionFailed, Invalid: the data cannot be stored.
         LeaseLost: another worker owns the action.
     """
     require_json("data", data)

@@ -1,4 +1,4 @@
-"""The end of actions that exceed their timeout while they wait or hang (docs/architecture.md, "Timeouts")."""
+"""The end of actions that exceed their timeouts while they wait or hang (docs/architecture.md, "Timeouts")."""
 
 from contextlib import suppress
 
@@ -19,18 +19,18 @@ State = Action.State
 
 @transaction.atomic
 def time_out(action: Action, lease: Lease) -> None:
-    """Cancel what an action derived, and have it aborted when that has ended: then it is FAILED.
+    """Cancel the actions that an action derived. When they have ended, it is aborted and FAILED.
 
-    What it derived and ends in this moment keeps its result.
+    A derived action that ends at the same time keeps its result.
 
     Raises:
-        ConcurrentTransition: it waits no more, or may wait for longer; or its plan may not be worked at here and now.
+        ConcurrentTransition: the action does not wait any more, its timeout was extended, or the lease does not hold.
     """
     record = StoredPhases(action, lease)
     phase, reason = record.begin("timeout"), TOO_LONG.format(action.seconds_allowed)
     record.finish(phase, Result.ERROR, reason)
     action.abort_waiting()
-    # The plan is locked before all rows but this one, as for signals to actions.
+    # The plan is locked before the other actions, as by signals to actions.
     record.write(phase, hold=True, guards={"waits_until": action.waits_until})
     cancel_derived(action, f"action {action.uuid}, which took longer than {action.seconds_allowed} seconds")
     action.action_plan.note_signal()
@@ -40,26 +40,26 @@ def time_out(action: Action, lease: Lease) -> None:
 def fail_hung_action(action: Action, lease: Lease, *, attempt: int, has_begun: bool) -> Action | None:
     """Fail a hung action, or end its revert, and return its current row, or None if it was deleted.
 
-    For a revert, only the event fails. Later writes of the worker are refused by their guards. Nothing changes if the
-    worker ended the action first, or has lost it to another worker meanwhile.
+    For a revert, only the event fails. Guards refuse later writes of the worker. Nothing changes if the worker ended
+    the action first, or if another worker owns it by now.
 
     Args:
         attempt: the attempt of the worker.
         has_begun: whether it has begun to execute or to revert.
     """
     current = Action.objects.filter(pk=action.pk).first()
-    if current is None or not is_in_hand(current, lease, attempt, has_begun):
+    if current is None or not is_held_by(current, lease, attempt, has_begun):
         return current
     with suppress(ConcurrentTransition):
-        HungAction(current, lease).give_up()
+        HungAction(current, lease).fail_or_end_revert()
         actions_given_up.labels(action.action_type).inc()
     return Action.objects.filter(pk=action.pk).first()
 
 
-def is_in_hand(action: Action, lease: Lease, attempt: int, has_begun: bool) -> bool:
-    """Return whether a worker still holds an action. An action that has not begun has no owner: its plan has one.
+def is_held_by(action: Action, lease: Lease, attempt: int, has_begun: bool) -> bool:
+    """Return whether a worker still executes this attempt of an action.
 
-    An action that had begun and is PENDING again was released in time.
+    An action that has not begun has no owner yet. One that had begun and is PENDING again was released.
     """
     is_ours = not has_begun if action.state == State.PENDING else action.owner_id == lease.owner
     return action.attempt == attempt and is_ours
@@ -70,19 +70,19 @@ class HungAction(StoredPhases):
 
     @property
     def reason(self) -> str:
-        """Return why the action is given up, and the operations that its worker may still have under way."""
+        """Return the reason for the failure, with the operations that the worker may still have under way."""
         reason = f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
         return ". ".join(filter(None, (reason, advise(self.action))))
 
-    def give_up(self) -> None:
-        self.take_from_worker()
+    def fail_or_end_revert(self) -> None:
+        self.revoke_ownership()
         if self.action.state == State.SUCCEEDED:
             self.end_revert()
         else:
             self.fail()
 
-    def take_from_worker(self) -> None:
-        """Keep the worker from beginning further operations in the cloud: the reason is to name all that it began."""
+    def revoke_ownership(self) -> None:
+        """Remove the owner, so that the worker begins no operation that the reason would not name."""
         if self.action.owner_id is not None:
             self.action.owner = None
             self.action.save_state()
@@ -105,5 +105,5 @@ class HungAction(StoredPhases):
             self.write_beside(phase)
 
     def held(self, beside: Bound | None = None) -> Bound:
-        """Hold the plan also while nothing of it may begin: this begins nothing, and what hangs would hang again."""
+        """Return the query that locks the plan, also if none of its actions may begin."""
         return self.lease.hold_plan()

@@ -295,7 +295,7 @@ class PlanRun:
 
     def job(self, work: Work, action: Action) -> Job:
         queue = self.executor.queue_of(action)
-        alone = execution.is_to_be_alone(work, action)
+        alone = execution.runs_alone(work, action)
         return Job(work, action, self.lease, execution.limit_of(action), queue, alone)
 
     def find_ready(self) -> None:

@@ -180,7 +180,7 @@ class SignalAgainstFinish(Contest):
         """Do what a worker does of `execution.execute` once the action has begun, which is no part of the race."""
         worker = execution.Execution(action, PlanLease.of(action.action_plan, self.applier), NO_SLOT)
         worker.load()
-        return worker.guarded(lambda: worker.carry_out(worker.begin("execute")))
+        return worker.guarded(lambda: worker.execute_and_end(worker.begin("execute")))
 
     def is_sound(self, outcome: Outcome) -> bool:
         """It ends whatever is said. Whether something was said in time stands in the record, and only then."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from actions.engine.execution import MOST_LOSSES
+from actions.engine.execution import MAX_LOSSES
 from actions.models import Action
 from cluster.models import Server
 from tests.builders import make_node, make_plan, make_server
@@ -34,7 +34,7 @@ def test_a_migration_that_is_killed_each_time_fails_and_leaves_its_server_free(t
 
     environment = {"DATABASE_URL": database_url(), **SECONDS}
     with Fleet([["manage.py", "run_applier"]], tmp_path / "log", environment) as fleet:
-        for times in range(1, MOST_LOSSES + 1):
+        for times in range(1, MAX_LOSSES + 1):
             wait_for(lambda times=times: has_begun(times))
             fleet.restart(0)
         wait_for(lambda: Action.objects.get(pk=action.pk).state in Action.FINAL)

@@ -40,7 +40,7 @@ def begun() -> Action:
 def checkpoint(clock: list[float], begun: Action) -> Checkpoint:
     plan = begun.action_plan
     made = Checkpoint(begun, PlanLease.of(plan, plan.applier))
-    made.goes_forward = True
+    made.is_interruptible = True
     return made
 
 
@@ -106,7 +106,7 @@ def test_it_stops_the_action_for_what_others_did(
 
 def test_what_does_not_go_forward_is_not_aborted(checkpoint: Checkpoint, clock: list[float], begun: Action) -> None:
     cancel(begun)
-    checkpoint.goes_forward = False
+    checkpoint.is_interruptible = False
     clock.append(1)
     checkpoint()
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from actions.engine import execution
-from actions.engine.execution import MOST_LOSSES, SHARED_LOSSES, is_to_be_alone
+from actions.engine.execution import MAX_LOSSES, SHARED_LOSSES, runs_alone
 from actions.models import Action
 from actions.types.base import ActionFailed, Recovery
 from cluster.drivers.ownership import acting_for
@@ -71,18 +71,18 @@ def test_an_action_of_a_process_that_left_cleanly_is_not_counted() -> None:
 
 def test_losses_of_an_earlier_execution_do_not_count(behave: Callable[..., None]) -> None:
     action = make_action()
-    Action.objects.filter(pk=action.pk).update(losses=MOST_LOSSES - 1)
+    Action.objects.filter(pk=action.pk).update(losses=MAX_LOSSES - 1)
     execution.execute(again(action), FakeLease())
     assert again(action).losses == 0
 
 
 @pytest.mark.parametrize(("losses", "alone"), [(SHARED_LOSSES - 2, False), (SHARED_LOSSES - 1, True)])
 def test_an_action_that_lost_its_process_often_is_recovered_alone(losses: int, alone: bool) -> None:
-    assert is_to_be_alone(execution.recover, interrupted(lost_service(), losses)) is alone
+    assert runs_alone(execution.recover, interrupted(lost_service(), losses)) is alone
 
 
 def test_an_action_that_lost_its_process_often_begins_anew_among_others() -> None:
-    assert not is_to_be_alone(execution.execute, interrupted(None, MOST_LOSSES, "PENDING"))
+    assert not runs_alone(execution.execute, interrupted(None, MAX_LOSSES, "PENDING"))
 
 
 # The end of the action.
@@ -93,7 +93,7 @@ def test_an_action_that_was_done_when_its_last_process_was_lost_succeeded(
     behave: Callable[..., None], state: str
 ) -> None:
     behave(recover=answer(Recovery.DONE))
-    action = interrupted(lost_service(), MOST_LOSSES - 1, state)
+    action = interrupted(lost_service(), MAX_LOSSES - 1, state)
     assert execution.recover(action, FakeLease(cancelling=state == "CANCELLING"))
     assert (again(action).state, again(action).status_message) == ("SUCCEEDED", None)
 
@@ -103,7 +103,7 @@ def test_an_action_that_could_be_run_again_is_given_up_with_the_reason(
     behave: Callable[..., None], state: str, phase: str
 ) -> None:
     behave(execute=failing(AssertionError("executed")), recover=answer(Recovery.AGAIN))
-    action = interrupted(lost_service(), MOST_LOSSES - 1, state)
+    action = interrupted(lost_service(), MAX_LOSSES - 1, state)
     assert execution.recover(action, FakeLease(cancelling=state == "CANCELLING"))
     assert (again(action).state, again(action).status_message) == (
         "FAILED",
@@ -115,13 +115,13 @@ def test_an_action_that_could_be_run_again_is_given_up_with_the_reason(
 
 def test_an_action_that_must_fail_says_why_its_type_says_so(behave: Callable[..., None]) -> None:
     behave(recover=failing(ActionFailed("it is elsewhere")))
-    action = interrupted(lost_service(), MOST_LOSSES - 1)
+    action = interrupted(lost_service(), MAX_LOSSES - 1)
     assert execution.recover(action, FakeLease())
     assert again(action).status_message == "Action failed in recover: it is elsewhere"
 
 
 def test_an_action_whose_process_is_lost_once_less_is_run_again(behave: Callable[..., None]) -> None:
-    action = interrupted(lost_service(), MOST_LOSSES - 2)
+    action = interrupted(lost_service(), MAX_LOSSES - 2)
     assert execution.recover(action, FakeLease())
     assert again(action).state == "SUCCEEDED"
 
@@ -130,7 +130,7 @@ def test_a_type_whose_recover_ends_its_process_is_not_called_again(
     behave: Callable[..., None],
 ) -> None:
     behave(recover=failing(AssertionError("called")))
-    action = interrupted(lost_service(), MOST_LOSSES)
+    action = interrupted(lost_service(), MAX_LOSSES)
     assert execution.recover(action, FakeLease())
     assert again(action).status_message == (
         "Action failed in recover: 7 processes were lost while they executed it. Its outcome is not known."
@@ -170,14 +170,14 @@ def left_on(server: Server) -> tuple[str | None, int | None, str]:
 
 
 def test_a_server_whose_migration_is_given_up_is_free_and_its_capacity_is_released() -> None:
-    action, server = migration_left_behind(MOST_LOSSES - 1)
+    action, server = migration_left_behind(MAX_LOSSES - 1)
     assert execution.recover(action, FakeLease())
     assert again(action).state == "FAILED"
     assert left_on(server) == (None, None, "")
 
 
 def test_a_message_names_the_server_to_reset_if_the_last_recovery_lost_its_process() -> None:
-    action, server = migration_left_behind(MOST_LOSSES)
+    action, server = migration_left_behind(MAX_LOSSES)
     assert execution.recover(action, FakeLease())
     assert again(action).status_message.endswith(
         f"Its outcome is not known. Check instance {server.uuid} in the cloud, and reset its state if it is still"
@@ -186,7 +186,7 @@ def test_a_message_names_the_server_to_reset_if_the_last_recovery_lost_its_proce
 
 
 def test_an_operation_of_another_on_the_same_server_is_left_alone() -> None:
-    action, server = migration_left_behind(MOST_LOSSES - 1)
+    action, server = migration_left_behind(MAX_LOSSES - 1)
     Server.objects.filter(pk=server.pk).update(operation_owner="another/1")
     assert execution.recover(action, FakeLease())
     assert left_on(server)[0] == "migrating"
@@ -210,7 +210,7 @@ def test_a_server_whose_build_is_given_up_reads_error() -> None:
 
 
 def test_a_revert_whose_process_is_lost_too_often_is_given_up_and_leaves_nothing_under_way() -> None:
-    action, server = migration_left_behind(MOST_LOSSES - 1)
+    action, server = migration_left_behind(MAX_LOSSES - 1)
     Action.objects.filter(pk=action.pk).update(state="SUCCEEDED")
     action.events.create(event="revert")
     with acting_for(str(action.uuid), 3):
@@ -225,6 +225,6 @@ def test_a_revert_whose_process_is_lost_too_often_is_given_up_and_leaves_nothing
 
 def test_losses_before_an_action_succeeded_do_not_count_for_its_revert(behave: Callable[..., None]) -> None:
     behave(revert=answer(True))
-    action = interrupted(None, MOST_LOSSES, "SUCCEEDED")
+    action = interrupted(None, MAX_LOSSES, "SUCCEEDED")
     assert execution.revert(action, FakeLease())
     assert phases(action) == [("revert", "Success")]

@@ -291,7 +291,7 @@ def test_a_cancel_that_the_lost_worker_did_not_honour_is_honoured() -> None:
 def test_that_a_person_has_it_go_on_many_times_does_not_make_it_fail() -> None:
     plan, applier = left_behind("SUSPENDED")
     one = action(plan, "a")
-    for _ in range(execution.MOST_RECOVERIES + 1):
+    for _ in range(execution.MAX_RECOVERIES + 1):
         one.events.create(event="recover")
     signal_action(one.uuid, Signal.RESUME, "alice")
     work(applier)

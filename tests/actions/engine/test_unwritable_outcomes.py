@@ -7,7 +7,7 @@ from django.db import DataError, InterfaceError, OperationalError
 from tenacity import stop_after_attempt, wait_none
 
 from actions.engine import execution
-from actions.engine.execution import MOST_RECOVERIES
+from actions.engine.execution import MAX_RECOVERIES
 from actions.engine.storage import PERSISTENTLY
 from actions.models import Action, ActionEvent
 from actions.types.base import ActionFailed
@@ -120,7 +120,7 @@ def test_a_database_that_stays_away_leaves_the_action_to_be_recovered(
 def test_an_action_that_loses_the_database_each_time_is_recovered_and_then_fails(behave: Callable[..., None]) -> None:
     behave(execute=failing(OperationalError("away")))
     action = make_action("ONGOING")
-    for _ in range(MOST_RECOVERIES):
+    for _ in range(MAX_RECOVERIES):
         with pytest.raises(OperationalError):
             execution.recover(again(action), FakeLease())
     assert execution.recover(again(action), FakeLease())
@@ -133,7 +133,7 @@ def test_an_action_that_loses_the_database_each_time_is_recovered_and_then_fails
 def test_an_action_that_loses_the_database_in_each_recovery_fails(behave: Callable[..., None]) -> None:
     behave(recover=failing(OperationalError("away")))
     action = make_action("ONGOING")
-    for _ in range(MOST_RECOVERIES + 1):
+    for _ in range(MAX_RECOVERIES + 1):
         with pytest.raises(OperationalError):
             execution.recover(again(action), FakeLease())
     assert execution.recover(again(action), FakeLease())
@@ -146,7 +146,7 @@ def test_an_action_that_loses_the_database_in_each_recovery_fails(behave: Callab
 def test_an_abort_that_loses_the_database_each_time_fails(behave: Callable[..., None]) -> None:
     behave(abort=failing(OperationalError("away")))
     action = make_action("CANCELLING")
-    for _ in range(MOST_RECOVERIES):
+    for _ in range(MAX_RECOVERIES):
         with pytest.raises(OperationalError):
             execution.recover(again(action), FakeLease(cancelling=True))
     assert execution.recover(again(action), FakeLease(cancelling=True))

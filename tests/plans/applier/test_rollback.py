@@ -5,7 +5,7 @@ from django.db import OperationalError
 from django.db.models import F
 from django.utils import timezone
 
-from actions.engine.execution import MOST_RECOVERIES
+from actions.engine.execution import MAX_RECOVERIES
 from actions.models import Action, ActionEvent
 from actions.types.nop import Nop
 from cluster.models import ComputeNode, Server
@@ -120,7 +120,7 @@ def test_a_revert_whose_outcome_is_lost_every_time_is_given_up(
     monkeypatch.setattr(Nop, "revert", lose)
     plan = failing_plan()
     run_waiting()
-    assert len(calls) == 2 * MOST_RECOVERIES
+    assert len(calls) == 2 * MAX_RECOVERIES
     last = ActionEvent.objects.filter(action=action(plan, "a"), event="revert").last()
     assert (last.result, last.details) == ("Error", "It was interrupted 30 times. It is not tried again.")
     message = ActionPlan.objects.get(pk=plan.pk).status_message

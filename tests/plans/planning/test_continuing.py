@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from actions.engine.children import turn_round
+from actions.engine.children import reverse_planned_links
 from actions.graph.proposals import ProposedAction, write_actions
 from actions.models import Action, ActionEvent, ActionParent
 from actions.models.naming import generated_name
@@ -189,7 +189,7 @@ def test_what_was_planned_and_not_done_is_planned_anew() -> None:
 
 def test_so_it_is_where_the_action_waited_for_it() -> None:
     plan = planned_and_ended({"a": "FAILED", "y": "FAILED", "b": "FAILED"}, has_derived=True)
-    turn_round(action(plan, "a"))
+    reverse_planned_links(action(plan, "a"))
     follower = continue_plan(plan)
     assert graph_of(follower) == {"a": set(), "y": {"a"}, "b": {"a"}}
     assert not action(follower, "a").has_derived
@@ -197,7 +197,7 @@ def test_so_it_is_where_the_action_waited_for_it() -> None:
 
 def test_what_was_derived_beside_it_stays_out() -> None:
     plan = planned_and_ended({"a": "FAILED", "x": "FAILED"}, has_derived=True)
-    turn_round(action(plan, "a"))
+    reverse_planned_links(action(plan, "a"))
     write_actions(plan.pk, [ProposedAction("nop", {"message": "more"})], derived_from=action(plan, "a"))
     plan.actions.filter(input_parameters__message="more").update(state="FAILED")
     assert graph_of(continue_plan(plan)) == {"a": set(), "x": {"a"}}

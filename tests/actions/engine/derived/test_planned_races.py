@@ -38,7 +38,7 @@ def test_where_a_plan_is_cancelled_while_the_edges_turn_they_stay_as_they_were(
     behave(monkeypatch, a=waits)
     plan = running(applier)
     person = Rival(lambda: again(plan).abandon("alice"))
-    interrupt_after(monkeypatch, children, "turn_round", person)
+    interrupt_after(monkeypatch, children, "reverse_planned_links", person)
     execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     person.result()
     assert edges(plan) == {("x", "a"), ("y", "a"), ("y", "x")}
@@ -54,7 +54,7 @@ def test_where_a_planned_action_is_cancelled_while_the_edges_turn_nothing_waits_
     plan = running(applier)
     x = action(plan, "x").uuid
     person = Rival(lambda: signal_action(x, Action.Signal.CANCEL, "alice"))
-    interrupt_after(monkeypatch, children, "turn_round", person)
+    interrupt_after(monkeypatch, children, "reverse_planned_links", person)
     assert execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     person.result()
     run_to_its_end(plan)
@@ -69,7 +69,7 @@ def test_where_its_plan_is_taken_over_while_the_edges_turn_the_successor_turns_t
     plan = running(applier)
     other = Service.register(Service.APPLIER, "two")
     adoption = Rival(lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=other))
-    interrupt_after(monkeypatch, children, "turn_round", adoption)
+    interrupt_after(monkeypatch, children, "reverse_planned_links", adoption)
     assert not execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     adoption.result()
     assert ("x", "a") in edges(plan)
@@ -85,7 +85,7 @@ def test_a_planned_action_is_not_skipped_while_the_edges_turn(
     plan = running(applier)
     x = action(plan, "x").uuid
     person = Rival(lambda: refused(lambda: skip_action(x, "alice")))
-    interrupt_after(monkeypatch, children, "turn_round", person)
+    interrupt_after(monkeypatch, children, "reverse_planned_links", person)
     assert execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     assert person.result()
     assert run_to_its_end(plan).state == "SUCCEEDED"

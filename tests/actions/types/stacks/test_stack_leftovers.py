@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actions.engine.execution import MOST_RECOVERIES, execute, recover
+from actions.engine.execution import MAX_RECOVERIES, execute, recover
 from actions.engine.timeouts import fail_hung_action
 from actions.models import Action
 from actions.types.base import LeaseLost
@@ -159,7 +159,7 @@ def give_up_hanging(action: Action, lease: PlanLease) -> None:
 
 
 def give_up_lost(action: Action, lease: PlanLease) -> None:
-    for _ in range(MOST_RECOVERIES):
+    for _ in range(MAX_RECOVERIES):
         action.events.create(event="recover")
     recover(again(action), lease)
 
