@@ -7,6 +7,8 @@ from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, transaction
 from django.db.models import QuerySet
 
+from watcher_site.database.migration_locks import lock_waits_of, until_locked
+
 BATCH = 1000
 
 
@@ -25,7 +27,9 @@ class AddIndexOnline(AddIndexConcurrently):
             name = schema_editor.quote_name(self.index.name)
             schema_editor.execute(f"DROP INDEX CONCURRENTLY {name}")
         if not is_valid:
-            super().database_forwards(app_label, schema_editor, from_state, to_state)
+            # It waits for all transactions that use the table, and blocks none.
+            with lock_waits_of(schema_editor.connection, 0):
+                super().database_forwards(app_label, schema_editor, from_state, to_state)
         return None
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
@@ -63,6 +67,5 @@ class RunInBatches(migrations.RunPython):
     def walk(self, apps: Any, schema_editor: Any) -> None:
         rows, last = apps.get_model(self.app_label, self.model)._base_manager, 0
         while keys := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[: self.size]):
-            with transaction.atomic():
-                self.change(rows.filter(pk__in=keys))
+            until_locked()(transaction.atomic(self.change), rows.filter(pk__in=keys))
             last = keys[-1]

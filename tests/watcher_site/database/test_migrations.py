@@ -21,7 +21,7 @@ from watcher_site.models import HistoryEntry
 BASELINE = {
     "actions": "0018_column_defaults",
     "audits": "0004_console_indexes",
-    "cluster": "0028_column_defaults",
+    "cluster": "0033_projects_of_profiles",
     "plans": "0009_column_defaults",
     "watcher_site": "0010_failed_logins",
 }
@@ -63,12 +63,12 @@ def faults(migration: migrations.Migration) -> list[str]:
     created = {
         operation.name_lower for operation in migration.operations if isinstance(operation, migrations.CreateModel)
     }
-    return [
-        f"{migration}: {operation.describe()}: {fault}"
-        for operation in migration.operations
-        if getattr(operation, "model_name_lower", None) not in created
-        if (fault := fault_of(operation, migration))
-    ]
+    changes = [one for one in migration.operations if getattr(one, "model_name_lower", None) not in created]
+    found = [f"{migration}: {one.describe()}: {fault}" for one in changes if (fault := fault_of(one, migration))]
+    tables = {one.model_name_lower for one in changes if hasattr(one, "model_name_lower")}
+    if len(tables) > 1 and migration.atomic:
+        found.append(f"{migration}: one migration for each of {sorted(tables)}: it could deadlock with a request")
+    return found
 
 
 def fault_of(operation: Any, migration: migrations.Migration) -> str:
@@ -138,6 +138,11 @@ INDEX = models.Index("name", name="some_index")
 )
 def test_an_operation_that_stops_processes_of_the_previous_release_is_refused(operation: Any, atomic: bool) -> None:
     assert len(faults(migration_of(operation, atomic=atomic))) == 1
+
+
+def test_a_migration_that_locks_two_tables_in_one_transaction_is_refused() -> None:
+    added = [migrations.AddField(name, "some", models.IntegerField(null=True)) for name in ("exclusion", "actiontype")]
+    assert len(faults(migration_of(*added))) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,63 @@
+"""Locks that migrations wait for while the processes of a site use the tables.
+
+A change of a table waits for the transactions that use it, and all that come later wait behind it. So migrations wait
+only for a moment, release all their locks, and try again. The moment is shorter than PostgreSQL's ``deadlock_timeout``
+(a second by default), so that the migration, and no process of the site, fails because of a deadlock.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from django.db import OperationalError
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random
+
+log = structlog.get_logger(__name__)
+# In seconds: for one lock, and for all attempts to get it.
+LONGEST_WAIT = 0.5
+LONGEST = 600
+# lock_not_available, deadlock_detected
+LOCK_ERRORS = {"55P03", "40P01"}
+
+
+def is_lock_error(problem: BaseException) -> bool:
+    """Return whether a statement was cancelled because another transaction has the lock that it needs."""
+    return isinstance(problem, OperationalError) and getattr(problem.__cause__, "sqlstate", None) in LOCK_ERRORS
+
+
+def report_retry(state: RetryCallState) -> None:
+    log.warning("migration waits for a lock", attempt=state.attempt_number)
+
+
+def until_locked() -> Retrying:
+    """Return a caller of functions that repeats them until they get their locks.
+
+    The functions run in a transaction, or can be repeated after an interruption. The last error is raised after
+    `LONGEST` seconds.
+    """
+    return Retrying(
+        retry=retry_if_exception(is_lock_error),
+        wait=wait_random(0.5, 1.5),
+        stop=stop_after_delay(LONGEST),
+        before_sleep=report_retry,
+        reraise=True,
+    )
+
+
+@contextmanager
+def lock_waits_of(connection: Any, seconds: float) -> Iterator[None]:
+    """Limit the time for which statements of a connection wait for a lock; 0 is no limit. SQLite has none.
+
+    After an error the limit stays, as the connection may be unusable.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        (before,) = cursor.fetchone()
+        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [f"{seconds * 1000:.0f}ms"])
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])
