@@ -1,6 +1,6 @@
 """The rows of goals, strategies and scoring engines follow the plug-ins that are installed.
 
-What changed or went takes its unfinished audits and plans along; history stays as it was.
+A removed one ends its unfinished audits and plans. A changed one does not: an upgrade may change it while they run.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models, transaction
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, Value, When
 
 from audits.goals import GOALS
 from audits.models import Audit, AuditTemplate, Goal, ScoringEngine, Strategy
@@ -21,8 +21,8 @@ Columns = Mapping[str, Any]
 # The tables that `synchronize` reads and writes.
 SYNCHRONIZED = (Goal, Strategy, ScoringEngine, AuditTemplate, Audit, ActionPlan)
 
-GOAL_GONE = "Its goal was changed or removed."
-STRATEGY_GONE = "Its strategy was changed or removed."
+GOAL_GONE = "Its goal was removed."
+STRATEGY_GONE = "Its strategy was removed."
 
 
 @transaction.atomic
@@ -47,8 +47,7 @@ def synchronize_goals() -> None:
         for goal in GOALS.values()
     }
     replaced, removed = replace_rows(Goal, wanted)
-    Audit.objects.filter(goal__in=removed).cancel_unfinished(GOAL_GONE)
-    ActionPlan.objects.filter(audit__goal__in=replaced).cancel_unfinished(GOAL_GONE)
+    cancel_unfinished(Audit.objects.filter(goal__in=removed), GOAL_GONE)
     for rows in (Strategy.objects.present(), AuditTemplate.objects.all(), Audit.objects.all()):
         update_references(rows, "goal", replaced)
 
@@ -65,9 +64,8 @@ def synchronize_strategies() -> None:
         for strategy in load("STRATEGIES").values()
     }
     replaced, removed = replace_rows(Strategy, wanted)
-    gone = [*replaced, *removed]
-    Audit.objects.filter(strategy__in=gone).cancel_unfinished(STRATEGY_GONE)
-    ActionPlan.objects.filter(Q(strategy__in=gone) | Q(audit__strategy__in=gone)).cancel_unfinished(STRATEGY_GONE)
+    cancel_unfinished(Audit.objects.filter(strategy__in=removed), STRATEGY_GONE)
+    ActionPlan.objects.filter(strategy__in=removed).cancel_unfinished(STRATEGY_GONE)
     for rows in (AuditTemplate.objects.all(), Audit.objects.all(), ActionPlan.objects.all()):
         update_references(rows, "strategy", replaced)
     if removed:
@@ -107,6 +105,12 @@ def replace_rows(model: Any, wanted: Mapping[str, Columns]) -> tuple[dict[int, i
 
 def differs(row: Any, columns: Columns) -> bool:
     return any(getattr(row, column) != value for column, value in columns.items())
+
+
+def cancel_unfinished(audits: Any, message: str) -> None:
+    """Cancel audits and their plans. The plans are selected without a join, because their rows are locked."""
+    audits.cancel_unfinished(message)
+    ActionPlan.objects.filter(audit__in=audits).cancel_unfinished(message)
 
 
 def update_references(rows: models.QuerySet[Any], column: str, replaced: Mapping[int, int]) -> None:

@@ -15,6 +15,7 @@ from audits.plugins import synchronize
 from audits.strategies.dummy import Dummy
 from plans.models import ActionPlan
 from tests.builders import make_audit, make_plan
+from tests.watcher_site.notifications.relaying import subscribe_to
 
 pytestmark = pytest.mark.django_db
 
@@ -143,17 +144,24 @@ def test_what_points_at_a_changed_strategy_points_at_the_new_row(settings: Any) 
     assert strategies == {dummy()}
 
 
-@pytest.mark.parametrize("found", ["PENDING", "ONGOING", "SUSPENDED"])
-def test_unfinished_audits_of_a_changed_strategy_are_cancelled(settings: Any, found: str) -> None:
+@pytest.mark.parametrize("found", ["PENDING", "ONGOING", "SUSPENDED", "SUCCEEDED"])
+def test_audits_of_a_changed_strategy_continue(settings: Any, found: str) -> None:
     audit = make_audit(strategy=dummy(), state=found)
     change_strategy(settings)
+    assert state(audit) == found
+
+
+@pytest.mark.parametrize("found", ["PENDING", "ONGOING", "SUSPENDED"])
+def test_unfinished_audits_of_a_removed_strategy_are_cancelled(settings: Any, found: str) -> None:
+    audit = make_audit(strategy=dummy(), state=found)
+    remove_strategies(settings)
     assert state(audit) == "CANCELLED"
 
 
 @pytest.mark.parametrize("found", ["SUCCEEDED", "FAILED"])
-def test_finished_audits_of_a_changed_strategy_stay_as_they_are(settings: Any, found: str) -> None:
+def test_finished_audits_of_a_removed_strategy_stay_as_they_are(settings: Any, found: str) -> None:
     audit = make_audit(strategy=dummy(), state=found)
-    change_strategy(settings)
+    remove_strategies(settings)
     assert state(audit) == found
 
 
@@ -167,15 +175,29 @@ def test_finished_audits_of_a_changed_strategy_stay_as_they_are(settings: Any, f
         ("SUPERSEDED", "SUPERSEDED"),
     ],
 )
-def test_plans_of_a_changed_strategy_are_cancelled_unless_finished(settings: Any, found: str, then: str) -> None:
+def test_plans_of_a_removed_strategy_are_cancelled_unless_finished(settings: Any, found: str, then: str) -> None:
+    plan = make_plan(strategy=dummy(), state=found)
+    remove_strategies(settings)
+    assert state(plan) == then
+
+
+@pytest.mark.parametrize("found", ["RECOMMENDED", "PENDING", "ONGOING"])
+def test_plans_of_a_changed_strategy_continue(settings: Any, found: str) -> None:
     plan = make_plan(strategy=dummy(), state=found)
     change_strategy(settings)
-    assert state(plan) == then
+    assert state(plan) == found
+
+
+def test_plans_of_a_removed_strategy_are_cancelled_where_their_changes_are_notified(settings: Any) -> None:
+    subscribe_to("https://example.org/events")
+    plan = make_plan(audit=make_audit(strategy=dummy()))
+    remove_strategies(settings)
+    assert state(plan) == "CANCELLED"
 
 
 def test_the_actions_of_a_plan_that_was_cancelled_so_are_cancelled_with_it(settings: Any) -> None:
     plan = make_plan({"a": []}, strategy=dummy())
-    change_strategy(settings)
+    remove_strategies(settings)
     assert plan.actions.get().state == "CANCELLED"
 
 
@@ -188,7 +210,7 @@ def test_templates_lose_a_strategy_that_was_removed(settings: Any) -> None:
 def test_unfinished_audits_of_a_removed_strategy_are_cancelled_and_say_why(settings: Any) -> None:
     audit = make_audit(strategy=dummy())
     remove_strategies(settings)
-    assert Audit.objects.get(pk=audit.pk).status_message == "Its strategy was changed or removed."
+    assert Audit.objects.get(pk=audit.pk).status_message == "Its strategy was removed."
 
 
 def test_a_changed_goal_keeps_its_strategies_and_audits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,10 +220,10 @@ def test_a_changed_goal_keeps_its_strategies_and_audits(monkeypatch: pytest.Monk
     assert (goal.display_name, dummy().goal, Audit.objects.get(pk=audit.pk).goal) == ("Another dummy goal", goal, goal)
 
 
-def test_unfinished_plans_of_audits_of_a_changed_goal_are_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = make_plan(audit=make_audit(strategy=dummy()))
+def test_unfinished_plans_of_audits_of_a_changed_goal_continue(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan(audit=make_audit(strategy=dummy()), state="ONGOING")
     change_goal(monkeypatch)
-    assert state(plan) == ActionPlan.State.CANCELLED
+    assert state(plan) == ActionPlan.State.ONGOING
 
 
 def test_unfinished_audits_of_a_removed_goal_are_cancelled(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
