@@ -20,7 +20,7 @@ INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-pr
 
 DOCUMENTATION = watcher_site/documentation/built
 
-.PHONY: run docs pictures wheel test end-to-end lint bench bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
+.PHONY: run docs pictures wheel test end-to-end upgrade-test lint bench bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -39,6 +39,12 @@ test: install-dev
 # Tests with browsers, clients, commands, and processes that are killed.
 end-to-end: install-dev
 	@$(PYTEST) tests/end_to_end
+
+# Upgrade a site under load from the previous release, the newest tag, or another commit: make upgrade-test FROM=v1.0.0
+upgrade-test: export WATCHER_TEST_RELEASE = $(FROM)
+upgrade-test: export WATCHER_TEST_DATABASE = postgresql
+upgrade-test: install-dev
+	@$(TOOLS) exec $(ENVIRONMENT) -m pytest -v tests/end_to_end/upgrades
 
 # check --deploy requires production settings.
 lint: export SECRET_KEY = $(shell $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(64))")
@@ -112,7 +118,7 @@ conformance: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.conformance $(SUITES)
 
 clean:
-	rm -rf .venv dist $(DOCUMENTATION) .sbom .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
+	rm -rf .venv dist $(DOCUMENTATION) .sbom .upgrade .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Dependencies are checked under the lock, because another make may have just updated them.

@@ -1,0 +1,79 @@
+"""The previous release: its Git reference, its code, and a Python environment with the packages that it requires."""
+
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from shutil import rmtree
+from typing import NamedTuple
+
+import pytest
+from django.core.files import locks
+
+from tests.processes import ROOT
+
+# The commit that upgrades are tested from until there is a tag. The first release has other tables.
+BEFORE_FIRST_RELEASE = "65df12a9"
+# A commit or tag that replaces the newest tag: make upgrade-test FROM=…
+VARIABLE = "WATCHER_TEST_RELEASE"
+ENVIRONMENTS = ROOT / ".upgrade"
+CONSTRAINTS = ".ci/constraints.txt"
+
+
+class Release(NamedTuple):
+    """A folder with the code of a release, and the Python that runs it there."""
+
+    reference: str
+    folder: Path
+    python: str
+
+
+def this_release() -> Release:
+    return Release("this one", ROOT, sys.executable)
+
+
+def previous_reference() -> str:
+    """Return the chosen reference, or the newest tag of a version before this commit."""
+    if chosen := os.environ.get(VARIABLE):
+        return chosen
+    command = ["git", "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or BEFORE_FIRST_RELEASE
+
+
+def previous_release(folder: Path) -> Release:
+    """Extract the previous release into a folder, and install the packages that it requires."""
+    reference = previous_reference()
+    archive = subprocess.run(["git", "archive", reference], cwd=ROOT, capture_output=True, check=False)
+    if archive.returncode and os.environ.get(VARIABLE):
+        pytest.fail(f"{VARIABLE}: there is no commit {reference}.")
+    if archive.returncode:
+        pytest.skip(f"this clone has no commit {reference}: {archive.stderr.decode().strip()}")
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder, filter="data")
+    return Release(reference, folder, install_packages(folder))
+
+
+def install_packages(folder: Path) -> str:
+    """Install the packages of a release into an environment for its constraints, and return its Python.
+
+    The environments stay in `ENVIRONMENTS`, which `make clean` removes.
+    """
+    digest = hashlib.sha256()
+    for name in (CONSTRAINTS, "pyproject.toml"):
+        digest.update((folder / name).read_bytes())
+    environment = ENVIRONMENTS / digest.hexdigest()[:12]
+    python, done = environment / "bin" / "python", environment / "installed"
+    ENVIRONMENTS.mkdir(exist_ok=True)
+    with (ENVIRONMENTS / "lock").open("a") as lock:
+        locks.lock(lock, locks.LOCK_EX)
+        if not done.exists():
+            rmtree(environment, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+            install = [python, "-m", "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*install, "--constraint", folder / CONSTRAINTS, folder], check=True)
+            done.touch()
+    return str(python)
