@@ -13,7 +13,7 @@ LONGEST_MESSAGE = 2000
 class Refused(Exception):
     """An operation was refused; the message gives the reason to the person who requested it.
 
-    The API answers `status`, the console shows the message, a command prints it and exits with 2.
+    The API answers `status`, the console shows the message, a command prints it and exits with status 2.
     """
 
     status = 400

@@ -8,10 +8,12 @@ import os
 import sys
 from contextlib import redirect_stderr
 from errno import ENOSPC
+from importlib import metadata
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import django
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility, get_commands
 from django.db import OperationalError
@@ -31,7 +33,13 @@ def one_line(problem: Exception) -> str:
 
 
 class CommandLine(ManagementUtility):
-    """Django's own, with one line about a command that there is not, and completion of subcommands and objects."""
+    """Django's own, with the version of the site, one line for an unknown command, and completion of objects."""
+
+    def execute(self) -> None:
+        if self.argv[1:] in (["--version"], ["version"]):
+            sys.stdout.write(f"Watcher Site {metadata.version('watcher-site')}, Django {django.get_version()}\n")
+        else:
+            super().execute()
 
     def autocomplete(self) -> None:
         if completion.is_completing():

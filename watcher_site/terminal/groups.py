@@ -14,12 +14,10 @@ from rest_framework.exceptions import APIException
 from watcher_site.api.errors import describe_error
 from watcher_site.database.text import require_storable
 from watcher_site.processes import commands
-from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER
-from watcher_site.refusals import Conflict, Invalid, NotFound, Refused, WrongState
+from watcher_site.processes.command_line import OUT_OF_ORDER
+from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.terminal.output import FORMATS, TABLE, Printer
 from watcher_site.terminal.resources import Resource, find_related
-
-REFUSED = OUT_OF_ORDER
 
 
 class Subcommand:
@@ -217,10 +215,7 @@ def delegate(called: str, command: type[commands.Command]) -> type[Subcommand]:
 
 
 class CommandGroup(commands.Command):
-    """A command whose subcommands list, show and change objects of one resource.
-
-    Its exit statuses tell a refusal (1), such as that of a state or an unknown object, from bad input (2).
-    """
+    """A command whose subcommands list, show and change objects of one resource."""
 
     resource: ClassVar[Resource]
     subcommands: ClassVar[Sequence[type[Subcommand]]]
@@ -251,7 +246,7 @@ class CommandGroup(commands.Command):
             raise (Conflict if status == Conflict.status else Invalid)(message) from problem
 
     def status_of(self, refusal: Refused) -> int:
-        return REFUSED if isinstance(refusal, Conflict | NotFound | WrongState | NotConfirmed) else BAD_INPUT
+        return OUT_OF_ORDER if isinstance(refusal, NotConfirmed) else super().status_of(refusal)
 
     def event(self) -> str:
         return f"{super().event()}.{self.subcommand}"

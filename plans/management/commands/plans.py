@@ -21,7 +21,7 @@ from plans.preflight_storage import find_result, read_prospects, store_result
 from watcher_site.processes import commands
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state_machine import TransitionNotAllowed
-from watcher_site.terminal.groups import REFUSED, CommandGroup, ListObjects, Operation, ShowObject, Subcommand
+from watcher_site.terminal.groups import CommandGroup, ListObjects, Operation, ShowObject, Subcommand
 from watcher_site.terminal.output import CSV, JSON, decode, to_json
 from watcher_site.terminal.resources import Filter, Resource
 
@@ -79,7 +79,7 @@ class Start(PlanOperation):
         stream.style_func = None
         ended = follow_plan(self.resource.find(options["object"]), Display(stream), options["timeout"])
         if ended.state != State.SUCCEEDED:
-            sys.exit(REFUSED)
+            sys.exit(commands.OUT_OF_ORDER)
         return None
 
 

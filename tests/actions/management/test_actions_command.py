@@ -45,7 +45,7 @@ def test_several_actions_are_skipped_all_or_none(run: Run) -> None:
     uuids = [action(plan, name).uuid for name in "ab"]
     assert run("actions", "skip", *uuids, "--format", "csv").output.count("SKIPPED") == 2
     run("actions", "restore", uuids[0])
-    assert run("actions", "skip", *uuids).status == 1
+    assert run("actions", "skip", *uuids).status == 2
     assert Action.objects.get(uuid=uuids[0]).state == "PENDING"
 
 
@@ -60,7 +60,7 @@ def test_actions_of_different_plans_are_refused(run: Run) -> None:
 def test_an_action_of_a_plan_that_runs_is_not_skipped(run: Run) -> None:
     running = action(make_plan({"a": []}, state="ONGOING"), "a")
     ended = run("actions", "skip", running.uuid)
-    assert (ended.status, ended.output, ended.errors.count("\n")) == (1, "", 1)
+    assert (ended.status, ended.output, ended.errors.count("\n")) == (2, "", 1)
 
 
 def test_a_running_action_is_suspended_and_resumed(run: Run) -> None:

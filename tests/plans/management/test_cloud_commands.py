@@ -62,4 +62,4 @@ def test_an_object_is_marked_as_unhealthy_and_the_mark_is_removed(run: Run, clou
     assert (marked.status, marked.output) == (0, f"{kind[:-1]} {name}: unhealthy: its disk is slow\n")
     assert HistoryEntry.objects.get(message="its disk is slow").user == "alice"
     assert run(kind, "unmark", name).output == f"{kind[:-1]} {name}: not marked unhealthy\n"
-    assert run(kind, "mark", "nosuch").status == 1
+    assert run(kind, "mark", "nosuch").status == 2

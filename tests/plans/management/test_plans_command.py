@@ -88,9 +88,9 @@ def test_an_ambiguous_uuid_is_refused_with_the_candidates_and_status_2(run: Run)
 
 
 @pytest.mark.parametrize("subcommand", ["show", "preflight", "cancel", "start", "suspend", "continue"])
-def test_an_unknown_plan_is_one_line_and_status_1(run: Run, subcommand: str) -> None:
+def test_an_unknown_plan_is_one_line_and_status_2(run: Run, subcommand: str) -> None:
     ended = run("plans", subcommand, "aa11")
-    assert ended == (1, "", "CommandError: There is no action plan aa11.\n")
+    assert ended == (2, "", "CommandError: There is no action plan aa11.\n")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_at_a_terminal_a_person_confirms(
 def test_a_plan_that_has_ended_is_not_started(run: Run) -> None:
     plan = make_plan(state="SUCCEEDED")
     ended = run("plans", "start", plan.uuid, "--yes")
-    assert (ended.status, ended.errors.count("\n"), "is SUCCEEDED" in ended.errors) == (1, 1, True)
+    assert (ended.status, ended.errors.count("\n"), "is SUCCEEDED" in ended.errors) == (2, 1, True)
     assert HistoryEntry.objects.filter(deed="command.plans.start", outcome="refused").exists()
 
 
@@ -200,7 +200,7 @@ def test_a_plan_is_suspended_resumed_and_cancelled(run: Run) -> None:
     assert run("plans", "suspend", plan.uuid).output == f"action plan {plan.uuid} (nop): PENDING, suspended\n"
     assert run("plans", "resume", plan.uuid).output == f"action plan {plan.uuid} (nop): PENDING\n"
     assert run("plans", "cancel", plan.uuid, "--yes").output == f"action plan {plan.uuid} (nop): CANCELLED\n"
-    assert run("plans", "suspend", plan.uuid).status == 1
+    assert run("plans", "suspend", plan.uuid).status == 2
 
 
 def test_a_failed_plan_is_continued_by_another_one(run: Run) -> None:

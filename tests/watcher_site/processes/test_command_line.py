@@ -3,10 +3,14 @@
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import django
 import pytest
 
+from tests.database import database_url
 from tests.processes import ROOT
 from tests.watcher_site.site_process import SOUND, run
 
@@ -34,6 +38,19 @@ def test_a_database_that_does_not_answer_is_one_line_and_status_1(command: str) 
     ended = run("manage.py", command, DATABASE_URL="postgres://nobody@127.0.0.1:1/watcher")
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
     assert "database: connection failed" in ended.stderr
+
+
+@pytest.mark.postgresql
+def test_a_user_that_the_database_does_not_know_is_one_line_and_status_1() -> None:
+    url = urlsplit(database_url())._replace(netloc=f"nosuchuser:nosuchpassword@{urlsplit(database_url()).hostname}")
+    ended = run("manage.py", "plans", "list", DATABASE_URL=url.geturl())
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("CommandError: database: connection failed")
+
+
+def test_the_version_is_that_of_the_site() -> None:
+    ended = run("manage.py", "--version")
+    assert ended.stdout == f"Watcher Site {metadata.version('watcher-site')}, Django {django.get_version()}\n"
 
 
 def test_where_it_failed_is_shown_on_demand() -> None:
