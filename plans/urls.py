@@ -37,6 +37,10 @@ PLANS = [
     path("<uuid:uuid>/cancel/", views.Cancel.as_view(), name="cancel"),
     path("<uuid:uuid>/delete/", views.Delete.as_view(), name="delete"),
 ]
+PRUNING = [
+    path("skip/", skips.Skip.as_view(), name="skip"),
+    path("restore/", skips.Restore.as_view(), name="restore"),
+]
 EXCLUSIONS = [
     path("", exclusions.ExclusionList.as_view(), name="list"),
     path("new/", exclusions.NewExclusion.as_view(), name="new"),
@@ -129,6 +133,7 @@ PROJECTS = [
 
 urlpatterns = [
     path("plans/", include((PLANS, "plans"))),
+    path("actions/", include((PRUNING, "pruning"))),
     path("exclusions/", include((EXCLUSIONS, "exclusions"))),
     path("clusters/", include((CLUSTERS, "clusters"))),
     path("stacks/", include((STACKS, "stacks"))),

@@ -118,7 +118,36 @@ class ObjectNamesTable(tables.Table):
         return find_names([action.status_message or "" for action in actions], known)
 
 
-class ActionTable(ObjectNamesTable):
+class SelectableActions(ObjectNamesTable):
+    """A table of actions, where the reader may skip with a box for each action that can be skipped or restored."""
+
+    choose = tables.Column(
+        empty_values=(),
+        orderable=False,
+        attrs=cell_attributes("choose"),
+        verbose_name=format_html_lazy(
+            '<input type="checkbox" class="form-check-input" id="choose-all" data-choose-all aria-label="{}">'
+            ' <label for="choose-all">{}</label>',
+            _("Select all actions on this page"),
+            _("this page"),
+        ),
+    )
+
+    class Meta:
+        row_attrs = {"id": lambda record: f"action-{short(record.uuid)}"}
+
+    def render_choose(self, record: Action) -> SafeString | str:
+        if not (name := next((BOXES[one] for one in BOXES if is_allowed(one, record)), None)):
+            return ""
+        return format_html(
+            '<input type="checkbox" class="form-check-input" name="{0}" value="{1}" id="choose-{1}" aria-label="{2}">',
+            name,
+            record.uuid,
+            _("Select %(action)s") % {"action": type_and_resource(record)},
+        )
+
+
+class ActionTable(SelectableActions):
     state = StateColumn()
     uuid = UUIDColumn("actions:detail", verbose_name=_("action"), orderable=False)
     action_type = tables.Column(verbose_name=_("type"))
@@ -128,24 +157,19 @@ class ActionTable(ObjectNamesTable):
 
     class Meta:
         model = Action
-        fields = ("state", "uuid", "action_type", "resource", "action_plan", "updated_at")
+        fields = ("choose", "state", "uuid", "action_type", "resource", "action_plan", "updated_at")
         attrs = TABLE_ATTRIBUTES
+        row_attrs = SelectableActions.Meta.row_attrs
+
+    def __init__(
+        self, *arguments: Any, may_skip: bool = False, exclude: tuple[str, ...] = (), **options: Any
+    ) -> None:
+        super().__init__(*arguments, exclude=exclude if may_skip else (*exclude, "choose"), **options)
 
 
-class PlanActionTable(ObjectNamesTable):
-    """The actions of one plan; where the reader may skip, with a box and a button for each pending or skipped one."""
+class PlanActionTable(SelectableActions):
+    """The actions of one plan; where the reader may skip, with a button for each pending or skipped one."""
 
-    choose = tables.Column(
-        empty_values=(),
-        orderable=False,
-        attrs=cell_attributes("choose"),
-        verbose_name=format_html_lazy(
-            '<input type="checkbox" class="form-check-input" id="choose-all" data-choose-all>'
-            ' <label for="choose-all"><span class="visually-hidden">{}</span>{}</label>',
-            "Select all actions on ",
-            "this page",
-        ),
-    )
     # A sort ends with the key, so that no row is on two pages.
     state = StateColumn(attrs=cell_attributes("state-cell"), order_by=("state", "pk"))
     action_type = tables.Column(verbose_name=_("type"), attrs=cell_attributes("type"), order_by=("action_type", "pk"))
@@ -176,7 +200,7 @@ class PlanActionTable(ObjectNamesTable):
         model = Action
         fields = ("choose", "state", "action_type", "resource", "parents", "duration", "skip", "signals")
         attrs = {"class": f"{TABLE_ATTRIBUTES['class']} actions"}
-        row_attrs = {"id": lambda record: f"action-{short(record.uuid)}"}
+        row_attrs = SelectableActions.Meta.row_attrs
 
     signals = tables.Column(
         empty_values=(),
@@ -191,16 +215,6 @@ class PlanActionTable(ObjectNamesTable):
 
     def render_action_type(self, value: str, record: Action) -> SafeString:
         return render_linked_type(record)
-
-    def render_choose(self, record: Action) -> SafeString | str:
-        if not (name := next((BOXES[one] for one in BOXES if is_allowed(one, record)), None)):
-            return ""
-        return format_html(
-            '<input type="checkbox" class="form-check-input" name="{0}" value="{1}" id="choose-{1}" aria-label="{2}">',
-            name,
-            record.uuid,
-            _("Select %(action)s") % {"action": type_and_resource(record)},
-        )
 
     def render_parents(self, record: Any) -> SafeString:
         parents = [link.parent for link in record.first_parents]

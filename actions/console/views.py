@@ -92,9 +92,28 @@ class ActionList(ListPage):
     help_page = "concepts#action"
     follows = True
     guidance = _("No actions yet. Audits propose action plans, which consist of actions.")
+    rows_template = "actions/_rows.html"
 
     def get_queryset(self) -> QuerySet[Action]:
-        return Action.objects.present().with_plans().order_by("-pk")
+        return Action.objects.present().with_plans().select_related("derived_from").order_by("-pk")
+
+    def get_table_kwargs(self) -> dict[str, Any]:
+        return {"may_skip": self.may_skip}
+
+    @cached_property
+    def may_skip(self) -> bool:
+        return self.may(PERMISSIONS[Operation.SKIP], "action_plan:skip")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        context = super().get_context_data(**context)
+        if not self.may_skip:
+            return context
+        # A page without further rows is selected by the box in the heading.
+        is_partial = context["is_filtered"] or context["table"].paginator.num_pages > 1
+        return {**context, **self.object_list.prunable().count_offered(), "selects_matching": is_partial}
+
+    def version_of(self, context: dict[str, Any]) -> tuple[Any, ...]:
+        return (*super().version_of(context), context.get("skippable"), context.get("restorable"))
 
 
 class ActionPage(FollowedPage):

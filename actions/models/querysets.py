@@ -266,6 +266,11 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         """Select the actions that a person or an exclusion skipped, as `may_be_restored` does for one."""
         return self.present().filter(RESTORABLE)
 
+    def prunable(self) -> Self:
+        """Select the actions of plans that have not begun, whose actions can be skipped and restored."""
+        plans: Any = self.model._meta.get_field("action_plan").related_model
+        return self.present().filter(action_plan__state__in=plans.PRUNABLE)
+
     def count_offered(self) -> dict[str, int]:
         """Return the number of actions that can be skipped, and that can be restored, if their plan allows it."""
         pending = Count("pk", filter=Q(state=PENDING))

@@ -1,12 +1,13 @@
 """Skip and restore actions, and change the reason of a skip, for the API, the console and the commands.
 
-See docs/compatibility.md, "Skipping". Each function locks the plan's row first, as the applier does when it begins the
-plan, so that of a skip and a start that race exactly one wins.
+See docs/compatibility.md, "Skipping". Each function locks the rows of the plans first, in the order of their keys,
+as the applier does when it begins a plan, so that of a skip and a start that race exactly one wins.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -37,13 +38,16 @@ ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
 class MatchingChanged(Conflict):
     """Other actions match the filters than those that a person confirmed."""
 
+    def __init__(self) -> None:
+        super().__init__("The actions that match the filters have changed since they were shown.")
+
 
 @dataclass(frozen=True)
 class Matching:
-    """All actions of a plan that match filters, as a person saw and confirmed them."""
+    """All actions that match filters, of one plan or of all plans, as a person saw and confirmed them."""
 
     query: Any
-    """The queryset of these actions, which is evaluated again under the lock of the plan's row."""
+    """The queryset of these actions, which is evaluated again under the locks of their plans' rows."""
     confirmed: str
     """The `fingerprint` of the actions that the person confirmed."""
 
@@ -55,7 +59,7 @@ class Matching:
         """
         keys = list(self.query.values_list("pk", flat=True))
         if fingerprint(keys) != self.confirmed:
-            raise MatchingChanged("The actions that match the filters have changed since they were shown.")
+            raise MatchingChanged
         return keys
 
 
@@ -83,8 +87,10 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
 
 
 @transaction.atomic
-def skip_actions(plan: Model, selected: Iterable[UUID | str] | Matching, by: str, reason: str | None = None) -> int:
-    """Skip several actions of one plan for one reason, all or none, with what they are to derive.
+def skip_actions(
+    plan: Model | None, selected: Iterable[UUID | str] | Matching, by: str, reason: str | None = None
+) -> int:
+    """Skip several actions of one plan, or of any plans, for one reason, all or none, with what they are to derive.
 
     Returns how many that are together. The number of statements does not depend on it.
 
@@ -96,7 +102,7 @@ def skip_actions(plan: Model, selected: Iterable[UUID | str] | Matching, by: str
 
 
 def skip_locked(actions: Sequence[Action], by: str, reason: str | None, is_alone: bool) -> int:
-    """Skip actions of one plan, whose row is locked, and return their number with that of the planned ones."""
+    """Skip actions of plans whose rows are locked, and return their number with that of the planned ones."""
     for action in actions:
         require_allowed(Operation.SKIP, action, is_alone)
         action.skip(by, read_reason(action, reason))
@@ -121,8 +127,8 @@ def restore_action(uuid: UUID | str) -> Action:
 
 
 @transaction.atomic
-def restore_actions(plan: Model, selected: Iterable[UUID | str] | Matching) -> int:
-    """Restore several actions of one plan, all or none, with the actions that were skipped with them.
+def restore_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) -> int:
+    """Restore several actions of one plan, or of any plans, all or none, with the actions that were skipped with them.
 
     Returns how many that are together.
 
@@ -137,7 +143,7 @@ def restore_actions(plan: Model, selected: Iterable[UUID | str] | Matching) -> i
 
 
 def restore_locked(actions: Sequence[Action], is_alone: bool) -> int:
-    """Restore actions of one plan, whose row is locked, and return their number with that of the planned ones."""
+    """Restore actions of plans whose rows are locked, and return their number with that of the planned ones."""
     for action in actions:
         require_allowed(Operation.RESTORE, action, is_alone)
     require_lifted(actions)
@@ -170,20 +176,29 @@ def lock_action(uuid: UUID | str) -> Action:
     raise NotFound(f"Action {uuid} could not be found")
 
 
-def lock_actions(plan: Model, selected: Iterable[UUID | str] | Matching) -> list[Action]:
-    """Return these actions of one plan, whose row is locked until the transaction ends."""
+def lock_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) -> list[Action]:
+    """Return these actions, of one plan or of any, with their plans, whose rows are locked until the transaction ends.
+
+    Raises:
+        NotFound: there is no such action, in this plan if there is one.
+        MatchingChanged: other actions match the filters than those that were confirmed.
+    """
+    uuids = set() if isinstance(selected, Matching) else {UUID(str(uuid)) for uuid in selected}
+    actions = selected.query if isinstance(selected, Matching) else Action.objects.present().filter(uuid__in=uuids)
+    keys = {plan.pk} if plan else set(actions.order_by().values_list("action_plan", flat=True))
     # Locked first: a statement that waits for a lock does not see what changed in other rows meanwhile.
-    locked = type(plan)._default_manager.select_for_update().get(pk=plan.pk)
-    of_plan = Action.objects.present().filter(action_plan=locked).order_by("pk")
-    wanted: set[UUID] = set()
+    plans: Any = Action._meta.get_field("action_plan").related_model
+    locked = {row.pk: row for row in plans.objects.filter(pk__in=keys).order_by("pk").select_for_update()}
+    confirmed = []
     if isinstance(selected, Matching):
-        found = list(of_plan.filter(pk__in=selected.find()))
-    else:
-        wanted = {UUID(str(uuid)) for uuid in selected}
-        found = list(of_plan.filter(uuid__in=wanted))
+        confirmed = selected.find()
+        actions = Action.objects.present().filter(pk__in=confirmed)
+    found = list(actions.filter(action_plan__in=locked).order_by("pk"))
     for action in found:
-        action.action_plan = locked
-    if absent := wanted - {action.uuid for action in found}:
+        action.action_plan = locked[action.action_plan_id]
+    if len(found) < len(confirmed):  # One of them came to match in a plan whose row is not locked.
+        raise MatchingChanged
+    if absent := uuids - {action.uuid for action in found}:
         raise NotFound(f"Action {min(absent)} could not be found")
     return found
 
@@ -195,22 +210,21 @@ def is_skipped_with_origin(action: Action) -> bool:
 
 
 def save_together(event: str, actions: Sequence[Action], source: str, message: str | None = None) -> None:
-    """Write the same transition of actions of one plan, and its history, in a constant number of statements.
+    """Write the same transition of actions, and its history, in a constant number of statements.
 
     Raises:
         ConcurrentTransition: one of them is no longer in the state it was read in.
     """
     if not actions:
         return
-    plan = actions[0].action_plan
     if len(actions) == 1:
-        actions[0].save_state(*entries_of(event, actions[0], message=message, within=plan))
+        actions[0].save_state(*entries_of(event, actions[0], message=message, within=actions[0].action_plan))
         return
     columns = {name: getattr(actions[0], name) for name in CHANGED_COLUMNS}
     rows = Action.objects.present().filter(pk__in=[action.pk for action in actions], state=source)
     if rows.update(**columns, updated_at=timezone.now()) != len(actions):
         raise ConcurrentTransition("One of the actions is no longer as it was read.")
-    record_many(event, actions, message=message, within=plan)
+    record_many(event, actions, message=message, within=attrgetter("action_plan"))
 
 
 def read_reason(action: Action, reason: str | None) -> str:

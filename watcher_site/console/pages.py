@@ -111,6 +111,7 @@ class ListPage(Page, ConsistentReadsMixin, SingleTableMixin, FilterView):
     help_page: ClassVar[str] = ""
     """The section of the documentation that describes the records, as of the tag ``help_link``."""
     follows: ClassVar[bool] = False
+    rows_template: ClassVar[str] = "_rows.html"
 
     def get(self, request: HttpRequest, *arguments: Any, **path: Any) -> HttpResponse:
         drop_unknown_page_size(request)
@@ -120,7 +121,7 @@ class ListPage(Page, ConsistentReadsMixin, SingleTableMixin, FilterView):
         return LimitedRows(self.object_list)
 
     def get_template_names(self) -> list[str]:
-        return ["_rows.html"] if getattr(self.request, "htmx", False) else super().get_template_names()
+        return [self.rows_template] if getattr(self.request, "htmx", False) else super().get_template_names()
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         context |= {"heading": self.heading, "guidance": self.guidance, "follows": self.follows}
@@ -130,11 +131,14 @@ class ListPage(Page, ConsistentReadsMixin, SingleTableMixin, FilterView):
 
     def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
         if self.follows:
-            rows = [{**vars(row.record), "_state": None} for row in context["table"].paginated_rows]
-            context["version"] = compose_version(rows)
+            context["version"] = compose_version(*self.version_of(context))
             if is_current(self.request, context["version"]):
                 return HttpResponseNotModified()
         return super().render_to_response(context, **options)
+
+    def version_of(self, context: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the values that the table shows: it is sent again when one of them has changed."""
+        return ([{**vars(row.record), "_state": None} for row in context["table"].paginated_rows],)
 
 
 class ByUUID(SingleObjectMixin):
@@ -265,7 +269,7 @@ def event_of(page: Any) -> str:
     return f"{kind}.{'_'.join(words).lower().removesuffix(f'_{kind}')}"
 
 
-def perform_with_message(verb: OperationView, record: Model) -> bool:
+def perform_with_message(verb: OperationView, record: Model | None) -> bool:
     """Perform it, leave a message that tells the outcome, and say whether it was done."""
     try:
         messages.success(verb.request, verb.perform(record))
@@ -276,7 +280,7 @@ def perform_with_message(verb: OperationView, record: Model) -> bool:
     return True
 
 
-def describe_problem(verb: OperationView, problem: Exception, record: Model) -> str:
+def describe_problem(verb: OperationView, problem: Exception, record: Model | None) -> str:
     if isinstance(problem, Refused):
         return str(problem)
     if isinstance(problem, ConcurrentTransition):

@@ -6,7 +6,7 @@ requests cannot fill the table: each process records the same refusal once a min
 one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from threading import Lock
 from time import monotonic
@@ -68,12 +68,23 @@ def record(
     return entries[0] if entries else None
 
 
-def record_many(event: str, targets: Iterable[Any], **options: Any) -> list[HistoryEntry]:
-    """Record what a person did to several objects, in one statement. ``options`` are those of `record`."""
+def record_many(
+    event: str, targets: Iterable[Any], within: Callable[[Any], Any] = lambda _: None, **options: Any
+) -> list[HistoryEntry]:
+    """Record what a person did to several objects, in one statement.
+
+    Args:
+        within: returns the row that holds an object.
+        options: those of `record`.
+    """
     who = options.pop("caller", None) or current_caller()
     if who is None:
         return []
-    entries = [entry for target in targets for entry in entries_of(event, target, caller=who, **options)]
+    entries = [
+        entry
+        for target in targets
+        for entry in entries_of(event, target, caller=who, within=within(target), **options)
+    ]
     HistoryEntry.objects.bulk_create(entries, batch_size=500)
     return entries
 

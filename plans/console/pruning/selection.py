@@ -1,4 +1,4 @@
-"""The actions of a plan that a form selects: those of check boxes or of a button, or all that match the filters."""
+"""The actions that a form selects: those of check boxes or of a button, or all that match the filters."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from uuid import UUID
 from django.http import QueryDict
 
 from actions.console.tables import BOXES
+from actions.console.views import ActionFilters
 from actions.models import Action
 from actions.models.querysets import ActionQuerySet
 from actions.models.refusals import Operation
@@ -21,7 +22,7 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Selection:
-    """The selection of a form for one operation.
+    """The selection of a form for one operation, from the actions of one plan or of all plans.
 
     The boxes are named as `BOXES` says, the button beside one action ``only``, which leaves the boxes aside, and the
     button for all actions that match the filters ``all``; ``place`` holds the filters. ``confirmed`` holds the
@@ -29,7 +30,7 @@ class Selection:
     """
 
     operation: Operation
-    plan: ActionPlan
+    plan: ActionPlan | None
     sent: QueryDict
     user: Any
 
@@ -54,7 +55,16 @@ class Selection:
     @property
     def query(self) -> ActionQuerySet:
         """Return the actions that match the filters and that the operation is offered for."""
-        return actions_open_to(PlanActionFilters(self.place, self.plan, self.user).qs, self.operation)
+        if self.plan:
+            return actions_open_to(PlanActionFilters(self.place, self.plan, self.user).qs, self.operation)
+        filters = ActionFilters(self.place, Action.objects.prunable())
+        return actions_open_to(filters.qs if filters.is_valid() else Action.objects.none(), self.operation)
+
+    @property
+    def named(self) -> ActionQuerySet:
+        """Return the actions that the form names, in whatever state they are."""
+        actions = self.plan.actions.present() if self.plan else Action.objects.present()
+        return actions.filter(uuid__in=self.uuids).order_by("pk")
 
     @property
     def selected(self) -> list[UUID] | Matching:
@@ -69,11 +79,13 @@ class Selection:
 
     def summarize(self) -> dict[str, Any]:
         """Return the context of the dialog about all matching actions: their number by type, and the first ones."""
-        found = list(self.query.order_by("pk").values_list("pk", "action_type")) if self.plan.is_prunable else []
-        keys = [key for key, _ in found]
+        is_possible = self.plan is None or self.plan.is_prunable
+        found = list(self.query.order_by("pk").values_list("pk", "action_type", "action_plan")) if is_possible else []
+        keys = [key for key, _, _ in found]
         return {
             "number": len(keys),
-            "types": Counter(action_type for _, action_type in found).most_common(),
+            "plans": len({plan for _, _, plan in found}),
+            "types": Counter(action_type for _, action_type, _ in found).most_common(),
             "actions": list(Action.objects.filter(pk__in=keys[:SHOWN]).order_by("pk")),
             "more": max(len(keys) - SHOWN, 0),
             "confirmed": fingerprint(keys),

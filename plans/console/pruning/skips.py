@@ -1,4 +1,4 @@
-"""The console's pages to skip actions of a plan with a reason, one or many, and to restore skipped actions."""
+"""The console's pages to skip actions with a reason, one or many, and to restore skipped actions."""
 
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -14,6 +14,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from actions.console.descriptions import explain_refusal
 from actions.console.views import ReasonForm
 from actions.models import Action
+from actions.models.querysets import ActionQuerySet
 from actions.models.refusals import PERMISSIONS, Operation
 from actions.operations.skipping import restore_actions, skip_actions
 from plans.console.exclusion_forms import MOST_PROPOSED
@@ -24,11 +25,14 @@ from watcher_site.console.pages import OperationView, perform_with_message
 from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.refusals import Conflict, Refused
 from watcher_site.state_machine import ConcurrentTransition
-from watcher_site.templatetags.console import short
+from watcher_site.templatetags.names import plan_name, short, visible
+
+# The actions that one transaction may change in all plans: those of a large plan.
+MOST_OF_ALL_PLANS = 10_000
 
 
 class SelectionView(ResumableFormPage, OperationView):
-    """An operation on the selected actions of a plan: all of them, or none.
+    """An operation on the selected actions of a plan, or of all plans: all of them, or none.
 
     For all actions that match the filters it asks first, and again if these are others when the person has confirmed.
     """
@@ -38,19 +42,24 @@ class SelectionView(ResumableFormPage, OperationView):
     operation: ClassVar[Operation]
     dialog: ClassVar[str]
 
-    def redirect_url(self, record: ActionPlan, done: bool) -> str:
+    def get_object(self, queryset: Any = None) -> ActionPlan | None:
+        """Return the plan in the path; None in the list of the actions of all plans."""
+        return super().get_object(queryset) if self.slug_url_kwarg in self.kwargs else None
+
+    def redirect_url(self, record: ActionPlan | None, done: bool) -> str:
         """Return to the page of the table, and after the operation to the first of the rows."""
         place, uuids = self.selection.place.urlencode(), self.selection.uuids
-        address = f"{reverse('plans:detail', args=[record.uuid])}{'?' if place else ''}{place}"
+        page = reverse("plans:detail", args=[record.uuid]) if record else reverse("actions:list")
+        address = f"{page}{'?' if place else ''}{place}"
         if not done:
             return address
         return f"{address}#actions-heading" if self.selection.is_matching else f"{address}#action-{short(uuids[0])}"
 
-    def read(self, plan: ActionPlan, sent: QueryDict) -> None:
+    def read(self, plan: ActionPlan | None, sent: QueryDict) -> None:
         self.selection = Selection(self.operation, plan, sent, self.request.user)
 
-    def render_confirmation(self, plan: ActionPlan, refusal: Exception | None = None) -> HttpResponse:
-        context = self.summarize_matching(plan) if self.selection.is_matching else self.summarize_named(plan)
+    def render_confirmation(self, plan: ActionPlan | None, refusal: Exception | None = None) -> HttpResponse:
+        context = self.summarize_matching(plan) if self.selection.is_matching else self.summarize_named()
         if refusal and not context["problems"]:
             context["problems"] = [str(refusal)]
         return render(
@@ -59,6 +68,7 @@ class SelectionView(ResumableFormPage, OperationView):
             {
                 **context,
                 "plan": plan,
+                "back": self.redirect_url(plan, False),
                 "refused": bool(refusal),
                 "is_matching": self.selection.is_matching,
                 "place": self.selection.sent.get("place", ""),
@@ -69,22 +79,37 @@ class SelectionView(ResumableFormPage, OperationView):
             status=409 if refusal else 200,
         )
 
-    def summarize_matching(self, plan: ActionPlan) -> dict[str, Any]:
-        any_action = None if plan.is_prunable else plan.actions.present().select_related("action_plan").first()
-        problem = any_action and explain_refusal(self.operation, any_action)
-        return {**self.selection.summarize(), "problems": [problem] if problem else []}
+    def summarize_matching(self, plan: ActionPlan | None) -> dict[str, Any]:
+        problem = None
+        if plan and not plan.is_prunable:
+            any_action = plan.actions.present().select_related("action_plan").first()
+            problem = any_action and explain_refusal(self.operation, any_action)
+        summary = self.selection.summarize()
+        if plan is None and summary["number"] > MOST_OF_ALL_PLANS:
+            words = _("%(number)d actions match, and at most %(most)d can be changed at once. Set further filters.")
+            problem = words % {"number": summary["number"], "most": MOST_OF_ALL_PLANS}
+            summary |= {"number": 0, "actions": [], "more": 0, "is_too_many": True}
+        return {**summary, "problems": [problem] if problem else []}
 
-    def summarize_named(self, plan: ActionPlan) -> dict[str, Any]:
+    def summarize_named(self) -> dict[str, Any]:
         """Return the actions that the form names and that can still be changed, and why the others cannot."""
-        uuids = self.selection.uuids
-        found = Action.objects.present().filter(action_plan=plan, uuid__in=uuids).select_related("action_plan")
-        actions = {action: explain_refusal(self.operation, action) for action in found.order_by("pk")}
+        actions = {action: self.explain(action) for action in self.named}
         problems = list(dict.fromkeys(filter(None, actions.values())))
-        if absent := len(set(uuids)) - len(actions):
+        if absent := len(set(self.selection.uuids)) - len(actions):
             not_found = ngettext("%(number)d action not found.", "%(number)d actions not found.", absent)
             problems.append(not_found % {"number": absent})
         possible = [action for action, problem in actions.items() if not problem]
         return {"actions": possible, "number": len(possible), "confirmed": "yes", "problems": problems}
+
+    @property
+    def named(self) -> ActionQuerySet:
+        return self.selection.named.with_plans().select_related("derived_from")
+
+    def explain(self, action: Action) -> str | None:
+        """Return why an action cannot be changed, with the plan where the table has the actions of all plans."""
+        plan, problem = action.action_plan, explain_refusal(self.operation, action)
+        is_of_plan = problem and self.selection.plan is None and not plan.is_prunable
+        return f"{visible(plan_name(plan))} ({short(plan.uuid)}): {problem}" if is_of_plan else problem
 
 
 class Skip(SelectionView):
@@ -127,7 +152,7 @@ class Skip(SelectionView):
             return redirect(f"{reverse('exclusions:new')}?{urlencode([('action', uuid) for uuid in chosen])}")
         return redirect(self.redirect_url(plan, True))
 
-    def perform(self, record: ActionPlan) -> str:
+    def perform(self, record: ActionPlan | None) -> str:
         reason = self.form.cleaned_data["reason"]
         number = skip_actions(record, self.selection.selected, self.request.user.get_username(), reason)
         return ngettext("%(number)d action skipped.", "%(number)d actions skipped.", number) % {"number": number}
@@ -163,12 +188,12 @@ class Restore(SelectionView):
             return self.render_confirmation(self.get_object(), refusal)
         return redirect(self.redirect_url(plan, True))
 
-    def show(self, plan: ActionPlan, done: bool) -> HttpResponse:
+    def show(self, plan: ActionPlan | None, done: bool) -> HttpResponse:
         # The button stands on that very page: to go to another place of it would leave everything as it was.
         is_htmx = getattr(self.request, "htmx", False)
         return HttpResponseClientRefresh() if is_htmx else redirect(self.redirect_url(plan, done))
 
-    def perform(self, record: ActionPlan) -> str:
+    def perform(self, record: ActionPlan | None) -> str:
         try:
             number = restore_actions(record, self.selection.selected)
         except Conflict as refusal:
@@ -177,7 +202,4 @@ class Restore(SelectionView):
 
     def reason(self) -> str | None:
         """Return why the first of the named actions that cannot be restored cannot."""
-        uuids = self.selection.uuids
-        found = Action.objects.present().filter(uuid__in=uuids).select_related("action_plan").order_by("pk")
-        explanations = (explain_refusal(Operation.RESTORE, action) for action in found)
-        return next(filter(None, explanations), None)
+        return next(filter(None, map(self.explain, self.named)), None)

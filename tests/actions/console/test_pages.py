@@ -142,7 +142,7 @@ def test_the_list_takes_the_same_queries_whatever_its_size(
     administrator: Client, django_assert_num_queries: Any, size: int
 ) -> None:
     make_plan({str(number): [] for number in range(size)})
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         administrator.get(reverse("actions:list"))
 
 
