@@ -5,9 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
-from actions.models import Action
+from actions.models import Action, ActionEvent
 from actions.models.refusals import Operation, Refusal, find_refusals
+from watcher_site.messages import Text
 from watcher_site.state_machine import StatefulModel
 from watcher_site.templatetags.console import ago
 
@@ -18,6 +20,39 @@ OWN_WORDS = ("resource_name", "resource_id", "source_node", "destination_node", 
 
 # What the number of a parameter counts, where it says nothing by itself.
 UNITS = {("sleep", "duration"): " s"}
+# The phases of actions and their results, whose names are those of the API, for languages that have words for them.
+PHASES: Mapping[str, Text] = {
+    "pre_condition": pgettext_lazy("phase", "pre_condition"),
+    "execute": pgettext_lazy("phase", "execute"),
+    "post_condition": pgettext_lazy("phase", "post_condition"),
+    "go_on": pgettext_lazy("phase", "go_on"),
+    "revert": pgettext_lazy("phase", "revert"),
+    "recover": pgettext_lazy("phase", "recover"),
+    "abort": pgettext_lazy("phase", "abort"),
+    "suspend": pgettext_lazy("phase", "suspend"),
+    "resume": pgettext_lazy("phase", "resume"),
+    "timeout": pgettext_lazy("phase", "timeout"),
+    "signal_cancel": pgettext_lazy("phase", "signal_cancel"),
+    "signal_suspend": pgettext_lazy("phase", "signal_suspend"),
+    "signal_resume": pgettext_lazy("phase", "signal_resume"),
+}
+RESULTS: Mapping[str, Text] = {
+    ActionEvent.Result.SUCCESS: pgettext_lazy("result", "Success"),
+    ActionEvent.Result.SKIPPED: pgettext_lazy("result", "Skipped"),
+    ActionEvent.Result.CANCELLED: pgettext_lazy("result", "Cancelled"),
+    ActionEvent.Result.ERROR: pgettext_lazy("result", "Error"),
+    ActionEvent.Result.RETRY: pgettext_lazy("result", "Retry"),
+    ActionEvent.Result.WAITING: pgettext_lazy("result", "Waiting"),
+}
+
+
+def phase_label(name: str) -> Text:
+    return PHASES.get(name, name)
+
+
+def result_label(result: str | None) -> Text:
+    """Return the label of the result of a phase, which has none while it runs."""
+    return RESULTS.get(result, result) if result else _("running")
 
 
 def describe_parameters(action: Action) -> str:

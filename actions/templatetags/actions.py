@@ -8,7 +8,7 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 
-from actions.console.descriptions import describe_parameters, names_in_action
+from actions.console.descriptions import describe_parameters, names_in_action, phase_label, result_label
 from actions.event_details import HOST_RIGHT, generic_message, generic_plan_message, sees_details, without_error
 from actions.models import Action, ActionEvent
 from actions.models.instance_actions import InstanceAction
@@ -20,6 +20,8 @@ from watcher_site.models import HistoryEntry
 register = template.Library()
 register.filter(resource)
 register.filter(describe_parameters)
+register.filter(phase_label)
+register.filter(result_label)
 
 SHOWN, MOST = 10, 200
 

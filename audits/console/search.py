@@ -26,7 +26,7 @@ from watcher_site.console.history import PERMISSION as HISTORY
 from watcher_site.console.lists.entries import object_condition, request_condition
 from watcher_site.console.lists.filters import LONGEST, bounds_of, name_condition
 from watcher_site.console.pages import ConsistentReadsMixin, Page
-from watcher_site.history.reading import describe_event
+from watcher_site.history.event_labels import describe_event
 from watcher_site.messages import Text
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.console import head

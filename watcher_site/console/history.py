@@ -22,7 +22,8 @@ from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeCo
 from watcher_site.console.lists.entries import match_kinds, match_objects, match_requests
 from watcher_site.console.lists.filters import ObjectFilter
 from watcher_site.console.pages import ListPage, Page
-from watcher_site.history.reading import FILTERS, FORMATS, describe_event, details_in_words, download, narrow
+from watcher_site.history.event_labels import describe_event
+from watcher_site.history.reading import FILTERS, FORMATS, details_in_words, download, narrow
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.templatetags.console import find_links, head, short, shortened

@@ -1,4 +1,4 @@
-"""Read history, for the API, the console, the exports and the command: filters, files, and events in words."""
+"""Read history, for the API, the console, the exports and the command: filters, files, and details in words."""
 
 import csv
 import re
@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from watcher_site.database.text import require_storable
+from watcher_site.history.event_labels import DETAILS, label_of
 from watcher_site.history.recording import record
 from watcher_site.messages import Text, cut
 from watcher_site.models import HistoryEntry
@@ -199,16 +200,10 @@ NONE = _("none")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
-def describe_event(event: str) -> str:
-    """Return an event as a text: ``action_plan.start`` is "start action plan"."""
-    kind, _, verb = event.partition(".")
-    return f"{verb} {kind}".replace("_", " ").strip()
-
-
 def details_in_words(details: Mapping[str, Any]) -> str:
     """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are left out."""
     parts = [
-        f"{name.replace('_', ' ')}: {value_in_words(value, LEFT_OPEN.get(name, NONE))}"
+        f"{label_of(DETAILS, name)}: {value_in_words(value, LEFT_OPEN.get(name, NONE))}"
         for name, value in details.items()
         if value not in (None, "", {})
     ]

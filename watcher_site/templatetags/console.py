@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 
 from watcher_site.authorization.permissions import may, target_of_page
 from watcher_site.database.counting import MOST_COUNTED
-from watcher_site.history.reading import describe_event
+from watcher_site.history.event_labels import describe_event
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.names import brief, name, short
 from watcher_site.windows.durations import describe_duration, in_minutes

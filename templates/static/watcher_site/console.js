@@ -120,7 +120,7 @@
   let updated = new Date();
   const follows = ({ ctx }) => ctx.sourceElement.matches("[data-follows]");
   const disconnect = () => {
-    connection.textContent = `No connection to the site. This page shows the state of ${updated.toLocaleTimeString()}.`;
+    connection.textContent = connection.dataset.lost.replace("{time}", updated.toLocaleTimeString(document.documentElement.lang));
     connection.hidden = false;
   };
   document.addEventListener("htmx:after:request", ({ detail }) => {
@@ -143,12 +143,12 @@
     if (status >= 500 && follows(detail)) return disconnect();
     if (status < 500 && (!deleted || ![404, 410].includes(status))) return location.reload();
     if (status < 500) isDeleted = true;
-    connection.textContent = status < 500 ? deleted : "The site failed to answer this request. Reload the page to see its current state.";
+    connection.textContent = status < 500 ? deleted : connection.dataset.failed;
     connection.hidden = false;
   });
   document.addEventListener("htmx:error", ({ detail }) => {
     if (detail.ctx && follows(detail)) disconnect();
-    else if (detail.ctx) connection.textContent = "No connection to the site: nothing was sent.", connection.hidden = false;
+    else if (detail.ctx) connection.textContent = connection.dataset.unsent, connection.hidden = false;
   });
 
   // A button copies an identifier and says so. Without HTTPS browsers have no clipboard, but can copy a selection.

@@ -208,7 +208,7 @@ def test_a_page_that_cannot_be_updated_says_so_until_it_is(running: Page) -> Non
 def test_a_button_without_a_connection_says_that_nothing_was_sent(running: Page) -> None:
     running.context.set_offline(True)
     running.get_by_role("link", name="Cancel…").first.click()
-    expect(running.get_by_text("nothing was sent")).to_be_visible()
+    expect(running.get_by_text("the request was not sent")).to_be_visible()
 
 
 def test_the_dialog_is_left_by_keyboard_and_nothing_was_done(page: Page) -> None:

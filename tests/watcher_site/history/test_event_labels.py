@@ -1,0 +1,116 @@
+"""The labels of history events, which pages show in the language of the reader and take in filters."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLResolver, get_resolver, reverse
+from django.utils.translation import override
+from django.views.generic.detail import SingleObjectMixin
+
+from actions.models import ActionEvent
+from tests.builders import action, make_plan
+from watcher_site.console.pages import ListPage, Page, event_of
+from watcher_site.history import record
+from watcher_site.history.event_labels import DETAILS, OBJECTS, VERBS, describe_event
+from watcher_site.history.reading import details_in_words
+from watcher_site.request_context import CallingContext
+
+ROSA = CallingContext(user="rosa")
+ROOT = Path(__file__).resolve().parents[3]
+APPS = ("actions", "audits", "cluster", "plans", "watcher_site")
+RECORDED = re.compile(r'(?:record|record_many|entries_of|save_together)\(\s*"(\w+)\.(\w+)"')
+
+
+def views(patterns: list[Any]) -> list[Any]:
+    found = []
+    for pattern in patterns:
+        found += (
+            views(pattern.url_patterns)
+            if isinstance(pattern, URLResolver)
+            else [getattr(pattern.callback, "view_class", None)]
+        )
+    return [view for view in found if view]
+
+
+def events_of_pages() -> set[str]:
+    pages = [view for view in views(get_resolver("watcher_site.console.urls").url_patterns) if issubclass(view, Page)]
+    named = [page for page in pages if page.history_event or issubclass(page, SingleObjectMixin | ListPage)]
+    return {event_of(page()) for page in named}
+
+
+def recorded_events() -> set[tuple[str, str]]:
+    files = [path for app in APPS for path in (ROOT / app).rglob("*.py")]
+    return {event for path in files for event in RECORDED.findall(path.read_text())}
+
+
+def test_the_events_of_all_pages_have_labels() -> None:
+    events = [event.partition(".") for event in events_of_pages()]
+    assert {kind for kind, _, _ in events} <= OBJECTS.keys()
+    assert {verb for _, _, verb in events} <= VERBS.keys()
+
+
+def test_the_events_that_the_code_records_have_labels() -> None:
+    assert {kind for kind, _ in recorded_events()} <= OBJECTS.keys()
+    assert {verb for _, verb in recorded_events()} <= VERBS.keys()
+
+
+@pytest.mark.parametrize(
+    ("event", "english", "german"),
+    [
+        ("action_plan.start", "start action plan", "Aktionsplan: starten"),
+        ("user.set_groups", "set groups user", "Benutzer: Gruppen setzen"),
+        ("plug_in.do_more", "do more plug in", "plug in: do more"),
+        ("login", "login", "login"),
+    ],
+)
+def test_an_event_is_described_in_the_language_of_the_reader(event: str, english: str, german: str) -> None:
+    assert describe_event(event) == english
+    with override("de"):
+        assert describe_event(event) == german
+
+
+def test_the_names_of_details_are_those_of_the_api_in_english() -> None:
+    assert {name: str(label) for name, label in DETAILS.items()} == {name: name.replace("_", " ") for name in DETAILS}
+
+
+def test_details_are_described_in_the_language_of_the_reader() -> None:
+    with override("de"):
+        assert details_in_words({"plan_only": True, "number": 2}) == "nur planen: ja; Anzahl: 2"
+
+
+@pytest.fixture
+def browser(client: Client, cloud_admin: User) -> Client:
+    client.force_login(cloud_admin)
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "de"
+    return client
+
+
+def text(browser: Client, address: str, **query: str) -> str:
+    return str(browser.get(address, query).content.decode())
+
+
+@pytest.mark.parametrize("label", ["Aktionsplan: starten", "aktionsplan: STARTEN", "Aktionsplan", "action_plan.start"])
+def test_history_is_found_by_the_german_label_that_it_shows(browser: Client, label: str) -> None:
+    plan = make_plan({"a": []})
+    record("action_plan.start", plan, caller=ROSA)
+    record("cluster.check", "web", caller=ROSA)
+    page = text(browser, reverse("history:list"), deed=label)
+    assert "Aktionsplan: starten" in page
+    assert "Cluster: prüfen" not in page
+
+
+def test_the_phases_of_an_action_are_named_in_the_language_of_the_reader(browser: Client) -> None:
+    one = action(make_plan({"a": []}, state="ONGOING"), "a")
+    ActionEvent.objects.create(action=one, event="pre_condition", result="Error", start_time=one.created_at)
+    page = text(browser, reverse("actions:detail", args=[one.uuid]))
+    assert '<span class="event-name" title="pre_condition">Vorbedingung</span>' in page
+    assert '<span class="result result-error">Fehler</span>' in page
+
+
+def test_the_messages_of_a_lost_connection_are_in_the_language_of_the_reader(browser: Client) -> None:
+    assert 'data-lost="Keine Verbindung zur Site.' in text(browser, reverse("home"))

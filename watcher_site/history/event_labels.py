@@ -1,0 +1,157 @@
+"""The labels of history events and of their details, in the language of the reader.
+
+An event such as ``action_plan.start`` has the type of its object and a verb. Plug-ins may record others than those
+listed here: these are shown by their names.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext, pgettext_lazy
+
+from watcher_site.messages import Text
+
+OBJECTS: Mapping[str, Text] = {
+    "action": _("action"),
+    "action_plan": _("action plan"),
+    "audit": _("audit"),
+    "audit_template": _("audit template"),
+    "balancing_pool": _("balancing pool"),
+    "cluster": _("cluster"),
+    "compute_node": _("compute node"),
+    "database": _("database"),
+    "demonstration": _("demonstration"),
+    "exclusion": _("exclusion"),
+    "history": _("history"),
+    "metrics": _("metrics"),
+    "node": _("node"),
+    "planetlab": _("PlanetLab"),
+    "policy": _("policy"),
+    "pool": _("pool"),
+    "profile": _("profile"),
+    "project": _("project"),
+    "resource": _("resource"),
+    "saved_filter": _("saved filter"),
+    "server": _("server"),
+    "service": _("service"),
+    "stack": _("stack"),
+    "subscription": _("subscription"),
+    "token": _("token"),
+    "topology": _("topology"),
+    "undelivered": _("undelivered"),
+    "user": _("user"),
+    "volume": _("volume"),
+}
+VERBS: Mapping[str, Text] = {
+    "add_member": pgettext_lazy("event", "add member"),
+    "attach_policy": pgettext_lazy("event", "attach policy"),
+    "audit_comparison": pgettext_lazy("event", "compare"),
+    "cancel": pgettext_lazy("event", "cancel"),
+    "change_password": pgettext_lazy("event", "change password"),
+    "change_scope": pgettext_lazy("event", "change scope"),
+    "check": pgettext_lazy("event", "check"),
+    "clear": pgettext_lazy("event", "clear"),
+    "continue": pgettext_lazy("event", "continue"),
+    "create": pgettext_lazy("event", "create"),
+    "delete": pgettext_lazy("event", "delete"),
+    "detach_policy": pgettext_lazy("event", "detach policy"),
+    "disable": pgettext_lazy("event", "disable"),
+    "enable": pgettext_lazy("event", "enable"),
+    "export": pgettext_lazy("event", "export"),
+    "load": pgettext_lazy("event", "load"),
+    "login": pgettext_lazy("event", "login"),
+    "logout": pgettext_lazy("event", "logout"),
+    "make": pgettext_lazy("event", "make"),
+    "mark": pgettext_lazy("event", "mark"),
+    "plan_comparison": pgettext_lazy("event", "compare"),
+    "purge": pgettext_lazy("event", "purge"),
+    "rebuild": pgettext_lazy("event", "rebuild"),
+    "recover": pgettext_lazy("event", "recover"),
+    "remove_member": pgettext_lazy("event", "remove member"),
+    "resend": pgettext_lazy("event", "resend"),
+    "reset_state": pgettext_lazy("event", "reset state"),
+    "resize": pgettext_lazy("event", "resize"),
+    "restore": pgettext_lazy("event", "restore"),
+    "resume": pgettext_lazy("event", "resume"),
+    "revoke": pgettext_lazy("event", "revoke"),
+    "save": pgettext_lazy("event", "save"),
+    "scale_in": pgettext_lazy("event", "scale in"),
+    "scale_out": pgettext_lazy("event", "scale out"),
+    "schedule": pgettext_lazy("event", "schedule"),
+    "set_groups": pgettext_lazy("event", "set groups"),
+    "set_quota": pgettext_lazy("event", "set quota"),
+    "signal": pgettext_lazy("event", "signal"),
+    "skip": pgettext_lazy("event", "skip"),
+    "start": pgettext_lazy("event", "start"),
+    "stop": pgettext_lazy("event", "stop"),
+    "suspend": pgettext_lazy("event", "suspend"),
+    "test": pgettext_lazy("event", "test"),
+    "trigger": pgettext_lazy("event", "trigger"),
+    "update": pgettext_lazy("event", "update"),
+    "update_policy": pgettext_lazy("event", "update policy"),
+    "use": pgettext_lazy("event", "use"),
+    "view": pgettext_lazy("event", "view"),
+}
+DETAILS: Mapping[str, Text] = {
+    "action_plan": _("action plan"),
+    "action_types": _("action types"),
+    "address": _("address"),
+    "count": _("count"),
+    "created": _("created"),
+    "changed": _("changed"),
+    "description": _("description"),
+    "enabled": _("enabled"),
+    "event_type": _("event type"),
+    "event_types": _("event types"),
+    "expires_at": _("expires at"),
+    "format": _("format"),
+    "group": _("group"),
+    "groups": _("groups"),
+    "key": _("key"),
+    "metadata": _("metadata"),
+    "name": _("name"),
+    "number": _("number"),
+    "on_failure": _("on failure"),
+    "plan_only": _("plan only"),
+    "policy": _("policy"),
+    "profile": _("profile"),
+    "reason": _("reason"),
+    "scope": _("scope"),
+    "servers": _("servers"),
+    "signal": _("signal"),
+    "start_at": _("start at"),
+    "targets": _("targets"),
+    "type": _("type"),
+    "user": _("user"),
+    "window": _("window"),
+}
+
+
+def describe_event(event: str) -> str:
+    """Return an event as a text: ``action_plan.start`` is "start action plan"."""
+    kind, _separator, verb = event.partition(".")
+    return compose_label(label_of(OBJECTS, kind), label_of(VERBS, verb))
+
+
+def compose_label(kind: str, verb: str) -> str:
+    if not (kind and verb):
+        return kind or verb
+    return pgettext("event", "%(verb)s %(object)s") % {"verb": verb, "object": kind}
+
+
+def label_of(labels: Mapping[str, Text], name: str) -> str:
+    return str(labels[name]) if name in labels else name.replace("_", " ")
+
+
+def find_events(label: str) -> Iterator[str]:
+    """Yield the events that have a label in the language of the reader, in whatever case."""
+    kinds, verbs = ({name: str(text) for name, text in labels.items()} for labels in (OBJECTS, VERBS))
+    for kind, kind_label in kinds.items():
+        for verb, verb_label in verbs.items():
+            if compose_label(kind_label, verb_label).casefold() == label.casefold():
+                yield f"{kind}.{verb}"
+
+
+def find_kinds(label: str) -> Iterator[str]:
+    """Yield the types of objects that have a label in the language of the reader, in whatever case."""
+    yield from (kind for kind, text in OBJECTS.items() if str(text).casefold() == label.casefold())
