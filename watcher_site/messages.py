@@ -24,21 +24,26 @@ ENDPOINT = re.compile(
 FILE = re.compile(r"(?<![\w./:~-])~?(?:/[\w.@+~-]+){2,}")
 # Control characters, and characters that change the direction of text.
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+UUIDS = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 STATUS_MESSAGE_LENGTH = 255
 
 
 def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
     """Return the text, cut so that it and its ellipsis fit into ``length`` characters: at a word, if one is near.
 
-    For the site's own messages, and for reasons of marks. Other text of users is refused when it is too long, never
-    cut.
+    No UUID is cut, and no word at its hyphens. For the site's own messages, and for reasons of marks. Other text of
+    users is refused when it is too long, never cut.
     """
     text = without_controls(text)
     if len(text) <= length:
         return text
     # Words beyond four times the length cannot be among those that stay.
-    shortened = textwrap.shorten(text[: 4 * length], width=length, placeholder="…")
-    return shortened if len(shortened) > length // 2 else text[: length - 1] + "…"
+    shortened = textwrap.shorten(text[: 4 * length], width=length, placeholder="…", break_on_hyphens=False)
+    if len(shortened) > length // 2:
+        return shortened
+    end = length - 1
+    inside = (match.start() for match in UUIDS.finditer(text) if match.start() < end < match.end())
+    return text[: next(inside, end)].rstrip() + "…"
 
 
 def without_controls(text: str) -> str:

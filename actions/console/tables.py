@@ -161,9 +161,7 @@ class ActionTable(SelectableActions):
         attrs = TABLE_ATTRIBUTES
         row_attrs = SelectableActions.Meta.row_attrs
 
-    def __init__(
-        self, *arguments: Any, may_skip: bool = False, exclude: tuple[str, ...] = (), **options: Any
-    ) -> None:
+    def __init__(self, *arguments: Any, may_skip: bool = False, exclude: tuple[str, ...] = (), **options: Any) -> None:
         super().__init__(*arguments, exclude=exclude if may_skip else (*exclude, "choose"), **options)
 
 

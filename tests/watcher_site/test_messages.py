@@ -1,4 +1,4 @@
-"""Messages for users contain no control characters that a terminal or a browser would interpret."""
+"""Messages for users: without control characters that a terminal or a browser would interpret, and cut at words."""
 
 import pytest
 
@@ -23,3 +23,20 @@ def test_the_outcome_of_an_action_holds_none_either() -> None:
     action.fail("execute", "red\u202e text")
     assert action.status_message == "Action failed in execute: red text"
     assert action.outputs == {"error": "red text"}
+
+
+UUID = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "expected"),
+    [
+        (f"Instance {UUID} is not running", 55, f"Instance {UUID} is not…"),
+        (f"The instance of the server {UUID} stopped", 50, "The instance of the server…"),
+        (f"Instance {UUID} is not running", 20, "Instance…"),
+        ("Compute node compute-of-the-second-zone-07 is off", 24, "Compute node…"),
+        ("x" * 50, 20, f"{'x' * 19}…"),
+    ],
+)
+def test_a_text_is_cut_neither_within_a_uuid_nor_within_a_name(text: str, length: int, expected: str) -> None:
+    assert cut(text, length) == expected

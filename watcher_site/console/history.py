@@ -24,9 +24,10 @@ from watcher_site.console.lists.filters import ObjectFilter
 from watcher_site.console.pages import ListPage, Page
 from watcher_site.history.event_labels import describe_event
 from watcher_site.history.reading import FILTERS, FORMATS, details_in_words, download, narrow
+from watcher_site.messages import UUIDS
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
-from watcher_site.templatetags.console import find_links, head, short, shortened
+from watcher_site.templatetags.console import find_links, head, linked, short
 
 
 class HistoryTable(tables.Table):
@@ -45,7 +46,11 @@ class HistoryTable(tables.Table):
     def before_render(self, request: HttpRequest) -> None:
         """Find the pages of all objects that are shown at once: in a few queries, however many they are."""
         entries = [row.record for row in self.paginated_rows]
-        self.links: dict[UUID, SafeString] = find_links({one.object_uuid for one in entries if one.object_uuid})
+        texts = [text for one in entries for text in (one.message, details_in_words(one.details))]
+        mentioned = {UUID(identifier) for text in texts for identifier in UUIDS.findall(text)}
+        self.links: dict[UUID, SafeString] = find_links(
+            mentioned | {one.object_uuid for one in entries if one.object_uuid}
+        )
 
     def render_user(self, value: str) -> str:
         return value or "—"
@@ -57,11 +62,16 @@ class HistoryTable(tables.Table):
         return render_object(record, self.links)
 
     def render_message(self, value: str, record: HistoryEntry) -> SafeString:
-        details = shortened(details_in_words(record.details))
-        words = format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', value, details)
+        message, details = (self.with_links(text) for text in (value, details_in_words(record.details)))
+        words = format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', message, details)
         return (
             format_html("<div>{}{}</div>", words, link_to_request(record.request_id)) if record.request_id else words
         )
+
+    def with_links(self, text: str) -> SafeString:
+        """Return the text with links to the objects that it mentions, and the beginnings of other UUIDs."""
+        mentioned = {UUID(identifier) for identifier in UUIDS.findall(text)}
+        return linked(text, {uuid: self.links.get(uuid, short(uuid)) for uuid in mentioned})
 
     def render_outcome(self, record: HistoryEntry) -> SafeString:
         return format_html('<span class="outcome-{}">{}</span>', record.outcome, record.outcome)

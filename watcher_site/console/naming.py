@@ -1,37 +1,41 @@
-"""Names in place of the UUIDs in messages: for lists, where a link for each would cost queries.
+"""Names in place of the UUIDs in messages of lists, as links to the pages of the objects.
 
 The stored messages, and those of the API, keep the UUIDs.
 """
 
-import re
 from collections.abc import Iterable, Mapping
+from uuid import UUID
 
 from django.apps import apps
+from django.utils.safestring import SafeString
 
-from watcher_site.templatetags.console import IDENTIFIER, shortened
+from watcher_site.messages import UUIDS
+from watcher_site.templatetags.console import PAGES, link, linked, short
 
 # The models that messages mention, the likeliest first: each costs a query while a name is missing.
 MENTIONED = ("actions.Action", "cluster.Server", "cluster.ComputeNode", "cluster.Node", "cluster.Cluster")
-# A message that was too long may end in the middle of a UUID.
-CUT_IDENTIFIER = re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{0,27}…")
 
 Names = Mapping[str, str]
 
 
 def find_names(texts: Iterable[str], known: Names) -> dict[str, str]:
-    """Return the known names and those of further objects that the texts mention by UUID, in at most five queries."""
+    """Return the known names, and links to further objects that the texts mention by UUID, in at most five queries.
+
+    A deleted object has no page: its name is returned without a link.
+    """
     names = dict(known)
-    wanted = {identifier for text in texts for identifier in IDENTIFIER.findall(text)} - names.keys()
+    wanted = {identifier for text in texts for identifier in UUIDS.findall(text)} - names.keys()
     for label in MENTIONED:
         if not wanted:
             break
         for record in apps.get_model(label)._default_manager.filter(uuid__in=wanted):
-            names[str(record.uuid)] = getattr(record, "called", None) or str(record)
+            is_deleted = record.deleted_at is not None
+            called = getattr(record, "called", None) or str(record)
+            names[str(record.uuid)] = called if is_deleted else link(record, PAGES[label])
         wanted -= names.keys()
     return names
 
 
-def name_objects(text: str, names: Names) -> str:
+def name_objects(text: str, names: Names) -> SafeString:
     """Return the text with names in place of UUIDs; a UUID without a name is shortened, a cut one is left out."""
-    named = IDENTIFIER.sub(lambda match: names.get(match[0], match[0]), text)
-    return CUT_IDENTIFIER.sub("…", shortened(named))
+    return linked(text, {UUID(one): names.get(one, short(one)) for one in UUIDS.findall(text)})

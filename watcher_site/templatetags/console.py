@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from watcher_site.authorization.permissions import may, target_of_page
 from watcher_site.database.counting import MOST_COUNTED
 from watcher_site.history.event_labels import describe_event
+from watcher_site.messages import UUIDS
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.names import brief, name, short
 from watcher_site.windows.durations import describe_duration, in_minutes
@@ -39,7 +40,8 @@ PAGES = {
     "cluster.Policy": "cluster:policy",
     "cluster.Profile": "cluster:profile",
 }
-IDENTIFIER = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+# A message that was stored by an earlier release may end in the middle of a UUID.
+CUT_IDENTIFIER = re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{0,26}…")
 # So many seconds make no difference to people.
 JUST_NOW = 10
 # The units of times that have passed, and of those to come: other languages inflect them.
@@ -243,17 +245,21 @@ register.filter(describe_duration)
 register.filter(in_minutes)
 
 
-def linked(text: str, links: Mapping[UUID, SafeString] | None = None) -> SafeString:
+def linked(text: str, links: Mapping[UUID, str] | None = None) -> SafeString:
     """Return the text with a link for each UUID of an object with a page.
 
     Args:
         links: the links of `links_in`, if a page shows several texts; else they are looked up.
     """
     links = links_in(text) if links is None else links
+    text = CUT_IDENTIFIER.sub("…", text)
     parts: list[Any] = []
     end = 0
-    for match in IDENTIFIER.finditer(text):
-        parts += [conditional_escape(text[end : match.start()]), links.get(UUID(match[0]), match[0])]
+    for match in UUIDS.finditer(text):
+        parts += [
+            conditional_escape(text[end : match.start()]),
+            conditional_escape(links.get(UUID(match[0]), match[0])),
+        ]
         end = match.end()
     return mark_safe("".join([*parts, conditional_escape(text[end:])]))  # noqa: S308 (each part was escaped)
 
@@ -261,12 +267,12 @@ def linked(text: str, links: Mapping[UUID, SafeString] | None = None) -> SafeStr
 @register.simple_tag
 def links_in(*values: Any) -> dict[UUID, SafeString]:
     """Return the links to all objects whose UUIDs are in these values, with at most one query for each model."""
-    return find_links({UUID(identifier) for value in values for identifier in IDENTIFIER.findall(str(value))})
+    return find_links({UUID(identifier) for value in values for identifier in UUIDS.findall(str(value))})
 
 
 def shortened(text: str) -> str:
     """Return the text with the beginning of each UUID only: for lists, where links would cost queries."""
-    return IDENTIFIER.sub(lambda match: match[0][:8], text)
+    return UUIDS.sub(lambda match: match[0][:8], text)
 
 
 def find_links(identifiers: set[UUID]) -> dict[UUID, SafeString]:

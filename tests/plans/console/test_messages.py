@@ -6,6 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import strip_tags
 
 from actions.models import Action
 from plans.models import ActionPlan
@@ -54,7 +56,14 @@ def test_the_row_of_an_action_names_its_object_in_the_message(administrator: Cli
 def test_the_row_of_an_action_names_other_objects(administrator: Client) -> None:
     server = make_server("db-7")
     Action.objects.filter(pk=make_plan({"a": []}).actions.get().pk).update(status_message=f"Waits for {server.uuid}.")
-    assert "Waits for db-7." in text_of(administrator, "actions:list")
+    link = f'Waits for <a href="/console/servers/{server.uuid}/" title="{server.uuid}"><bdi>db-7</bdi></a>.'
+    assert link in text_of(administrator, "actions:list")
+
+
+def test_an_object_that_was_deleted_is_named_without_a_link(administrator: Client) -> None:
+    server = make_server("<db>", deleted_at=timezone.now())
+    Action.objects.filter(pk=make_plan({"a": []}).actions.get().pk).update(status_message=f"Waits for {server.uuid}.")
+    assert "Waits for &lt;db&gt;." in text_of(administrator, "actions:list")
 
 
 def test_the_list_of_plans_names_the_actions_that_were_skipped(administrator: Client) -> None:
@@ -63,7 +72,8 @@ def test_the_list_of_plans_names_the_actions_that_were_skipped(administrator: Cl
     message = f"One or more actions were skipped. 1 of 2: {skipped.uuid} by bob (closing)."
     ActionPlan.objects.update(status_message=message)
     text = text_of(administrator, "plans:list")
-    assert f">1 of 2 skipped: {skipped.called} by bob (closing)." in text
+    link = f'<a href="/console/actions/{skipped.uuid}/" title="{skipped.uuid}"><bdi>{skipped.called}</bdi></a>'
+    assert f">1 of 2 skipped: {link} by bob (closing)." in text
     assert f'title="{message}"' in text
 
 
@@ -74,8 +84,19 @@ def test_names_are_found_in_the_same_queries_whatever_the_number(
     servers = [make_server(f"web-{one}") for one in range(number)]
     with django_assert_num_queries(2):
         names = find_names([f"{one.uuid} stopped" for one in servers], {})
-    assert set(names.values()) == {one.name for one in servers}
+    assert {strip_tags(name) for name in names.values()} == {one.name for one in servers}
 
 
 def test_a_uuid_that_was_cut_is_left_out() -> None:
     assert name_objects("3 failed: Instance 156274ba-0b8c-4c…", {}) == "3 failed: Instance …"
+
+
+def test_a_whole_uuid_at_the_end_of_a_cut_message_is_kept() -> None:
+    uuid = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
+    assert name_objects(f"3 failed: Instance {uuid}…", {uuid: "<web>"}) == "3 failed: Instance &lt;web&gt;…"
+
+
+def test_the_page_of_a_plan_leaves_out_a_uuid_that_was_cut(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="FAILED")
+    ActionPlan.objects.update(status_message="1 of 1 failed: Instance 156274ba-0b8c-4c…")
+    assert "Instance …" in text_of(administrator, "plans:detail", plan.uuid)

@@ -168,3 +168,19 @@ def test_the_page_of_an_action_shows_no_other_history_of_its_plan(browser: Clien
     plan = make_plan({"a": []})
     record("action_plan.start", plan, caller=ROSA)
     assert "rosa" not in text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))
+
+
+def test_the_objects_that_details_and_messages_mention_are_links(browser: Client, plan: ActionPlan) -> None:
+    other = make_plan({"b": []})
+    server = make_server("db-7")
+    record(
+        "action_plan.continue",
+        plan,
+        caller=ROSA,
+        details={"action_plan": other.uuid},
+        message=f"Server {server.uuid}, unlike {'0' * 8}-0000-4000-8000-{'0' * 12}",
+    )
+    page = text(browser.get(reverse("history:list")))
+    assert f'action plan: <a href="{reverse("plans:detail", args=[other.uuid])}"' in page
+    assert f'Server <a href="{reverse("cluster:server", args=[server.uuid])}"' in page
+    assert "unlike 00000000 " in page
