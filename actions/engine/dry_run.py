@@ -166,8 +166,8 @@ class DryRun(ActionPhases):
         self.omits_post_condition = self.omits_post_condition or problem is not None
         return problem
 
-    def log_failure(self, phase: ActionEvent, problem: BaseException) -> None:
-        """Log nothing: the preflight reports the failure."""
+    def record_failure(self, phase: ActionEvent, problem: BaseException) -> None:
+        """Record nothing: the preflight reports the failure."""
 
     def defer(self, execute: ActionEvent) -> bool:
         raise CannotBeForeseen(f"It would be tried again later: {self.outcome.reason}")

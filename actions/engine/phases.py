@@ -94,13 +94,18 @@ class PhaseRecord:
         except (*LOST_DATABASE, Interruption):
             raise
         except BaseException as problem:
-            self.log_failure(phase, problem)
-            self.finish(phase, Result.ERROR, explain(problem))
-            # Keep the fault of the first phase that failed.
-            self.action.fault = self.action.fault or payloads.describe_fault(problem, explain(problem))
+            self.record_failure(phase, problem)
             return problem
         self.finish(phase, Result.SUCCESS)
         return None
+
+    def record_failure(self, phase: ActionEvent, problem: BaseException) -> None:
+        """Log the error of a phase, and note it in the phase and in the action."""
+        self.log_failure(phase, problem)
+        words = explain(problem)
+        self.finish(phase, Result.ERROR, words)
+        # Keep the fault of the first phase that failed.
+        self.action.fault = self.action.fault or payloads.describe_fault(problem, words)
 
     def log_failure(self, phase: ActionEvent, problem: BaseException) -> None:
         """Log the error of a phase, with the traceback of an unexpected one."""

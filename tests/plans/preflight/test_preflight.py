@@ -8,13 +8,15 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
+from actions.engine import phases
 from actions.graph.proposals import ProposedAction
 from actions.models import Action, ActionParent
-from actions.types.base import DONE, ActionType, Answer, CannotBeForeseen, Outcome
+from actions.types.base import DONE, ActionType, Answer, CannotBeForeseen, Outcome, explain
 from actions.types.nop import Nop
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import ComputeNode, Server, Synchronization
 from plans.models import ActionPlan
+from plans.planning.proposals import propose
 from plans.preflight import Preflight, preflight
 from tests.builders import action, make_node, make_plan, make_server
 from tests.plans.deriving import plan_to_derive, waits
@@ -349,3 +351,17 @@ def test_the_number_of_queries_does_not_grow_with_the_plan(django_assert_num_que
 def test_an_unknown_server_is_no_trouble() -> None:
     step = ("stop", {"resource_id": str(uuid4())})
     assert outcomes(preflight(chain(step))) == ["SKIPPED"]
+
+
+def test_the_reason_of_each_action_that_would_not_run_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    explained: list[BaseException] = []
+
+    def count(problem: BaseException, **options: Any) -> str:
+        explained.append(problem)
+        return explain(problem, **options)
+
+    monkeypatch.setattr(phases, "explain", count)
+    inputs = {"migration_type": "live", "source_node": "compute1", "destination_node": "compute2"}
+    plan = propose([ProposedAction("migrate", {"resource_id": str(uuid4()), **inputs}) for _ in range(3)])
+    assert preflight(plan).counts["SKIPPED"] == 3
+    assert len(explained) == 3
