@@ -44,6 +44,18 @@ def test_values_stand_beside_the_event() -> None:
     assert (line["event"], line["owner"], line["level"]) == ("Plan 7 started.", "a1", "info")
 
 
+def test_a_line_of_django_about_a_request_has_its_id() -> None:
+    code = """
+import django
+django.setup()
+from django.test import Client
+print(Client().get("/no/such", headers={"host": "localhost"})["x-openstack-request-id"])
+"""
+    ended = run("-c", code, DJANGO_SETTINGS_MODULE="watcher_site.settings", WATCHER_HTTPS="false")
+    (line,) = [json.loads(text) for text in ended.stderr.splitlines()]
+    assert (line["event"], line["request_id"]) == ("Not Found: /no/such", ended.stdout.strip())
+
+
 def test_an_exception_is_in_the_line_of_its_event() -> None:
     assert "LookupError: no such user" in json.loads(speak().splitlines()[0])["exception"]
 

@@ -141,6 +141,8 @@ def test_a_host_name_may_have_an_underscore(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_number_that_is_none_or_negative_is_refused_with_its_range(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The variables of OpenTelemetry are read only then.
+    monkeypatch.setenv("WATCHER_TRACING", "true")
     monkeypatch.setenv(name, value)
     with pytest.raises(ImproperlyConfigured, match=rf"^{name}: must be a (whole )?number from (-1|[0-9.]+) to [0-9]+"):
         run_path(str(SETTINGS))
@@ -259,3 +261,12 @@ def test_a_table_of_the_planner_adds_to_the_defaults(name: str, text: str, shown
 def test_two_types_of_one_weight_are_named() -> None:
     assert find_shared({"migrate": 30, "stop": 2, "restart": 30}) == "migrate and restart"
     assert find_shared({"migrate": 30}) == ""
+
+
+@pytest.mark.parametrize(("query", "expected"), [("", 5), ("?connect_timeout=9", 9)], ids=["default", "url"])
+def test_a_connection_attempt_has_a_limit_that_the_url_may_change(
+    query: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"postgres://watcher@db.example.org/watcher{query}")
+    options = run_path(str(SETTINGS))["DATABASES"]["default"]["OPTIONS"]
+    assert int(options["connect_timeout"]) == expected

@@ -1,6 +1,9 @@
-"""Filters that remove tracebacks from the logs."""
+"""Filters that remove tracebacks from the logs, and add the ids of requests."""
 
 import logging
+
+# The fields, whose values are in the environment of WSGI under their names after "watcher_site.".
+REQUEST_IDS = ("request_id", "trace_id")
 
 
 class TracebackOfFaults(logging.Filter):
@@ -17,4 +20,15 @@ class WithoutTraceback(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.exc_info = record.exc_text = None
+        return True
+
+
+class RequestIds(logging.Filter):
+    """Adds the ids of a request and of its trace to lines that Django logs when the middleware has returned."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        values = getattr(getattr(record, "request", None), "META", {})
+        for name in REQUEST_IDS:
+            if value := values.get(f"watcher_site.{name}"):
+                setattr(record, name, value)
         return True

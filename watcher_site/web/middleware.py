@@ -147,12 +147,14 @@ class RequestId:
     """
 
     header = "x-openstack-request-id"
+    # In the environment of WSGI, where `RequestIds` of `watcher_site.configuration.log_filters` reads it.
+    key = "watcher_site.request_id"
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        request_id = f"req-{uuid4()}"
+        request_id = request.META[self.key] = f"req-{uuid4()}"
         with bound_contextvars(request_id=request_id), on_behalf_of(partial(caller_of, request)):
             response = self.get_response(request)
         response[self.header] = request_id

@@ -2,6 +2,7 @@
 
 import http.client
 from collections.abc import Iterator
+from socket import create_server
 
 import pytest
 
@@ -18,8 +19,8 @@ def port() -> Iterator[int]:
         yield number
 
 
-def ask(port: int, method: str, path: str, **headers: str) -> tuple[int, str | None, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+def ask(port: int, method: str, path: str, timeout: float = PATIENCE, **headers: str) -> tuple[int, str | None, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.headers["Retry-After"], answer.read().decode()
@@ -44,6 +45,15 @@ def test_a_request_is_answered_503_with_the_time_of_the_next_try(
     status, retry_after, body = ask(port, method, path, **headers)
     assert (status, retry_after) == (503, "5")
     assert not any(word in body for word in ("127.0.0.1", "watcher:secret", "Traceback"))
+
+
+def test_a_database_that_accepts_connections_and_never_answers_is_away() -> None:
+    with create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgres://watcher:secret@127.0.0.1:{silent.getsockname()[1]}/watcher"
+        with serving(DATABASE_URL=url) as (_, port):
+            # Less than the two minutes that a connection may take without a limit of the site.
+            status, retry_after, _ = ask(port, "GET", "/readyz", timeout=60)
+    assert (status, retry_after) == (503, "5")
 
 
 def test_a_process_without_its_database_is_live(port: int) -> None:

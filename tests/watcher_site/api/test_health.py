@@ -12,6 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
+from knox.models import AuthToken
 from pytest_django import Settings
 
 from cluster.models import Synchronization
@@ -273,6 +274,13 @@ def test_a_lost_broker_is_a_component_and_the_others_are_still_shown(
 def test_an_unready_site_says_when_to_try_again(client: Client, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "connection", LostConnection())
     assert client.get("/readyz")["Retry-After"] == "5"
+
+
+@pytest.mark.parametrize("header", ["X-Auth-Token: {}", "Authorization: Bearer {}", "Authorization: Token {}"])
+def test_a_token_of_the_site_is_accepted_in_each_header(client: Client, reader: User, header: str) -> None:
+    _, token = AuthToken.objects.create(reader)
+    name, value = header.format(token).split(": ")
+    assert "components" in client.get("/readyz", headers={name: value}).json()
 
 
 def test_anybody_else_reads_whether_the_site_is_ready_and_nothing_more(client: Client, stranger: User) -> None:

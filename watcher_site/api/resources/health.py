@@ -41,6 +41,9 @@ from watcher_site.processes.service_health import Component, service_health
 from watcher_site.refusals import Refused
 
 log = structlog.get_logger(__name__)
+# Prometheus and probes of monitoring send a token of their configuration as a Bearer token.
+AUTHENTICATION = [TokenAuthentication, BearerAuthentication, BasicAuthentication, SessionAuthentication]
+CREDENTIALS = {"Authorization", "X-Auth-Token"}
 
 
 class NotReady(Exception):
@@ -140,10 +143,10 @@ def details_for(request: HttpRequest) -> dict[str, Any]:
 
     A missing service does not make this process unready: it can serve requests, and the status stays 200.
     """
-    if "Authorization" not in request.headers and settings.SESSION_COOKIE_NAME not in request.COOKIES:
+    if not (CREDENTIALS & request.headers.keys() or settings.SESSION_COOKIE_NAME in request.COOKIES):
         return {}
     try:
-        user = APIView().initialize_request(request).user
+        user = APIView(authentication_classes=AUTHENTICATION).initialize_request(request).user
     except (APIException, Refused):
         return {}
     if not user.has_perm("watcher_site.view_service"):
@@ -186,13 +189,7 @@ class MetricsView(VersionedView):
 
     versioning_class = Unversioned
 
-    # Prometheus sends a token of its configuration as a Bearer token.
-    authentication_classes = [
-        TokenAuthentication,
-        BearerAuthentication,
-        BasicAuthentication,
-        SessionAuthentication,
-    ]
+    authentication_classes = AUTHENTICATION
     model = Delivery
     policy = "metrics"
     permissions_required: dict[str, str] = {}
