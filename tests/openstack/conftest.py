@@ -108,6 +108,12 @@ class Nova:
         wait_for(lambda: not self.servers(), PATIENCE)
 
 
+@pytest.fixture(autouse=True)
+def lasting_leases(settings: Settings) -> None:
+    """Leases outlast a test, as the heartbeat has another connection, which does not see the rows of the test."""
+    settings.SERVICE_DOWN_TIME = 3600
+
+
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
     """Start the control plane unless it runs, and stop it in the end if it did not run before."""

@@ -56,4 +56,7 @@ def run_waiting(slots: int = 1) -> None:
         if applier.is_idle:
             break
         applier.collect(0)
+        # No thread renews the lease, which ends during actions that take long on a busy machine.
+        if not applier.heartbeat.holds:
+            applier.heartbeat.beat()
     applier.stop()
