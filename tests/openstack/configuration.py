@@ -23,6 +23,8 @@ PAGE = 3
 VCPUS, MEMORY, DISK = 16, 32768, 1000
 # The backends of Cinder, and the capacity of the pool of each, in gigabytes.
 BACKENDS, CAPACITY = ("first", "second"), 100
+# In seconds, for answers of one service to another.
+RPC_TIMEOUT = 600
 # The exchanges and topics of notifications are their own on a broker that others use.
 EXCHANGES = {"nova": "watcher-test-nova", "cinder": "watcher-test-cinder"}
 TOPICS = {"nova": "watcher-test-nova-versioned", "cinder": "watcher-test-cinder-notifications"}
@@ -99,8 +101,10 @@ def nova(folder: Path) -> Sections:
             "state_path": folder / "state" / "api",
             "my_ip": "127.0.0.1",
             "use_cow_images": False,
-            "service_down_time": 20,
+            # On a busy machine, services are slow to report and to answer, but not down.
+            "service_down_time": 40,
             "report_interval": 3,
+            "rpc_response_timeout": RPC_TIMEOUT,
             # Otherwise the scheduler looks for new hosts after a random time of up to a minute.
             "periodic_fuzzy_delay": 0,
         },
@@ -174,6 +178,7 @@ def cinder(folder: Path) -> Sections:
             "osapi_volume_listen_port": PORTS["cinder-api"],
             "osapi_volume_workers": 1,
             "service_down_time": 60,
+            "rpc_response_timeout": RPC_TIMEOUT,
         },
         "oslo_messaging_rabbit": {"amqp_auto_delete": True},
         "oslo_messaging_notifications": {"driver": "messagingv2", "topics": TOPICS["cinder"]},

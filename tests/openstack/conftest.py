@@ -16,14 +16,12 @@ from pytest_django import Settings
 
 from cluster.operations.synchronization import synchronize
 from tests.openstack.configuration import COMPUTE_NODES, PASSWORD
-from tests.openstack.control_plane import NAMES, ControlPlane
+from tests.openstack.control_plane import NAMES, PATIENCE, ControlPlane
 from tests.openstack.keystone import KeystoneService
 from tests.waiting import wait_for
 from watcher_site.keystone.tokens import middleware
 
 FLAVORS = {"tiny": (1, 512, 1), "small": (1, 2048, 10), "large": (4, 8192, 40)}
-# In seconds, for operations of Nova on a machine that runs other tests.
-PATIENCE = 300
 
 
 class Nova:

@@ -56,8 +56,8 @@ NAMES = (
     *COMPUTE_NODES,
     *CINDER,
 )
-# In seconds: a machine that runs other tests starts Nova slowly.
-PATIENCE = 300
+# In seconds, for services and their operations: a machine that runs other tests starts Nova slowly.
+PATIENCE = 900
 
 
 class ControlPlane:

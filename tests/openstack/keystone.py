@@ -12,7 +12,7 @@ from typing import Any
 import openstack
 
 from tests.openstack.configuration import PASSWORD, write
-from tests.openstack.control_plane import ROOT, ControlPlane, answers
+from tests.openstack.control_plane import PATIENCE, ROOT, ControlPlane, answers
 from tests.waiting import wait_for
 from tests.watcher_site.site_process import free_port_number
 
@@ -22,17 +22,19 @@ class KeystoneService:
 
     Args:
         dashboard: the page that gets tokens of the single sign-on; without it there is none.
-        lifetime: that of tokens, in seconds.
     """
 
-    def __init__(self, folder: Path, dashboard: str = "", lifetime: int = 3600) -> None:
+    def __init__(self, folder: Path, dashboard: str = "") -> None:
         self.programs, self.folder = find_programs(), folder
         self.url = f"http://127.0.0.1:{free_port_number()}"
         self.process: subprocess.Popen[bytes] | None = None
-        write(
-            folder / "keystone.conf",
-            {**self.options(lifetime), **(self.federation_options(dashboard) if dashboard else {})},
-        )
+        self.dashboard = dashboard
+        self.configure()
+
+    def configure(self, lifetime: int = 3600) -> None:
+        """Write the configuration, with the lifetime of new tokens in seconds, which the next start reads."""
+        federation = self.federation_options(self.dashboard) if self.dashboard else {}
+        write(self.folder / "keystone.conf", {**self.options(lifetime), **federation})
 
     def options(self, lifetime: int) -> dict[str, dict[str, object]]:
         keys = self.folder / "keys"
@@ -95,7 +97,7 @@ class KeystoneService:
                 stdout=log,
                 stderr=log,
             )
-        wait_for(lambda: answers(self.url))
+        wait_for(lambda: answers(self.url), PATIENCE)
 
     def stop(self) -> None:
         if self.process is not None:

@@ -15,8 +15,8 @@ from cluster.drivers.base import NoValidHost, OperationRefused, cloud
 from cluster.models import ComputeNode, Server
 from cluster.operations.synchronization import synchronize
 from plans.models import ActionPlan
-from tests.openstack.conftest import PATIENCE, Nova
-from tests.openstack.control_plane import ControlPlane
+from tests.openstack.conftest import Nova
+from tests.openstack.control_plane import PATIENCE, ControlPlane
 from tests.plans.inline import run_waiting
 from tests.waiting import wait_for
 

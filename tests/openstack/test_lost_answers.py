@@ -8,8 +8,8 @@ import pytest
 
 from cluster.drivers.base import cloud
 from cluster.models import Server
-from tests.openstack.conftest import PATIENCE, Nova
-from tests.openstack.control_plane import ControlPlane
+from tests.openstack.conftest import Nova
+from tests.openstack.control_plane import PATIENCE, ControlPlane
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.openstack

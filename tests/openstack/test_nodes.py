@@ -14,8 +14,8 @@ from cluster.drivers.base import OperationOutstanding, cloud
 from cluster.models import HostAggregate
 from cluster.operations.synchronization import synchronize
 from tests.builders import make_plan
-from tests.openstack.conftest import PATIENCE, Nova
-from tests.openstack.control_plane import ControlPlane
+from tests.openstack.conftest import Nova
+from tests.openstack.control_plane import PATIENCE, ControlPlane
 from tests.plans.inline import run_waiting
 from tests.waiting import wait_for
 

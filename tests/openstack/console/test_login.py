@@ -14,6 +14,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from tests.openstack.configuration import PASSWORD
+from tests.openstack.control_plane import PATIENCE
 from tests.openstack.keystone import KeystoneService
 from tests.waiting import wait_for
 from watcher_site.keystone.login import LoginFailed, read_token
@@ -22,7 +23,7 @@ from watcher_site.web.keystone_session import tokens_of
 from watcher_site.web.middleware import KEYSTONE_KEY
 
 pytestmark = [pytest.mark.openstack, pytest.mark.django_db]
-# In seconds: the time for which the tokens of this Keystone are valid.
+# In seconds: the time for which tokens that expire in a test are valid.
 LIFETIME = 20
 ISSUER = "https://login.example.org"
 
@@ -30,7 +31,7 @@ ISSUER = "https://login.example.org"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneService]:
     dashboard = f"http://testserver{reverse('login-sso-token')}"
-    found = KeystoneService(tmp_path_factory.mktemp("keystone"), dashboard, LIFETIME)
+    found = KeystoneService(tmp_path_factory.mktemp("keystone"), dashboard)
     found.start()
     try:
         found.fill()
@@ -45,6 +46,20 @@ def keystone(service: KeystoneService, settings: Settings) -> KeystoneService:
     settings.KEYSTONE_URL = settings.KEYSTONE_SSO_URL = f"{service.url}/v3"
     settings.KEYSTONE_SSO = "/auth/OS-FEDERATION/websso/openid"
     return service
+
+
+@pytest.fixture
+def short_tokens(service: KeystoneService) -> Iterator[None]:
+    """New tokens of Keystone expire soon."""
+    restart(service, LIFETIME)
+    yield
+    restart(service)
+
+
+def restart(service: KeystoneService, *lifetime: int) -> None:
+    service.stop()
+    service.configure(*lifetime)
+    service.start()
 
 
 def text(answer: Any) -> str:
@@ -96,9 +111,9 @@ def test_a_user_with_several_scopes_chooses_one_and_changes_it(client: Client, k
     assert client.get("/console/plans/").status_code == 200
 
 
-def test_a_session_ends_with_its_token(client: Client, keystone: KeystoneService) -> None:
-    log_in(client, "rosa")
-    wait_for(lambda: client.get("/console/plans/").status_code == 302)
+def test_a_session_ends_with_its_token(client: Client, keystone: KeystoneService, short_tokens: None) -> None:
+    assert log_in(client, "rosa")["Location"] == reverse("home")
+    wait_for(lambda: client.get("/console/plans/").status_code == 302, PATIENCE)
     assert KEYSTONE_KEY not in client.session
 
 

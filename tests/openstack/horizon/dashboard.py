@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.openstack.control_plane import ControlPlane, answers, install_requirements
+from tests.openstack.control_plane import PATIENCE, ControlPlane, answers, install_requirements
 from tests.waiting import wait_for
 from tests.watcher_site.site_process import free_port_number
 
@@ -59,7 +59,7 @@ class Dashboard:
         command = [self.environment / "bin" / "gunicorn", "--config", settings, "openstack_dashboard.wsgi:application"]
         with (self.folder / "horizon.log").open("a") as log:
             self.process = subprocess.Popen(command, env=self.variables, stdout=log, stderr=log)
-        wait_for(lambda: answers(f"{self.url}/auth/login/"))
+        wait_for(lambda: answers(f"{self.url}/auth/login/"), PATIENCE)
 
     def stop(self) -> None:
         if self.process is not None:

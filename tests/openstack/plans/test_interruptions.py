@@ -13,8 +13,8 @@ from cluster.operations.synchronization import synchronize
 from plans.models import ActionPlan
 from tests.end_to_end.processes.test_applier_processes import kill, state
 from tests.openstack.configuration import AUTH_URL, URLS
-from tests.openstack.conftest import PATIENCE, Nova
-from tests.openstack.control_plane import ControlPlane
+from tests.openstack.conftest import Nova
+from tests.openstack.control_plane import PATIENCE, ControlPlane
 from tests.openstack.plans.conftest import migration, plan_steps
 from tests.plans.inline import run_waiting
 from tests.processes import Process, start_command

@@ -7,8 +7,8 @@ from pytest_django import Settings
 from cluster.drivers.base import load_driver
 from cluster.drivers.openstack.reading import Reader
 from tests.openstack.configuration import PAGE
-from tests.openstack.conftest import PATIENCE, Nova
-from tests.openstack.control_plane import ControlPlane
+from tests.openstack.conftest import Nova
+from tests.openstack.control_plane import PATIENCE, ControlPlane
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.openstack

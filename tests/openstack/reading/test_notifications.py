@@ -9,7 +9,8 @@ from cluster.models import ComputeNode, Server, Synchronization, Volume
 from tests.broker import delete_queues
 from tests.cluster.drivers.openstack.notifications.listening import CloudTopics
 from tests.openstack.configuration import EXCHANGES, TOPICS
-from tests.openstack.conftest import PATIENCE, Nova
+from tests.openstack.conftest import Nova
+from tests.openstack.control_plane import PATIENCE
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.listener import TRANSPORT_URL
 

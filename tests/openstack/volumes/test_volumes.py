@@ -14,8 +14,7 @@ from cluster.operations.synchronization import synchronize
 from plans.models import ActionPlan
 from tests.builders import make_plan
 from tests.openstack.configuration import BACKENDS, CAPACITY
-from tests.openstack.conftest import PATIENCE
-from tests.openstack.control_plane import ControlPlane
+from tests.openstack.control_plane import PATIENCE, ControlPlane
 from tests.plans.inline import run_waiting
 from tests.waiting import wait_for
 
