@@ -107,8 +107,9 @@ class Nova:
 
 
 @pytest.fixture(autouse=True)
-def lasting_leases(settings: Settings) -> None:
-    """Leases outlast a test, as the heartbeat has another connection, which does not see the rows of the test."""
+def patience(settings: Settings) -> None:
+    """Services may be slow, and leases outlast a test: heartbeats have a connection that does not see its rows."""
+    settings.OPENSTACK_TIMEOUT = PATIENCE
     settings.SERVICE_DOWN_TIME = 3600
 
 

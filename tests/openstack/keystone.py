@@ -169,6 +169,7 @@ class KeystoneService:
             "project_name": "service",
             "user_domain_id": "default",
             "project_domain_id": "default",
+            "http_connect_timeout": PATIENCE,
         }
         write(file, {"keystone_authtoken": {**login, **options}})
         return file

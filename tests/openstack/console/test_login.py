@@ -42,7 +42,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneServic
 
 
 @pytest.fixture
-def keystone(service: KeystoneService, settings: Settings) -> KeystoneService:
+def keystone(service: KeystoneService, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KeystoneService:
+    monkeypatch.setattr("watcher_site.keystone.login.TIMEOUT", PATIENCE)
     settings.KEYSTONE_URL = settings.KEYSTONE_SSO_URL = f"{service.url}/v3"
     settings.KEYSTONE_SSO = "/auth/OS-FEDERATION/websso/openid"
     return service
@@ -137,7 +138,7 @@ def test_keystone_posts_a_token_of_its_single_sign_on(
     """The headers are those that the identity provider's module of the web server sets in front of Keystone."""
     settings.KEYSTONE_SSO = f"/auth/OS-FEDERATION/{protocol}"
     where = client.post(reverse("login-sso"), {"next": "/console/plans/"}).context["where"]
-    page = requests.get(where, headers={"OIDC-ISS": ISSUER, "OIDC-NAME": "frida"}, timeout=30)
+    page = requests.get(where, headers={"OIDC-ISS": ISSUER, "OIDC-NAME": "frida"}, timeout=PATIENCE)
     assert page.status_code == 200, page.text
     [action] = re.findall(r'action="([^"]+)"', page.text)
     [token] = re.findall(r'id="token" value="([^"]+)"', page.text)
@@ -155,5 +156,7 @@ def test_keystone_gives_another_site_no_token_of_the_single_sign_on(
     keystone: KeystoneService, settings: Settings
 ) -> None:
     where = f"{settings.KEYSTONE_URL}{settings.KEYSTONE_SSO}"
-    answer = requests.get(where, {"origin": "https://evil.example.org/"}, headers={"OIDC-ISS": ISSUER}, timeout=30)
+    answer = requests.get(
+        where, {"origin": "https://evil.example.org/"}, headers={"OIDC-ISS": ISSUER}, timeout=PATIENCE
+    )
     assert answer.status_code == 401

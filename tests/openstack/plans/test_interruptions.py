@@ -31,6 +31,7 @@ def start(control_plane: ControlPlane) -> Iterator[Start]:
         "WATCHER_POLL_INTERVAL": "0.1",
         "WATCHER_CLOUD": "cluster.drivers.openstack.OpenStackCloud",
         "WATCHER_OPENSTACK_POLL_INTERVAL": "0.5",
+        "WATCHER_OPENSTACK_TIMEOUT": str(PATIENCE),
         "OS_CLOUD": "service",
     }
     processes: list[Process] = []
