@@ -7,8 +7,8 @@ from collections.abc import Callable
 PATIENCE = 120
 
 
-def wait_for(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = PATIENCE, interval: float = 0.02) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come to pass in time"
-        time.sleep(0.02)
+        time.sleep(interval)

@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from cluster.operations.synchronization import synchronize
 from tests.openstack.configuration import COMPUTE_NODES, PASSWORD
-from tests.openstack.control_plane import NAMES, PATIENCE, ControlPlane
+from tests.openstack.control_plane import INTERVAL, NAMES, PATIENCE, ControlPlane
 from tests.openstack.keystone import KeystoneService
 from tests.waiting import wait_for
 from watcher_site.keystone.tokens import middleware
@@ -50,7 +50,7 @@ class Nova:
             if zone:
                 aggregate = known.get(zone) or self.compute.create_aggregate(name=zone, availability_zone=zone)
                 if host not in (aggregate.hosts or ()):
-                    wait_for(partial(self.join, aggregate, host), PATIENCE)
+                    wait_for(partial(self.join, aggregate, host), PATIENCE, INTERVAL)
 
     def join(self, aggregate: Any, host: str) -> bool:
         """Add a host to an aggregate. Return whether Nova knew it: the scheduler looks for new hosts at intervals."""
@@ -71,8 +71,15 @@ class Nova:
         made = compute.create_server(
             name=name, flavor_id=flavor_id, image_id=self.image.id, networks="none", **attributes
         )
-        wait_for(lambda: self.show(made).status in {"ACTIVE", "ERROR"} and not self.show(made).task_state, PATIENCE)
-        return self.show(made)
+        found = made
+
+        def is_settled() -> bool:
+            nonlocal found
+            found = self.show(made)
+            return found.status in {"ACTIVE", "ERROR"} and not found.task_state
+
+        wait_for(is_settled, PATIENCE, INTERVAL)
+        return found
 
     def boot(self, name: str, host: str, flavor: str = "tiny", **attributes: Any) -> str:
         """Return the UUID of a new server that runs on a host."""
@@ -103,7 +110,7 @@ class Nova:
                 self.compute.enable_service(service.id)
         for server in self.servers():
             self.compute.delete_server(server)
-        wait_for(lambda: not self.servers(), PATIENCE)
+        wait_for(lambda: not self.servers(), PATIENCE, INTERVAL)
 
 
 @pytest.fixture(autouse=True)
@@ -139,9 +146,9 @@ def filled(control_plane: ControlPlane) -> Nova:
 def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None) -> Nova:
     """A cloud of three nodes that are up and no servers, which the site works on and has read."""
     control_plane.start(NAMES)
-    wait_for(answers(filled), PATIENCE)
-    wait_for(lambda: filled.states() == dict.fromkeys(COMPUTE_NODES, ("enabled", "up")), PATIENCE)
-    wait_for(lambda: filled.hypervisors() == set(COMPUTE_NODES), PATIENCE)
+    wait_for(answers(filled), PATIENCE, INTERVAL)
+    wait_for(lambda: filled.states() == dict.fromkeys(COMPUTE_NODES, ("enabled", "up")), PATIENCE, INTERVAL)
+    wait_for(lambda: filled.hypervisors() == set(COMPUTE_NODES), PATIENCE, INTERVAL)
     settings.CLOUD = "cluster.drivers.openstack.OpenStackCloud"
     settings.OPENSTACK_CLOUD = "service"
     settings.OPENSTACK_POLL_INTERVAL = 0.5

@@ -58,6 +58,8 @@ NAMES = (
 )
 # In seconds, for services and their operations: a machine that runs other tests starts Nova slowly.
 PATIENCE = 900
+# In seconds, between requests to a service that is waited for and does the work meanwhile.
+INTERVAL = 0.5
 
 
 class ControlPlane:
