@@ -1,5 +1,6 @@
 """`manage.py purge` removes for good what was deleted, and nothing else."""
 
+import gc
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -390,3 +391,12 @@ def test_deleted_stacks_go_with_all_that_was_in_them_and_others_stay() -> None:
     purge()
     assert list(Stack.objects.all()) == [kept]
     assert StackResource.objects.get().stack == kept
+
+
+def test_no_full_garbage_collection_lengthens_the_transactions_of_a_purge() -> None:
+    make_plan().remove()
+    try:
+        purge()
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()

@@ -1,5 +1,6 @@
 """``manage.py purge``: remove deleted and old ended objects permanently."""
 
+import gc
 from datetime import timedelta
 from typing import Any
 
@@ -42,6 +43,8 @@ class Command(commands.Command):
             return
         if options["yes"] or self.agree(total, most):
             record("database.purge", details={**counts, "at most": most})
+            # A full garbage collection takes longer than any batch, which it would let hold its locks for that time.
+            gc.freeze()
             self.stdout.write(f"{purge.remove(most)} removed")
         else:
             self.stdout.write("0 removed")
