@@ -35,7 +35,7 @@ class Line:
     def cells(self) -> tuple[str, ...]:
         terms = f"{self.factor:g} x {self.reference_name}" + (f" + {self.added_name}" if self.added_name else "")
         return (
-            self.run_next_audit,
+            self.work,
             f"{self.measured:.2f} {self.unit}",
             f"{self.reference:.2f} {self.unit}",
             f"{self.measured / self.reference:.2f}" if self.reference else "",
