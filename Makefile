@@ -20,7 +20,7 @@ INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-pr
 
 DOCUMENTATION = watcher_site/documentation/built
 
-.PHONY: run docs pictures wheel test end-to-end upgrade-test lint bench bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
+.PHONY: run docs pictures wheel test end-to-end upgrade-test lint bench bench-scale bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -82,6 +82,12 @@ sbom:
 # Benchmarks on the PostgreSQL server of WATCHER_TEST_POSTGRESQL_URL or DATABASE_URL.
 bench: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks
+
+# The same pages and operations with 1,000,000 actions and with a hundredth of that, on the same server, which has to run
+# on this machine: make bench-scale PARTS=load WATCHER_BENCHMARK_SCALE=0.1
+bench-scale: export WATCHER_BENCHMARK_SCALE ?= 1
+bench-scale: install-dev
+	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks.scale $(PARTS)
 
 # Replay a day in steps of five minutes with each strategy, or measure the cost of one decision:
 # make bench-replay DAY=traces.csv.gz

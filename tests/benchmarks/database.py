@@ -39,12 +39,17 @@ def require_durability(database: str) -> dict[str, str]:
 
 
 @contextmanager
-def own_database() -> Iterator[str]:
-    """Create an empty database, give its URL, and drop it in the end."""
-    server, name = server_url(), sql.Identifier(NAME)
+def own_database(suffix: str = "") -> Iterator[str]:
+    """Create an empty database, return its URL, and drop it in the end.
+
+    Args:
+        suffix: the end of its name, if a benchmark has several.
+    """
+    own = f"{NAME}_{suffix}" if suffix else NAME
+    server, name = server_url(), sql.Identifier(own)
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
         try:
-            yield urlsplit(server)._replace(path=f"/{NAME}").geturl()
+            yield urlsplit(server)._replace(path=f"/{own}").geturl()
         finally:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))

@@ -8,7 +8,7 @@ test client calls the site: the time of PostgreSQL is not in it.
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import import_module
@@ -48,8 +48,12 @@ class Cost:
     size: float
 
 
-def pages(large_plans: list[Any]) -> Iterator[str]:
-    """Yield the path of each page, of a sample record where it shows one, and of each filter and sort of a list."""
+def pages(large_plans: list[Any], chosen: Mapping[tuple[str, str], str] | None = None) -> Iterator[str]:
+    """Yield the path of each page, of a sample record where it shows one, and of each filter and sort of a list.
+
+    Args:
+        chosen: values of filters, by the names of the page and of the filter.
+    """
     for name, pattern in named_patterns(get_resolver("watcher_site.console.urls").url_patterns):
         view = getattr(pattern.callback, "view_class", None)
         if view is None or any(word in name for word in LEFT_OUT):
@@ -60,7 +64,7 @@ def pages(large_plans: list[Any]) -> Iterator[str]:
             yield path
         yield from (f"{path}?{query}" for query in VARIANTS.get(name, ()))
         if hasattr(view, "filterset_class"):
-            yield from (f"{path}?{urlencode(query)}" for query in variants(view))
+            yield from (f"{path}?{urlencode(query)}" for query in variants(name, view, chosen or {}))
 
 
 def named_patterns(patterns: list[Any], space: str = "") -> Iterator[tuple[str, URLPattern]]:
@@ -89,11 +93,11 @@ def samples(name: str, view: Any, pattern: URLPattern, large_plans: list[Any]) -
             yield from ({key: getattr(record, key)} for record in records)
 
 
-def variants(view: Any) -> Iterator[dict[str, str]]:
+def variants(page: str, view: Any, chosen: Mapping[tuple[str, str], str]) -> Iterator[dict[str, str]]:
     """Yield the queries of a list: each filter with a value, each column in both orders, and a later page."""
     for name, field in view.filterset_class.base_filters.items():
         choices = [value for value, _ in field.extra.get("choices", [])]
-        yield {name: choices[0] if choices else "a"}
+        yield {name: chosen.get((page, name), choices[0] if choices else "a")}
     for name, column in view.table_class.base_columns.items():
         if column.orderable is not False:
             yield from ({"sort": name}, {"sort": f"-{name}"})
