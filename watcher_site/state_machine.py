@@ -1,6 +1,6 @@
 """State changes: a declared transition in memory, then an UPDATE that is guarded by the values that were read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -51,24 +51,26 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         return {str(state) for name in transitions for state in getattr(cls, name)._django_fsm.transitions}
 
     def save_state(
-        self, *records: Model, condition: Bound | None = None, guards: Mapping[str, Any] | None = None
+        self, *records: Model, conditions: Sequence[Bound] = (), guards: Mapping[str, Any] | None = None
     ) -> None:
         """Write what the transitions since the last save touched, and nothing else.
 
-        Rows of other models that go with it, new or changed, are written in the same commit. A ``condition`` is a
-        query that must find a row at the same time. ``guards`` are values by column that must still stand in the row,
-        beside those of ``guard_fields``.
+        Rows of other models that belong to the change, new or changed, are written in the same commit.
+
+        Args:
+            records: these rows.
+            conditions: queries, each of which must find a row at the same time.
+            guards: values by column that the row must still have, beside those of ``guard_fields``.
 
         Raises:
-            ConcurrentTransition: the row is no longer as this instance read it, or the condition does not hold.
+            ConcurrentTransition: the row is no longer as this instance read it, or a condition does not hold.
         """
         self.updated_at = timezone.now()
         read = self.values_read
-        change = Change(self, (*self.touched_fields, "updated_at"), {**read, **(guards or {})}, condition)
-        announcement = writing.of_change(self, read[self.guard_fields[0]])
-        if not (write_together(change, records, announcement) if records or announcement else change.write()):
-            raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
+        change = Change(self, (*self.touched_fields, "updated_at"), {**read, **(guards or {})}, conditions)
         before, state = read[self.guard_fields[0]], getattr(self, self.guard_fields[0])
+        if not write_together(change, records, writing.of_change(self, before)):
+            raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
         if state != before:
             transaction.on_commit(partial(self.count_change, before, state))
         self._update_initial_state()

@@ -37,9 +37,11 @@ class Checkpoint:
         self.last_contact = time.monotonic()
         self.next_check = self.last_contact + settings.POLL_INTERVAL
 
-    def note_begun(self) -> None:
-        """The action began while its plan was held; a signal from before that is honoured at once."""
+    def begin(self) -> None:
+        """Start the timeout of the action, which has just begun. A signal from before that is obeyed at once."""
+        self.slot.begin(self.action.attempt)
         self.record_contact()
+        self.deadline = self.last_contact + self.action.seconds_allowed
         if self.action.control:
             self.next_check = self.last_contact
 

@@ -5,7 +5,6 @@ take two writes: the beginning and the end. Suspensions, resumptions, aborts and
 ones. The beginning of a recovery or a revert is written as well, so that these can be counted.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -178,9 +177,9 @@ class Execution(Signalled, Derivation, ActionPhases):
 
     def write_beginning(self, *phases: ActionEvent) -> bool:
         guards, exclusions = self.no_other_signal, self.exclusions
-        beside = exclusions.rules.unchanged if exclusions else None
+        unchanged = [exclusions.rules.unchanged] if exclusions else []
         try:
-            return self.write(*phases, hold=True, guards=guards, beside=beside, records=self.operations())
+            return self.write(*phases, hold=True, guards=guards, conditions=unchanged, records=self.operations())
         except ConcurrentTransition:
             if not (exclusions and exclusions.is_outdated()):
                 raise
@@ -290,9 +289,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         self.finish(phase, Result.ERROR, f"{reason} {advise(self.action)}".strip())
 
     def execute_and_end(self, execute: ActionEvent) -> bool:
-        self.checkpoint.slot.begin(self.action.attempt)
-        self.checkpoint.note_begun()
-        self.checkpoint.deadline = time.monotonic() + self.action.seconds_allowed
+        self.checkpoint.begin()
         with self.acting():
             try:
                 return super().execute_and_end(execute)

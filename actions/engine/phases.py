@@ -77,7 +77,7 @@ class PhaseRecord:
     def begin(self, event: str) -> ActionEvent:
         now = timezone.now()
         self.began = self.began or now
-        self.phase = ActionEvent(action=self.action, event=event, start_time=now, host=self.host)
+        self.phase = ActionEvent(action_id=self.action.pk, event=event, start_time=now, host=self.host)
         return self.phase
 
     def finish(self, phase: ActionEvent, result: str, details: str | None = None) -> None:

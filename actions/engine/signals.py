@@ -30,7 +30,7 @@ class Signalled(StoredPhases, ABC):
         if action.values_read != self.action.values_read:
             raise ConcurrentTransition(f"Action {action.uuid} is no longer as this worker left it.")
         action.outputs, action.fault = self.action.outputs, self.action.fault
-        self.action = self.phase.action = self.checkpoint.action = action
+        self.action = self.checkpoint.action = action
         return action
 
     def unless_signalled(self, execute: ActionEvent, release: Callable[[ActionEvent], bool]) -> bool:

@@ -73,7 +73,7 @@ class StoredPhases(PhaseRecord):
         orphans: bool = False,
         abandons: bool = False,
         guards: Mapping[str, Any] | None = None,
-        beside: Bound | None = None,
+        conditions: Sequence[Bound] = (),
         records: Sequence[Model] = (),
     ) -> bool:
         """Commit the action's new state and the phases together.
@@ -83,7 +83,7 @@ class StoredPhases(PhaseRecord):
             orphans: whether unfinished events of a lost worker are finished.
             abandons: whether the action ends without the clean-up of its type, so that the clean-up hook is called.
             guards: values by column that the action's row must still have.
-            beside: a query that must find a row, if the plan is held.
+            conditions: queries, each of which must find a row as well.
             records: new rows of other models.
 
         Raises:
@@ -95,12 +95,13 @@ class StoredPhases(PhaseRecord):
         new = [phase for phase in phases if phase.pk is None]
         for phase in phases:
             phase.attempt = self.action.attempt
-        condition = self.held(beside) if hold else None
+        if hold:
+            conditions = (*conditions, self.held())
         try:
             if abandons or orphans or takes_others(self.action):
-                self.write_with_others((*phases, *records), condition, guards, abandons, orphans)
+                self.write_with_others((*phases, *records), conditions, guards, abandons, orphans)
             else:
-                self.action.save_state(*phases, *records, condition=condition, guards=guards)
+                self.action.save_state(*phases, *records, conditions=conditions, guards=guards)
         except BaseException:
             for phase in new:
                 phase.pk = None  # It was rolled back.
@@ -111,7 +112,7 @@ class StoredPhases(PhaseRecord):
     def write_with_others(
         self,
         records: Sequence[Model],
-        condition: Bound | None,
+        conditions: Sequence[Bound],
         guards: Mapping[str, Any] | None,
         abandons: bool,
         orphans: bool,
@@ -122,12 +123,12 @@ class StoredPhases(PhaseRecord):
         bound = bound_to(self.action) if takes else Action.objects.none()
         if orphans:
             self.close_orphans()
-        self.action.save_state(*records, condition=condition, guards=guards)
+        self.action.save_state(*records, conditions=conditions, guards=guards)
         if takes and (number := end_dependents(self.action, bound)):
             self.log.info("dependents ended", number=number, state=self.action.state)
 
-    def held(self, beside: Bound | None = None) -> Bound:
-        return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING).beside(beside)
+    def held(self) -> Bound:
+        return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING)
 
     def write_beside(self, phase: ActionEvent) -> bool:
         """Write the beginning or the end of a phase that does not change the state.

@@ -104,6 +104,6 @@ class HungAction(StoredPhases):
             self.action.give_up_revert()
             self.write_beside(phase)
 
-    def held(self, beside: Bound | None = None) -> Bound:
+    def held(self) -> Bound:
         """Return the query that locks the plan, also if none of its actions may begin."""
         return self.lease.hold_plan()

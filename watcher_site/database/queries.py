@@ -39,13 +39,6 @@ class Bound:
             cursor.execute(self.sql, self.params)
             return cursor.fetchall()
 
-    def beside(self, other: "Bound | None") -> "Bound":
-        """Return a query that finds a row where both do."""
-        if other is None:
-            return self
-        both = f"SELECT 1 WHERE EXISTS ({other.sql}) AND EXISTS ({self.sql})"
-        return Bound(both, [*other.params, *self.params])
-
 
 class Query:
     """A query with `Placeholder`s, composed at its first run. Its rows are what Django's own iterators would give."""
@@ -80,7 +73,7 @@ class Query:
         return list(map(self.make, found))
 
     def bind(self, **values: Any) -> Bound:
-        """Return the query's text and its values, to run it alone or as the condition of a `Change`."""
+        """Return the query's text and its values, to run it alone or as a condition of a `Change`."""
         params = self.params_for(values, connection)
         return Bound(self.sql, params)
 

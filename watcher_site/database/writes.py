@@ -20,34 +20,35 @@ Rows = dict[type[models.Model], list[models.Model]]
 
 @dataclass(frozen=True)
 class Change:
-    """New values for columns of a row, to be written only if the guards, values by column, still stand in the table.
+    """New values for columns of a row, to be written only if the row still has the values of the guards, by column.
 
-    With a ``condition`` it must return a row as well; if that is a locking query, the row stays locked until the
-    transaction ends.
+    Each of the ``conditions`` must return a row as well; the row of a locking query stays locked until the transaction
+    ends.
     """
 
     row: models.Model
     fields: tuple[str, ...]
     guards: Mapping[str, Any] = field(default_factory=dict)
-    condition: Bound | None = None
+    conditions: Sequence[Bound] = ()
 
-    def compose(self) -> tuple[str, list[Any]]:
+    def compose(self, database: Any) -> tuple[str, list[Any]]:
         """Return the UPDATE and its values."""
         # SQLite's times are texts.
-        adapt = connection.ops.adapt_datetimefield_value
+        adapt = database.ops.adapt_datetimefield_value
         found = [value for value in self.guards.values() if value is not None]
         guards = [adapt(value) if isinstance(value, datetime) else value for value in found]
         nulls = frozenset([column for column, value in self.guards.items() if value is None])
         sql = compose_update(type(self.row), self.fields, tuple(self.guards), nulls)
-        params = [*values_of([self.row], self.fields), self.row.pk, *guards]
-        if self.condition is None:
-            return sql, params
-        return f"{sql} AND EXISTS ({self.condition.sql})", [*params, *self.condition.params]
+        params = [*values_of([self.row], self.fields, database), self.row.pk, *guards]
+        for condition in self.conditions:
+            sql = f"{sql} AND EXISTS ({condition.sql})"
+            params += condition.params
+        return sql, params
 
-    def write(self) -> bool:
-        """Write it, and return whether its guards and its condition held."""
-        with connection.cursor() as cursor:
-            cursor.execute(*self.compose())
+    def write(self, database: Any) -> bool:
+        """Write the change, and return whether its guards and its conditions held."""
+        with database.cursor() as cursor:
+            cursor.execute(*self.compose(database))
             return bool(cursor.rowcount)
 
 
@@ -70,18 +71,21 @@ def write_together(change: Change, records: Sequence[models.Model] = (), announc
     New rows get their primary keys, but for those of models that are `WrittenOnce`. On PostgreSQL it is a single
     statement: each more would take another round trip, and the beginning and the end of a transaction two.
     """
+    database = connections[DEFAULT_DB_ALIAS]
     others = [Change(record, record_fields(type(record))) for record in records if record.pk]
     new: Rows = {}
     for record in records:
         if not record.pk:
             new.setdefault(type(record), []).append(record)
-    if connection.vendor == "postgresql" and (new or announced):
-        return write_in_one_statement(change, others, new, announced)
+    if not (new or others or announced):
+        return change.write(database)
+    if database.vendor == "postgresql" and (new or announced):
+        return write_in_one_statement(change, others, new, announced, database)
     with transaction.atomic():
-        if not change.write():
+        if not change.write(database):
             return False
         for other in others:
-            other.write()
+            other.write(database)
         for rows in new.values():
             insert(rows)
         if announced:
@@ -89,11 +93,13 @@ def write_together(change: Change, records: Sequence[models.Model] = (), announc
     return True
 
 
-def write_in_one_statement(change: Change, others: Sequence[Change], new: Rows, announced: Announced | None) -> bool:
-    sql, params = change.compose()
+def write_in_one_statement(
+    change: Change, others: Sequence[Change], new: Rows, announced: Announced | None, database: Any
+) -> bool:
+    sql, params = change.compose(database)
     parts = [f"changed AS ({sql} RETURNING {'*' if announced else '1'})"]
     for place, other in enumerate(others):
-        sql, values = other.compose()
+        sql, values = other.compose(database)
         parts.append(f"ended{place} AS ({sql} AND EXISTS (SELECT 1 FROM changed))")  # noqa: S608
         params += values
     if announced:
@@ -105,26 +111,27 @@ def write_in_one_statement(change: Change, others: Sequence[Change], new: Rows, 
     for model, rows in new.items():
         if model is not keyed:
             parts.append(f"made{len(parts)} AS ({compose_insert(model, len(rows), 'changed')})")
-            params += values_of(rows, record_fields(model))
+            params += values_of(rows, record_fields(model), database)
     rows, last = [], "SELECT 1 FROM changed"
     if keyed:
         rows = new[keyed]
         last = compose_insert(keyed, len(rows), "changed")
-        params += values_of(rows, record_fields(keyed))
-    return give_keys(rows, f"WITH {', '.join(parts)} {last}", params)
+        params += values_of(rows, record_fields(keyed), database)
+    return set_keys(rows, f"WITH {', '.join(parts)} {last}", params, database)
 
 
 def insert(rows: Sequence[models.Model]) -> None:
-    """Write new rows of one model in one statement, and give them their primary keys."""
+    """Write new rows of one model in one statement, and set their primary keys."""
     if rows:
-        model = type(rows[0])
+        model, database = type(rows[0]), connections[DEFAULT_DB_ALIAS]
         keyed = () if issubclass(model, WrittenOnce) else rows
-        give_keys(keyed, compose_insert(model, len(rows)), values_of(rows, record_fields(model)))
+        values = values_of(rows, record_fields(model), database)
+        set_keys(keyed, compose_insert(model, len(rows)), values, database)
 
 
-def give_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any]) -> bool:
-    """Run a statement, give rows the primary keys that it returns, and return whether it returned any."""
-    cursor = kept_cursor(connections[DEFAULT_DB_ALIAS])
+def set_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any], database: Any) -> bool:
+    """Run a statement, set the primary keys that it returns on rows, and return whether it returned any."""
+    cursor = kept_cursor(database)
     cursor.execute(sql, params)
     keys = cursor.fetchall()
     for row, (key,) in zip(rows, keys, strict=False):
@@ -132,12 +139,17 @@ def give_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any]) -> 
     return bool(keys)
 
 
-def values_of(rows: Sequence[models.Model], fields: tuple[str, ...]) -> list[Any]:
-    """Return the values of rows of one model as the database takes them, row by row."""
+def values_of(rows: Sequence[models.Model], fields: tuple[str, ...], database: Any) -> list[Any]:
+    """Return the values of rows of one model as the database takes them, row by row.
+
+    They have the types of their fields already (``prepared``): to convert them to these again takes Django longer than
+    it takes to send them.
+    """
     columns = columns_of(type(rows[0]), fields)
-    # Fields read attributes of the connection, and `connection` looks each of them up anew.
-    database = connections[DEFAULT_DB_ALIAS]
-    return [column.get_db_prep_save(getattr(row, column.attname), database) for row in rows for column in columns]
+    values = ((column, getattr(row, column.attname)) for row in rows for column in columns)
+    return [
+        None if value is None else column.get_db_prep_value(value, database, prepared=True) for column, value in values
+    ]
 
 
 @cache

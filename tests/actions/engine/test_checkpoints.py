@@ -131,4 +131,4 @@ def test_while_the_database_is_away_the_action_goes_on_until_its_plan_may_be_ano
 def test_a_lease_can_be_sent_to_another_process(begun: Action) -> None:
     lease = PlanLease.of(begun.action_plan, begun.action_plan.applier)
     assert pickle.loads(pickle.dumps(lease)) == lease  # noqa: S301 (it was made here)
-    assert PlanLease(lease.plan, lease.applier, lease.host) == lease
+    assert PlanLease(lease.plan, lease.applier, lease.host, plan_uuid=lease.plan_uuid) == lease

@@ -22,7 +22,7 @@ class FakeLease:
 
     host = "here"
     owner = None
-    request_id = ""
+    request_id = plan_uuid = traceparent = ""
     control: str | None = None
 
     def __init__(self, cancelling: bool = False, held: bool = True, lost: bool = False) -> None:

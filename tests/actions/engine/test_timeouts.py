@@ -38,7 +38,7 @@ def phases(one: Action) -> list[tuple[str, str | None]]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The clock of executions: the last of these seconds is the present time."""
     seconds = [0.0]
-    monkeypatch.setattr("actions.engine.execution.time.monotonic", lambda: seconds[-1])
+    monkeypatch.setattr("actions.engine.checkpoints.time.monotonic", lambda: seconds[-1])
     return seconds
 
 

@@ -29,7 +29,7 @@ def test_a_statement_is_counted_while_queries_are_captured(stranger: User) -> No
     assert len(queries) == 1
 
 
-def test_a_time_that_guards_a_row_is_compared_with_what_the_database_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writes, "connection", SimpleNamespace(ops=DatabaseWrapper.ops_class(connection)))
+def test_a_time_that_guards_a_row_is_compared_with_what_the_database_holds() -> None:
+    sqlite = SimpleNamespace(ops=DatabaseWrapper.ops_class(connection))
     change = writes.Change(User(pk=1), (), {"last_login": datetime(2026, 3, 1, 22, tzinfo=UTC)})
-    assert change.compose()[1] == [1, "2026-03-01 22:00:00"]
+    assert change.compose(sqlite)[1] == [1, "2026-03-01 22:00:00"]
