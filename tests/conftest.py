@@ -154,8 +154,8 @@ def stranger(db: None) -> User:
 @pytest.fixture(autouse=True)
 def _a_new_minute() -> None:
     """Let no test's refusals keep those of the next out of history, which tells only so many a minute."""
-    for restraint in (logins.restraint, recording.restraint, recording.reading_restraint):
-        restraint.forget()
+    for limit in (logins.failure_limit, recording.refusal_limit, recording.reading_refusal_limit):
+        limit.forget()
 
 
 @pytest.fixture

@@ -47,26 +47,7 @@ PARAMETERS = [
 EDGES = re.compile(rf"/{FIELD}(/(-|\d+))?")
 
 
-class ActionLookup(ComposedLookup):
-    """The lookup of the action that a path names (docs/compatibility.md, "Lookup and lists of actions")."""
-
-    def read_named(self: Any, read: Callable[..., list[Any]], identifier: str) -> list[Any]:
-        """Read by UUID what looks like one, then by name, then by the beginning of the UUID.
-
-        Raises:
-            Invalid: there are several.
-        """
-        if used_by(self.request) < EXTENDED:
-            return read(uuid=read_uuid(identifier, "action_uuid"))
-        uuid = parse_uuid(identifier)
-        found = read(uuid=uuid) if uuid else []
-        if found:
-            return found
-        uuid = self.get_queryset().identified_by(identifier)
-        return read(uuid=uuid) if uuid else []
-
-
-class ActionView(ActionLookup, ResourceView):
+class ActionView(ComposedLookup, ResourceView):
     serializer_class = ActionSerializer
     model = Action
     title = "Action"
@@ -98,6 +79,23 @@ class ActionView(ActionLookup, ResourceView):
     arguments = {"events": PARAMETERS}
     history_events_by_state = {"SKIPPED": "action.skip", "PENDING": "action.restore"}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
+
+    def read_named(self: Any, read: Callable[..., list[Any]], identifier: str) -> list[Any]:
+        """Read by UUID if the identifier is one, then by name, then by the beginning of the UUID.
+
+        See docs/compatibility.md, "Lookup and lists of actions".
+
+        Raises:
+            Invalid: several actions match.
+        """
+        if used_by(self.request) < EXTENDED:
+            return read(uuid=read_uuid(identifier, "action_uuid"))
+        uuid = parse_uuid(identifier)
+        found = read(uuid=uuid) if uuid else []
+        if found:
+            return found
+        uuid = self.get_queryset().identified_by(identifier)
+        return read(uuid=uuid) if uuid else []
 
     def conceal(self, rows: list[Row]) -> None:
         if not sees_details(self.request.user):
@@ -145,17 +143,21 @@ class ActionView(ActionLookup, ResourceView):
         return Response(self.show(action))
 
     def change(self, action: Action, changes: dict[str, Any]) -> None:
-        """Do what a patch requests.
+        """Skip or restore an action, or change the reason of its skip, as a patch requests.
 
         Raises:
-            Conflict: the states do not allow it.
-            Invalid: the message does not fit.
+            Conflict: the state of the action or of its plan does not allow it.
+            Invalid: the message is too long, or not allowed.
         """
         is_former = used_by(self.request) < EXTENDED
         reason, state = changes.get("status_message"), changes.get("state")
         try:
             if state == Action.State.PENDING and not is_former:
-                restore(action, reason)
+                if reason:
+                    raise Invalid(
+                        "Invalid input for field/attribute status_message. An action that is restored has none."
+                    )
+                restore_action(action.uuid)
             elif state not in (None, Action.State.SKIPPED):
                 raise WrongActionState(action, state)
             elif state is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
@@ -230,12 +232,6 @@ def read_changes(document: Any) -> dict[str, Any]:
     if not isinstance(changes.get("status_message", ""), str | None):
         raise Invalid("Invalid input for field/attribute status_message. It must be a string or null.")
     return changes
-
-
-def restore(action: Action, reason: Any) -> None:
-    if reason:
-        raise Invalid("Invalid input for field/attribute status_message. An action that is restored has none.")
-    restore_action(action.uuid)
 
 
 def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> Row:

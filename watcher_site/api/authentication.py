@@ -23,7 +23,7 @@ from watcher_site.accounts.token_limits import USE_INTERVAL, UsedToken, limit_to
 from watcher_site.backends import people
 from watcher_site.configuration.keystone import KEYSTONE, LOCAL
 from watcher_site.database.queries import Placeholder, Query
-from watcher_site.history.logins import note_bad_token
+from watcher_site.history.logins import record_bad_token
 from watcher_site.keystone.tokens import LOCAL_TOKEN, BadToken, challenge, identify_user
 
 # What is remembered stays in this process, and so does what it is remembered by.
@@ -102,28 +102,24 @@ class SiteTokenAuthentication(KnoxTokenAuthentication):
 class TokenAuthentication(BaseAuthentication):
     """A token in ``X-Auth-Token``, as OpenStack's clients send it, or in ``Authorization: Token``.
 
-    The settings say whether it is one of the site, of Keystone, or either; only a token of the site is taken in
-    ``Authorization``. A token of the one kind is not looked up as one of the other: the form tells them apart.
+    `settings.TOKEN_SOURCES` names the issuers: the site, Keystone or both, whose tokens differ in their form. Only a
+    token of the site is accepted in ``Authorization``.
     """
 
     of_site = SiteTokenAuthentication()
 
     def authenticate(self, request: Request) -> Any:
         token: str | None = request.META.get("HTTP_X_AUTH_TOKEN")
+        is_local = LOCAL in settings.TOKEN_SOURCES
         try:
             if token is None:
-                return self.of_site.authenticate(request) if LOCAL in settings.TOKEN_SOURCES else None
-            if self.is_of_keystone(token):
+                return self.of_site.authenticate(request) if is_local else None
+            if KEYSTONE in settings.TOKEN_SOURCES and not (is_local and LOCAL_TOKEN.fullmatch(token)):
                 return identify_user(request), None
             return self.of_site.authenticate_credentials(token.encode("utf-8", "replace"))
         except (AuthenticationFailed, BadToken) as problem:
-            note_bad_token(request)
+            record_bad_token(request)
             raise AuthenticationFailed from problem
-
-    def is_of_keystone(self, token: str) -> bool:
-        if KEYSTONE not in settings.TOKEN_SOURCES:
-            return False
-        return LOCAL not in settings.TOKEN_SOURCES or not LOCAL_TOKEN.fullmatch(token)
 
     def authenticate_header(self, request: Request) -> str:
         header: str = self.of_site.authenticate_header(request)
@@ -143,5 +139,5 @@ class BearerAuthentication(BaseAuthentication):
         try:
             return self.of_site.authenticate_credentials(b" ".join(token))
         except AuthenticationFailed:
-            note_bad_token(request)
+            record_bad_token(request)
             raise

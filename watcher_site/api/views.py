@@ -141,12 +141,12 @@ class ResourceView(ViewSetMixin, VersionedView):
     def handle_exception(self, problem: Exception) -> Response:
         response = super().handle_exception(problem)
         if self.action and self.request.method in SAFE_METHODS:
-            note_refused_reading(self, problem, response)
+            record_refused_reading(self, problem, response)
         elif self.action and is_refusal(problem, response):
-            self.note_refusal(problem)
+            self.record_refused_change(problem)
         return response
 
-    def note_refusal(self, problem: Exception) -> None:
+    def record_refused_change(self, problem: Exception) -> None:
         """Record in history that this request was refused."""
         identifier = self.kwargs.get("identifier", "")
         try:
@@ -154,9 +154,9 @@ class ResourceView(ViewSetMixin, VersionedView):
         except Refused:
             target = identifier
         if self.action in self.history_events_within:
-            record_refusal(self.history_event(), None, why(problem), within=target)
+            record_refusal(self.history_event(), None, describe_exception(problem), within=target)
         else:
-            record_refusal(self.history_event(), target, why(problem))
+            record_refusal(self.history_event(), target, describe_exception(problem))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.detail = "identifier" in kwargs
@@ -396,13 +396,13 @@ def is_refusal(problem: Exception, response: Response) -> bool:
     return response.status_code == FORBIDDEN or is_recorded(problem)
 
 
-def note_refused_reading(view: Any, problem: Exception, response: Response) -> None:
+def record_refused_reading(view: Any, problem: Exception, response: Response) -> None:
     """Record in history that reading an object was refused. It takes one statement, as the object is not looked up."""
     if response.status_code == FORBIDDEN:
-        record_refusal(view.history_event(), view.kwargs.get("identifier", ""), why(problem))
+        record_refusal(view.history_event(), view.kwargs.get("identifier", ""), describe_exception(problem))
 
 
-def why(problem: Exception) -> str:
+def describe_exception(problem: Exception) -> str:
     return str(problem.detail) if isinstance(problem, PermissionDenied) else describe_refusal(problem)
 
 

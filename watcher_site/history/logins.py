@@ -10,52 +10,52 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.http import HttpRequest
 
-from watcher_site.history.recording import BEYOND, REFUSED, Restraint, record
+from watcher_site.history.recording import BEYOND, REFUSED, RateLimit, record
 from watcher_site.web.middleware import SlidingSession
 
-restraint = Restraint(60)
+failure_limit = RateLimit(60)
 REASON = "Wrong name or password."
 KEYSTONE_REASON = "Keystone refused the login."
-TOKEN_REASON = "The token is unknown or has expired."  # noqa: S105 (words, and no token)
+TOKEN_REASON = "The token is unknown or has expired."  # noqa: S105 (a message, and no token)
 
 
 def connect_login_signals() -> None:
-    user_logged_in.connect(note_login, dispatch_uid="watcher_site.history.login")
-    user_logged_out.connect(note_logout, dispatch_uid="watcher_site.history.logout")
-    user_login_failed.connect(note_failure, dispatch_uid="watcher_site.history.failure")
+    user_logged_in.connect(record_login, dispatch_uid="watcher_site.history.login")
+    user_logged_out.connect(record_logout, dispatch_uid="watcher_site.history.logout")
+    user_login_failed.connect(record_failed_login, dispatch_uid="watcher_site.history.failure")
 
 
-def note_login(sender: Any, request: HttpRequest | None, user: Any, **_: Any) -> None:
+def record_login(sender: Any, request: HttpRequest | None, user: Any, **_: Any) -> None:
     if (session := getattr(request, "session", None)) is not None:
         SlidingSession.note(session)
     record("user.login", user, details=place_of(request))
 
 
-def note_logout(sender: Any, request: HttpRequest | None, user: Any, **_: Any) -> None:
+def record_logout(sender: Any, request: HttpRequest | None, user: Any, **_: Any) -> None:
     if user is not None:
         record("user.logout", user, details=place_of(request))
 
 
-def note_failure(sender: Any, credentials: dict[str, Any], request: Any = None, **_: Any) -> None:
+def record_failed_login(sender: Any, credentials: dict[str, Any], request: Any = None, **_: Any) -> None:
     name = str(credentials.get("username") or "").replace("\0", "")
-    record_refused_login(known_name, name, request, REASON)
+    record_refused_login(find_known_name, name, request, REASON)
 
 
-def note_bad_token(request: Any) -> None:
-    """Tell of a token that let nobody in."""
+def record_bad_token(request: Any) -> None:
+    """Record a token that is unknown or has expired."""
     record_refused_login(str, "", request, TOKEN_REASON)
 
 
 def record_refused_login(find_name: Any, name: str, request: Any, reason: str) -> None:
     place = place_of(request)
-    if not restraint.lets_pass((name[:150], place.get("address"), reason)):
+    if not failure_limit.allows((name[:150], place.get("address"), reason)):
         return
-    message = f"{reason} {BEYOND}" if restraint.is_full else reason
+    message = f"{reason} {BEYOND}" if failure_limit.is_full else reason
     record("user.login", find_name(name), outcome=REFUSED, message=message, details=place)
 
 
-def known_name(name: str) -> str:
-    """Return a name that an account has, and of others nothing."""
+def find_known_name(name: str) -> str:
+    """Return the name if an account has it, else an empty text."""
     found = get_user_model().objects.filter(username=name).values_list("username", flat=True)
     return found.first() or ""
 

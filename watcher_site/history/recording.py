@@ -160,8 +160,8 @@ def differences(before: Details, after: Details) -> dict[str, Any]:
     return {name: {"from": before.get(name), "to": after[name]} for name in after if after[name] != before.get(name)}
 
 
-class Restraint:
-    """Lets the first of its kind pass in each minute, and of all kinds together only so many. Safe for threads."""
+class RateLimit:
+    """Allows the first event of each kind in a minute, and ``most`` of all kinds together. Safe for threads."""
 
     def __init__(self, most: int = MOST_A_MINUTE) -> None:
         self.most, self.lock = most, Lock()
@@ -170,7 +170,7 @@ class Restraint:
     def forget(self) -> None:
         self.began, self.seen = monotonic(), set[Any]()
 
-    def lets_pass(self, kind: Any) -> bool:
+    def allows(self, kind: Any) -> bool:
         with self.lock:
             if monotonic() - self.began >= MINUTE:
                 self.forget()
@@ -184,9 +184,9 @@ class Restraint:
         return len(self.seen) >= self.most
 
 
-restraint = Restraint()
+refusal_limit = RateLimit()
 # A limit of its own: someone who tries to read many objects cannot crowd out the refusals of changes.
-reading_restraint = Restraint()
+reading_refusal_limit = RateLimit()
 
 
 def is_recorded(problem: BaseException) -> bool:
@@ -198,8 +198,8 @@ def record_refusal(event: str, target: Any, message: str, within: Any = None) ->
     """Write down that a person was refused something. Outside of the transaction of what was refused."""
     who = current_caller()
     about = tuple(str(getattr(one, "uuid", one)) for one in (target, within))
-    limit = reading_restraint if event.endswith(READING) else restraint
-    if who is None or not limit.lets_pass((who.identity, event, about, message)):
+    limit = reading_refusal_limit if event.endswith(READING) else refusal_limit
+    if who is None or not limit.allows((who.identity, event, about, message)):
         return
     record(event, target, caller=who, outcome=REFUSED, message=message, within=within)
 

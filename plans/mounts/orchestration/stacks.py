@@ -20,7 +20,7 @@ from plans.mounts.orchestration.views import TYPES, OrchestrationView, statuses_
 from plans.operations.marks import mark
 from plans.operations.stack_progress import having_status, with_progress
 from watcher_site.api.paging import Page, SortKey, read_limit, sort_values
-from watcher_site.api.views import is_refusal, why
+from watcher_site.api.views import describe_exception, is_refusal
 from watcher_site.database.records import parse_uuid
 from watcher_site.history.recording import record_refusal
 from watcher_site.refusals import Invalid, NotFound, Refused
@@ -180,17 +180,19 @@ class ResourceItem(OrchestrationView):
     def handle_exception(self, problem: Exception) -> Response:
         response = super().handle_exception(problem)
         if self.request.method == "PATCH" and is_refusal(problem, response):
-            self.note_refusal(problem)
+            self.record_refused_change(problem)
         return response
 
-    def note_refusal(self, problem: Exception) -> None:
+    def record_refused_change(self, problem: Exception) -> None:
         """Record in history that marking this resource was refused, if there is such a resource."""
         named, stack = self.kwargs["resource"], None
         found: Any = None
         with suppress(Refused):
             stack = self.find_stack(self.kwargs["identifier"], self.kwargs["name"])
             found = find_resource(stack, named)
-        record_refusal(mark_event("resource", self.document), found or named, why(problem), within=stack)
+        record_refusal(
+            mark_event("resource", self.document), found or named, describe_exception(problem), within=stack
+        )
 
     @property
     def document(self) -> Any:

@@ -18,7 +18,7 @@ from cluster.stacks.lookup import find_stack
 from plans.operations.stack_progress import with_progress
 from watcher_site.api.mounts import MountedView
 from watcher_site.api.permissions import may_use_projects
-from watcher_site.api.views import note_refused_reading
+from watcher_site.api.views import record_refused_reading
 from watcher_site.authorization.enforcement import decide, projects_by
 
 VIEW, MARK = "cluster.view_stack", "cluster.mark_stack"
@@ -137,7 +137,7 @@ class OrchestrationView(MountedView):
     def handle_exception(self, problem: Exception) -> Response:
         response = super().handle_exception(problem)
         if self.request.method in SAFE_METHODS:
-            note_refused_reading(self, problem, response)
+            record_refused_reading(self, problem, response)
         return response
 
     def history_event(self) -> str:

@@ -86,7 +86,7 @@ def test_a_refusal_about_actions_of_a_plan_is_recorded_as_the_requested_event_wi
     for verb in ("skip", "restore"):
         answer = Caller(cloud_admin, "latest").post(f"/action_plans/{plan.uuid}/{verb}", {"actions": actions})
         assert answer.status_code == 409
-        recording.restraint.forget()
+        recording.refusal_limit.forget()
     client = Client()
     client.force_login(cloud_admin)
     client.post(reverse("plans:skip", args=[plan.uuid]), {"only": actions, "confirmed": "1", "reason": ""})
@@ -148,9 +148,9 @@ def test_requests_with_a_good_token_are_no_logins_and_one_with_a_bad_token_is_re
 
 
 def test_nobody_fills_history_by_guessing(client: Client, db: None) -> None:
-    for number in range(logins.restraint.most + 20):
+    for number in range(logins.failure_limit.most + 20):
         client.get("/v1/audits", headers={"X-Auth-Token": "made-up"}, REMOTE_ADDR=f"192.0.2.{number}")
-    assert HistoryEntry.objects.count() == logins.restraint.most
+    assert HistoryEntry.objects.count() == logins.failure_limit.most
     assert BEYOND in HistoryEntry.objects.order_by("-pk")[0].message
 
 

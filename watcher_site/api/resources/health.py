@@ -29,7 +29,7 @@ from rest_framework.views import APIView
 from watcher_site.api.authentication import BasicAuthentication, BearerAuthentication, TokenAuthentication
 from watcher_site.api.errors import RETRY_AFTER, drop_lost_connection
 from watcher_site.api.versions import MINIMUM, Version
-from watcher_site.api.views import VersionedView, note_refused_reading
+from watcher_site.api.views import VersionedView, record_refused_reading
 from watcher_site.authorization.enforcement import find_policy_fault
 from watcher_site.database.migration_state import read_migration_state
 from watcher_site.models import Delivery
@@ -201,7 +201,7 @@ class MetricsView(VersionedView):
 
     def handle_exception(self, problem: Exception) -> Response:
         response: Response = super().handle_exception(problem)
-        note_refused_reading(self, problem, response)
+        record_refused_reading(self, problem, response)
         return response
 
     def history_event(self) -> str:
