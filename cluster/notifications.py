@@ -116,7 +116,7 @@ def host_name(server: Mapping[str, Any]) -> str:
     return HOST_NAME.sub("-", server["name"].lower()).strip("-.") or f"server-{identifier(server['uuid'])}"
 
 
-def tell_wait_ended(server: Server, before: str) -> None:
+def announce_wait_end(server: Server, before: str) -> None:
     """Announce, in the open transaction, a server that was PENDING and is being built, failed or was deleted."""
     if before == Server.State.PENDING:
         announce(InstanceNotifications.name, [UPDATE], [server.pk], before)

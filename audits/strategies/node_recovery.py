@@ -6,7 +6,7 @@ from typing import Any
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.host_maintenance import find_backup, find_node
 from audits.strategies.placement import Place, Placement, enabled
-from cluster.drivers.rules import CONFIRMED, EVACUATED, NOT_FENCED, VERIFY
+from cluster.drivers.rules import CONFIRMED, EVACUABLE, NOT_FENCED, VERIFY
 from cluster.models import Server
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
@@ -152,7 +152,7 @@ def servers_to_evacuate(node: NodeSnapshot, parameters: Mapping[str, Any]) -> li
     def is_marked(server: ServerSnapshot) -> bool:
         return str(server.metadata.get(parameters["metadata_key"], "")).lower() in TRUE
 
-    servers = [server for server in node.servers if not server.watcher_exclude and server.state in EVACUATED]
+    servers = [server for server in node.servers if not server.watcher_exclude and server.state in EVACUABLE]
     if parameters["only_marked"]:
         return [server for server in servers if is_marked(server)]
     return sorted(servers, key=is_marked, reverse=True)

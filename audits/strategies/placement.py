@@ -6,7 +6,7 @@ Strategies move servers here and read the totals again, without computing any su
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
-from cluster.drivers.scheduler import UNITS, find_misfit
+from cluster.drivers.scheduler import UNITS, find_broken_unit_rule
 from cluster.models import ComputeNode, Server
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 
@@ -92,7 +92,7 @@ def accepts(node: NodeSnapshot, server: ServerSnapshot) -> bool:
     """Return whether a node accepts a server of this size, free capacity aside."""
     if not node.allocation_units:
         return True
-    return not find_misfit(node.allocation_units, {name: getattr(server, name) for name in UNITS})
+    return not find_broken_unit_rule(node.allocation_units, {name: getattr(server, name) for name in UNITS})
 
 
 def is_on(node: NodeSnapshot) -> bool:

@@ -1,6 +1,6 @@
-"""`Balancer`, the interface of a cloud's load balancers, whose pools servers are moved into and out of.
+"""The interface of load balancers (`Balancer`): adding servers to pools and removing them.
 
-`DrainingBalancer`, the base of those of real clouds, checks arguments and grants a server the time to leave a pool.
+`DrainingBalancer`, the base class of the drivers, checks arguments and implements grace periods.
 """
 
 from abc import ABC, abstractmethod
@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, OperationRefused, ServerNotFound, cloud, proceed
 from cluster.models import Draining
-from cluster.models.balancing import HEAVIEST, LAST_PORT
+from cluster.models.balancing import MAX_PORT, MAX_WEIGHT
 
-# A year: what is larger is a mistake.
-LONGEST = 365 * 24 * 3600
+# A year, in seconds.
+MAX_GRACE_PERIOD = 365 * 24 * 3600
 
 
 class BalancingPoolNotFound(CloudError):
@@ -24,7 +24,7 @@ class BalancingPoolNotFound(CloudError):
 
 
 class MemberDraining(CloudBusy):
-    """A server that is leaving a pool may still serve connections; ``until`` is the end of its grace period."""
+    """The grace period of a server that is leaving a pool is not over; it ends at ``until``."""
 
     def __init__(self, server: str, pool: str, connections: int | None, until: datetime) -> None:
         what = "may still have connections" if connections is None else f"still has {connections} of its connections"
@@ -34,7 +34,7 @@ class MemberDraining(CloudBusy):
 
 @dataclass(frozen=True)
 class BalancerPool:
-    """A pool of a load balancer; ``load_balancer`` is the UUID of the load balancer, in clouds that have them."""
+    """A pool; ``load_balancer`` is the UUID of its load balancer, or None in the embedded cloud."""
 
     uuid: str
     name: str
@@ -45,8 +45,8 @@ class BalancerPool:
 class PoolMember:
     """A member of a pool.
 
-    ``server`` is its UUID, or None where somebody else added it and the pool does not tell; ``connections`` the number
-    of those that are open now, or None where the pool cannot tell. With ``weight`` 0 it gets no new ones.
+    ``server`` is a UUID, or None for a member that was not added by the site. ``connections`` is the number of open
+    connections, or None if the pool does not report it. A member with ``weight`` 0 gets no new connections.
     """
 
     server: str | None
@@ -57,18 +57,18 @@ class PoolMember:
 
 
 class Balancer(ABC):
-    """The load balancers of the cloud that `settings.CLOUD` names: `balancer` returns the one to use.
+    """The base class of drivers of load balancers; `balancer` returns the one of the current cloud.
 
-    A pool is named by its UUID or its name, a server by its UUID. Every call is idempotent: however often, and by
-    however many processes, it is made, a server has one member in the pool afterwards, or none. After a crash the call
-    is just repeated; no progress has to be stored. Every call returns when the load balancer has completed the change,
-    and long ones call the ``checkpoint`` as those of `Cloud` do, outside of any transaction.
+    A pool is identified by its UUID or its name, a server by its UUID. Every call is idempotent, also if several
+    processes make it: a server has at most one member in the pool. After a crash the call can be repeated without
+    stored progress. Every call returns when the load balancer has completed the change. Long calls call the
+    ``checkpoint`` outside of any transaction, as those of `Cloud` do.
 
-    All raise a `CloudError` with a message for users:
+    All calls raise a `CloudError` with a message for users:
 
     - `BalancingPoolNotFound`: there is no such pool.
-    - `CloudBusy`: the load balancer is being changed by another request, or connections are still open
-      (`MemberDraining`). The same call may be made again later: an action answers RETRY, as it does by itself.
+    - `CloudBusy`: another request is changing the load balancer, or connections are still open (`MemberDraining`).
+      The caller may repeat the call later. An action that raises the error is retried.
     - `OperationRefused`: the server is in the pool with another port or has no address there, the load balancer is
       broken, or an argument is out of its range.
     - `CloudUnavailable`, `CloudMisconfigured`, `OperationFailed`: as in `Cloud`.
@@ -80,7 +80,7 @@ class Balancer(ABC):
 
     @abstractmethod
     def members(self, pool: str) -> list[PoolMember]:
-        """Return all members, also those whose server is gone."""
+        """Return all members, including those whose server was deleted."""
 
     @abstractmethod
     def add_member(
@@ -92,13 +92,13 @@ class Balancer(ABC):
         subnet: str | None = None,
         checkpoint: Checkpoint = proceed,
     ) -> PoolMember:
-        """Add a server to a pool. If it is a member already, or is leaving, its weight is set.
+        """Add a server to a pool. If it is a member already, even one that is leaving, set its weight.
 
         Args:
-            port: the port on which the server takes connections, 1 to 65535.
+            port: the port on which the server accepts connections, 1 to 65535.
             weight: its share of new connections, 0 to 256.
-            subnet: the id or name of the subnet on which the pool reaches the server, in clouds with subnets; by
-                default that of the load balancer's own address.
+            subnet: the id or name of the subnet of the server's address, in clouds with subnets; by default the subnet
+                of the load balancer's own address.
 
         Raises:
             ServerNotFound: there is no such server.
@@ -106,29 +106,29 @@ class Balancer(ABC):
 
     @abstractmethod
     def remove_member(self, pool: str, server: str, grace_period: float = 0, checkpoint: Checkpoint = proceed) -> None:
-        """Take a server out of a pool, if it is in it. It may be gone from the cloud already.
+        """Remove a server from a pool, if it is a member. The server may have been deleted already.
 
-        With a ``grace_period``, in seconds, it gets no new connections from the first call on, and leaves at the first
-        call when none is open any more, or the period is over; until then the answer is `MemberDraining`. The period
-        counts from the first call, whichever process made it. A pool that cannot tell the connections has it last to
-        its end. Without a grace period the connections that are open are cut.
+        With a ``grace_period``, in seconds, the first call stops new connections. Calls raise `MemberDraining` until
+        no connection is open or the period is over, and then remove the server. The period begins with the first call
+        of any process, and lasts to its end if the pool does not report connections. Without a grace period, open
+        connections are closed.
 
-        An action is tried again `settings.ACTION_RETRIES` times and no more: one that grants more time than those
-        pauses last goes by ``MemberDraining.until``, and asks again by itself.
+        An action is retried at most `settings.ACTION_RETRIES` times. If the grace period is longer than these pauses,
+        the action must defer itself until ``MemberDraining.until``.
         """
 
 
 def balancer() -> Balancer:
-    """Return what balances the load of the cloud that is in use.
+    """Return the driver of the current cloud's load balancers.
 
     Raises:
-        CloudMisconfigured: its driver knows of nothing that does.
+        CloudMisconfigured: the cloud driver does not support load balancers.
     """
     return cloud().make_balancer()
 
 
 class DrainingBalancer(Balancer, ABC):
-    """A server that is leaving has a row in our table until it is out, or back."""
+    """A balancer that stores the beginning of each grace period as a `Draining` row."""
 
     def add_member(
         self,
@@ -139,20 +139,20 @@ class DrainingBalancer(Balancer, ABC):
         subnet: str | None = None,
         checkpoint: Checkpoint = proceed,
     ) -> PoolMember:
-        require_range("port", port, 1, LAST_PORT)
-        require_range("weight", weight, 0, HEAVIEST)
+        require_range("port", port, 1, MAX_PORT)
+        require_range("weight", weight, 0, MAX_WEIGHT)
         found, uuid = self.find_pool(pool), checked_uuid(server)
-        # First, so that its next leaving does not count from this one.
-        stop_counting(found, uuid)
-        return self.put(found, uuid, port, weight, subnet, checkpoint)
+        # First, so that a later removal begins a new grace period.
+        end_draining(found, uuid)
+        return self.write_member(found, uuid, port, weight, subnet, checkpoint)
 
     def remove_member(self, pool: str, server: str, grace_period: float = 0, checkpoint: Checkpoint = proceed) -> None:
-        require_range("grace_period", grace_period, 0, LONGEST)
+        require_range("grace_period", grace_period, 0, MAX_GRACE_PERIOD)
         found, uuid = self.find_pool(pool), checked_uuid(server)
         if grace_period:
             self.require_drained(found, uuid, grace_period, checkpoint)
-        self.take_out(found, uuid, checkpoint)
-        stop_counting(found, uuid)
+        self.delete_member(found, uuid, checkpoint)
+        end_draining(found, uuid)
 
     def require_drained(self, pool: BalancerPool, server: str, grace_period: float, checkpoint: Checkpoint) -> None:
         """Raises: `MemberDraining`."""
@@ -163,21 +163,21 @@ class DrainingBalancer(Balancer, ABC):
             raise MemberDraining(server, pool.name, member.connections, until)
 
     @abstractmethod
-    def put(
+    def write_member(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
-        """Do what `add_member` promises."""
+        """Add a server to a pool, or set the weight of its member. Raises: as `add_member`."""
 
     @abstractmethod
     def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
-        """Give a server no new connections, and return it with those that it then still has, if it is a member."""
+        """Stop new connections to a server, and return its member with the open ones, or None if it is no member."""
 
     @abstractmethod
-    def take_out(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
+    def delete_member(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
         """Remove a server from a pool, if it is a member."""
 
 
-def stop_counting(pool: BalancerPool, server: str) -> None:
+def end_draining(pool: BalancerPool, server: str) -> None:
     Draining.objects.filter(pool=pool.uuid, server=server).delete()
 
 

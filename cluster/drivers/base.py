@@ -1,4 +1,4 @@
-"""`Cloud`: the interface through which everything touches the cloud."""
+"""The interface of cloud drivers (`Cloud`), with its data classes and errors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -23,23 +23,23 @@ Checkpoint = Callable[[], None]
 
 
 def proceed() -> None:
-    """The checkpoint of an operation that nobody will stop."""
+    """The default checkpoint, which never stops the operation."""
 
 
 class CloudError(Exception):
-    """An operation that the cloud could not do; the message says why, to the person who follows the action."""
+    """A failed operation of the cloud; the message gives the reason to users."""
 
 
 class CloudUnavailable(CloudError):
-    """The cloud did not answer, or with trouble of its own: it may answer the next time."""
+    """The cloud did not answer, or answered with a server error; a later request may succeed."""
 
 
 class AnswerLost(CloudUnavailable):
-    """The connection broke, or a proxy timed out: the cloud may be carrying the request out."""
+    """The connection broke, or a proxy timed out, so the cloud may have accepted the request."""
 
 
 class CloudMisconfigured(CloudError):
-    """The settings for reaching the cloud make no sense, or the cloud rejects them."""
+    """The connection settings of the cloud are invalid, or the cloud rejects them."""
 
 
 class ServerNotFound(CloudError):
@@ -89,7 +89,7 @@ class OperationRefused(CloudError):
 
 
 class CloudBusy(OperationRefused):
-    """Another operation on the object is in progress: this one may begin later, at ``until`` if that is known."""
+    """Another operation on the object is in progress; the caller may retry, at ``until`` if that is known."""
 
     until: datetime | None = None
 
@@ -103,18 +103,19 @@ class WaitingForCapacity(CloudBusy):
 
 
 class OperationFailed(CloudError):
-    """The operation began, and did not reach its end."""
+    """The operation began and failed."""
 
 
 class OperationOutstanding(OperationFailed):
-    """The wait for an operation ended; the cloud may still be working on it."""
+    """The driver stopped waiting for an operation that may still be in progress."""
 
 
 @dataclass(frozen=True)
 class CloudServer:
-    """A server as the cloud knows it now; ``status`` is Nova's word (ACTIVE, SHUTOFF), ``host`` a host name.
+    """A server as the cloud reports it; ``status`` is Nova's status (ACTIVE, SHUTOFF), ``host`` a host name.
 
-    ``flavor`` is the name of its flavor, where the cloud tells it. What ``has_run`` can be rebuilt, the rest be built.
+    ``flavor`` is the name of its flavor, or None if the cloud does not report it. A server with ``has_run`` can be
+    rebuilt; one without can only be built.
     """
 
     uuid: str
@@ -128,14 +129,14 @@ class CloudServer:
 
 @dataclass(frozen=True)
 class NewServer:
-    """A server to create: ``flavor`` is an id or a name; ``zone`` and ``host`` name the required place, if any.
+    """A request for a server: ``flavor`` is an id or a name; ``zone`` and ``host`` restrict the scheduler, if given.
 
     ``token`` is the same in every process that requests this server, such as the UUID of the object that needs it.
-    ``project`` and ``user`` own it, where the cloud lets us choose. In OpenStack the project of the login owns it, or
-    that of a ``trust`` (its id in Keystone), which must be there for another ``project``.
-    ``properties`` are those of `cluster.drivers.server_properties`, which a cloud that does not support them ignores.
-    ``may_wait`` allows it to be PENDING for lack of capacity, if `settings.USE_PENDING_STATE` is set and the cloud
-    supports that.
+    ``project`` and ``user`` will own the server, if the cloud allows a choice. In OpenStack the owner is the project
+    of the login, or the project of ``trust`` (its id in Keystone), which is required for any other ``project``.
+    ``properties`` are those of `cluster.drivers.server_properties`; a cloud without support for them ignores them.
+    ``may_wait`` allows the server to be PENDING for lack of capacity, if `settings.USE_PENDING_STATE` is set and the
+    cloud supports that.
     """
 
     name: str
@@ -162,7 +163,7 @@ class CloudFlavor:
 class ComputeService:
     """The nova-compute service of a host; ``status`` is enabled or disabled, ``state`` up or down.
 
-    ``forced_down`` is set if a person, or a program that fences hosts, forced the service down.
+    ``forced_down`` is true if an administrator or a fencing program forced the service down.
     """
 
     host: str
@@ -174,7 +175,7 @@ class ComputeService:
 
 @dataclass(frozen=True)
 class CloudNode:
-    """The machine under a compute node; ``power_state`` is on or off."""
+    """The physical machine of a compute node; ``power_state`` is on or off."""
 
     uuid: str
     hostname: str
@@ -184,7 +185,7 @@ class CloudNode:
 
 @dataclass(frozen=True)
 class CloudVolume:
-    """A volume; ``status`` is Cinder's word, ``pool`` a pool's name, ``servers`` the UUIDs that it is attached to."""
+    """A volume: ``status`` is Cinder's status, ``pool`` a name, ``servers`` the UUIDs of the servers that use it."""
 
     uuid: str
     name: str
@@ -196,41 +197,40 @@ class CloudVolume:
 
 @dataclass(frozen=True)
 class CloudPool:
-    """A pool, and the names of the volume types that it takes beside volumes without type."""
+    """A pool, with the names of the volume types that it accepts. Every pool accepts volumes without a type."""
 
     name: str
     volume_types: tuple[str, ...]
 
 
 class Cloud(ABC):
-    """The interface of clouds.
+    """The base class of cloud drivers.
 
-    Servers, nodes and volumes are named by UUID, compute services by host, everything else by name.
+    Servers, nodes and volumes are identified by UUID, compute services by host, all other objects by name.
 
-    Every operation returns when it is done and raises a `CloudError` if it could not be done. Long operations call the
-    ``checkpoint`` argument at intervals, outside of any transaction, and let its exceptions through;
-    `abort_migration`, `reconcile` or `reconcile_volume` then bring the object back to a defined state.
+    An operation returns when it has succeeded, and raises a `CloudError` if it has failed. Long operations call the
+    ``checkpoint`` argument at intervals, outside of any transaction, and do not catch its exceptions;
+    `abort_migration`, `reconcile` or `reconcile_volume` then return the object to a defined state.
 
-    When a call returns, our tables hold the server, node, service or volume as the driver read it, or as the operation
-    left it.
+    When a call returns, the site's tables contain the current state of the server, node, service or volume.
     """
 
     is_mirrored: ClassVar[bool] = False
-    """Whether our tables only mirror the cloud, and `read_contents` tells what they shall hold."""
+    """Whether the site's tables are a copy of the cloud, which `read_contents` updates."""
 
     def read_contents(self, checkpoint: Checkpoint = proceed) -> CloudContents:
-        """Read everything that there is.
+        """Return all objects of the cloud.
 
         Raises:
-            CloudMisconfigured: our tables do not mirror this cloud, but are all that there is.
+            CloudMisconfigured: the cloud exists only in the site's tables.
         """
         raise CloudMisconfigured("WATCHER_CLOUD: this cloud lives in our own tables: nothing is read into them.")
 
     def make_balancer(self) -> "Balancer":
-        """Return what balances the load of this cloud.
+        """Return the driver of the cloud's load balancers.
 
         Raises:
-            CloudMisconfigured: nothing does, that this driver knows of.
+            CloudMisconfigured: the cloud driver does not support load balancers.
         """
         raise CloudMisconfigured("WATCHER_CLOUD: the driver of this cloud knows of no load balancers.")
 
@@ -240,23 +240,23 @@ class Cloud(ABC):
 
     @abstractmethod
     def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
-        """Create a server, or continue its creation, and return it when it runs.
+        """Create a server and return it when it runs.
 
-        A call with the same token creates no second server, but returns the existing one. A creation that fails leaves
-        no server behind; one that was interrupted is continued, or ended by `delete_server`.
+        A second call with the same token returns the existing server, or continues its interrupted creation. A failed
+        creation leaves no server behind. `delete_server` ends an interrupted one.
 
         Raises:
             FlavorNotFound, NoValidHost: there is no such flavor, or not enough capacity.
-            CloudBusy: another process is creating it.
-            WaitingForCapacity: it is PENDING, and stays so; a later call returns the outcome.
+            CloudBusy: another process is creating the server.
+            WaitingForCapacity: the server is PENDING; a later call returns the result.
         """
 
     @abstractmethod
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
-        """Start a server that never ran on a free host, or on ``host``.
+        """Build a server that never ran, on ``host`` or on a host that the scheduler chooses.
 
-        A server that finds no host is in ERROR, or PENDING if `settings.USE_PENDING_STATE` is set and there was no
-        other problem. A build that was interrupted is continued by repeating the call.
+        Without a valid host, the server becomes ERROR, or PENDING if `settings.USE_PENDING_STATE` is set and capacity
+        was the only problem. Repeating the call continues an interrupted build.
 
         Raises:
             ServerNotFound, OperationRefused: there is no such server, or it has run before.
@@ -266,7 +266,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def find_host(self, server: str) -> str | None:
-        """Return a host that has capacity for a server that never ran, by the site's tables, or None.
+        """Return a host with capacity for a server that never ran, according to the site's tables, or None.
 
         Raises:
             ServerNotFound: there is no such server.
@@ -274,27 +274,28 @@ class Cloud(ABC):
 
     @abstractmethod
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
-        """Write down that a server is ``active`` or in ``error``, whatever is under way on it.
+        """Set the state of a server to ``active`` or ``error``, even if an operation is in progress.
 
         Args:
-            reason: why it is in error, where the cloud can note that.
-            expected: the status that it must be in.
+            reason: the reason of the error, if the cloud can store it.
+            expected: the current status, as a precondition.
 
         Raises:
-            ServerNotFound, OperationRefused: there is none, it cannot be so, or it is in another status.
+            ServerNotFound, OperationRefused: there is no such server, it cannot have this state, or it is not in the
+                expected status.
         """
 
     @abstractmethod
     def find_created(self, name: str, token: str, project: str = "") -> CloudServer | None:
-        """Return the server of this name that was, or is being, created with a token, if there is one.
+        """Return the server that was, or is being, created with this name and token, or None.
 
         Args:
-            project: that it was created in, as in `NewServer`.
+            project: the project of the server, as in `NewServer`.
         """
 
     @abstractmethod
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
-        """Delete a server, whatever is under way on it. Raises: `ServerNotFound`."""
+        """Delete a server, even if an operation on it is in progress. Raises: `ServerNotFound`."""
 
     @abstractmethod
     def find_compute_service(self, host: str) -> ComputeService:
@@ -302,36 +303,36 @@ class Cloud(ABC):
 
     @abstractmethod
     def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        """Move a running server to a host, or without a destination to one that the scheduler chooses."""
+        """Migrate a running server to a host, by default one that the scheduler chooses."""
 
     @abstractmethod
     def cold_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        """Move a server that may be interrupted; it then is in the state it was in before."""
+        """Migrate a server with an interruption, and return it to its previous state."""
 
     @abstractmethod
     def evacuate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        """Build a server on another host in the place of its own, which is down: also without a destination.
+        """Rebuild a server of a failed host on another host, by default one that the scheduler chooses.
 
-        Its UUID, addresses, volumes, flavor and metadata stay; a local disk is built from the image again, unless the
-        hosts share it. A stopped server stays stopped, any other runs afterwards. Nothing undoes an evacuation.
+        Its UUID, addresses, volumes, flavor and metadata stay. A local disk is built from the image again, unless the
+        hosts share it. A stopped server stays stopped, any other runs afterwards. An evacuation cannot be undone.
 
-        The caller knows that the host is off: on one that runs, the server would run twice.
+        The caller must know that the host is off: otherwise the server would run twice.
 
         Raises:
             ServerNotFound, OperationRefused: there is no such server, its host is up, or its state forbids it.
-            NoValidHost: the destination, or every host, has not enough capacity. The server may be in ERROR then.
+            NoValidHost: the destination, or every host, lacks capacity. The server may be in ERROR then.
             CloudBusy: another operation on it is in progress.
         """
 
     @abstractmethod
     def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
-        """Give up one's own migration under way, and return the server as it then is."""
+        """Abort the caller's own migration of a server, and return the server afterwards."""
 
     @abstractmethod
     def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
-        """Bring one's own operation that nobody waits for any more to an end, and return the server as it then is.
+        """End an interrupted operation of the caller on a server, and return the server afterwards.
 
-        That end may be what the operation was for. An operation that is another's goes on.
+        The operation may succeed or be undone. Operations of other callers continue.
         """
 
     @abstractmethod
@@ -344,9 +345,9 @@ class Cloud(ABC):
 
     @abstractmethod
     def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
-        """Reboot a server, also one that is stopped or broken; it runs afterwards.
+        """Reboot a server, which may be stopped or in ERROR; it runs afterwards.
 
-        A reboot that was interrupted is continued by repeating the call.
+        Repeating the call continues an interrupted reboot.
 
         Raises:
             ServerNotFound, OperationRefused: there is no such server, or it was never built.
@@ -355,23 +356,26 @@ class Cloud(ABC):
 
     @abstractmethod
     def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        """Rebuild a server from ``image``, or from its own image. The data on its disk is lost.
+        """Rebuild a server from ``image``, by default its own image. The data on its disk is lost.
 
-        Its UUID, node, addresses, flavor and metadata stay. A broken server runs afterwards; a stopped one stays
-        stopped. A rebuild that was interrupted is continued by repeating the call.
+        Its UUID, node, addresses, flavor and metadata stay. A server in ERROR runs afterwards; a stopped one stays
+        stopped. Repeating the call continues an interrupted rebuild.
 
         Raises:
             ServerNotFound, OperationRefused: there is no such server, or it was never built.
-            NoValidHost: its node may not have this image.
+            NoValidHost: the scheduler does not allow this image on the server's node.
             CloudBusy: another operation on it is in progress.
         """
 
     @abstractmethod
     def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
-        """Set some metadata of a server, and remove that of these names; the rest stays. The operation is idempotent.
+        """Set some metadata entries of a server and remove others. The operation is idempotent.
+
+        Args:
+            removed: names of entries.
 
         Raises:
-            ServerNotFound, OperationRefused: there is none, or the cloud allows no change in its state.
+            ServerNotFound, OperationRefused: there is no such server, or its state allows no change.
         """
 
     @abstractmethod
@@ -380,7 +384,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
-        """Give a server the size of a flavor, named by id or name; it then is in the state it was in before."""
+        """Resize a server to the flavor with this id or name, and return it to its previous state."""
 
     @abstractmethod
     def find_node(self, node: str) -> CloudNode:
@@ -392,18 +396,18 @@ class Cloud(ABC):
 
     @abstractmethod
     def power_off(self, node: str, checkpoint: Checkpoint = proceed, *, is_fencing: bool = False) -> None:
-        """Switch off a node that no server runs on.
+        """Switch off a node on which no server runs.
 
         Args:
-            is_fencing: switch it off whatever is on it, as its compute service is down.
+            is_fencing: ignore the servers on it, but require that its compute service is down.
 
         Raises:
-            NodeNotFound, OperationRefused: there is no such node, servers run on it, or it is up and is to be fenced.
+            NodeNotFound, OperationRefused: there is no such node, servers run on it, or it is up and must be fenced.
         """
 
     @abstractmethod
     def find_power_state(self, host: str) -> str | None:
-        """Return whether the machine of a compute service is on or off; None, if nothing knows that."""
+        """Return "on" or "off" for the machine of a compute service, or None if that is unknown."""
 
     @abstractmethod
     def find_volume(self, volume: str) -> CloudVolume:
@@ -423,11 +427,11 @@ class Cloud(ABC):
 
     @abstractmethod
     def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
-        """Give a volume another type; it moves where its pool does not take that type."""
+        """Change the type of a volume. It moves to another pool if its own does not accept the type."""
 
     @abstractmethod
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
-        """Bring one's own operation that nobody waits for any more to an end, and return the volume as it then is."""
+        """End an interrupted operation of the caller on a volume, and return the volume afterwards."""
 
     @abstractmethod
     def enable_compute_service(self, host: str) -> None:
@@ -435,15 +439,15 @@ class Cloud(ABC):
 
     @abstractmethod
     def disable_compute_service(self, host: str, reason: str | None = None) -> None:
-        """Keep new servers off the host; those on it stay."""
+        """Stop the scheduler from choosing the host; its servers stay."""
 
 
-STAND_IN: ContextVar[Cloud | None] = ContextVar("stand_in", default=None)
+OVERRIDE: ContextVar[Cloud | None] = ContextVar("cloud_override", default=None)
 
 
 def cloud() -> Cloud:
-    """Return the cloud that `settings.CLOUD` names, the same one for the whole process, or what stands in for it."""
-    return STAND_IN.get() or load_driver()
+    """Return the process's driver of `settings.CLOUD`, or the cloud of the enclosing `using_cloud`."""
+    return OVERRIDE.get() or load_driver()
 
 
 @cache
@@ -471,12 +475,12 @@ def trace_operations(driver: Cloud) -> None:
 
 @contextmanager
 def using_cloud(model: Cloud) -> Iterator[None]:
-    """Redirect all calls of this thread to the cloud to a model of it."""
-    token = STAND_IN.set(model)
+    """Make `cloud` return a simulated cloud in this thread."""
+    token = OVERRIDE.set(model)
     try:
         yield
     finally:
-        STAND_IN.reset(token)
+        OVERRIDE.reset(token)
 
 
 def clear_driver_cache(*, setting: str, **_: Any) -> None:

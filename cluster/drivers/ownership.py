@@ -1,4 +1,4 @@
-"""Owners of operations of the embedded cloud, which keep others from undoing or ending them."""
+"""Owners of operations in the cloud: only the attempt that began an operation may end it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,14 +12,13 @@ CHECK: ContextVar[Callable[[], None] | None] = ContextVar("check", default=None)
 
 @contextmanager
 def acting_for(work: str, attempt: int = 0, check: Callable[[], None] | None = None) -> Iterator[None]:
-    """Set the owner of the operations that this thread begins in the cloud: one attempt at a piece of work.
+    """Make an attempt at some work the owner of the operations that this thread begins in the cloud.
 
     Only this attempt may end them, and only this or a later attempt at the same work may undo them.
 
     Args:
         work: an identifier that is the same in every process that continues the work, such as an action's UUID.
-        check: raises an exception if the attempt is over, and else keeps others from ending it until the end of the
-            transaction.
+        check: raises an exception if the attempt is over; otherwise locks it until the end of the transaction.
     """
     owner_before, check_before = OWNER.set(f"{work}/{attempt}"), CHECK.set(check)
     try:
@@ -30,10 +29,10 @@ def acting_for(work: str, attempt: int = 0, check: Callable[[], None] | None = N
 
 
 def require_attempt() -> None:
-    """Check that the attempt which this thread acts for is not over, and keep it from ending during the transaction.
+    """Check that the attempt of this thread is not over, and lock it until the end of the transaction.
 
-    A process that was stopped may go on after others have ended its action: it must write nothing more. Call this at
-    the end of the transaction: an action's row is locked after those of the cloud, and for a short time.
+    A process that was paused may continue after another one has ended its action, and must not write then. Call this
+    at the end of the transaction: the row of an action is locked after those of the cloud, and briefly.
     """
     check = CHECK.get()
     if check is not None:
@@ -46,7 +45,7 @@ def may_end(row: Server | Volume) -> bool:
 
 
 def may_undo(row: Server | Volume) -> bool:
-    """Return whether the operation on a row belongs to this attempt, or to an earlier one of the same work."""
+    """Return whether the operation on a row belongs to this or an earlier attempt at the same work, or to none."""
     work, _, attempt = row.operation_owner.partition("/")
     own, _, latest = OWNER.get().partition("/")
     return may_end(row) or (work == own and int(attempt or 0) <= int(latest))

@@ -1,10 +1,10 @@
-"""Quotas: how many servers, vCPUs, MB of memory and stacks a project may have; and whether it can have servers here.
+"""Quotas of projects, and the projects in which the cloud can create servers.
 
-The resources and the meaning of -1 are those of Nova's quota sets. Servers and stacks that belong to no
-project have no quota. The servers of a real cloud have the quotas of that cloud, which it enforces itself.
+Quotas limit servers, vCPUs, MB of memory and stacks. The resources and the meaning of -1 are those of Nova's quota
+sets. Servers and stacks without a project have no quota. A real cloud enforces its own quotas of servers.
 
-The embedded cloud creates servers in any project, an OpenStack cloud in that which the site logs in to, and in those
-whose users delegate this by a trust.
+The embedded cloud creates servers in any project. An OpenStack cloud creates them in the project of the site's login,
+and in projects whose users delegate this by a trust.
 """
 
 from collections import Counter
@@ -23,27 +23,27 @@ from watcher_site.refusals import Conflict, Invalid, Refused
 
 UNLIMITED = -1
 RESOURCES = ("servers", "vcpus", "memory", "stacks")
-LARGEST = 2**31 - 1
+MAX_LIMIT = 2**31 - 1
 
 
 class QuotaExceeded(Refused):
-    """A request would exceed a quota; it is answered 403, as by Nova and Heat."""
+    """A request would exceed a quota. The status is 403, as in Nova and Heat."""
 
     status = 403
 
 
 def demand_of(vcpus: int, memory: int) -> dict[str, int]:
-    """Return the resources that one server takes of a quota; memory is in MB."""
+    """Return the quota that one server uses, by resource; memory is in MB."""
     return {"servers": 1, "vcpus": vcpus, "memory": memory}
 
 
 def demand_of_template(template: Mapping[str, Any]) -> Counter[str]:
-    """Return the resources that the servers of a normalised template take."""
+    """Return the quota that the servers of a normalised template use."""
     return demand_of_flavors(count_flavors(template))
 
 
 def demand_of_flavors(numbers: Mapping[str, int]) -> Counter[str]:
-    """Return the resources that so many servers of each flavor take. Flavors that do not exist count as zero."""
+    """Return the quota that these numbers of servers of each flavor use. Unknown flavors have size zero."""
     rows = list(Flavor.objects.present().filter(Q(flavor_id__in=numbers) | Q(name__in=numbers)))
     flavors = {row.name: row for row in rows} | {row.flavor_id: row for row in rows}
     demand: Counter[str] = Counter()
@@ -56,7 +56,7 @@ def demand_of_flavors(numbers: Mapping[str, int]) -> Counter[str]:
 
 
 def count_flavors(template: Mapping[str, Any]) -> Counter[str]:
-    """Return how many servers of each flavor a normalised template has, those of groups and nested stacks included."""
+    """Return the number of servers of each flavor in a normalised template, including groups and nested stacks."""
     numbers: Counter[str] = Counter()
     for resource in template["resources"].values():
         numbers += count_flavors_within(resource)
@@ -74,10 +74,10 @@ def count_flavors_within(resource: Mapping[str, Any]) -> Counter[str]:
 
 
 def require_quota(project: str, demand: Mapping[str, int]) -> None:
-    """Check that a project may have more of some resources, and lock its quota until the transaction ends.
+    """Check that a project may use more resources, and lock its quota until the transaction ends.
 
     Args:
-        demand: how much more, by the names of `RESOURCES`.
+        demand: additional amounts by the names of `RESOURCES`.
 
     Raises:
         QuotaExceeded: the message names the resource, the request, the usage and the limit.
@@ -95,7 +95,7 @@ def require_quota(project: str, demand: Mapping[str, int]) -> None:
 
 
 def check_limits(project: str, demand: Mapping[str, int], usage: Mapping[str, int], limits: Mapping[str, int]) -> None:
-    """Check that the limits of a project allow more of some resources. Raises: `QuotaExceeded`."""
+    """Check the additional demand of a project against its limits. Raises: `QuotaExceeded`."""
     for name, number in demand.items():
         if limits[name] != UNLIMITED and usage[name] + number > limits[name]:
             raise QuotaExceeded(
@@ -105,13 +105,13 @@ def check_limits(project: str, demand: Mapping[str, int], usage: Mapping[str, in
 
 
 def limits_of(quota: ProjectQuota) -> dict[str, int]:
-    """Return the limit of each resource, the site's default where the project has none of its own."""
+    """Return the limit of each resource: the project's own, else the site's default."""
     own = {name: getattr(quota, name) for name in RESOURCES}
     return {name: settings.QUOTAS[name] if limit is None else limit for name, limit in own.items()}
 
 
 def usage_of(project: str, names: Mapping[str, Any] | tuple[str, ...] = RESOURCES) -> dict[str, int]:
-    """Return how much of each resource a project has: one query for servers, and one for stacks."""
+    """Return a project's usage of each resource: one query for servers, and one for stacks."""
     usage: dict[str, int] = {}
     if set(names) & {"servers", "vcpus", "memory"}:
         servers = Server.objects.present().filter(project_id=project)
@@ -122,7 +122,7 @@ def usage_of(project: str, names: Mapping[str, Any] | tuple[str, ...] = RESOURCE
 
 
 def require_cluster_quota(project: str) -> None:
-    """Check that a project may have one cluster more; the clusters of no project have a quota of their own.
+    """Check that a project may have another cluster. Clusters without a project share one quota.
 
     Raises: `QuotaExceeded`.
     """
@@ -141,22 +141,22 @@ def require_metadata_quota(metadata: Mapping[str, Any] | None) -> None:
 
 @transaction.atomic
 def set_quota(project: str, limits: Mapping[str, int | None]) -> ProjectQuota:
-    """Give a project limits of its own; None is the site's default, -1 is unlimited.
+    """Set the limits of a project; None is the site's default, -1 is unlimited.
 
     Raises:
         Invalid: the message names the field and the rule.
     """
     checked_project(project)
     for name, limit in limits.items():
-        if limit is not None and not UNLIMITED <= limit <= LARGEST:
-            raise Invalid(f"{name}: must be a whole number from -1, for unlimited, to {LARGEST}.")
+        if limit is not None and not UNLIMITED <= limit <= MAX_LIMIT:
+            raise Invalid(f"{name}: must be a whole number from -1, for unlimited, to {MAX_LIMIT}.")
     quota, _ = ProjectQuota.objects.update_or_create(project_id=project, defaults=dict(limits))
     record("project.set_quota", project, details=dict(limits))
     return quota
 
 
-def explain_foreign(project: str, own: str, has_trust: bool) -> str:
-    """Return why no server can be created in a project, if the site logs in to its ``own``, or nothing."""
+def explain_foreign_project(project: str, own: str, has_trust: bool) -> str:
+    """Return why no server can be created in a project, or "". ``own`` is the project of the site's login."""
     if project == own or has_trust:
         return ""
     return (
@@ -166,17 +166,21 @@ def explain_foreign(project: str, own: str, has_trust: bool) -> str:
 
 
 def explain_refusal(project: str, has_trust: bool = False) -> str:
-    """Return why the cloud can create no server in a project, or nothing, from the last reading of the cloud.
+    """Return why the cloud can create no server in a project, or "", according to the last reading of the cloud.
 
-    An empty project means the one that the cloud chooses.
+    An empty project means that the cloud chooses it.
     """
     if not project or has_trust or not load_driver().is_mirrored:
         return ""
     own = Synchronization.current().project
-    return explain_foreign(project, own, has_trust) if own else "The cloud has not been read yet: run sync_cluster"
+    return (
+        explain_foreign_project(project, own, has_trust)
+        if own
+        else "The cloud has not been read yet: run sync_cluster"
+    )
 
 
 def require_creatable(project: str, trust: Trust | None) -> None:
-    """Raise `Conflict` if the cloud can create no server in this project, by this trust if there is one."""
+    """Raise `Conflict` if the cloud can create no server in a project, neither as the site nor by the trust."""
     if reason := explain_refusal(project, trust is not None and trust.failed_at is None):
         raise Conflict(f"project_id: {reason}.")

@@ -1,6 +1,6 @@
-"""Checks of the embedded cloud before an operation on a server, a node or a volume begins, with messages for users.
+"""Preconditions of the embedded cloud's operations on servers, nodes and volumes, with messages for users.
 
-The rows may be locked rows of the tables, or exist in memory only, for a preflight.
+The rows may be locked rows of the tables, or exist only in memory, in a preflight.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,19 +32,17 @@ STATUSES = {
     Server.State.PENDING: "PENDING",
 }
 RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
-# What a server must be in to be migrated so, or to be resized.
-LIVE_MIGRATED = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
-COLD_MIGRATED = RESIZED = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
-# How it is known that a node which is down does not run: by its power state, or by a person.
+# The states that allow an operation; for an evacuation, reboot or rebuild as in Nova.
+LIVE_MIGRATABLE = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
+COLD_MIGRATABLE = RESIZABLE = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
+# How it is established that a node does not run: by its power state, or by a person.
 VERIFY, CONFIRMED = "verify", "confirmed"
 NOT_FENCED = "down, but not known to be off: servers may still run there, and would run twice"
-# What a server must be in to be evacuated, as Nova has it.
-EVACUATED = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
-# What a server that never ran is built from.
-BUILT = frozenset({Server.State.BUILDING, Server.State.PENDING, Server.State.ERROR})
-# What it must be in to be rebooted or rebuilt, as Nova has it.
-REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
-REBOOTED = REBUILT | {Server.State.PAUSED, Server.State.SUSPENDED}
+EVACUABLE = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
+# The states of a server that never ran.
+BUILDABLE = frozenset({Server.State.BUILDING, Server.State.PENDING, Server.State.ERROR})
+REBUILDABLE = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
+REBOOTABLE = REBUILDABLE | {Server.State.PAUSED, Server.State.SUSPENDED}
 
 
 def describe_server(row: Server) -> CloudServer:
@@ -54,7 +52,7 @@ def describe_server(row: Server) -> CloudServer:
 
 
 def make_row(wanted: NewServer, flavor: Flavor) -> Server:
-    """Return a row, not yet saved, of a server that is on no node yet."""
+    """Return an unsaved row for a new server, without a node."""
     return Server(
         name=wanted.name,
         token=wanted.token,
@@ -81,13 +79,13 @@ def describe_node(node: ComputeNode, running_servers: int) -> CloudNode:
 
 
 def require_free(row: Server) -> None:
-    """Raise `CloudBusy` where an operation is under way."""
+    """Raise `CloudBusy` if an operation is in progress."""
     if row.task_state:
         raise CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
 
 
 def require_never_run(row: Server) -> None:
-    if row.has_run or row.state not in BUILT:
+    if row.has_run or row.state not in BUILDABLE:
         raise OperationRefused(f"Instance {row.uuid} has run before: it can be rebuilt")
 
 
@@ -107,14 +105,14 @@ def require_evacuable(row: Server) -> None:
     node = require_node(row)
     if node.state == ComputeNode.State.UP:
         raise OperationRefused(f"Compute service of {node.hostname} is still in use")
-    if row.state not in EVACUATED:
+    if row.state not in EVACUABLE:
         raise OperationRefused(f"Instance {row.uuid} can not be evacuated while it is {row.state}")
 
 
 def require_resizable(row: Server, wanted: Flavor) -> ComputeNode:
-    """Return the node of a server that may be resized to a flavor."""
+    """Return the node of a server. Raises: `OperationRefused` if it cannot be resized to this flavor."""
     node = require_node(row)
-    if row.state not in RESIZED:
+    if row.state not in RESIZABLE:
         raise OperationRefused(f"Instance {row.uuid} can not be resized while it is {row.state}")
     if row.flavor == wanted.name:
         raise OperationRefused(f"Instance {row.uuid} has flavor {wanted.name} already")
@@ -124,21 +122,21 @@ def require_resizable(row: Server, wanted: Flavor) -> ComputeNode:
 
 
 def require_reboot(row: Server) -> ComputeNode:
-    """Return the node that a server may be rebooted on."""
-    if row.state not in REBOOTED:
+    """Return the node of a server. Raises: `OperationRefused` if it cannot be rebooted."""
+    if row.state not in REBOOTABLE:
         raise OperationRefused(f"Instance {row.uuid} can not be rebooted while it is {row.state}")
     return require_node(row)
 
 
 def require_rebuild(row: Server) -> ComputeNode:
-    """Return the node that a server may be built anew on."""
-    if row.state not in REBUILT:
+    """Return the node of a server. Raises: `OperationRefused` if it cannot be rebuilt."""
+    if row.state not in REBUILDABLE:
         raise OperationRefused(f"Instance {row.uuid} can not be rebuilt while it is {row.state}")
     return require_node(row)
 
 
 def state_after_rebuild(row: Server) -> Server.State:
-    """Only what was stopped does not run then."""
+    """Return the state of a server after a rebuild or an evacuation: a stopped server stays stopped."""
     return Server.State.STOPPED if row.state == Server.State.STOPPED else Server.State.ACTIVE
 
 
@@ -156,7 +154,7 @@ def require_idle(node: ComputeNode, running_servers: int) -> None:
 
 
 def require_down(node: ComputeNode) -> None:
-    """Raise `OperationRefused` for a node that is to be switched off although servers are on it, and that is up."""
+    """Raise `OperationRefused` if a node that is to be fenced is up."""
     if node.state == ComputeNode.State.UP:
         raise OperationRefused(f"Compute node {node.hostname} is up: it is not fenced")
 
@@ -166,8 +164,10 @@ def require_power(node: ComputeNode) -> None:
         raise OperationRefused(f"Compute node {node.hostname} is switched off")
 
 
-def merged(metadata: Mapping[str, str], changed: Mapping[str, str], removed: Collection[str]) -> dict[str, str]:
-    """Return the metadata of a server with some entries changed and others removed."""
+def change_entries(
+    metadata: Mapping[str, str], changed: Mapping[str, str], removed: Collection[str]
+) -> dict[str, str]:
+    """Return metadata with some entries changed and others removed."""
     return {**{name: value for name, value in metadata.items() if name not in removed}, **changed}
 
 
@@ -183,7 +183,7 @@ def describe_volume(row: Volume, servers: Iterable[object]) -> CloudVolume:
 
 
 def require_free_volume(row: Volume) -> None:
-    """Raise `CloudBusy` where an operation is under way."""
+    """Raise `CloudBusy` if an operation is in progress, `OperationRefused` if the status forbids a move."""
     if row.migration_status:
         raise CloudBusy(f"Volume {row.uuid} is busy: {row.migration_status}")
     if row.status not in {Volume.Status.AVAILABLE, Volume.Status.IN_USE}:
@@ -197,14 +197,18 @@ def require_pool(row: Volume) -> Pool:
 
 
 def require_unpinned(row: Volume) -> None:
-    """Raise `OperationRefused` where a volume can not leave the pool that it is in."""
+    """Raise `OperationRefused` if a volume cannot leave its pool."""
     require_pool(row)
     if row.has_snapshots:
         raise OperationRefused(f"Volume {row.uuid} has snapshots, and can not leave its pool")
 
 
-def require_way(row: Volume, wanted: Pool, is_served: bool) -> None:
-    """Raise `OperationRefused` where a volume can not go to a pool, which may take its type or not."""
+def require_migratable_volume(row: Volume, wanted: Pool, is_served: bool) -> None:
+    """Raise `OperationRefused` if a volume cannot be migrated to a pool.
+
+    Args:
+        is_served: whether the pool accepts the type of the volume.
+    """
     if row.pool_id == wanted.pk:
         raise OperationRefused(f"Volume {row.uuid} is already in {wanted.name}")
     require_unpinned(row)
@@ -212,8 +216,8 @@ def require_way(row: Volume, wanted: Pool, is_served: bool) -> None:
         raise OperationRefused(f"Pool {wanted.name} takes no volumes of type {row.volume_type.name}")
 
 
-def roomiest(row: Volume, pools: Sequence[Pool]) -> Pool:
-    """Return the pool with the most capacity left to promise.
+def choose_pool_with_most_free(row: Volume, pools: Sequence[Pool]) -> Pool:
+    """Return the pool with the most virtual free capacity.
 
     Raises:
         OperationRefused: there is no pool, or none has enough capacity.

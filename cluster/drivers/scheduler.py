@@ -1,6 +1,6 @@
-"""The scheduler of the embedded cloud: it counts the free capacity of nodes under locks, and chooses one.
+"""The scheduler of the embedded cloud, which computes the free capacity of locked nodes and chooses one.
 
-Nodes also have rules for the size of one server, whatever is free: Placement's min_unit, max_unit and step_size.
+Nodes also limit the size of a single server, by Placement's min_unit, max_unit and step_size.
 """
 
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from cluster.drivers.base import NoValidHost, OperationRefused, ServerNotFound
 from cluster.models import ComputeNode, Flavor, Server
 
 UNITS = {"vcpus": "VCPUs", "memory": "MB of memory", "disk": "GB of disk"}
-# By resource: ``min_unit``, ``max_unit`` and ``step_size``. A resource that is missing has no such rules.
+# ``min_unit``, ``max_unit`` and ``step_size`` by resource. A missing resource has no rules.
 AllocationUnits = Mapping[str, Mapping[str, int]]
 
 
-def find_misfit(rules: AllocationUnits | None, size: Mapping[str, int]) -> str:
-    """Return the rule that one server of this size breaks, or nothing; a resource that it does not use has no rule."""
+def find_broken_unit_rule(rules: AllocationUnits | None, size: Mapping[str, int]) -> str:
+    """Return the rule that a server of this size breaks, or "". Resources that it does not use are not checked."""
     for resource, rule in (rules or {}).items():
         amount, unit = size[resource], UNITS[resource]
         if not amount:
@@ -31,30 +31,30 @@ def find_misfit(rules: AllocationUnits | None, size: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True)
 class NodeCapacity:
-    """A node and what is free on it, which is less than nothing where its capacity was reduced."""
+    """The free capacity of a node by resource, negative if its capacity was reduced."""
 
     node: ComputeNode
     free: dict[str, float]
 
-    def lack(self, needed: Mapping[str, int]) -> str | None:
-        """Return what there is too little of, or nothing."""
+    def find_shortage(self, needed: Mapping[str, int]) -> str | None:
+        """Return which resource is too scarce, or None."""
         for resource, unit in UNITS.items():
             free = max(self.free[resource], 0)
             if needed[resource] > free:
                 return f"{self.node.hostname} has {free:g} {unit} free of {needed[resource]} needed."
         return None
 
-    def refuse(self, wanted: Mapping[str, int]) -> str | None:
-        """Return the reason why no server of this size may be placed here, or None."""
-        misfit = find_misfit(self.node.allocation_units, wanted)
-        return f"{self.node.hostname} takes {misfit}." if misfit else self.lack(wanted)
+    def explain_refusal(self, wanted: Mapping[str, int]) -> str | None:
+        """Return why a server of this size cannot be placed here, or None."""
+        problem = find_broken_unit_rule(self.node.allocation_units, wanted)
+        return f"{self.node.hostname} takes {problem}." if problem else self.find_shortage(wanted)
 
-    def suits(self, server: Server) -> bool:
-        """Return whether the scheduler may move a server to this node, which is enabled."""
+    def accepts(self, server: Server) -> bool:
+        """Return whether the scheduler may move a server to this enabled node."""
         return (
             self.node.state == ComputeNode.State.UP
             and self.node.pk != server.node_id
-            and not self.refuse(read_size(server))
+            and not self.explain_refusal(read_size(server))
         )
 
 
@@ -63,7 +63,7 @@ def read_size(source: Server | Flavor) -> dict[str, int]:
 
 
 def require_growth(server: Server, flavor: Flavor, hostname: str) -> None:
-    """Lock the node of a server, and raise `NoValidHost` if its capacity is too small for the server to grow."""
+    """Lock the node of a server, and raise `NoValidHost` if it lacks capacity for a resize to this flavor."""
     [candidate] = lock_nodes(hostname)
     check_growth(server, flavor, candidate)
 
@@ -71,16 +71,16 @@ def require_growth(server: Server, flavor: Flavor, hostname: str) -> None:
 def check_growth(server: Server, flavor: Flavor, candidate: NodeCapacity) -> None:
     own = read_size(server)
     growth = {resource: max(wanted - own[resource], 0) for resource, wanted in read_size(flavor).items()}
-    if misfit := find_misfit(candidate.node.allocation_units, read_size(flavor)):
-        raise NoValidHost(f"{candidate.node.hostname} takes {misfit}.")
-    if reason := candidate.lack(growth):
+    if problem := find_broken_unit_rule(candidate.node.allocation_units, read_size(flavor)):
+        raise NoValidHost(f"{candidate.node.hostname} takes {problem}.")
+    if reason := candidate.find_shortage(growth):
         raise NoValidHost(reason)
 
 
 def lock_nodes(hostname: str | None, zone: str | None = None) -> list[NodeCapacity]:
-    """Lock the nodes that may be chosen, always in the same order, and read what is free on them.
+    """Lock the candidate nodes, always in the same order, and return their free capacity.
 
-    The use is read by a statement of its own after the lock: what others reserved meanwhile is then seen.
+    A separate statement reads the use after the lock, so that it includes concurrent reservations.
     """
     nodes = ComputeNode.objects.present()
     wanted = nodes.filter(hostname=hostname) if hostname else nodes.filter(status=ComputeNode.Status.ENABLED)
@@ -92,7 +92,7 @@ def lock_nodes(hostname: str | None, zone: str | None = None) -> list[NodeCapaci
 
 
 def find_host(server: Server, candidates: list[NodeCapacity]) -> str | None:
-    """Return the host that the scheduler would choose for a server that has never run, or None."""
+    """Return the host that the scheduler would choose for a server that never ran, or None."""
     zone = server.pinned_az
     try:
         return find_best(server, [candidate for candidate in candidates if zone in {"", candidate.node.zone}]).hostname
@@ -101,7 +101,7 @@ def find_host(server: Server, candidates: list[NodeCapacity]) -> str | None:
 
 
 def find_host_of(uuid: str) -> str | None:
-    """Return the host that `find_host` finds for the server of this UUID. Raises: `ServerNotFound`."""
+    """Return the result of `find_host` for the server with this UUID. Raises: `ServerNotFound`."""
     server = Server.objects.present().filter(uuid=uuid).first()
     if server is None:
         raise ServerNotFound(uuid)
@@ -120,11 +120,15 @@ def free_of(node: ComputeNode, used: Mapping[str, int]) -> dict[str, float]:
 
 
 def choose_destination(server: Server, hostname: str | None, zone: str | None = None) -> ComputeNode:
-    """Return the destination of a server, of a zone or of any, locked until the transaction ends.
+    """Return the destination of a server, locked until the transaction ends.
+
+    Args:
+        hostname: the requested host; None for the best one.
+        zone: restricts the choice to an availability zone.
 
     Raises:
         OperationRefused: the requested host is unknown, disabled, down, or the server's own.
-        NoValidHost: it has not enough capacity, or no host has.
+        NoValidHost: the requested host, or every host, lacks capacity.
     """
     return choose_among(lock_nodes(hostname, zone), server, hostname)
 
@@ -143,14 +147,14 @@ def check_wanted(server: Server, hostname: str, candidates: list[NodeCapacity]) 
         raise OperationRefused(f"Destination node {hostname} is down")
     if node.pk == server.node_id:
         raise OperationRefused(f"Instance {server.uuid} is already on {hostname}")
-    if reason := candidates[0].refuse(read_size(server)):
+    if reason := candidates[0].explain_refusal(read_size(server)):
         raise NoValidHost(reason)
     return node
 
 
 def find_best(server: Server, candidates: list[NodeCapacity]) -> ComputeNode:
     """Return the node with the most free memory among those that are up and have enough capacity."""
-    fitting = [candidate for candidate in candidates if candidate.suits(server)]
+    fitting = [candidate for candidate in candidates if candidate.accepts(server)]
     if not fitting:
         raise NoValidHost()
     return max(fitting, key=lambda candidate: candidate.free["memory"]).node

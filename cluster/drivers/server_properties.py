@@ -1,7 +1,7 @@
-"""The properties of servers that profiles and templates may have beside flavor, image, metadata and zone.
+"""The properties of servers in profiles and templates, besides flavor, image, metadata and zone.
 
-Their names and meanings are those of Heat's OS::Nova::Server and of Senlin's os.nova.server. They mean something on an
-OpenStack cloud only: the embedded cloud has neither networks nor key pairs, and ignores them.
+Their names and meanings are those of Heat's OS::Nova::Server and of Senlin's os.nova.server. Only the OpenStack cloud
+uses them: the embedded cloud has neither networks nor key pairs, and ignores them.
 """
 
 from base64 import b64encode
@@ -11,12 +11,12 @@ from ipaddress import ip_address
 from typing import Any
 
 REFERENCE = {"type": "string", "minLength": 1, "maxLength": 255}
-# Nova's limits: of user data as it is sent, encoded; of tags; and of block devices, one of each for a letter.
+# Nova's limits: of user data in base64, of tags, and of block devices, each of which has a letter.
 LONGEST_USER_DATA = 65_535
 MOST_TAGS, LONGEST_TAG = 50, 60
 MOST_DEVICES = 26
 MOST_NETWORKS = 64
-# Nova chooses a network, or there is none.
+# Values of ``networks`` that are not lists: Nova chooses a network, or the server has none.
 CHOSEN_NETWORKS = ("auto", "none")
 
 
@@ -24,7 +24,7 @@ def strict_object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-# The first name of each source is Heat's short form; Nova takes ``source_type`` and ``uuid``.
+# Heat's short forms of block device sources; Nova accepts only ``source_type`` and ``uuid``.
 SHORT_SOURCES = {"volume_id": "volume", "snapshot_id": "snapshot", "image": "image"}
 DEVICE = strict_object(
     source_type={"enum": ["blank", "image", "snapshot", "volume"]},
@@ -67,12 +67,12 @@ PROPERTIES: Mapping[str, Any] = {
     },
 }
 NAMES = tuple(PROPERTIES)
-# Secrets may stand in it: history does not repeat it.
+# User data may contain secrets, so history does not store it.
 NOT_RECORDED = ("user_data",)
 
 
 def find_property_flaw(properties: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with properties that fit the schemas, with the path, where these cannot say it."""
+    """Return the first error, with its path, that the schemas cannot express, or None."""
     if len(encode(properties.get("user_data") or "")) > LONGEST_USER_DATA:
         return f"user_data: must not have more than {LONGEST_USER_DATA} bytes in base64."
     networks = properties.get("networks") or ()
@@ -114,8 +114,8 @@ def find_flaw_of_device(device: Mapping[str, Any]) -> str | None:
     return None
 
 
-def chosen(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties in a description that this module knows, without empty ones."""
+def select_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a description that are server properties and not empty."""
     return {name: properties[name] for name in NAMES if properties.get(name) not in (None, "", [], {})}
 
 
@@ -124,7 +124,7 @@ def encode(user_data: str) -> str:
 
 
 def device_of(device: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a block device as Nova takes it. What has no destination becomes a volume, as in Heat."""
+    """Return a block device in Nova's format. A device without a destination becomes a volume, as in Heat."""
     rest = {name: value for name, value in device.items() if name not in SHORT_SOURCES}
     for name, source in SHORT_SOURCES.items():
         if name in device:

@@ -12,8 +12,8 @@ from watcher_site.database.records import Record, RecordQuerySet
 from watcher_site.database.text import UNSTORABLE
 
 # As in Octavia. A member of weight 0 keeps its connections and gets no new ones.
-HEAVIEST = 256
-LAST_PORT = 65535
+MAX_WEIGHT = 256
+MAX_PORT = 65535
 
 
 class BalancingPoolQuerySet(RecordQuerySet):
@@ -56,8 +56,8 @@ class BalancingMember(models.Model):
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint("pool", "server", name="balancing_member_once"),
-            models.CheckConstraint(condition=Q(weight__lte=HEAVIEST), name="balancing_member_weight"),
-            models.CheckConstraint(condition=Q(port__gte=1, port__lte=LAST_PORT), name="balancing_member_port"),
+            models.CheckConstraint(condition=Q(weight__lte=MAX_WEIGHT), name="balancing_member_weight"),
+            models.CheckConstraint(condition=Q(port__gte=1, port__lte=MAX_PORT), name="balancing_member_port"),
         ]
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from cluster.drivers.base import cloud
 from cluster.drivers.embedded.lifecycle import release_volumes
 from cluster.drivers.quotas import demand_of, require_metadata_quota, require_quota
 from cluster.models import ComputeNode, Flavor, Server
-from cluster.notifications import tell_wait_ended
+from cluster.notifications import announce_wait_end
 from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.refusals import Conflict, Invalid
@@ -112,5 +112,5 @@ def forget_unplaced(server: Server) -> bool:
         return False
     Server.objects.filter(pk=locked.pk).soft_delete()
     release_volumes(locked)
-    tell_wait_ended(locked, locked.state)
+    announce_wait_end(locked, locked.state)
     return True

@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Q, Subquery, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
-from cluster.drivers.scheduler import find_misfit
+from cluster.drivers.scheduler import find_broken_unit_rule
 from cluster.models import Cluster, ComputeNode, Flavor, Server
 from cluster.models.compute import RESOURCES
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_change, section
@@ -126,7 +126,7 @@ def find_needed(cluster: Cluster) -> Mapping[str, int]:
 
 def find_capacity(node: ComputeNode, used: Mapping[str, int], needed: Mapping[str, int]) -> int:
     """Return how many such nodes fit on a host."""
-    if find_misfit(node.allocation_units, needed):
+    if find_broken_unit_rule(node.allocation_units, needed):
         return 0
     counts = [
         (getattr(node, f"capacity_{resource}") - used.get(resource, 0)) // needed[resource]

@@ -9,7 +9,7 @@ from django.db.models import Q
 from cluster.drivers.balancing import Balancer, BalancingPoolNotFound, balancer
 from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, ServerNotFound, proceed
 from cluster.models import Cluster, Node
-from cluster.models.balancing import LAST_PORT
+from cluster.models.balancing import MAX_PORT
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_named, seconds, section
 
 POOLED = "load_balancing"
@@ -47,7 +47,7 @@ class LoadBalancing(PolicyType):
                 protocol_port={
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": LAST_PORT,
+                    "maximum": MAX_PORT,
                     "default": 80,
                     "description": "where the servers take connections",
                 },

@@ -37,7 +37,7 @@ class CapacityIndex:
             if -memory < server.memory and server.memory:
                 break
             is_open = candidate.node.status == ComputeNode.Status.ENABLED and zone in {None, candidate.node.zone}
-            if is_open and candidate.suits(server):
+            if is_open and candidate.accepts(server):
                 return [candidate]
         return []
 

@@ -31,14 +31,14 @@ from cluster.drivers.base import (
 from cluster.drivers.ownership import may_undo
 from cluster.drivers.quotas import explain_refusal
 from cluster.drivers.rules import (
-    COLD_MIGRATED,
-    LIVE_MIGRATED,
+    COLD_MIGRATABLE,
+    LIVE_MIGRATABLE,
     RESTING,
+    change_entries,
     describe_node,
     describe_server,
     describe_service,
     make_row,
-    merged,
     require_down,
     require_evacuable,
     require_free,
@@ -142,7 +142,7 @@ class ForeseenCloud(ForeseenStorage):
             if self.server(found.uuid).state == Server.State.PENDING:
                 raise CloudBusy(WOULD_WAIT.format(found.name))
             return found
-        refuse_foreign(wanted.project, bool(wanted.trust))
+        require_own_project(wanted.project, bool(wanted.trust))
         row = make_row(wanted, self.flavor(wanted.flavor))
         self.quotas.require(wanted.project, row, self.servers.values())
         candidates = self.capacities.named(wanted.host) if wanted.host else self.capacities.find_best(row, wanted.zone)
@@ -160,7 +160,7 @@ class ForeseenCloud(ForeseenStorage):
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
         row = self.free_server(server)
         require_never_run(row)
-        refuse_foreign(row.project_id, (row.project_id, row.user_id) in self.trusts)
+        require_own_project(row.project_id, (row.project_id, row.user_id) in self.trusts)
         if row.node_id is None:
             candidates = self.capacities.named(host) if host else self.capacities.find_best(row, row.pinned_az or None)
             self.capacities.move(row, node=choose_among(candidates, row, host))
@@ -187,10 +187,10 @@ class ForeseenCloud(ForeseenStorage):
         del self.servers[row.uuid]
 
     def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        self.migrate(server, destination, LIVE_MIGRATED)
+        self.migrate(server, destination, LIVE_MIGRATABLE)
 
     def cold_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        self.migrate(server, destination, COLD_MIGRATED)
+        self.migrate(server, destination, COLD_MIGRATABLE)
 
     def migrate(self, server: str, destination: str | None, states: frozenset[Server.State]) -> None:
         row = self.free_server(server)
@@ -237,7 +237,7 @@ class ForeseenCloud(ForeseenStorage):
 
     def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
         row = self.server(server)
-        row.metadata = merged(row.metadata, changed, removed)
+        row.metadata = change_entries(row.metadata, changed, removed)
 
     def find_flavor(self, flavor: str) -> CloudFlavor:
         row = self.flavor(flavor)
@@ -330,7 +330,7 @@ def foreseen_cloud() -> ForeseenCloud | None:
     return current if isinstance(current, ForeseenCloud) else None
 
 
-def refuse_foreign(project: str, has_trust: bool) -> None:
+def require_own_project(project: str, has_trust: bool) -> None:
     """Raise `OperationRefused` if the cloud can create no server in this project."""
     if reason := explain_refusal(project, has_trust):
         raise OperationRefused(reason)

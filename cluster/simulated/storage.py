@@ -18,12 +18,12 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.ownership import may_undo
 from cluster.drivers.rules import (
+    choose_pool_with_most_free,
     describe_volume,
     require_free_volume,
+    require_migratable_volume,
     require_pool,
     require_unpinned,
-    require_way,
-    roomiest,
 )
 from cluster.models import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 
@@ -72,8 +72,10 @@ class ForeseenStorage(Cloud, ABC):
     def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:
         row = self.free_volume(volume)
         wanted = self.pool(pool)
-        require_way(row, wanted, is_served=row.volume_type is None or self.serves(wanted, row.volume_type))
-        self.move(row, roomiest(row, [wanted] if is_open(wanted) else []))
+        require_migratable_volume(
+            row, wanted, is_served=row.volume_type is None or self.serves(wanted, row.volume_type)
+        )
+        self.move(row, choose_pool_with_most_free(row, [wanted] if is_open(wanted) else []))
 
     def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
         row = self.free_volume(volume)
@@ -81,7 +83,7 @@ class ForeseenStorage(Cloud, ABC):
         if not self.serves(require_pool(row), kind):
             require_unpinned(row)
             pools = [pool for pool in self.pools.values() if is_open(pool) and self.serves(pool, kind)]
-            self.move(row, roomiest(row, pools))
+            self.move(row, choose_pool_with_most_free(row, pools))
         row.volume_type = kind
 
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:

@@ -7,7 +7,7 @@ from jsonschema.exceptions import ValidationError
 
 from cluster.json_lines import Misfit, check_values
 from cluster.models import ComputeNode, Server, StorageNode, Volume
-from cluster.models.balancing import HEAVIEST, LAST_PORT
+from cluster.models.balancing import MAX_PORT, MAX_WEIGHT
 from watcher_site.messages import cut
 
 TEXT = {"type": "string", "maxLength": 255}
@@ -136,8 +136,8 @@ SCHEMA: dict[str, Any] = {
             members=entries(
                 ["server", "port"],
                 server=NAME,
-                port={"type": "integer", "minimum": 1, "maximum": LAST_PORT},
-                weight={"type": "integer", "minimum": 0, "maximum": HEAVIEST},
+                port={"type": "integer", "minimum": 1, "maximum": MAX_PORT},
+                weight={"type": "integer", "minimum": 0, "maximum": MAX_WEIGHT},
                 connections=WHOLE,
             ),
         ),

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster.drivers.server_properties import chosen
+from cluster.drivers.server_properties import select_properties
 from cluster.models import Stack, StackStatus
 from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
 from cluster.stacks.lookup import stacks_at, stacks_called
@@ -143,7 +143,7 @@ def refuse_later_properties(request: Request, template: Any) -> None:
     if template is None or used_by(request) >= TENANTS:
         return
     for path, properties in servers_of(normalise(template)):
-        for name in chosen(properties):
+        for name in select_properties(properties):
             raise NotAcceptableHere(TENANTS, ".".join(map(str, ("template", *path, name))))
 
 

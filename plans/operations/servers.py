@@ -8,7 +8,7 @@ from django.db import transaction
 from actions.exclusions.matching import require_none_excluded
 from actions.graph.proposals import ProposedAction
 from actions.server_history import record_request
-from cluster.drivers.rules import REBUILT
+from cluster.drivers.rules import REBUILDABLE
 from cluster.models import Server
 from cluster.operations.servers import forget_unplaced, request_server
 from plans.models import ActionPlan
@@ -82,7 +82,7 @@ def rebuild_server(server: Server, image: str | None, caller: CallingContext) ->
     current = lock_present(server)
     if current.task_state:
         refuse("rebuild", current, "task_state", current.task_state)
-    if current.has_run and current.state not in REBUILT:
+    if current.has_run and current.state not in REBUILDABLE:
         refuse("rebuild", current, "vm_state", current.state)
     require_no_operation("rebuild", current)
     parameters = {"image": image} if image else {}

@@ -305,7 +305,7 @@ def wanted(node: Node) -> NewServer:
         project=node.project_id,
         user=node.user_id,
         trust=node.trust.keystone_id if node.trust else "",
-        properties=server_properties.chosen(spec),
+        properties=server_properties.select_properties(spec),
     )
 
 

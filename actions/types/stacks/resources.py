@@ -234,7 +234,7 @@ def create_server(
         project=resource.stack.project_id,
         user=resource.stack.user_id,
         trust=find_trust(resource.stack),
-        properties=server_properties.chosen(properties),
+        properties=server_properties.select_properties(properties),
         may_wait=may_wait,
     )
     return cloud().create_server(server, checkpoint).uuid

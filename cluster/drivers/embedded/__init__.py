@@ -1,4 +1,4 @@
-"""The embedded cloud: nodes and servers in our own tables."""
+"""The embedded cloud, whose nodes and servers exist only in the site's tables."""
 
 from cluster.drivers.embedded.cloud import EmbeddedCloud
 

@@ -1,4 +1,4 @@
-"""The load balancer of the embedded cloud: pools, members and their connections in our own tables."""
+"""The load balancer of the embedded cloud: pools, members and simulated connections in the site's tables."""
 
 from heapq import heapify, heapreplace
 
@@ -10,9 +10,9 @@ from cluster.models import BalancingMember, BalancingPool, Server
 
 
 class EmbeddedBalancer(DrainingBalancer):
-    """Balancers of the embedded cloud. A change of a pool's members locks the row of the pool first.
+    """The load balancer of the embedded cloud. Changes of members first lock the row of the pool.
 
-    There is no traffic: connections are opened and closed by `open_connections` and `close_connections`.
+    `open_connections` and `close_connections` simulate traffic.
     """
 
     def find_pool(self, pool: str) -> BalancerPool:
@@ -26,10 +26,10 @@ class EmbeddedBalancer(DrainingBalancer):
         return [make_pool_member(row) for row in rows]
 
     @transaction.atomic
-    def put(
+    def write_member(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
-        """The embedded cloud has no networks, and so no subnets."""
+        """Add a server to a pool, or set the weight of its member. The embedded cloud has no subnets."""
         locked = lock_pool(pool)
         row = find_member(locked, server)
         if row is None:
@@ -55,15 +55,15 @@ class EmbeddedBalancer(DrainingBalancer):
         return make_pool_member(row)
 
     @transaction.atomic
-    def take_out(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
+    def delete_member(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
         BalancingMember.objects.filter(pool=lock_pool(pool), server__uuid=server).delete()
 
     @transaction.atomic
     def open_connections(self, pool: str, number: int) -> None:
-        """Give each of so many new connections to the member that has the fewest for its weight.
+        """Open connections, each on the member with the fewest in proportion to its weight.
 
         Raises:
-            OperationRefused: no member gets any.
+            OperationRefused: no member has a weight above 0.
         """
         found = self.find_pool(pool)
         rows = list(BalancingMember.objects.filter(pool=lock_pool(found), weight__gt=0))
@@ -79,7 +79,7 @@ class EmbeddedBalancer(DrainingBalancer):
 
     @transaction.atomic
     def close_connections(self, pool: str, number: int) -> None:
-        """End as many connections, or all that there are: those of members that get no new ones first."""
+        """Close up to this number of connections, first those of members with the lowest weight."""
         found = self.find_pool(pool)
         rows = list(BalancingMember.objects.filter(pool=lock_pool(found), connections__gt=0).order_by("weight", "pk"))
         for row in rows:

@@ -1,4 +1,4 @@
-"""The embedded cloud: nodes and servers in our own tables, with capacity, time and failures as a real one has."""
+"""The driver of the embedded cloud, which simulates capacity, delays and failures in the site's tables."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,8 +26,8 @@ from cluster.drivers.embedded.lifecycle import REBUILDING, EmbeddedLifecycle, fi
 from cluster.drivers.embedded.storage import EmbeddedStorage
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.rules import (
-    COLD_MIGRATED,
-    LIVE_MIGRATED,
+    COLD_MIGRATABLE,
+    LIVE_MIGRATABLE,
     RESTING,
     describe_node,
     describe_server,
@@ -48,10 +48,10 @@ MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "p
 
 
 class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
-    """The embedded cloud. An operation is a short transaction that reserves capacity, a wait, and one that ends it.
+    """The embedded cloud. An operation is a transaction that reserves capacity, a wait, and a second transaction.
 
-    While an operation waits, ``task_state`` names it, and ``destination`` reserves capacity. Both stay if the process
-    dies, until `reconcile` or `abort_migration`.
+    During the wait, ``task_state`` names the operation, and ``destination`` reserves capacity. If the process dies,
+    both stay until `reconcile` or `abort_migration`.
     """
 
     def make_balancer(self) -> EmbeddedBalancer:
@@ -67,21 +67,21 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         return describe_service(node)
 
     def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        self.migrate(server, destination, checkpoint, LIVE_MIGRATED)
+        self.migrate(server, destination, checkpoint, LIVE_MIGRATABLE)
 
     def cold_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        self.migrate(server, destination, checkpoint, COLD_MIGRATED)
+        self.migrate(server, destination, checkpoint, COLD_MIGRATABLE)
 
     def migrate(
         self, server: str, destination: str | None, checkpoint: Checkpoint, states: frozenset[Server.State]
     ) -> None:
         row = self.reserve(server, destination, MIGRATING, partial(require_movable, states=states))
-        self.work(server, checkpoint)
+        self.wait(server, checkpoint)
         self.finish(server, MIGRATING, node=row.destination, destination=None)
 
     def evacuate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
         row = self.reserve(server, destination, REBUILDING, require_evacuable)
-        self.work(server, checkpoint)
+        self.wait(server, checkpoint)
         after = {"state": state_after_rebuild(row), "fault": None}
         self.finish(server, REBUILDING, node=row.destination, destination=None, **after)
 
@@ -90,7 +90,7 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
 
     @transaction.atomic
     def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
-        """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
+        """Release the reservation. An embedded operation ends with its process, and has no effect until its end."""
         row = self.lock(server)
         if may_undo(row):
             row.task_state, row.operation_owner, row.destination, row.new_flavor = None, "", None, None
@@ -104,8 +104,8 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         self.switch(server, POWERING_ON, Server.State.ACTIVE, checkpoint)
 
     def switch(self, server: str, task_state: str, state: Server.State, checkpoint: Checkpoint) -> None:
-        self.occupy(server, task_state)
-        self.work(server, checkpoint)
+        self.begin_switch(server, task_state)
+        self.wait(server, checkpoint)
         self.finish(server, task_state, state=state)
 
     def find_flavor(self, flavor: str) -> CloudFlavor:
@@ -113,15 +113,15 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         return CloudFlavor(row.flavor_id, row.name)
 
     def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
-        """Resize a server on its node, which refuses if its capacity is too small for the new flavor."""
+        """Resize a server on its node. Raises: `NoValidHost` if the node lacks capacity."""
         wanted = self.reserve_size(server, flavor)
-        self.work(server, checkpoint)
+        self.wait(server, checkpoint)
         specs = {"flavor": wanted.name, "flavor_extra_specs": wanted.extra_specs}
         self.finish(server, RESIZING, **read_size(wanted), **specs, new_flavor=None)
 
     @transaction.atomic
     def reserve_size(self, server: str, flavor: str) -> Flavor:
-        """Reserve the capacity that a server needs in addition to its own."""
+        """Reserve the additional capacity that a resize needs, and return the flavor."""
         row, wanted = self.lock_free(server), find_flavor(flavor)
         node = require_resizable(row, wanted)
         require_growth(row, wanted, node.hostname)
@@ -156,7 +156,10 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         state: ComputeNode.State,
         require: Callable[[ComputeNode], None] | None = None,
     ) -> None:
-        """Switch a node on or off, and its compute service with it, under the lock that servers arrive under."""
+        """Set the power state of a node and the state of its compute service.
+
+        The lock of the node keeps servers from being scheduled to it meanwhile.
+        """
         row = find_compute_node(node, lock=True)
         if require:
             require(row)
@@ -183,7 +186,7 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
     def reserve(
         self, server: str, destination: str | None, task_state: str, require: Callable[[Server], object]
     ) -> Server:
-        """Reserve capacity for a server on its destination, and return its row."""
+        """Begin an operation that reserves capacity for a server on its destination, and return its row."""
         row = self.lock_free(server)
         require(row)
         row.task_state, row.operation_owner = task_state, OWNER.get()
@@ -193,7 +196,7 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         return row
 
     @transaction.atomic
-    def occupy(self, server: str, task_state: str) -> None:
+    def begin_switch(self, server: str, task_state: str) -> None:
         row = self.lock_free(server)
         if task_state == POWERING_ON and row.node:
             require_power(find_compute_node(str(row.node.uuid), lock=True))
@@ -201,8 +204,8 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         row.save_changes(["task_state", "operation_owner"])
         require_attempt()
 
-    def work(self, server: str, checkpoint: Checkpoint) -> None:
-        """Wait as long as the operation takes, and release its reservation if the operation fails."""
+    def wait(self, server: str, checkpoint: Checkpoint) -> None:
+        """Wait for the simulated duration of an operation, and release its reservation if the operation fails."""
         try:
             pass_time(checkpoint)
         except OperationFailed:
@@ -211,11 +214,11 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
 
     @transaction.atomic
     def finish(self, server: str, task_state: str, **changes: object) -> None:
-        """Write the end of an operation, if it is still the one that began.
+        """Write the result of an operation, if it is still in progress.
 
         Raises:
             ServerNotFound: the server was deleted meanwhile.
-            OperationFailed: someone else ended or replaced the operation.
+            OperationFailed: another process ended or replaced the operation.
         """
         row = self.lock(server)
         if (
@@ -242,7 +245,7 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         return found
 
     def lock_free(self, server: str) -> Server:
-        """Lock a server that no operation is under way on."""
+        """Lock a server. Raises: `CloudBusy` if an operation on it is in progress."""
         row = self.lock(server)
         require_free(row)
         return row
@@ -260,11 +263,11 @@ def find_compute_node(node: str, lock: bool = False) -> ComputeNode:
 
 
 def require_empty(node: ComputeNode) -> None:
-    """Raise `OperationRefused` where servers run on a node."""
+    """Raise `OperationRefused` if servers run on a node."""
     require_idle(node, count_running(node))
 
 
 def count_running(node: ComputeNode) -> int:
-    """Count the servers that run on a node, are just being changed there, or are on their way to it."""
+    """Count the servers that run on a node, that an operation is changing there, or that are migrating to it."""
     resting = Q(node=node, state__in=RESTING, task_state=None)
     return Server.objects.present().filter(Q(node=node) | Q(destination=node)).exclude(resting).count()

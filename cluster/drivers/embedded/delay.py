@@ -1,4 +1,4 @@
-"""The time that operations of the embedded cloud take, and their failures."""
+"""Simulated durations and failures of the embedded cloud's operations."""
 
 import random
 import time
@@ -11,10 +11,10 @@ SLICE_SECONDS = 0.1
 
 
 def pass_time(checkpoint: Checkpoint) -> None:
-    """Wait as long as an operation takes.
+    """Wait for the simulated duration of an operation, calling the checkpoint.
 
     Raises:
-        OperationFailed: the operation failed, by chance.
+        OperationFailed: a random failure.
     """
     end = time.monotonic() + settings.EMBEDDED_CLOUD_SECONDS
     checkpoint()

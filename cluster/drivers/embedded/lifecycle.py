@@ -31,9 +31,9 @@ from cluster.drivers.embedded.delay import pass_time
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.quotas import QuotaExceeded, demand_of, require_quota
 from cluster.drivers.rules import (
+    change_entries,
     describe_server,
     make_row,
-    merged,
     require_free,
     require_never_run,
     require_node,
@@ -49,8 +49,8 @@ from cluster.notifications import (
     SELECTION,
     InstanceNotifications,
     SchedulerNotifications,
+    announce_wait_end,
     server_pending,
-    tell_wait_ended,
 )
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.messages import cut
@@ -59,16 +59,16 @@ from watcher_site.outbox.writing import announce
 
 State = Server.State
 SPAWNING, DELETING, REBOOTING, REBUILDING = "spawning", "deleting", "rebooting", "rebuilding"
-# The longest time between two looks for free capacity; a deferred action usually looks more often.
-NEXT_LOOK = timedelta(minutes=1)
+# The longest pause between two searches for free capacity; a deferred action usually searches more often.
+MAX_PAUSE = timedelta(minutes=1)
 FAULT_CODE = 500
 
 
 class EmbeddedLifecycle(Cloud, ABC):
     """The part of `EmbeddedCloud` that creates, builds, repairs and deletes servers.
 
-    A server that is being created has its capacity reserved from the beginning. Until it runs it is BUILDING; if no
-    process works on it, its creation was interrupted. There are no images here: any name is accepted.
+    A new server reserves its capacity from the beginning, and is BUILDING until it runs. It stays BUILDING if its
+    process dies. Any name of an image is accepted.
     """
 
     @abstractmethod
@@ -76,12 +76,12 @@ class EmbeddedLifecycle(Cloud, ABC):
         """Raises: `ServerNotFound`."""
 
     @abstractmethod
-    def work(self, server: str, checkpoint: Checkpoint) -> None:
-        """Wait as long as the operation takes."""
+    def wait(self, server: str, checkpoint: Checkpoint) -> None:
+        """Wait for the simulated duration of an operation."""
 
     @abstractmethod
     def finish(self, server: str, task_state: str, **changes: object) -> None:
-        """Write the end of an operation, if it is still the one that began."""
+        """Write the result of an operation, if it is still in progress."""
 
     def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
         server, is_new = self.begin_creation(wanted)
@@ -89,24 +89,24 @@ class EmbeddedLifecycle(Cloud, ABC):
             try:
                 pass_time(checkpoint)
             except OperationFailed:
-                self.end(server, SPAWNING)
+                self.finish_deletion(server, SPAWNING)
                 raise
             self.finish(server, SPAWNING, state=Server.State.ACTIVE, launched_at=timezone.now())
-        return self.created(server)
+        return self.require_created(server)
 
-    def created(self, server: str) -> CloudServer:
-        """Return a server that was created, unless it is PENDING or its waiting was ended.
+    def require_created(self, server: str) -> CloudServer:
+        """Return a server whose creation succeeded. Delete it if a person ended its wait for capacity.
 
         Raises:
             ServerNotFound: there is no such server.
-            OperationFailed: its waiting was ended; it was deleted.
+            OperationFailed: its wait was ended; it was deleted.
             WaitingForCapacity: it is still PENDING.
         """
         row = Server.objects.present().select_related("node").filter(uuid=server).first()
         if row is None:
             raise ServerNotFound(server)
         if row.state == Server.State.PENDING:
-            raise WaitingForCapacity(server, timezone.now() + NEXT_LOOK)
+            raise WaitingForCapacity(server, timezone.now() + MAX_PAUSE)
         if row.state == Server.State.ERROR and not row.has_run:
             self.delete_server(server)
             raise OperationFailed(
@@ -120,7 +120,7 @@ class EmbeddedLifecycle(Cloud, ABC):
 
     @transaction.atomic
     def begin_creation(self, wanted: NewServer) -> tuple[str, bool]:
-        """Return the server of a token, and whether it is still to be created by this process."""
+        """Return the UUID of a token's server, and whether this process must create it."""
         row = Server.objects.present().select_for_update(no_key=True).filter(token=wanted.token).first()
         if row is None:
             return self.insert(wanted)
@@ -128,8 +128,8 @@ class EmbeddedLifecycle(Cloud, ABC):
             return str(row.uuid), False
         if row.task_state and not may_undo(row):
             busy = CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
-            # Capacity became free, and another process is building the server.
-            busy.until = timezone.now() + NEXT_LOOK if wanted.may_wait else None
+            # Another process is building the server, which waited for capacity.
+            busy.until = timezone.now() + MAX_PAUSE if wanted.may_wait else None
             raise busy
         row.task_state, row.operation_owner = SPAWNING, OWNER.get()
         row.save_changes(["task_state", "operation_owner"])
@@ -137,14 +137,14 @@ class EmbeddedLifecycle(Cloud, ABC):
         return str(row.uuid), True
 
     def insert(self, wanted: NewServer) -> tuple[str, bool]:
-        """Insert a new server where there is capacity, or as PENDING; return its UUID and whether to create it.
+        """Insert a new server on a node with capacity, or as PENDING; return its UUID and whether it has a node.
 
         Raises:
-            NoValidHost: there is not enough capacity, and it may not be PENDING.
+            NoValidHost: there is not enough capacity, and the server may not be PENDING.
             CloudBusy: another process inserted it at the same time.
             OperationRefused: the project's quota does not allow it.
         """
-        row, nowhere = make_row(wanted, find_flavor(wanted.flavor)), None
+        row, no_host = make_row(wanted, find_flavor(wanted.flavor)), None
         try:
             require_quota(row.project_id, demand_of(row.vcpus, row.memory))
         except QuotaExceeded as problem:
@@ -155,18 +155,18 @@ class EmbeddedLifecycle(Cloud, ABC):
         except NoValidHost as problem:
             if not (wanted.may_wait and settings.USE_PENDING_STATE):
                 raise
-            nowhere = problem
+            no_host = problem
         taken = CloudBusy(f"An instance for {wanted.token} is just being created")
         with refuse_taken(Server, "token", taken):
             row.save()
-        if nowhere:
-            bury(row, nowhere, Server.State.PENDING)
+        if no_host:
+            store_build_failure(row, no_host, Server.State.PENDING)
         require_attempt()
-        return str(row.uuid), nowhere is None
+        return str(row.uuid), no_host is None
 
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
-        if nowhere := self.begin_build(server, host):
-            raise nowhere
+        if no_host := self.begin_build(server, host):
+            raise no_host
         try:
             pass_time(checkpoint)
         except OperationFailed as failure:
@@ -179,8 +179,8 @@ class EmbeddedLifecycle(Cloud, ABC):
     def begin_build(self, server: str, host: str | None) -> NoValidHost | None:
         """Reserve capacity on a node for a server that never ran, or continue an earlier attempt.
 
-        If there is no capacity, return the reason, which is stored under the same lock so that no other process builds
-        the server meanwhile.
+        Without capacity, return the reason. It is stored under the same lock, so that no other process builds the
+        server meanwhile.
         """
         row = self.lock(server)
         if row.task_state != SPAWNING or not may_undo(row):
@@ -189,24 +189,24 @@ class EmbeddedLifecycle(Cloud, ABC):
         if row.node_id is None:
             try:
                 row.node = choose_destination(row, host, row.pinned_az or None)
-            except NoValidHost as nowhere:
-                bury(row, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
+            except NoValidHost as no_host:
+                store_build_failure(row, no_host, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
                 require_attempt()
-                return nowhere
+                return no_host
         before = row.state
         row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
         row.save_changes(["node", "state", "task_state", "operation_owner"])
-        tell_wait_ended(row, before)
+        announce_wait_end(row, before)
         require_attempt()
         return None
 
     @transaction.atomic
     def fail_build(self, server: str, problem: OperationFailed) -> None:
-        """Write that a build failed, if it is still the one that began, on a server that has not run."""
+        """Store the failure of a build, if the build is still in progress."""
         row = self.lock(server)
         if row.state != State.BUILDING or row.task_state != SPAWNING or not may_end(row):
             raise OperationFailed(f"Instance {server} was taken out of its operation {SPAWNING}")
-        bury(row, problem, State.ERROR)
+        store_build_failure(row, problem, State.ERROR)
 
     def find_host(self, server: str) -> str | None:
         return find_host_of(server)
@@ -230,7 +230,7 @@ class EmbeddedLifecycle(Cloud, ABC):
             row.fault = make_fault(reason)
         changed = ("state", "task_state", "operation_owner", "destination", "new_flavor", "fault", "unhealthy_reason")
         row.save_changes(changed)
-        tell_wait_ended(row, before)
+        announce_wait_end(row, before)
         require_attempt()
 
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
@@ -240,47 +240,47 @@ class EmbeddedLifecycle(Cloud, ABC):
         except OperationFailed:
             self.reconcile(server)
             raise
-        # Two may delete it at once: it is gone when the first is done.
+        # Another process may have deleted it at the same time.
         with suppress(ServerNotFound):
-            self.end(server, DELETING)
+            self.finish_deletion(server, DELETING)
 
     @transaction.atomic
     def begin_deletion(self, server: str) -> None:
-        """Take the server out of whatever is under way on it."""
+        """Replace any operation in progress by the deletion."""
         row = self.lock(server)
         row.task_state, row.operation_owner, row.destination, row.new_flavor = DELETING, OWNER.get(), None, None
         row.save_changes(["task_state", "operation_owner", "destination", "new_flavor"])
         require_attempt()
 
     @transaction.atomic
-    def end(self, server: str, task_state: str) -> None:
-        """Delete the server if it is still in the operation that began, and release its volumes."""
+    def finish_deletion(self, server: str, task_state: str) -> None:
+        """Delete the server and release its volumes, if the operation is still in progress."""
         row = self.lock(server)
         if row.task_state != task_state or not may_end(row):
             raise OperationFailed(f"Instance {server} was taken out of its operation {task_state}")
         Server.objects.filter(pk=row.pk).soft_delete()
         release_volumes(row)
-        tell_wait_ended(row, row.state)
+        announce_wait_end(row, row.state)
 
     def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         self.begin_repair(server, REBOOTING, require_reboot)
-        self.work(server, checkpoint)
+        self.wait(server, checkpoint)
         self.finish(server, REBOOTING, state=Server.State.ACTIVE)
 
     def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
         row = self.begin_repair(server, REBUILDING, require_rebuild)
-        self.work(server, checkpoint)
+        self.wait(server, checkpoint)
         after = {"state": state_after_rebuild(row), "image": image or row.image, "unhealthy_reason": None}
         self.finish(server, REBUILDING, **after)
 
     @transaction.atomic
     def begin_repair(self, server: str, task_state: str, require: Callable[[Server], ComputeNode]) -> Server:
-        """Take a server that is free, or that an earlier attempt at this work left in the same operation."""
+        """Begin an operation on a free server, or on one that an earlier attempt left in the same operation."""
         row = self.lock(server)
         if row.task_state != task_state or not may_undo(row):
             require_free(row)
         node = require(row)
-        # Locked, so that it is not switched off meanwhile.
+        # The lock keeps the node from being switched off.
         require_power(ComputeNode.objects.select_for_update(no_key=True).get(pk=node.pk))
         row.task_state, row.operation_owner = task_state, OWNER.get()
         row.save_changes(["task_state", "operation_owner"])
@@ -290,26 +290,26 @@ class EmbeddedLifecycle(Cloud, ABC):
     @transaction.atomic
     def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
         row = self.lock(server)
-        row.metadata = merged(row.metadata, changed, removed)
+        row.metadata = change_entries(row.metadata, changed, removed)
         row.save_changes(["metadata"])
         require_attempt()
 
 
-def bury(row: Server, problem: CloudError, state: State) -> None:
-    """Store that a locked server could not be built, and why, without a node (Nova's ``_bury_in_cell0``)."""
+def store_build_failure(row: Server, problem: CloudError, state: State) -> None:
+    """Store on a locked server why it could not be built, and remove its node (as Nova's ``_bury_in_cell0``)."""
     row.node, row.task_state, row.operation_owner = None, None, ""
-    # Who is PENDING already, and finds no host again, stays what it is, and is no news.
-    before, is_news = row.state, row.state != state
+    # A PENDING server that finds no host again causes no notification.
+    before, is_changed = row.state, row.state != state
     row.state, row.fault = state, make_fault(str(problem))
     row.save_changes(["node", "state", "task_state", "operation_owner", "fault"])
-    if is_news and state == State.PENDING:
+    if is_changed and state == State.PENDING:
         announce(SchedulerNotifications.name, SELECTION, [row.pk])
         announce(InstanceNotifications.name, [UPDATE], [row.pk], before)
         transaction.on_commit(partial(server_pending.send, sender=Server, server=str(row.uuid)))
 
 
 def make_fault(reason: str) -> dict[str, Any]:
-    """Return why a server could not be built, as Nova tells it."""
+    """Return the fault of a server that could not be built, in Nova's format."""
     return {"code": FAULT_CODE, "message": cut(reason), "created": timezone.now().isoformat(), "details": None}
 
 
@@ -323,7 +323,7 @@ def release_volumes(server: Server) -> None:
 
 
 def find_flavor(flavor: str) -> Flavor:
-    """Return the flavor of this id, else that of this name."""
+    """Return the flavor with this id, else the one with this name. Raises: `FlavorNotFound`."""
     rows = list(Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)))
     if not rows:
         raise FlavorNotFound(flavor)

@@ -1,4 +1,4 @@
-"""The storage of the embedded cloud: volumes in pools, moved and retyped with their capacity reserved under locks."""
+"""Volumes of the embedded cloud: migrations and retypes, with capacity of pools reserved under locks."""
 
 from abc import ABC
 from typing import Any
@@ -20,19 +20,19 @@ from cluster.drivers.base import (
 from cluster.drivers.embedded.delay import pass_time
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.rules import (
+    choose_pool_with_most_free,
     describe_volume,
     require_free_volume,
+    require_migratable_volume,
     require_pool,
     require_unpinned,
-    require_way,
-    roomiest,
 )
 from cluster.models import Pool, StorageNode, Volume, VolumeType
 from cluster.models.storage import account
 
 MIGRATING, RETYPING = "migrating", "retyping"
-# The pools that take volumes.
-OPEN = Q(
+# The pools of storage nodes that accept volumes.
+OPEN_POOLS = Q(
     storage_node__deleted_at=None,
     storage_node__status=StorageNode.Status.ENABLED,
     storage_node__state=StorageNode.State.UP,
@@ -40,10 +40,12 @@ OPEN = Q(
 
 
 class EmbeddedStorage(Cloud, ABC):
-    """The part of `EmbeddedCloud` for volumes: ``migration_status`` and ``destination`` describe an operation."""
+    """The volumes of `EmbeddedCloud`; ``migration_status`` and ``destination`` describe an operation in progress."""
 
     def find_volume(self, volume: str) -> CloudVolume:
-        return describe_stored_volume(only(Volume.objects.present().filter(uuid=volume), VolumeNotFound(volume)))
+        return describe_stored_volume(
+            get_or_raise(Volume.objects.present().filter(uuid=volume), VolumeNotFound(volume))
+        )
 
     def find_pool(self, pool: str) -> CloudPool:
         row = find_pool(pool)
@@ -55,17 +57,17 @@ class EmbeddedStorage(Cloud, ABC):
 
     def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:
         destination = self.reserve_capacity(volume, pool)
-        self.work_on(volume, checkpoint)
+        self.wait_for_volume(volume, checkpoint)
         self.finish_volume(volume, MIGRATING, destination)
 
     def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
         kind, destination = self.reserve_type(volume, volume_type)
-        self.work_on(volume, checkpoint)
+        self.wait_for_volume(volume, checkpoint)
         self.finish_volume(volume, RETYPING, destination, volume_type=kind)
 
     @transaction.atomic
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
-        """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
+        """Release the reservation. An embedded operation ends with its process, and has no effect until its end."""
         row = lock_volume(volume)
         if not may_undo(row):
             return describe_stored_volume(row)
@@ -80,27 +82,27 @@ class EmbeddedStorage(Cloud, ABC):
         """Reserve capacity for the volume in its destination pool."""
         row = lock_free_volume(volume)
         wanted = find_pool(pool)
-        require_way(row, wanted, is_served=not row.volume_type or serves(wanted, row.volume_type))
-        destination = reserve(row, lock_pools(OPEN & Q(pk=wanted.pk)), MIGRATING)
+        require_migratable_volume(row, wanted, is_served=not row.volume_type or accepts_type(wanted, row.volume_type))
+        destination = reserve(row, lock_pools(OPEN_POOLS & Q(pk=wanted.pk)), MIGRATING)
         require_attempt()
         return destination
 
     @transaction.atomic
     def reserve_type(self, volume: str, volume_type: str) -> tuple[VolumeType, Pool | None]:
-        """Return the type, and the pool to go to where the volume's own does not take that type."""
+        """Begin a retype; return the type, and the destination if the volume's own pool does not accept the type."""
         row, kind = lock_free_volume(volume), find_volume_type(volume_type)
-        if serves(require_pool(row), kind):
+        if accepts_type(require_pool(row), kind):
             row.migration_status, row.operation_owner = RETYPING, OWNER.get()
             row.save_changes(["migration_status", "operation_owner"])
             destination = None
         else:
             require_unpinned(row)
-            destination = reserve(row, lock_pools(OPEN & Q(storage_node__volume_types=kind)), RETYPING)
+            destination = reserve(row, lock_pools(OPEN_POOLS & Q(storage_node__volume_types=kind)), RETYPING)
         require_attempt()
         return kind, destination
 
-    def work_on(self, volume: str, checkpoint: Checkpoint) -> None:
-        """Wait as long as the operation takes, and release its reservation if the operation fails."""
+    def wait_for_volume(self, volume: str, checkpoint: Checkpoint) -> None:
+        """Wait for the simulated duration of an operation, and release its reservation if the operation fails."""
         try:
             pass_time(checkpoint)
         except OperationFailed:
@@ -109,11 +111,11 @@ class EmbeddedStorage(Cloud, ABC):
 
     @transaction.atomic
     def finish_volume(self, volume: str, status: str, destination: Pool | None, **changes: Any) -> None:
-        """Write the end of an operation, if it is still the one that began.
+        """Write the result of an operation, if it is still in progress.
 
         Raises:
             VolumeNotFound: the volume was deleted meanwhile.
-            OperationFailed: someone else ended or replaced the operation.
+            OperationFailed: another process ended or replaced the operation.
         """
         row = lock_volume(volume)
         if not may_end(row) or row.migration_status != status or row.destination != destination:
@@ -126,7 +128,7 @@ class EmbeddedStorage(Cloud, ABC):
         account(lock_pools(Q(pk__in=touched - {None})))
 
 
-def only(rows: QuerySet[Any], missing: Exception) -> Any:
+def get_or_raise(rows: QuerySet[Any], missing: Exception) -> Any:
     row = rows.first()
     if row is None:
         raise missing
@@ -135,46 +137,46 @@ def only(rows: QuerySet[Any], missing: Exception) -> Any:
 
 def find_pool(name: str) -> Pool:
     pools = Pool.objects.present().filter(storage_node__deleted_at=None, name=name).select_related("storage_node")
-    found: Pool = only(pools, PoolNotFound(name))
+    found: Pool = get_or_raise(pools, PoolNotFound(name))
     return found
 
 
 def find_volume_type(name: str) -> VolumeType:
-    found: VolumeType = only(VolumeType.objects.present().filter(name=name), VolumeTypeNotFound(name))
+    found: VolumeType = get_or_raise(VolumeType.objects.present().filter(name=name), VolumeTypeNotFound(name))
     return found
 
 
 def lock_volume(volume: str) -> Volume:
     rows = Volume.objects.present().filter(uuid=volume).select_for_update(no_key=True)
-    found: Volume = only(rows, VolumeNotFound(volume))
+    found: Volume = get_or_raise(rows, VolumeNotFound(volume))
     return found
 
 
 def lock_free_volume(volume: str) -> Volume:
-    """Lock a volume that no operation is under way on."""
+    """Lock a volume. Raises: `CloudBusy`, `OperationRefused`."""
     row = lock_volume(volume)
     require_free_volume(row)
     return row
 
 
-def serves(pool: Pool, kind: VolumeType) -> bool:
+def accepts_type(pool: Pool, kind: VolumeType) -> bool:
     return pool.storage_node.volume_types.filter(pk=kind.pk).exists()
 
 
 def lock_pools(which: Q) -> list[Pool]:
-    """Lock pools, always in the same order; the usage of their volumes is read by a statement of its own."""
+    """Lock the pools that meet a condition, always in the same order."""
     keys = Pool.objects.present().filter(which).order_by("pk").values_list("pk", flat=True)
     return list(Pool.objects.filter(pk__in=list(keys)).select_for_update(no_key=True).order_by("pk"))
 
 
 def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
-    """Reserve capacity for a volume in the locked pool that has most of it left to promise.
+    """Reserve capacity for a volume in the locked pool with the most virtual free capacity, and return the pool.
 
     Raises:
         OperationRefused: there is no pool, or none has enough capacity.
     """
     account(pools)
-    best = roomiest(row, pools)
+    best = choose_pool_with_most_free(row, pools)
     row.migration_status, row.operation_owner, row.destination = status, OWNER.get(), best
     row.save_changes(["migration_status", "operation_owner", "destination"])
     account([best])

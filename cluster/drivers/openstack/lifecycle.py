@@ -31,7 +31,7 @@ from cluster.drivers.openstack.operations import (
 from cluster.drivers.openstack.references import require_usable, require_usable_image
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers, find_trust_of, require_no_task
 from cluster.drivers.openstack.trusts import TrustedAccesses
-from cluster.drivers.quotas import explain_foreign
+from cluster.drivers.quotas import explain_foreign_project
 from cluster.drivers.scheduler import find_host_of
 from cluster.drivers.server_properties import device_of, encode
 from cluster.models import Server
@@ -120,7 +120,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         """
         if wanted.project in ("", self.access.project):
             return self.access
-        if reason := explain_foreign(wanted.project, self.access.project, bool(wanted.trust)):
+        if reason := explain_foreign_project(wanted.project, self.access.project, bool(wanted.trust)):
             raise OperationRefused(reason)
         if wanted.host:
             raise OperationRefused(

@@ -101,7 +101,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
     def members(self, pool: str) -> list[PoolMember]:
         return [read_pool_member(member) for member in self.list_members(self.find_pool(pool))]
 
-    def put(
+    def write_member(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
         what = f"Adding instance {server} to pool {pool.name}"
@@ -154,7 +154,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         found = self.find_leaving(pool, server)
         return self.update(pool, found, what, checkpoint, weight=0) if found is not None else None
 
-    def take_out(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
+    def delete_member(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
         found = self.find_leaving(pool, server)
         if found is not None:
             self.delete(pool, found, f"Taking instance {server} out of pool {pool.name}", checkpoint)

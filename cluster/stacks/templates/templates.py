@@ -135,7 +135,7 @@ def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[st
         "metadata": properties.get("metadata", {}),
         "availability_zone": properties.get("availability_zone"),
         # Templates that were normalised before there were these have none of them.
-        **server_properties.chosen(properties),
+        **server_properties.select_properties(properties),
     }
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from audits.strategies.placement import Place
 from cluster.drivers.base import NoValidHost, cloud
-from cluster.drivers.scheduler import find_misfit
+from cluster.drivers.scheduler import find_broken_unit_rule
 from cluster.policies.affinity import find_capacity
 from cluster.simulated.cloud import ForeseenCloud
 from tests.audits.clusters import node, server
@@ -25,11 +25,11 @@ LIMITED = {"vcpus": 16, "vcpu_ratio": 4.0, "allocation_units": RULES}
     ],
 )
 def test_a_size_breaks_a_rule(vcpus: int, misfit: str) -> None:
-    assert find_misfit(RULES, {"vcpus": vcpus, "memory": 1}) == misfit
+    assert find_broken_unit_rule(RULES, {"vcpus": vcpus, "memory": 1}) == misfit
 
 
 def test_a_node_without_rules_takes_every_size() -> None:
-    assert find_misfit(None, {"vcpus": 10**6}) == ""
+    assert find_broken_unit_rule(None, {"vcpus": 10**6}) == ""
 
 
 def test_a_strategy_places_no_server_that_breaks_a_rule() -> None:
