@@ -1,4 +1,4 @@
-"""Access to an OpenStack cloud: one connection for each process, and a message for users for every failure."""
+"""Access to an OpenStack cloud: one connection for each process, and the conversion of errors to `CloudError`."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -29,37 +29,37 @@ T = TypeVar("T")
 
 
 class ListChanged(CloudUnavailable):
-    """A list has to be read again from its beginning: the marker of its next page was deleted."""
+    """A list must be read again from its beginning, because the marker of its next page was deleted."""
 
 
-Question = Callable[[Connection], T]
+CloudRequest = Callable[[Connection], T]
 
-# With these a proxy says that it got no answer from the service behind it.
+# The statuses of a proxy without an answer from the service behind it.
 PROXY_FAILURES = {502, 504}
-# How Nova's messages about quotas begin; it answers with the status of missing rights.
+# The beginning of Nova's messages about quotas, which have the same status as missing rights.
 QUOTA_EXCEEDED = "Quota exceeded"
 # Nova's message about a marker that was deleted meanwhile.
 MARKER_GONE = re.compile(r"marker \[.*\] not found", re.IGNORECASE)
-# Since then hypervisors and services have UUIDs, and a cold migration may name its destination.
+# The first microversion with UUIDs of hypervisors and services, and with destinations of cold migrations.
 OLDEST_COMPUTE = "2.56"
 APP_NAME = "watcher-site"
 
 
 class Access:
-    """The cloud that ``clouds.yaml`` and `settings.OPENSTACK_CLOUD`` name, connected to at its first use.
+    """The connection to the cloud of ``clouds.yaml`` and `settings.OPENSTACK_CLOUD`, made on first use.
 
-    Sessions of keystoneauth may be shared by threads: they renew their token under a lock.
+    Threads share it, because sessions of keystoneauth renew their token under a lock.
     """
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.connection: Connection | None = None
 
-    def read(self, question: Question[T], missing: CloudError | None = None) -> T:
-        """Run a query that changes nothing, and so can be repeated if the answer is lost.
+    def read(self, request: CloudRequest[T], missing: CloudError | None = None) -> T:
+        """Send a request without side effects, and repeat it if the cloud does not answer.
 
         Raises:
-            CloudError: there is no answer; ``missing`` if the cloud answers 404.
+            CloudError: the request failed; ``missing`` if the cloud answers 404.
         """
         retrying = Retrying(
             retry=retry_if_exception_type(CloudUnavailable),
@@ -67,13 +67,13 @@ class Access:
             wait=wait_exponential(multiplier=settings.OPENSTACK_WAIT, max=30),
             reraise=True,
         )
-        found: T = retrying(self.ask, question, missing)
+        found: T = retrying(self.send, request, missing)
         return found
 
-    def ask(self, question: Question[T], missing: CloudError | None = None) -> T:
-        """Send a request once. Raises: `CloudError`."""
+    def send(self, request: CloudRequest[T], missing: CloudError | None = None) -> T:
+        """Send a request once. Raises: `CloudError`; ``missing`` if the cloud answers 404."""
         with translated(missing):
-            return question(self.connect())
+            return request(self.connect())
 
     def has(self, service_type: str) -> bool:
         """Return whether the catalog has an endpoint of a service."""
@@ -85,7 +85,7 @@ class Access:
 
     @property
     def project(self) -> str:
-        """The id of the project of the login, which owns the servers that are created by it."""
+        """The id of the login's project, which owns the servers that the login creates."""
         return str(self.read(lambda cloud: cloud.current_project_id))
 
     @property
@@ -104,9 +104,9 @@ class Access:
 
 
 def connect(timeout: float | None = None, name: str = "") -> Connection:
-    """Return a connection to the cloud that ``clouds.yaml`` and ``name``, or `settings.OPENSTACK_CLOUD`, name.
+    """Return a connection to the cloud ``name`` of ``clouds.yaml``, by default `settings.OPENSTACK_CLOUD`.
 
-    ``timeout`` is the number of seconds that it waits for each answer, if not `settings.OPENSTACK_TIMEOUT`.
+    ``timeout`` is the number of seconds to wait for each answer, by default `settings.OPENSTACK_TIMEOUT`.
     """
     config = OpenStackConfig(session_constructor=CloudSession, app_name=APP_NAME)
     region = config.get_one(
@@ -125,7 +125,7 @@ def make_connection() -> Connection:
 
 
 def is_recent(compute: Any) -> bool:
-    """Return whether Nova is recent enough: openstacksdk takes a Nova that does not answer for an old one."""
+    """Return whether Nova is recent enough. Unlike openstacksdk, raise an error if Nova does not answer."""
     answer = compute.get("/")
     sdk.raise_from_response(answer)
     newest = str(answer.json()["version"].get("version") or "2.0")
@@ -134,13 +134,13 @@ def is_recent(compute: Any) -> bool:
 
 @contextmanager
 def translated(missing: CloudError | None = None) -> Iterator[None]:
-    """Turn what openstacksdk and keystoneauth raise into a `CloudError`."""
+    """Convert exceptions of openstacksdk and keystoneauth to `CloudError`."""
     try:
         yield
     except sdk.NotFoundException as problem:
         raise missing or OperationRefused(f"The cloud does not know it: {explain(problem)}") from problem
     except sdk.HttpException as problem:
-        raise judge(problem) from problem
+        raise translate_http_error(problem) from problem
     except (keystone.Unauthorized, keystone.Forbidden, keystone.AuthorizationFailure) as problem:
         raise CloudMisconfigured(f"The cloud refuses our credentials: {explain(problem)}") from problem
     except keystone.ConnectionError as problem:
@@ -152,14 +152,14 @@ def translated(missing: CloudError | None = None) -> Iterator[None]:
     except (sdk.SDKException, keystone.ClientException) as problem:
         raise CloudError(f"The cloud cannot be queried: {explain(problem)}") from problem
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
-        # So openstacksdk says that what came is no JSON, or not what Nova and the others give.
+        # openstacksdk raises these for answers that are not JSON or have an unexpected structure.
         raise CloudError(f"The cloud's answer makes no sense: {type(problem).__name__}") from problem
 
 
-def judge(problem: sdk.HttpException) -> CloudError:
-    """Return what an HTTP status means for us."""
+def translate_http_error(problem: sdk.HttpException) -> CloudError:
+    """Return the `CloudError` for an HTTP error."""
     status = problem.status_code or 0
-    reason = one_line(problem.details or "") or explain(problem)
+    reason = join_lines(problem.details or "") or explain(problem)
     if status == 401:
         return CloudMisconfigured(f"The cloud refuses our credentials: {reason}")
     if status == 403 and reason.startswith(QUOTA_EXCEEDED):
@@ -177,10 +177,10 @@ def judge(problem: sdk.HttpException) -> CloudError:
     return OperationRefused(f"The cloud refused it: {reason}")
 
 
-def one_line(text: object) -> str:
+def join_lines(text: object) -> str:
     return " ".join(str(text).split())
 
 
 def explain(problem: Exception) -> str:
     """Return the first part of an error's message, without the details that the libraries add."""
-    return one_line(problem).split(": HTTPConnectionPool")[0].split(" (Request-ID")[0]
+    return join_lines(problem).split(": HTTPConnectionPool")[0].split(" (Request-ID")[0]

@@ -1,4 +1,4 @@
-"""Registration of the site in Keystone: services and endpoints of the catalog, and the user of the site."""
+"""Registration of the site in Keystone: its services and endpoints in the catalog, and its user."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ PASSWORD_LENGTH = 32
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A service of the catalog, and the path of its API below the address of the site.
+    """A service of the catalog, with the path of its API on the site.
 
-    Keystone replaces ``%(project_id)s`` in the path by the project of each token.
+    Keystone replaces ``%(project_id)s`` in the path with the project of each token.
     """
 
     type: str
@@ -25,7 +25,7 @@ class CatalogEntry:
 
 
 def site_entries(name: str, orchestration: str | None, compute: str | None) -> list[CatalogEntry]:
-    """Return the entries of the site: the API of Watcher, and those of the mounts that have a service type."""
+    """Return the entries of the site: Watcher's API, and the orchestration and compute APIs with a service type."""
     entries = [CatalogEntry("infra-optim", name)]
     if orchestration:
         entries.append(CatalogEntry(orchestration, f"{name}-orchestration", "/orchestration/v1/%(project_id)s"))
@@ -35,10 +35,10 @@ def site_entries(name: str, orchestration: str | None, compute: str | None) -> l
 
 
 def choose_region(cloud: Connection, name: str | None) -> str:
-    """Return the region of that name; without a name the one of ``clouds.yaml``, or the only one.
+    """Return the region with this name; without a name, the region of ``clouds.yaml`` or the only one.
 
     Raises:
-        NotFound: there is none of this name, or none or several to choose from.
+        NotFound: there is no such region, or the choice is ambiguous.
     """
     identity: Any = cloud.identity
     known = sorted(region.id for region in identity.regions())
@@ -53,10 +53,10 @@ def choose_region(cloud: Connection, name: str | None) -> str:
 def register_endpoints(
     cloud: Connection, entries: Iterable[CatalogEntry], url: str, region: str, interfaces: Iterable[str]
 ) -> Iterator[str]:
-    """Create the services and endpoints that are missing and change those with another URL; yield a line for each.
+    """Create missing services and endpoints, and change endpoints with another URL; yield a line for each.
 
     Raises:
-        Conflict: the catalog has a service of the type that is not the site's.
+        Conflict: a service of the same type does not belong to the site.
     """
     identity: Any = cloud.identity
     chosen = [(entry, find_service(identity, entry)) for entry in entries]
@@ -76,7 +76,7 @@ def find_service(identity: Any, entry: CatalogEntry) -> Any:
     """Return the service of an entry, or None.
 
     Raises:
-        Conflict: the services of this type have other names.
+        Conflict: there are services of this type, but none with this name.
     """
     found = list(identity.services(type=entry.type))
     own = [service for service in found if service.name == entry.name]
@@ -88,7 +88,7 @@ def find_service(identity: Any, entry: CatalogEntry) -> Any:
 
 
 def register_endpoint(identity: Any, service: Any, interface: str, region: str, url: str) -> str:
-    """Create or change an endpoint, and return a word on the change."""
+    """Create or change an endpoint, and describe the change."""
     found = list(identity.endpoints(service_id=service.id, interface=interface, region_id=region))
     if any(endpoint.url == url and endpoint.is_enabled for endpoint in found):
         return "unchanged"
@@ -101,7 +101,7 @@ def register_endpoint(identity: Any, service: Any, interface: str, region: str, 
 
 
 def find_domain(cloud: Connection, name: str) -> Any:
-    """Return the domain of a name or id. Raises: `NotFound`."""
+    """Return the domain with this name or id. Raises: `NotFound`."""
     identity: Any = cloud.identity
     found = identity.find_domain(name)
     if found is None:
@@ -110,7 +110,7 @@ def find_domain(cloud: Connection, name: str) -> Any:
 
 
 def find_roles(cloud: Connection, names: Iterable[str]) -> list[Any]:
-    """Return the roles of these names. Raises: `NotFound`."""
+    """Return the roles with these names. Raises: `NotFound`."""
     identity: Any = cloud.identity
     known = {role.name: role for role in identity.roles()}
     for name in names:
@@ -122,12 +122,12 @@ def find_roles(cloud: Connection, names: Iterable[str]) -> list[Any]:
 def register_user(
     cloud: Connection, name: str, domain: Any, project: str, roles: Iterable[Any], password: str
 ) -> Iterator[str]:
-    """Create the user of the site if it is missing, and give it these roles in a project; yield a line for each.
+    """Create the user of the site if it is missing, and assign roles in a project; yield a line for each.
 
-    The password of a user that exists stays.
+    The password of an existing user does not change.
 
     Args:
-        password: of a user that is created; empty for a random one, which a line shows.
+        password: for a new user; if empty, a random one is set and shown in a line.
     """
     identity: Any = cloud.identity
     found = identity.find_project(project, domain_id=domain.id)

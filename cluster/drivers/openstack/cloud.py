@@ -1,6 +1,6 @@
-"""The OpenStack cloud as `Cloud`: compute nodes, switched through Ironic or MAAS, and their services.
+"""The cloud driver for OpenStack: compute nodes, their services, and their power through Ironic or MAAS.
 
-Servers and volumes are in the modules beside.
+`lifecycle`, `servers` and `volumes` contain the operations on servers and volumes.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from cluster.drivers.openstack.items import host_of
 from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
 from cluster.drivers.openstack.maas import Maas
 from cluster.drivers.openstack.octavia import OctaviaBalancer
-from cluster.drivers.openstack.reading import Reader, find_hypervisor, has_power, list_flavors, power_of
+from cluster.drivers.openstack.reading import Reader, find_hypervisor, has_power, list_flavors, power_service_of
 from cluster.drivers.openstack.trusts import TrustedAccesses, remove_unneeded_trusts
 from cluster.drivers.openstack.volumes import OpenStackVolumes
 from cluster.models import ComputeNode
@@ -35,10 +35,10 @@ RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
 
 
 class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
-    """The driver for OpenStack: it begins each operation and waits, and the cloud goes on without this process.
+    """The driver for OpenStack, which requests operations and waits until the cloud has completed them.
 
-    The owner of an operation is stored beforehand (``operation_owner``), so that the process which continues the work
-    after a crash knows that it may end the operation. All other data is read from the cloud.
+    ``operation_owner`` stores the owner of an operation before its request, so that the process that continues the
+    work after a crash knows that it may end the operation. All other data is read from the cloud.
     """
 
     is_mirrored = True
@@ -49,8 +49,8 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
 
     @property
     def power(self) -> Ironic | Maas:
-        """The service that switches the machines under compute nodes."""
-        return power_of(self.access)
+        """The service that switches the machines of compute nodes."""
+        return power_service_of(self.access)
 
     def make_balancer(self) -> OctaviaBalancer:
         return OctaviaBalancer(self.access)
@@ -85,12 +85,12 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
 
     def enable_compute_service(self, host: str) -> None:
         service = self.read_service(host)
-        self.access.ask(lambda cloud: cloud.compute.enable_service(service.id), ComputeServiceNotFound(host))
+        self.access.send(lambda cloud: cloud.compute.enable_service(service.id), ComputeServiceNotFound(host))
         self.find_compute_service(host)
 
     def disable_compute_service(self, host: str, reason: str | None = None) -> None:
         service = self.read_service(host)
-        self.access.ask(
+        self.access.send(
             lambda cloud: cloud.compute.disable_service(service.id, disabled_reason=reason),
             ComputeServiceNotFound(host),
         )
@@ -130,7 +130,7 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
         record_node(host_of(hypervisor), power_state=state)
 
     def find_power_state(self, host: str) -> str | None:
-        """Return the state that Ironic or MAAS reports; the site's table knows the hypervisor of the host."""
+        """Return the state that Ironic or MAAS reports for the node with this host name in the site's table."""
         node = ComputeNode.objects.present().filter(hostname=host).first()
         if node is None or not has_power(self.access):
             return None

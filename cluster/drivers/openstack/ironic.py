@@ -1,4 +1,4 @@
-"""Ironic: the machines under compute nodes."""
+"""Power control of compute nodes through Ironic."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ TARGETS = {state: target for target, state in POWER_STATES.items()}
 
 
 class Ironic:
-    """The machines of Ironic."""
+    """The power service of clouds with Ironic."""
 
     name = SERVICE[1]
 
@@ -21,12 +21,12 @@ class Ironic:
         self.access = access
 
     def read_machines(self) -> list[Any]:
-        """Raises: `CloudError` if there is no Ironic."""
+        """Return all nodes of Ironic. Raises: `CloudError`."""
         self.access.require(*SERVICE)
         return self.access.read(lambda cloud: list(cloud.baremetal.nodes(details=True)))
 
-    def choose_state(self, hypervisor: Any, machines: Iterable[Any]) -> str | None:
-        """Return the state of a hypervisor's machine, or None if Ironic does not know it."""
+    def find_known_state(self, hypervisor: Any, machines: Iterable[Any]) -> str | None:
+        """Return the state of a hypervisor's machine among these, or None if it is unknown."""
         machine = machine_of(hypervisor, machines)
         return POWER_STATES.get(machine.power_state) if machine else None
 
@@ -35,22 +35,22 @@ class Ironic:
         return POWER_STATES.get(machine.power_state, str(machine.power_state))
 
     def find_machine(self, hypervisor: Any) -> Any:
-        """Raises: `NodeNotFound` where Ironic has none of it, `CloudError` where there is no Ironic."""
+        """Raises: `NodeNotFound` if Ironic does not know the machine, `CloudError` if there is no Ironic."""
         machine = machine_of(hypervisor, self.read_machines())
         if machine is None:
             raise NodeNotFound(f"{hypervisor.name} in Ironic")
         return machine
 
     def switch(self, hypervisor: Any, state: str, checkpoint: Checkpoint) -> None:
-        """Switch a machine on or off, and wait until it is.
+        """Switch a machine on or off, and wait for the end.
 
         Raises:
-            OperationFailed: it did not get there.
+            OperationFailed: the machine did not reach the state.
         """
         machine, host = self.find_machine(hypervisor), host_of(hypervisor)
-        self.access.ask(lambda cloud: cloud.baremetal.set_node_power_state(machine.id, TARGETS[state]))
+        self.access.send(lambda cloud: cloud.baremetal.set_node_power_state(machine.id, TARGETS[state]))
         found = wait_until(
-            lambda: self.access.ask(lambda cloud: cloud.baremetal.get_node(machine.id)),
+            lambda: self.access.send(lambda cloud: cloud.baremetal.get_node(machine.id)),
             lambda node: node.target_power_state is None,
             f"Switching compute node {host} {state}",
             checkpoint,

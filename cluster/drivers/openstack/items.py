@@ -1,4 +1,4 @@
-"""Convert openstacksdk's resources of Nova and Cinder to values of our columns."""
+"""Conversion of openstacksdk's resources of Nova and Cinder to values of the site's columns."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from cluster.models import ComputeNode, Server, StorageNode
 from cluster.models.compute import DEFAULT_ZONE
 from cluster.synchronization.cloud_contents import Item
 
-# By resource class: our columns of what there is, what is reserved, and the ratio.
+# The columns for the total, the reserved amount and the allocation ratio of each resource class.
 INVENTORIES = {
     "VCPU": ("vcpus", "vcpu_reserved", "vcpu_ratio"),
     "MEMORY_MB": ("memory", "memory_mb_reserved", "memory_ratio"),
@@ -20,17 +20,17 @@ INVENTORIES = {
 }
 BROKEN = "ERROR"
 POWER_STATES = {"power on": str(ComputeNode.PowerState.ON), "power off": str(ComputeNode.PowerState.OFF)}
-# Nova's states that we have no word of our own for.
+# Nova's states without an equal state in the site's table.
 STATES = {"shelved_offloaded": Server.State.SHELVED, "soft-delete": Server.State.STOPPED}
 
 
 def host_of(hypervisor: Any) -> str:
-    """Return what services and servers call a hypervisor: the host of its nova-compute service."""
+    """Return the host of a hypervisor's nova-compute service, by which services and servers refer to it."""
     return str((hypervisor.service_details or {}).get("host") or hypervisor.name)
 
 
 def machine_of(hypervisor: Any, machines: Iterable[Any]) -> Any:
-    """Return Ironic's node of a hypervisor: that whose ``extra.compute_node_id`` names it, else that of its name."""
+    """Return Ironic's node of a hypervisor by its ``extra.compute_node_id``, else by its name, or None."""
     names = {hypervisor.name, (hypervisor.service_details or {}).get("host")}
     machines = list(machines)
     named = (machine for machine in machines if (machine.extra or {}).get("compute_node_id") == hypervisor.id)
@@ -38,7 +38,7 @@ def machine_of(hypervisor: Any, machines: Iterable[Any]) -> Any:
 
 
 def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], power_state: str | None) -> Item:
-    """Return the values of a compute node, without columns that the cloud does not report."""
+    """Return the columns of a compute node that the cloud reports."""
     item: Item = {
         "uuid": hypervisor.id,
         "hostname": host_of(hypervisor),
@@ -62,9 +62,9 @@ def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], pow
 
 
 def server_item(server: Any, is_pending: bool) -> Item:
-    """Return a server; ``is_pending`` makes its state PENDING instead of ERROR.
+    """Return the columns of a server; ``is_pending`` makes its state PENDING instead of ERROR.
 
-    A root disk that is a volume takes no disk of the node.
+    A root disk on a volume uses no disk of the node.
     """
     flavor, is_from_volume = server.flavor, not (server.image and server.image.id)
     return {
@@ -92,20 +92,20 @@ def server_item(server: Any, is_pending: bool) -> Item:
 
 
 def fault_of(server: Any) -> dict[str, Any] | None:
-    """Return the fault of a server without its details, a traceback that Nova shows to administrators only."""
+    """Return the fault of a server without its details, a traceback that Nova shows only to administrators."""
     fault = server.fault
     return {**{name: fault.get(name) for name in ("code", "message", "created")}, "details": None} if fault else None
 
 
 def state_of(server: Any) -> str:
-    """Return the vm_state of a server; ERROR for one that our table does not have."""
+    """Return the state for the vm_state of a server, ERROR if it is unknown."""
     return match_choice(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR)
 
 
 def has_no_host(server: Any) -> bool:
-    """Return whether Nova left a server in ERROR because it found no host, and another one can be like it.
+    """Return whether a server is in ERROR because Nova found no host, and a replacement can be created.
 
-    Nova does not tell from which volumes a server was to boot.
+    A server with volumes cannot be replaced: Nova does not report from which volumes it was to boot.
     """
     if not settings.USE_PENDING_STATE or has_volumes(server):
         return False
@@ -114,11 +114,12 @@ def has_no_host(server: Any) -> bool:
 
 
 def keeps_owner(server: Any, project: str, user: str, has_trust: Callable[[Any], bool]) -> bool:
-    """Return whether a server that is created in the place of another can have its owner, and its key pair.
+    """Return whether a replacement of a server can have the same owner and key pair.
 
     Args:
-        project: that the site logs in to, as ``user``.
-        has_trust: returns whether the owner of a server has delegated its creation.
+        project: the project of the site's login.
+        user: the user of the site's login.
+        has_trust: returns whether the owner of a server has delegated the creation of servers.
     """
     if server.project_id == project:
         return not server.key_name or server.user_id == user
@@ -130,7 +131,7 @@ def has_volumes(server: Any) -> bool:
 
 
 def read_time(text: str | None) -> datetime | None:
-    """Return a time of Nova's, which is UTC without saying so."""
+    """Return a time of Nova, which is in UTC but may have no offset."""
     return datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) if text else None
 
 
@@ -160,7 +161,7 @@ def round_up_to_gigabytes(megabytes: Any) -> int:
 
 
 def match_choice(choices: Any, word: Any, otherwise: Any) -> str:
-    """Return a word that the table's column takes, ``otherwise`` for one that it does not know."""
+    """Return the value if it is one of the column's choices, else ``otherwise``."""
     return str(word if word in choices.values else otherwise)
 
 
@@ -173,7 +174,7 @@ def type_item(kind: Any) -> Item:
 
 
 def storage_node_item(service: Any, pools: Iterable[Any], types: Iterable[Any]) -> Item:
-    """Return a backend. It serves the types that one of its pools takes."""
+    """Return the columns of a backend, with the volume types that one of its pools accepts."""
     own = [pool for pool in pools if pool.name.partition("#")[0] == service.host]
     return {
         "host": service.host,
@@ -191,7 +192,7 @@ def takes(pool: Any, kind: Any) -> bool:
 
 
 def pool_item(pool: Any, volumes: Iterable[Any]) -> Item:
-    """Return a pool. A capacity that the backend calls infinite or unknown reads 0: nothing is planned into it."""
+    """Return the columns of a pool. An infinite or unknown capacity is 0, so that strategies do not use it."""
     reported = pool.capabilities or {}
     total = read_capacity(reported.get("total_capacity_gb"))
     provisioned = read_capacity(reported.get("provisioned_capacity_gb"))
@@ -210,7 +211,7 @@ def pool_item(pool: Any, volumes: Iterable[Any]) -> Item:
 
 
 def read_capacity(reported: Any) -> float:
-    """Return a capacity in GB; 0 for one that is no number."""
+    """Return a capacity in GB, 0 if it is not a finite number."""
     try:
         value = float(reported)
     except (TypeError, ValueError):

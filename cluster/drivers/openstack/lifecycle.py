@@ -23,7 +23,7 @@ from cluster.drivers.openstack.items import has_volumes
 from cluster.drivers.openstack.operations import (
     find_reason,
     is_marked,
-    judge_failure,
+    make_failure,
     read_fault,
     wait_for_begin,
     wait_until,
@@ -38,49 +38,49 @@ from cluster.models import Server
 from cluster.synchronization.mirroring import record_given_up, record_server_gone, record_server_well
 from watcher_site.database.records import parse_uuid
 
-# Under which a server's metadata holds the token that it was created with.
+# The metadata key of the token with which a server was created.
 TOKEN = "watcher_token"  # noqa: S105 (no secret)
-# The properties that openstacksdk takes by the same name and value.
-AS_THEY_ARE = ("key_name", "config_drive", "scheduler_hints", "tags", "description")
-# What Nova tells of the user data of a server, which may be no text.
+# The properties that openstacksdk accepts with the same name and value.
+PASSED_THROUGH = ("key_name", "config_drive", "scheduler_hints", "tags", "description")
+# The user data of an existing server as Nova returns it: base64 of data that may not be text.
 ENCODED_USER_DATA = "encoded_user_data"
 BUILDING, RUNNING, STOPPED, BROKEN = "BUILD", "ACTIVE", "SHUTOFF", "ERROR"
-GONE = {"DELETED", "SOFT_DELETED"}
+DELETED_STATUSES = {"DELETED", "SOFT_DELETED"}
 
 
 class OpenStackLifecycle(OpenStackServers, ABC):
-    """Nova knows no tokens: a server's metadata tells which one it was created with."""
+    """The lifecycle of servers in Nova. The metadata of a server contains the token of its creation."""
 
     trusted: TrustedAccesses
 
     def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
         access = self.access_for(wanted)
-        found = self.look_for(wanted.name, wanted.token, wanted.project or self.access.project)
+        found = self.find_by_token(wanted.name, wanted.token, wanted.project or self.access.project)
         if found is not None and found.status == BROKEN:
             self.delete_server(found.id, checkpoint)
             found = None
-        server = (found or self.ask_for(wanted, access, checkpoint)).id
+        server = (found or self.request_server(wanted, access, checkpoint)).id
         what = f"Creating instance {server}"
-        found = wait_until(lambda: self.look(server), is_built, what, checkpoint)
+        found = wait_until(lambda: self.fetch_server(server), is_built, what, checkpoint)
         if found.status == BROKEN:
-            raise self.withdraw(server, what, checkpoint)
+            raise self.delete_failed_server(server, what, checkpoint)
         return self.describe(found)
 
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
-        """Nova rebuilds nothing that never ran: another server is created in its place, with another UUID."""
-        found = self.look(server, self.access.read)
+        """Create a replacement and delete the server, since Nova cannot rebuild a server that never ran."""
+        found = self.fetch_server(server, self.access.read)
         if found.launched_at or found.status != BROKEN:
             raise OperationRefused(f"Instance {server} has run before: it can be rebuilt")
-        self.create_server(self.successor_of(found, host), checkpoint)
+        self.create_server(self.make_replacement(found, host), checkpoint)
         self.delete_server(server, checkpoint)
 
-    def successor_of(self, found: Any, host: str | None) -> NewServer:
-        """Return the server to create in the place of one: known by its UUID, so that it is created once.
+    def make_replacement(self, found: Any, host: str | None) -> NewServer:
+        """Return the request for a replacement of a server. The token is the server's UUID, so only one is created.
 
-        Nova creates it as the owner, by a trust; where it lets nobody choose the ``host``, it chooses itself.
+        In another project, Nova creates it as the owner, by a trust, and chooses the host itself.
 
         Raises:
-            OperationRefused: it would have another owner, or could not be like the former one.
+            OperationRefused: it would have another owner, or cannot have the same properties.
         """
         is_own = found.project_id == self.access.project
         trust = None if is_own else find_trust_of(found)
@@ -110,13 +110,13 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         return find_host_of(server)
 
     def access_for(self, wanted: NewServer) -> Access:
-        """Return the access by which Nova creates a server: in the project of the login, or in that of a trust.
+        """Return the access to Nova for creating a server: in the login's project, or in another one by a trust.
 
-        Everything else that is done to servers of other projects takes the rights of the login itself.
+        All other operations on servers of other projects use the rights of the login itself.
 
         Raises:
-            OperationRefused: it is for another project, and there is no trust, or the host is decided: Nova lets
-                administrators alone choose it.
+            OperationRefused: another project was requested without a trust, or with a host, which only
+                administrators may choose.
         """
         if wanted.project in ("", self.access.project):
             return self.access
@@ -132,37 +132,37 @@ class OpenStackLifecycle(OpenStackServers, ABC):
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         """Reset the state in Nova, and record in the site's table that a PENDING server was given up.
 
-        Nova has such a server in ERROR before and after, and sets no metadata or tag in that state.
+        In Nova, such a server is in ERROR before and after, and does not accept metadata or tags.
         """
         status = self.find_server(server).status
         if expected and status != expected:
             raise OperationRefused(f"Instance {server} is {status}, and no longer {expected}")
-        self.access.ask(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
+        self.access.send(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
         if status == WAITING:
             record_given_up(server)
         if self.find_server(server).status == RUNNING:
             record_server_well(server)
 
     def find_created(self, name: str, token: str, project: str = "") -> CloudServer | None:
-        found = self.look_for(name, token, project or self.access.project)
+        found = self.find_by_token(name, token, project or self.access.project)
         return self.describe(found) if found is not None else None
 
-    def look_for(self, name: str, token: str, project: str) -> Any:
-        """Find a server of a project by name and token: what has the token elsewhere is not the site's.
+    def find_by_token(self, name: str, token: str, project: str) -> Any:
+        """Return the site's server of a project with this name and token, or None.
 
-        Nova takes a pattern, in which a dot stands for any special character of the name.
+        Nova filters by a pattern, in which a dot replaces any special character of the name.
         """
         pattern = f"^{re.sub(r'[^0-9A-Za-z_ -]', '.', name)}$"
         servers = self.access.read(
             lambda cloud: list(cloud.compute.servers(all_projects=True, name=pattern, project_id=project))
         )
         created = (one for one in servers if (one.metadata or {}).get(TOKEN) == token and one.project_id == project)
-        return next((one for one in created if one.status not in GONE), None)
+        return next((one for one in created if one.status not in DELETED_STATUSES), None)
 
-    def ask_for(self, wanted: NewServer, access: Access, checkpoint: Checkpoint) -> Any:
-        """Request a server once; if the answer is lost, the list of servers shows whether Nova creates it.
+    def request_server(self, wanted: NewServer, access: Access, checkpoint: Checkpoint) -> Any:
+        """Request a server once. If the answer is lost, search the list of servers for it.
 
-        Nova checks the objects that a user of a project names, but not those that the site names as an administrator.
+        The site checks references itself where it acts as an administrator, for whom Nova does not check them.
         """
         flavor = self.find_flavor(wanted.flavor).flavor_id
         if access is self.access:
@@ -176,28 +176,28 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             **{name: value for name, value in (("availability_zone", wanted.zone), ("host", wanted.host)) if value},
         }
         try:
-            return access.ask(lambda cloud: cloud.compute.create_server(**attributes))
+            return access.send(lambda cloud: cloud.compute.create_server(**attributes))
         except CloudUnavailable as problem:
             return wait_for_begin(
-                lambda: self.look_for(wanted.name, wanted.token, wanted.project or self.access.project),
+                lambda: self.find_by_token(wanted.name, wanted.token, wanted.project or self.access.project),
                 lambda found: found is not None,
                 problem,
                 f"Creating instance {wanted.name}",
                 checkpoint,
             )
 
-    def withdraw(self, server: str, what: str, checkpoint: Checkpoint) -> OperationFailed | NoValidHost:
-        """Delete a server that Nova could not build, and return what it says about that."""
+    def delete_failed_server(self, server: str, what: str, checkpoint: Checkpoint) -> OperationFailed | NoValidHost:
+        """Delete a server that Nova could not build, and return the error with Nova's reason."""
         reason = self.access.read(lambda cloud: read_fault(cloud, server))
         self.delete_server(server, checkpoint)
-        return judge_failure(what, reason)
+        return make_failure(what, reason)
 
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
-        self.look(server, self.access.read)
+        self.fetch_server(server, self.access.read)
         what = f"Deleting instance {server}"
         try:
             self.access.read(lambda cloud: delete(cloud, server), ServerNotFound(server))
-            found = wait_until(lambda: self.look(server), is_deleted, what, checkpoint)
+            found = wait_until(lambda: self.fetch_server(server), is_deleted, what, checkpoint)
         except ServerNotFound:
             return record_server_gone(server)
         if found.status == BROKEN:
@@ -205,7 +205,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         return record_server_gone(server)
 
     def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
-        """A guest that runs may end by itself. Nova reboots all others hard, or refuses to."""
+        """Reboot a running server softly, so that its guest can shut down, and any other hard."""
         found, what = self.find_built(server), f"Rebooting instance {server}"
         kind = "SOFT" if found.status == RUNNING else "HARD"
         after = self.repair(found, "reboot", lambda cloud: cloud.compute.reboot_server(server, kind), what, checkpoint)
@@ -225,8 +225,8 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         record_server_well(server)
 
     def find_built(self, server: str) -> Any:
-        """Raises: `OperationRefused` where there is nothing yet that could be repaired: Nova calls it in conflict."""
-        found = self.look(server, self.access.read)
+        """Raises: `OperationRefused` if the server was never built; Nova would respond with a conflict."""
+        found = self.fetch_server(server, self.access.read)
         if found.status == BROKEN and not found.launched_at:
             raise OperationRefused(f"Instance {server} was never built: it can only be created again")
         return found
@@ -234,7 +234,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
     def repair(
         self, found: Any, verb: str, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
     ) -> CloudServer:
-        """Begin a repair and wait for its end; or just wait, where an earlier attempt at this work began it.
+        """Request a repair and wait for its end; only wait if an earlier attempt at this work requested it.
 
         Nova's task states of a repair begin with its verb.
         """
@@ -242,23 +242,23 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         if (before.task_state or "").startswith(verb) and is_marked(Server, before.uuid):
             return self.reconcile(before.uuid, checkpoint)
         require_no_task(before)
-        return self.carry_out(before, begin, what, checkpoint)
+        return self.run_operation(before, begin, what, checkpoint)
 
     def require_success(self, server: CloudServer, what: str, *statuses: str) -> None:
-        """A repair may fail and leave a server in the status that it was in: what Nova notes about it tells."""
+        """Raise the error of a repair that failed, which may leave the status of the server unchanged."""
         reason = find_reason(self.access, server.uuid)
         if reason or server.status not in statuses:
-            raise judge_failure(what, reason or f"it is in status {server.status}")
+            raise make_failure(what, reason or f"it is in status {server.status}")
 
 
 def attributes_of(properties: Mapping[str, Any], access: Access) -> dict[str, Any]:
-    """Return the properties of a server as openstacksdk takes them; Nova chooses networks that are not named.
+    """Return the properties of a server as arguments of openstacksdk. Without networks, Nova chooses one.
 
     Raises:
-        OperationRefused: there is no network of a name.
+        OperationRefused: there is no network with a requested name.
     """
     networks = properties.get("networks", "auto")
-    given: dict[str, Any] = {name: properties[name] for name in AS_THEY_ARE if name in properties}
+    given: dict[str, Any] = {name: properties[name] for name in PASSED_THROUGH if name in properties}
     if "security_groups" in properties:
         given["security_groups"] = [{"name": name} for name in properties["security_groups"]]
     if "user_data" in properties:
@@ -279,7 +279,7 @@ def network_of(wanted: Mapping[str, str], access: Access) -> dict[str, str]:
 
 
 def find_network(network: str, access: Access) -> str:
-    """Return the id of a network by its id or its name: Nova takes ids alone. Raises: `OperationRefused`."""
+    """Return the id of a network by its id or its name; Nova accepts only ids. Raises: `OperationRefused`."""
     if parse_uuid(network):
         return network
     # An administrator sees the networks of all projects.
@@ -302,13 +302,13 @@ def is_built(server: Any) -> bool:
 
 def is_deleted(server: Any) -> bool:
     """Return whether a deletion has ended: a server that Nova could not delete is in ERROR without a task."""
-    return server.status in GONE or (server.status == BROKEN and server.task_state is None)
+    return server.status in DELETED_STATUSES or (server.status == BROKEN and server.task_state is None)
 
 
 def properties_of(server: Any) -> dict[str, Any]:
-    """Return what Nova tells of the properties that a server without host was requested with.
+    """Return the properties with which a server without a host was requested, as far as Nova returns them.
 
-    It tells no networks, and no scheduler hints but the server group.
+    It returns neither networks nor scheduler hints, except for the server group.
     """
     properties = {
         "key_name": server.key_name,

@@ -1,4 +1,4 @@
-"""MAAS: the machines under compute nodes, by its API 2.0 (https://maas.io/docs/api), where it switches them."""
+"""Power control of compute nodes through the API 2.0 of MAAS (https://maas.io/docs/api)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -31,10 +31,10 @@ Machine = Mapping[str, Any]
 
 
 class Maas:
-    """The machines of MAAS at `settings.MAAS_URL`.
+    """The power service of clouds with MAAS, at `settings.MAAS_URL`.
 
-    A machine is found by the host name of its hypervisor: by the whole name (``fqdn``), or by its first part
-    (``hostname``) if the hypervisor's name has no domain, or the machine is in the domain that MAAS gives by default.
+    A machine is found by the host name of its hypervisor: by the whole name (``fqdn``); or by the first part
+    (``hostname``) if the hypervisor's name has no domain, or the machine is in MAAS's default domain.
     """
 
     name = "MAAS"
@@ -43,24 +43,24 @@ class Maas:
         """Return all machines. Raises: `CloudError`."""
         return require_list(self.read("machines/"))
 
-    def choose_state(self, hypervisor: Any, machines: Iterable[Machine]) -> str | None:
-        """Return the state of a hypervisor's machine when MAAS last looked, or None if it does not know it.
+    def find_known_state(self, hypervisor: Any, machines: Iterable[Machine]) -> str | None:
+        """Return the last known state of a hypervisor's machine among these, or None if it is unknown.
 
         Raises:
-            OperationRefused: several machines may be meant.
+            OperationRefused: several machines match.
         """
         machine = choose_machine(hypervisor, machines)
         return power_state_of(machine.get("power_state")) if machine else None
 
     def find_state(self, hypervisor: Any) -> str:
-        """Return the present state of a hypervisor's machine, which MAAS queries from its power controller."""
+        """Return the current state of a hypervisor's machine, which MAAS queries from the power controller."""
         return self.query_state(self.find_machine(hypervisor))
 
     def switch(self, hypervisor: Any, state: str, checkpoint: Checkpoint) -> None:
-        """Switch a machine on or off, and wait until it is.
+        """Switch a machine on or off, and wait for the end.
 
         Raises:
-            OperationFailed: its power controller reports a fault.
+            OperationFailed: its power controller reports an error.
         """
         machine, host = self.find_machine(hypervisor), host_of(hypervisor)
         self.request("POST", path_of(machine), op=f"power_{state}")
@@ -74,7 +74,7 @@ class Maas:
             raise OperationFailed(f"Compute node {host} did not go {state}: MAAS reports an error of its power")
 
     def find_machine(self, hypervisor: Any) -> Machine:
-        """Raises: `NodeNotFound`, or `OperationRefused` if several machines may be meant."""
+        """Raises: `NodeNotFound`, or `OperationRefused` if several machines match."""
         names = {first_part(name) for name in names_of(hypervisor)}
         machine = choose_machine(hypervisor, require_list(self.read("machines/", hostname=sorted(names))))
         if machine is None:
@@ -88,7 +88,7 @@ class Maas:
         return power_state_of(answer["state"]) or str(answer["state"])
 
     def read(self, path: str, **query: Any) -> Any:
-        """Send a query, which is repeated if it is not answered. Raises: `CloudError`."""
+        """Send a query, and repeat it if MAAS does not answer. Raises: `CloudError`."""
         retrying = Retrying(
             retry=retry_if_exception_type(CloudUnavailable),
             stop=stop_after_attempt(settings.OPENSTACK_ATTEMPTS),
@@ -98,14 +98,14 @@ class Maas:
         return retrying(self.request, "GET", path, **query)
 
     def request(self, method: str, path: str, **query: Any) -> Any:
-        """Send a request once, and return its answer. Raises: `CloudError`."""
+        """Send a request once, and return the decoded answer. Raises: `CloudError`."""
         try:
-            # A redirect is not followed: it would carry the credentials along.
+            # Following a redirect would send the credentials to another address.
             answer = requests.request(
                 method,
                 f"{settings.MAAS_URL.rstrip('/')}/api/2.0/{path}",
                 params=query,
-                auth=signature(),
+                auth=make_signature(),
                 verify=settings.MAAS_CAFILE or True,
                 timeout=settings.OPENSTACK_TIMEOUT,
                 allow_redirects=False,
@@ -117,21 +117,21 @@ class Maas:
         except OSError as problem:
             raise CloudMisconfigured(f"WATCHER_MAAS_CAFILE: {problem}") from problem
         if not answer.ok or answer.is_redirect:
-            raise judge_status(answer.status_code, reason_in(answer.text))
+            raise make_error(answer.status_code, format_reason(answer.text))
         try:
             return orjson.loads(answer.content) if answer.content else None
         except ValueError as problem:
             raise CloudError("MAAS does not answer as its API does: JSON is expected.") from problem
 
 
-def signature() -> OAuth1:
-    """Return the signature of requests: an API key has a consumer, a token and its secret."""
+def make_signature() -> OAuth1:
+    """Return the signature of requests; an API key consists of a consumer, a token and its secret."""
     consumer, token, secret = settings.MAAS_API_KEY.split(":")
     return OAuth1(consumer, "", resource_owner_key=token, resource_owner_secret=secret, signature_method="PLAINTEXT")
 
 
-def judge_status(status: int, reason: str) -> CloudError:
-    """Return the meaning of a status, with the reason, if MAAS gives one."""
+def make_error(status: int, reason: str) -> CloudError:
+    """Return the error for an HTTP status, with the reason of MAAS, which may be empty."""
     if status == 401:
         return CloudMisconfigured(f"MAAS refuses WATCHER_MAAS_API_KEY{reason}")
     if status == 403:
@@ -145,8 +145,8 @@ def judge_status(status: int, reason: str) -> CloudError:
     return OperationRefused(f"MAAS refused it{reason}")
 
 
-def reason_in(text: str) -> str:
-    """Return the reason of a refusal, which MAAS gives as a line of text, for the end of a message."""
+def format_reason(text: str) -> str:
+    """Return the end of a message with the reason in an answer, or "" if the answer is HTML."""
     words = " ".join(text.split())
     return f": {cut(without_places(words))}" if words and not words.startswith("<") else ""
 
@@ -162,7 +162,7 @@ def path_of(machine: Machine) -> str:
 
 
 def power_state_of(state: Any) -> str | None:
-    """Return a state as we have it: MAAS also has ``unknown`` and ``error``."""
+    """Return the `PowerState` of a state of MAAS, or None for "unknown", "error" and others."""
     return state if state in ComputeNode.PowerState.values else None
 
 
@@ -181,21 +181,21 @@ def choose_machine(hypervisor: Any, machines: Iterable[Machine]) -> Machine | No
         OperationRefused: several machines, or several compute nodes, have its name.
     """
     names, machines = names_of(hypervisor), list(machines)
-    whole = [one for one in machines if str(one.get("fqdn")).lower() in names]
-    if not whole:
+    matches = [one for one in machines if str(one.get("fqdn")).lower() in names]
+    if not matches:
         parts = {first_part(name) for name in names}
         has_domain = any("." in name for name in names)
-        whole = [
+        matches = [
             one
             for one in machines
             if str(one.get("hostname")).lower() in parts
             and (not has_domain or str(one.get("fqdn")).lower().partition(".")[2] == DEFAULT_DOMAIN)
         ]
         hosts = ComputeNode.objects.present().exclude(uuid=hypervisor.id).values_list("hostname", flat=True)
-        if whole and (others := sorted(host for host in hosts if first_part(host.lower()) in parts)):
+        if matches and (others := sorted(host for host in hosts if first_part(host.lower()) in parts)):
             both = f"{host_of(hypervisor)} and {others[0]}"
-            raise OperationRefused(f"Compute nodes {both} may both be the machine {whole[0].get('fqdn')} of MAAS")
-    if len(whole) > 1:
-        found = ", ".join(sorted(str(one.get("fqdn")) for one in whole))
+            raise OperationRefused(f"Compute nodes {both} may both be the machine {matches[0].get('fqdn')} of MAAS")
+    if len(matches) > 1:
+        found = ", ".join(sorted(str(one.get("fqdn")) for one in matches))
         raise OperationRefused(f"Several machines of MAAS may be compute node {host_of(hypervisor)}: {found}")
-    return whole[0] if whole else None
+    return matches[0] if matches else None

@@ -20,11 +20,11 @@ from cluster.drivers.openstack.operations import wait_until
 
 BROKEN = "ERROR"
 
-PENDING, LEAVING = "PENDING_", "PENDING_DELETE"
+PENDING, DELETING = "PENDING_", "PENDING_DELETE"
 
 
 class OctaviaMembers:
-    """The members of Octavia's pools: reading them, and one change at a time."""
+    """Reads and changes of the members of Octavia's pools."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
@@ -33,7 +33,7 @@ class OctaviaMembers:
         missing = BalancingPoolNotFound(pool.name)
         return self.access.read(lambda cloud: list(cloud.load_balancer.members(pool.uuid)), missing)
 
-    def look_for(self, pool: BalancerPool, server: str) -> Any:
+    def find_member_of(self, pool: BalancerPool, server: str) -> Any:
         return next((member for member in self.list_members(pool) if member.name == server), None)
 
     def find(self, pool: BalancerPool, member: str) -> Any:
@@ -41,9 +41,9 @@ class OctaviaMembers:
 
     def is_leaving(self, pool: BalancerPool, member: str) -> bool:
         found = self.find(pool, member)
-        return found is None or found.provisioning_status == LEAVING
+        return found is None or found.provisioning_status == DELETING
 
-    def is_so(self, pool: BalancerPool, member: str, changes: Mapping[str, Any]) -> bool:
+    def has_values(self, pool: BalancerPool, member: str, changes: Mapping[str, Any]) -> bool:
         found = self.find(pool, member)
         return found is not None and all(getattr(found, name) == value for name, value in changes.items())
 
@@ -54,14 +54,14 @@ class OctaviaMembers:
     def change(self, pool: BalancerPool, begin: Callable[[Connection], Any], is_done: Callable[[], bool]) -> None:
         """Request a change once.
 
-        If the answer is lost or another process was faster, the current state tells if it was made.
+        If the answer is lost or another process was faster, ``is_done`` tells whether the change was made.
 
         Raises:
             CloudBusy: the load balancer is being changed.
-            OperationRefused: it is broken, which Octavia reports as a conflict as well.
+            OperationRefused: it is in ERROR, which Octavia reports as a conflict as well.
         """
         try:
-            self.access.ask(begin)
+            self.access.send(begin)
         except (CloudBusy, CloudUnavailable) as problem:
             if is_done():
                 return
@@ -70,25 +70,25 @@ class OctaviaMembers:
                 raise OperationRefused(f"Load balancer {found.name} is in provisioning status ERROR") from problem
             raise
 
-    def settle(self, pool: BalancerPool, member: str, what: str, checkpoint: Checkpoint) -> Any:
-        """Wait until a load balancer may be changed again, and return the current member, if there is one."""
+    def wait_until_unlocked(self, pool: BalancerPool, member: str, what: str, checkpoint: Checkpoint) -> Any:
+        """Wait until the load balancer accepts changes again, and return the member, or None if it was deleted."""
 
-        def look() -> tuple[Any, Any]:
+        def poll() -> tuple[Any, Any]:
             return self.read_balancer(pool), self.find(pool, member)
 
-        def is_over(found: tuple[Any, Any]) -> bool:
+        def is_done(found: tuple[Any, Any]) -> bool:
             return not any(is_pending(one) for one in found if one is not None)
 
-        return wait_until(look, is_over, what, checkpoint)[1]
+        return wait_until(poll, is_done, what, checkpoint)[1]
 
 
 class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
-    """Balancers of Octavia.
+    """The load balancers of Octavia.
 
-    A member is named by the UUID of its server, so it can be found after the server was deleted.
+    The name of a member is the UUID of its server, so that it can be found after the server was deleted.
 
-    Octavia makes one change of a load balancer at a time, and answers every other request meanwhile with a conflict.
-    Each change is requested once, and awaited.
+    Octavia makes one change of a load balancer at a time, and answers other requests with a conflict. The driver
+    requests each change once, and waits for its end.
     """
 
     def find_pool(self, pool: str) -> BalancerPool:
@@ -105,7 +105,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
         what = f"Adding instance {server} to pool {pool.name}"
-        found = self.find_settled(pool, server, what, checkpoint)
+        found = self.find_idle_member(pool, server, what, checkpoint)
         if found is None:
             return self.create(pool, server, port, weight, subnet, checkpoint)
         if found.protocol_port != port:
@@ -115,7 +115,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
     def create(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
-        """Make a member of a server's address. Whose address it was before, its member there becomes this server's."""
+        """Create a member with the server's address, or take over a member with the same address and port."""
         what = f"Adding instance {server} to pool {pool.name}"
         wanted = find_subnet(self.access, subnet) if subnet else self.read_balancer(pool).vip_subnet_id
         address = require_address(self.access, server, wanted)
@@ -127,60 +127,60 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
             lambda cloud: cloud.load_balancer.create_member(
                 pool.uuid, name=server, address=address, protocol_port=port, weight=weight, subnet_id=wanted
             ),
-            is_done=lambda: self.look_for(pool, server) is not None,
+            is_done=lambda: self.find_member_of(pool, server) is not None,
         )
-        found = self.find_settled(pool, server, what, checkpoint)
+        found = self.find_idle_member(pool, server, what, checkpoint)
         if found is None:
             raise OperationFailed(f"{what} failed: Octavia could not provision it")
         return read_pool_member(found)
 
     def update(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint, **wanted: Any) -> PoolMember:
-        """Change of a member what is different."""
+        """Change the attributes of a member that differ."""
         changes = {name: value for name, value in wanted.items() if getattr(member, name) != value}
         if not changes:
             return read_pool_member(member)
         self.change(
             pool,
             lambda cloud: cloud.load_balancer.update_member(member.id, pool.uuid, **changes),
-            is_done=lambda: self.is_so(pool, member.id, changes),
+            is_done=lambda: self.has_values(pool, member.id, changes),
         )
-        found = self.settle(pool, member.id, what, checkpoint)
+        found = self.wait_until_unlocked(pool, member.id, what, checkpoint)
         if found is None or found.provisioning_status == BROKEN:
             raise OperationFailed(f"{what} failed: Octavia could not change the member")
         return read_pool_member(found)
 
     def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
         what = f"Draining instance {server} in pool {pool.name}"
-        found = self.find_leaving(pool, server)
+        found = self.find_member_to_remove(pool, server)
         return self.update(pool, found, what, checkpoint, weight=0) if found is not None else None
 
     def delete_member(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
-        found = self.find_leaving(pool, server)
+        found = self.find_member_to_remove(pool, server)
         if found is not None:
             self.delete(pool, found, f"Taking instance {server} out of pool {pool.name}", checkpoint)
 
     def delete(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint) -> None:
-        if member.provisioning_status != LEAVING:
+        if member.provisioning_status != DELETING:
             self.change(
                 pool,
                 lambda cloud: cloud.load_balancer.delete_member(member.id, pool.uuid),
                 is_done=lambda: self.is_leaving(pool, member.id),
             )
-        if self.settle(pool, member.id, what, checkpoint) is not None:
+        if self.wait_until_unlocked(pool, member.id, what, checkpoint) is not None:
             raise OperationFailed(f"{what} failed: Octavia could not delete the member")
 
-    def find_settled(self, pool: BalancerPool, server: str, what: str, checkpoint: Checkpoint) -> Any:
-        """Return the member of a server when nothing is under way on it. One that could not be made is deleted."""
-        found = self.look_for(pool, server)
+    def find_idle_member(self, pool: BalancerPool, server: str, what: str, checkpoint: Checkpoint) -> Any:
+        """Return the member of a server after any change in progress, or None. Delete a member in ERROR."""
+        found = self.find_member_of(pool, server)
         if found is not None and is_pending(found):
-            found = self.settle(pool, found.id, what, checkpoint)
+            found = self.wait_until_unlocked(pool, found.id, what, checkpoint)
         if found is not None and found.provisioning_status == BROKEN:
             self.delete(pool, found, what, checkpoint)
             found = None
         return found
 
-    def find_leaving(self, pool: BalancerPool, server: str) -> Any:
-        """Return the member of a server, also one that somebody else made of its address under a name of their own."""
+    def find_member_to_remove(self, pool: BalancerPool, server: str) -> Any:
+        """Return the member of a server, including one with another name but an address of the server."""
         members = self.list_members(pool)
         named = next((member for member in members if member.name == server), None)
         if named is not None or all(read_member_server(member) for member in members):
@@ -206,7 +206,7 @@ def read_pool_member(member: Any) -> PoolMember:
 
 
 def find_subnet(access: Access, subnet: str) -> str:
-    """Return the id of a subnet that is named by it or by its name. Raises: `OperationRefused`."""
+    """Return the id of a subnet by its id or its name. Raises: `OperationRefused`."""
     access.require("network", "Neutron")
     found = access.read(lambda cloud: cloud.network.find_subnet(subnet))
     if found is None:
@@ -215,7 +215,7 @@ def find_subnet(access: Access, subnet: str) -> str:
 
 
 def find_addresses(access: Access, server: str, subnet: str | None = None) -> list[str]:
-    """Return the fixed addresses of a server, on one subnet or on all. One that is gone has none."""
+    """Return the fixed addresses of a server, on one subnet or on all. A deleted server has none."""
     access.require("network", "Neutron")
     ports = access.read(lambda cloud: list(cloud.network.ports(device_id=server)))
     fixed = [address for port in ports for address in port.fixed_ips]
@@ -226,7 +226,7 @@ def require_address(access: Access, server: str, subnet: str) -> str:
     """Return a server's address on a subnet.
 
     Raises:
-        ServerNotFound, OperationRefused: there is no such server, or it has none.
+        ServerNotFound, OperationRefused: there is no such server, or it has no address there.
     """
     addresses = find_addresses(access, server, subnet)
     if not addresses:

@@ -1,4 +1,4 @@
-"""Operations that this site begins in an OpenStack cloud: their marks in our rows, their ends and their failures."""
+"""Operations that the site requests in an OpenStack cloud: their owners, the wait for their ends, their failures."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,25 +17,25 @@ from cluster.drivers.base import (
     OperationFailed,
     OperationOutstanding,
 )
-from cluster.drivers.openstack.access import Access, one_line
+from cluster.drivers.openstack.access import Access, join_lines
 from cluster.drivers.ownership import OWNER, may_undo
 from cluster.models import Server, Volume
 
 T = TypeVar("T")
 Marked = type[Server] | type[Volume]
 log = structlog.get_logger(__name__)
-# Often without a further reason.
+# Nova's message, often without a further reason.
 NO_VALID_HOST = "No valid host was found."
-# In seconds. An event does not end if the service that it is an event of was killed.
+# In seconds. An event does not end if its service was killed.
 REASON_TIMEOUT = 10
 
 
 @contextmanager
 def marked(model: Marked, uuid: str) -> Iterator[None]:
-    """Mark an operation as ours until it ends, with or without success.
+    """Mark an operation as the site's own until it ends, with or without success.
 
-    The mark stays after an interruption, and if the cloud did not report the end: by it the process that continues the
-    work knows that it may end the operation.
+    The mark stays after an interruption, and if the cloud did not report the end. It shows the process that continues
+    the work that it may end the operation.
     """
     owner = OWNER.get()
     model.objects.filter(uuid=uuid).update(operation_owner=owner)
@@ -50,7 +50,7 @@ def marked(model: Marked, uuid: str) -> Iterator[None]:
 
 
 def is_marked(model: Marked, uuid: str) -> bool:
-    """Return whether this attempt, or one before it, began the operation in progress. Others were begun by people."""
+    """Return whether this or an earlier attempt began the operation in progress. Other operations are users'."""
     row = model.objects.filter(uuid=uuid).exclude(operation_owner="").first()
     return row is not None and may_undo(row)
 
@@ -59,10 +59,13 @@ def remove_mark(model: Marked, uuid: str, owner: str) -> None:
     model.objects.filter(uuid=uuid, operation_owner=owner).update(operation_owner="")
 
 
-def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, checkpoint: Checkpoint) -> T:
+def wait_until(poll: Callable[[], T], is_done: Callable[[T], bool], what: str, checkpoint: Checkpoint) -> T:
     """Poll every `settings.OPENSTACK_POLL_INTERVAL` seconds until an operation is over, and return the last result.
 
-    If the cloud does not answer, the operation may still be in progress: polling goes on until the timeout.
+    If the cloud does not answer, the operation may still be in progress, so polling continues until the timeout.
+
+    Args:
+        what: a description of the operation, for messages.
 
     Raises:
         OperationOutstanding: it was not over within `settings.OPENSTACK_OPERATION_TIMEOUT` seconds.
@@ -72,13 +75,13 @@ def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, c
     while True:
         checkpoint()
         try:
-            found = look()
+            found = poll()
         except CloudUnavailable as trouble:
             problem = f" ({trouble})"
-            log.warning("cloud does not answer", waiting_for=what, problem=str(trouble))
+            log.warning("no answer from the cloud", waiting_for=what, problem=str(trouble))
         else:
             problem = ""
-            if is_over(found):
+            if is_done(found):
                 return found
         if time.monotonic() >= end:
             raise OperationOutstanding(
@@ -89,34 +92,34 @@ def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, c
 
 
 def wait_for_begin(
-    look: Callable[[], T], has_begun: Callable[[T], bool], problem: CloudUnavailable, what: str, checkpoint: Checkpoint
+    poll: Callable[[], T], has_begun: Callable[[T], bool], problem: CloudUnavailable, what: str, checkpoint: Checkpoint
 ) -> T:
-    """Return the result of `look` for an operation that has begun, although its request failed with this problem.
+    """Return the result of `poll` for an operation that began although its request failed with this problem.
 
-    The cloud is polled until it answers. It may accept a request after its answer was lost: it then has another
+    The cloud is polled until it answers. It may accept a request after its answer was lost, and therefore has another
     `settings.OPENSTACK_TIMEOUT` seconds to begin.
 
     Raises:
         CloudUnavailable: the operation has not begun.
         OperationOutstanding: the cloud did not answer in time.
     """
-    patience = settings.OPENSTACK_TIMEOUT if isinstance(problem, AnswerLost) else 0
+    extra_time = settings.OPENSTACK_TIMEOUT if isinstance(problem, AnswerLost) else 0
     end: float | None = None
 
     def is_decided(found: T) -> bool:
         nonlocal end
         if end is None:
-            end = time.monotonic() + patience
+            end = time.monotonic() + extra_time
         return has_begun(found) or time.monotonic() >= end
 
-    found = wait_until(look, is_decided, what, checkpoint)
+    found = wait_until(poll, is_decided, what, checkpoint)
     if not has_begun(found):
         raise problem
     return found
 
 
-def judge_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
-    """Return what a failure is that Nova gives a reason for, if any."""
+def make_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
+    """Return the error for a failed operation with Nova's reason, which may be empty."""
     if reason.startswith(NO_VALID_HOST):
         further = reason.removeprefix(NO_VALID_HOST).strip()
         return NoValidHost(further) if further else NoValidHost()
@@ -124,27 +127,27 @@ def judge_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
 
 
 def find_reason(access: Access, server: str) -> str:
-    """Return the cloud's words about the last action on a server, as far as it says any.
+    """Return the cloud's message about the last action on a server, or "".
 
-    Nova shows a server at rest before it stores the fault and the end of the event: these are waited for.
+    Nova clears the task state before it stores the fault and the end of the event, so this waits for both.
     """
     end = time.monotonic() + REASON_TIMEOUT
     try:
         while True:
-            reason = access.ask(lambda cloud: read_fault(cloud, server) or read_event(cloud, server))
+            reason = access.send(lambda cloud: read_fault(cloud, server) or read_event(cloud, server))
             if reason is not None:
-                return one_line(reason)
+                return join_lines(reason)
             if time.monotonic() >= end:
                 return ""
             time.sleep(settings.OPENSTACK_POLL_INTERVAL)
     except CloudError:
-        # The failure itself is known already; this would only add the reason.
+        # The failure itself is known; only the reason is missing.
         return ""
 
 
 def read_fault(cloud: Any, server: str) -> str:
     found = cloud.compute.get_server(server)
-    return one_line((found.fault or {}).get("message") or "") if found.status == "ERROR" else ""
+    return join_lines((found.fault or {}).get("message") or "") if found.status == "ERROR" else ""
 
 
 def read_event(cloud: Any, server: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Reading everything that the cloud holds: one request a page of a list, and one a hypervisor for its inventories."""
+"""The reading of all objects of the cloud: one request for each page of a list, and one for each inventory."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from django.conf import settings
 from openstack.compute.v2.hypervisor import Hypervisor
 
 from cluster.drivers.base import Checkpoint, CloudUnavailable, NodeNotFound, OperationRefused
-from cluster.drivers.openstack.access import Access, ListChanged, Question
+from cluster.drivers.openstack.access import Access, CloudRequest, ListChanged
 from cluster.drivers.openstack.ironic import SERVICE, Ironic
 from cluster.drivers.openstack.items import (
     aggregate_item,
@@ -29,13 +29,13 @@ from cluster.models import Server, Trust
 from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
 
 log = structlog.get_logger(__name__)
-# The newest microversion in which a hypervisor tells its capacity is 2.87; this one is the oldest with UUIDs.
+# The oldest microversion with UUIDs; from 2.88, hypervisors do not report their capacity.
 WITH_CAPACITY = "2.53"
 BARE_METAL = "ironic"
 
 
 class Reader:
-    """One reading. ``checkpoint`` is called again and again, and may break it off."""
+    """One reading. ``checkpoint`` is called for each object, and may end the reading by an exception."""
 
     def __init__(self, access: Access, checkpoint: Checkpoint) -> None:
         self.access, self.checkpoint = access, checkpoint
@@ -65,16 +65,16 @@ class Reader:
             remarks=self.remarks,
         )
 
-    def read_list(self, question: Question[Any]) -> list[Any]:
-        """Read a list to its end; all of it again, where one of its pages does not come.
+    def read_list(self, request: CloudRequest[Any]) -> list[Any]:
+        """Return a complete list. If a page fails, read the whole list again.
 
-        Cinder answers 404 for a marker that was deleted. After `settings.OPENSTACK_ATTEMPTS` the reading fails.
+        Cinder answers 404 if a marker was deleted. The reading fails after `settings.OPENSTACK_ATTEMPTS`.
         """
 
         def collect(cloud: Any) -> list[Any]:
             found = []
             self.checkpoint()
-            for item in question(cloud):
+            for item in request(cloud):
                 found.append(item)
                 self.checkpoint()
             return found
@@ -84,8 +84,8 @@ class Reader:
     def read_nodes(self) -> list[Item]:
         services = self.read_list(lambda cloud: cloud.compute.services(binary="nova-compute"))
         zones = {service.host: service for service in services}
-        inventories = self.choose_inventories()
-        power_state = self.choose_power_states()
+        inventories = self.make_inventory_reader()
+        power_state = self.make_power_state_reader()
         nodes: dict[str, Item] = {}
         for hypervisor in self.read_list(list_hypervisors):
             host = host_of(hypervisor)
@@ -97,8 +97,8 @@ class Reader:
             nodes[host] = node_item(hypervisor, zones.get(host), inventories(hypervisor), power_state(hypervisor))
         return [*nodes.values()]
 
-    def choose_inventories(self) -> Callable[[Any], Mapping[str, Any]]:
-        """Return what tells a hypervisor's inventories by resource class."""
+    def make_inventory_reader(self) -> Callable[[Any], Mapping[str, Any]]:
+        """Return a function that returns the inventories of a hypervisor by resource class."""
         if not self.access.has("placement"):
             self.remarks.append("Placement is not there: reserved amounts and allocation ratios keep their values.")
             return lambda hypervisor: {}
@@ -119,14 +119,14 @@ class Reader:
 
         return read
 
-    def choose_power_states(self) -> Callable[[Any], str | None]:
-        """Return a function that finds the power state of a hypervisor's machine in Ironic or MAAS.
+    def make_power_state_reader(self) -> Callable[[Any], str | None]:
+        """Return a function that returns the power state of a hypervisor's machine in Ironic or MAAS.
 
-        While MAAS does not answer, power states are unknown, and everything else is read.
+        If MAAS does not answer, power states are unknown, and the reading continues.
         """
         if not has_power(self.access):
             return lambda hypervisor: None
-        power = power_of(self.access)
+        power = power_service_of(self.access)
         self.checkpoint()
         is_maas = isinstance(power, Maas)
         try:
@@ -141,7 +141,7 @@ class Reader:
 
         def read(hypervisor: Any) -> str | None:
             try:
-                return power.choose_state(hypervisor, machines)
+                return power.find_known_state(hypervisor, machines)
             except OperationRefused as problem:
                 self.remarks.append(f"{problem}.")
                 return None
@@ -172,17 +172,17 @@ def list_hypervisors(cloud: Any) -> Iterable[Any]:
 
 
 def list_flavors(cloud: Any) -> list[Any]:
-    """Return all flavors, those too that not everybody may use."""
+    """Return all flavors, including private ones."""
     return list(cloud.compute.flavors(is_public="None"))
 
 
 def has_power(access: Access) -> bool:
-    """Return whether there is a service that switches the machines under compute nodes."""
+    """Return whether there is a service that switches the machines of compute nodes."""
     return bool(settings.MAAS_URL) or access.has(SERVICE[0])
 
 
-def power_of(access: Access) -> Ironic | Maas:
-    """Return the service that switches the machines under compute nodes: MAAS if its address is set."""
+def power_service_of(access: Access) -> Ironic | Maas:
+    """Return the service that switches the machines of compute nodes: MAAS if its address is set, else Ironic."""
     return Maas() if settings.MAAS_URL else Ironic(access)
 
 

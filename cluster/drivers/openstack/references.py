@@ -1,7 +1,7 @@
-"""Checks that servers are made only of objects that their project may use.
+"""Checks that the project of a new server may use the objects that the request names.
 
-With the rights of an administrator Nova takes the objects of all projects. The rules are those by which OpenStack's
-services show an object to a member of a project, and by which Nova lets such a member attach it.
+Nova accepts the objects of all projects from an administrator. These checks follow the rules by which OpenStack's
+services show objects to members of a project, and by which Nova lets members attach them.
 """
 
 import json
@@ -16,7 +16,7 @@ from cluster.drivers.server_properties import SHORT_SOURCES
 from watcher_site.database.records import parse_uuid
 
 OPEN_IMAGES = ("public", "community")
-# The sources of the block devices that an image defines, which Nova adds to those of a request.
+# The sources of block devices in images, which Nova adds to the devices of a request.
 SOURCES_IN_IMAGES = {**SHORT_SOURCES, "image_id": "image"}
 # The path, the kind and the id or name of an object.
 Reference = tuple[str, str, str]
@@ -25,14 +25,14 @@ Reference = tuple[str, str, str]
 def require_usable(wanted: NewServer, flavor: str, access: Access) -> None:
     """Check that the project of the login may use each object that a new server names.
 
-    Names of networks and security groups are left to `lifecycle.find_network` and to Nova, which look for them in the
+    Names of networks and security groups are not checked: `lifecycle.find_network` and Nova search for them in the
     project.
 
     Args:
         flavor: the id of the flavor.
 
     Raises:
-        OperationRefused: it may not, or there is no such object. The message begins with the property.
+        OperationRefused: an object does not exist or may not be used. The message begins with the property.
     """
     checked: set[tuple[str, str]] = set()
     for reference in [("flavor", "flavor", flavor), *list_references(wanted)]:
@@ -48,10 +48,10 @@ def require_reference(reference: Reference, access: Access, project: str, checke
     """Check that a project may use an object and the objects that it names.
 
     Args:
-        checked: the kinds and keys of the objects that were checked before. Images can name each other.
+        checked: the kinds and keys of objects that were checked before, because images can refer to each other.
 
     Raises:
-        OperationRefused: it may not, or there is no such object.
+        OperationRefused: the object does not exist, or the project may not use it.
     """
     path, kind, key = reference
     if (kind, key) in checked:
@@ -67,7 +67,7 @@ def require_reference(reference: Reference, access: Access, project: str, checke
 
 
 def list_references(wanted: NewServer) -> Iterator[Reference]:
-    """Yield the objects of the cloud that a new server names, beside its flavor."""
+    """Yield the objects that a new server refers to, except its flavor."""
     properties = wanted.properties
     if wanted.image:
         yield "image", "image", wanted.image
@@ -90,10 +90,10 @@ def list_references(wanted: NewServer) -> Iterator[Reference]:
 def references_of_devices(
     path: str, devices: Iterable[Mapping[str, Any]], sources: Mapping[str, str]
 ) -> Iterator[Reference]:
-    """Yield the objects that block devices name.
+    """Yield the objects that block devices refer to.
 
     Args:
-        sources: the kinds of objects, by the names that devices have for them beside ``uuid``.
+        sources: kinds of objects by the names of their properties, besides ``uuid``.
     """
     for number, device in enumerate(devices):
         kinds = {"uuid": device.get("source_type", ""), **sources, "volume_type": "volume type"}
@@ -103,10 +103,10 @@ def references_of_devices(
 
 
 def references_in_image(path: str, image: Any) -> Iterator[Reference]:
-    """Yield the objects that an image names: its owner writes them, and Nova takes them with the rights of a request.
+    """Yield the objects that an image refers to. Nova accesses them with the rights of the request.
 
     Raises:
-        OperationRefused: Nova would not understand its block devices either.
+        OperationRefused: its block devices are not valid.
     """
     for name in ("kernel_id", "ramdisk_id"):
         if key := getattr(image, name, None):
@@ -131,7 +131,7 @@ def find_usable(cloud: Connection, kind: str, key: str, project: str) -> Any:
 
 
 def find_type_as_cinder(cloud: Connection, key: str) -> Any:
-    """Return the volume type that Cinder takes for an id or a name: it looks for an id first."""
+    """Return the volume type with this id, else the one with this name, as Cinder does."""
     known = list(cloud.block_storage.types(is_public="None"))
     found = [kind for kind in known if kind.id == key] or [kind for kind in known if kind.name == key]
     return found[0] if found else None
@@ -157,15 +157,14 @@ def may_be_used(cloud: Any, kind: str, found: Any, project: str) -> bool:
     if kind == "volume type":
         return found.is_public or grants_use(project, cloud.block_storage.get_type_access(found.id), "project_id")
     if kind == "image":
-        # A shared image can be used before the project has accepted it.
+        # A project may use a shared image before it has accepted it.
         return (
             found.visibility in OPEN_IMAGES
             or found.owner == project
             or (found.visibility == "shared" and grants_use(project, cloud.image.members(found.id), "member_id"))
         )
     if kind in ("network", "security group") and found.is_shared:
-        # Neutron shows as shared what is shared with all projects, or with that of the login. External networks that
-        # are not shared are for administrators alone.
+        # Shared with all projects or with that of the login. Only administrators may use other external networks.
         return True
     return bool(found.project_id == project)
 

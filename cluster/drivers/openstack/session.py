@@ -1,4 +1,4 @@
-"""The session of keystoneauth that counts requests to the cloud and passes the id of the request on."""
+"""A session of keystoneauth that measures requests to the cloud and adds a request id."""
 
 from time import perf_counter
 from typing import Any
@@ -11,16 +11,16 @@ from structlog.contextvars import get_contextvars
 from watcher_site.monitoring.metrics import cloud_request_seconds, cloud_requests
 from watcher_site.monitoring.tracing import tracing
 
-# The label of requests to an address that is not from the catalog: those of the login and of discovery.
+# The label of requests to addresses outside of the catalog: logins and discovery.
 NO_SERVICE = "none"
 # The status of a request without an answer.
 LOST = 0
 
 
 class CloudSession(Session):
-    """A session that counts its requests and sends the id of the request to the site that caused them.
+    """A session that measures its requests and sends the id of the request to the site that caused them.
 
-    It is in the header X-OpenStack-Request-ID: services of OpenStack log it as the global request id.
+    The header is X-OpenStack-Request-ID, which OpenStack services log as the global request id.
     """
 
     def request(self, url: str, method: str, *arguments: Any, **options: Any) -> Any:
@@ -50,7 +50,7 @@ def request_attributes(url: str, method: str) -> dict[str, Any]:
 
 
 def current_request_id() -> str | None:
-    """Return the id of the request that caused the work of this thread, or the one that stands for its action."""
+    """Return the id of the request that caused the work of this thread, or an id made of its action's UUID."""
     context = get_contextvars()
     action = context.get("action")
     return context.get("request_id") or (f"req-{action}" if action else None)

@@ -1,4 +1,4 @@
-"""Creation of servers as a user in a project, by a trust of Keystone, and the removal of trusts."""
+"""Access to the cloud by trusts of Keystone, for creating servers as a user, and the removal of trusts."""
 
 from datetime import timedelta
 from functools import partial
@@ -18,21 +18,21 @@ from cluster.drivers.base import CloudError, CloudMisconfigured, OperationRefuse
 from cluster.drivers.openstack.access import APP_NAME, Access, explain
 from cluster.models import Cluster, Node, Server, Stack, Trust
 
-# The parts of a login in clouds.yaml that name its project, or another scope: a trust has its own.
+# The scope in a login of clouds.yaml, which is removed because a trust has its own.
 SCOPES = (
     *("project_id", "project_name", "project_domain_id", "project_domain_name", "tenant_id", "tenant_name"),
     *("domain_id", "domain_name", "system_scope", "default_domain_id", "default_domain_name", "trust_id"),
 )
-# The types of logins to which a trust can be added: Keystone gives a token of a trust for a password.
-WITH_PASSWORD = ("password", "v3password")
-# A request chooses a trust before it writes what needs it.
-UNUSED_FOR = timedelta(hours=1)
-MOST_KEPT = 64
+# The types of logins that support trusts: Keystone requires a password for a token of a trust.
+PASSWORD_TYPES = ("password", "v3password")
+# A request chooses a trust before it writes the object that refers to it.
+UNUSED_AGE = timedelta(hours=1)
+MAX_CONNECTIONS = 64
 log = structlog.get_logger(__name__)
 
 
 class TrustLost(OperationRefused):
-    """Keystone refuses a trust: its user or a role of them is gone, or somebody deleted it."""
+    """Keystone refuses a trust, because it, its user, or a role of the user was deleted."""
 
 
 class TrustedAccess(Access):
@@ -59,10 +59,10 @@ class TrustedAccess(Access):
 
 
 def connect_by(trust: str) -> Connection:
-    """Return a connection by the login of ``clouds.yaml`` and a trust. Raises: `CloudMisconfigured`."""
+    """Return a connection with the login of ``clouds.yaml`` and a trust. Raises: `CloudMisconfigured`."""
     region = openstack.config.get_cloud_region(cloud=settings.OPENSTACK_CLOUD or None, app_name=APP_NAME)
     config = {**region.config, "api_timeout": settings.OPENSTACK_TIMEOUT}
-    if config.get("auth_type") not in WITH_PASSWORD:
+    if config.get("auth_type") not in PASSWORD_TYPES:
         raise CloudMisconfigured(
             "Servers are created in other projects than the site's only if clouds.yaml has a user name and a password;"
             f" its auth_type is {config.get('auth_type')}"
@@ -76,7 +76,7 @@ def connect_by(trust: str) -> Connection:
 
 
 class TrustedAccesses:
-    """The connections of a process by trusts, the last used ones."""
+    """The most recently used connections of a process by trusts."""
 
     def __init__(self) -> None:
         self.known: dict[str, TrustedAccess] = {}
@@ -84,33 +84,33 @@ class TrustedAccesses:
     def of(self, keystone_id: str) -> TrustedAccess:
         found = self.known.pop(keystone_id, None) or TrustedAccess(keystone_id)
         self.known[keystone_id] = found
-        for oldest in list(self.known)[:-MOST_KEPT]:
+        for oldest in list(self.known)[:-MAX_CONNECTIONS]:
             self.known.pop(oldest, None)
         return found
 
 
 def remove_unneeded_trusts(access: Access) -> None:
-    """Delete the trusts that no stack, cluster or node has, and no server that waits for capacity; first in Keystone.
+    """Delete the trusts that no stack, cluster, node or PENDING server needs, first in Keystone.
 
-    A trust that Keystone does not delete now is deleted by the next call.
+    If Keystone does not delete a trust, the next call tries again.
     """
     waiting = Server.objects.present().filter(state=Server.State.PENDING)
     unneeded = Trust.objects.filter(
         *(~Exists(model.objects.present().filter(trust=OuterRef("pk"))) for model in (Stack, Cluster, Node)),
         ~Exists(waiting.filter(project_id=OuterRef("project_id"), user_id=OuterRef("user_id"))),
-        used_at__lt=timezone.now() - UNUSED_FOR,
+        used_at__lt=timezone.now() - UNUSED_AGE,
     )
     for trust in unneeded:
-        # From now on no request chooses it.
+        # Requests do not choose a trust with this value.
         if not unneeded.filter(pk=trust.pk).update(failed_at=trust.failed_at or timezone.now()):
             continue
         try:
-            access.ask(partial(forget, keystone_id=trust.keystone_id))
+            access.send(partial(delete_trust, keystone_id=trust.keystone_id))
         except CloudError as problem:
-            log.warning("A trust could not be deleted.", trust=str(trust), reason=str(problem))
+            log.warning("trust not deleted", trust=str(trust), reason=str(problem))
             continue
         Trust.objects.filter(pk=trust.pk, keystone_id=trust.keystone_id).delete()
 
 
-def forget(cloud: Any, keystone_id: str) -> None:
+def delete_trust(cloud: Any, keystone_id: str) -> None:
     cloud.identity.delete_trust(keystone_id, ignore_missing=True)

@@ -25,7 +25,7 @@ from cluster.drivers.openstack.operations import is_marked, marked, wait_for_beg
 from cluster.models import Volume
 from cluster.synchronization.mirroring import record_volume, record_volume_gone
 
-# Cinder's words for a migration that is under way.
+# Cinder's statuses of a migration in progress.
 MOVING = {"starting", "migrating", "completing"}
 SERVICE = ("block-storage", "Cinder")
 
@@ -35,12 +35,16 @@ class OpenStackVolumes(Cloud, ABC):
 
     def find_volume(self, volume: str) -> CloudVolume:
         self.access.require(*SERVICE)
-        return self.describe_volume(self.look_at(volume, self.access.read))
+        return self.describe_volume(self.fetch_volume(volume, self.access.read))
 
-    def look_at(self, volume: str, ask: Callable[..., Any] | None = None) -> Any:
-        """Read a volume once, or with ``ask`` another way. Raises: `VolumeNotFound`."""
+    def fetch_volume(self, volume: str, send: Callable[..., Any] | None = None) -> Any:
+        """Return a volume of Cinder. Raises: `VolumeNotFound`.
+
+        Args:
+            send: the method of the access to use, by default the one that sends a request once.
+        """
         try:
-            return (ask or self.access.ask)(
+            return (send or self.access.send)(
                 lambda cloud: cloud.block_storage.get_volume(volume), VolumeNotFound(volume)
             )
         except VolumeNotFound:
@@ -69,7 +73,7 @@ class OpenStackVolumes(Cloud, ABC):
             raise VolumeTypeNotFound(volume_type)
 
     def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:
-        after = self.carry_out_on(
+        after = self.run_volume_operation(
             volume,
             lambda cloud: cloud.block_storage.migrate_volume(volume, host=pool),
             f"Migrating volume {volume}",
@@ -81,7 +85,7 @@ class OpenStackVolumes(Cloud, ABC):
             )
 
     def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
-        after = self.carry_out_on(
+        after = self.run_volume_operation(
             volume,
             lambda cloud: cloud.block_storage.retype_volume(volume, volume_type, "on-demand"),
             f"Retyping volume {volume}",
@@ -93,43 +97,47 @@ class OpenStackVolumes(Cloud, ABC):
             )
 
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
-        """Cinder goes on by itself: its end is waited for."""
+        """Wait until Cinder has completed the operation."""
         if not is_marked(Volume, volume):
             return self.find_volume(volume)
         with marked(Volume, volume):
             found = wait_until(
-                lambda: self.look_at(volume), is_at_rest, f"What was under way on volume {volume}", checkpoint
+                lambda: self.fetch_volume(volume), is_idle, f"What was under way on volume {volume}", checkpoint
             )
         return self.describe_volume(found)
 
-    def carry_out_on(self, volume: str, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint) -> Any:
-        """Begin an operation and wait for its end."""
-        before = self.look_at(volume, self.access.read)
+    def run_volume_operation(
+        self, volume: str, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+    ) -> Any:
+        """Request an operation and wait for its end."""
+        before = self.fetch_volume(volume, self.access.read)
         self.describe_volume(before)
-        if not is_at_rest(before):
+        if not is_idle(before):
             raise CloudBusy(f"Volume {volume} is busy: {before.migration_status or before.status}")
         with marked(Volume, volume):
-            self.begin_on(before, begin, what, checkpoint)
-            after = wait_until(lambda: self.look_at(volume), is_at_rest, what, checkpoint)
+            self.request_volume_operation(before, begin, what, checkpoint)
+            after = wait_until(lambda: self.fetch_volume(volume), is_idle, what, checkpoint)
         self.describe_volume(after)
         return after
 
-    def begin_on(self, before: Any, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint) -> None:
-        """Request an operation once; if the answer is lost, the volume shows whether Cinder began it."""
+    def request_volume_operation(
+        self, before: Any, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+    ) -> None:
+        """Request an operation once. If the answer is lost, the state of the volume shows whether Cinder began it."""
 
         def has_begun(found: Any) -> bool:
-            return not is_at_rest(found) or (found.host, found.volume_type) != (before.host, before.volume_type)
+            return not is_idle(found) or (found.host, found.volume_type) != (before.host, before.volume_type)
 
         try:
-            self.access.ask(begin, VolumeNotFound(before.id))
+            self.access.send(begin, VolumeNotFound(before.id))
         except CloudUnavailable as problem:
-            wait_for_begin(lambda: self.look_at(before.id), has_begun, problem, what, checkpoint)
+            wait_for_begin(lambda: self.fetch_volume(before.id), has_begun, problem, what, checkpoint)
 
 
-def is_at_rest(volume: Any) -> bool:
+def is_idle(volume: Any) -> bool:
     return volume.migration_status not in MOVING and volume.status not in {"retyping", "maintenance"}
 
 
 def describe_failure(volume: Any) -> str:
-    """Return what Cinder says of a migration that failed."""
+    """Return the end of a message about a migration that Cinder reports as failed, or ""."""
     return ": Cinder calls it an error" if volume.migration_status == "error" else ""

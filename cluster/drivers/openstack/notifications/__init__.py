@@ -1,1 +1,1 @@
-"""Notifications of Nova and Cinder: the payloads, their effects on our tables, and the process that receives them."""
+"""Notifications of Nova and Cinder: payloads, changes of the site's tables, and the listener process."""

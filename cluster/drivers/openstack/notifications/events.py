@@ -1,8 +1,7 @@
-"""The events of Nova and Cinder that change our tables, and the change that each makes.
+"""The events of Nova and Cinder that change the site's tables, with their handlers.
 
-Nova sends some events from a copy of the server that another process has changed since: of a live migration the event
-of the source (``live_migration_post``) still names the old host. Only those are used here that are sent after the last
-change of the operation.
+Nova sends some events with an outdated copy of the server: in a live migration, the event of the source
+(``live_migration_post``) still names the old host. Only events after the last change of an operation are used.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,7 @@ def change_server(payload: Any, time: datetime, revives: bool = False) -> bool:
     data = unwrap(payload)
     if data.get("state") == payloads.DELETED:
         return delete_server(payload, time)
-    # The site itself sends such notifications, which Nova does not: it has no such state.
+    # Only the site sends notifications with this state, which Nova does not have.
     if data.get("state") == Server.State.PENDING:
         return False
     return notified_objects.write_server(payloads.notified_server(data), time, revives)
@@ -37,8 +36,8 @@ def delete_server(payload: Any, time: datetime, for_good: bool = True) -> bool:
     return notified_objects.remove_server(data["uuid"], time, for_good)
 
 
-def put_aside(payload: Any, time: datetime) -> bool:
-    """Delete a server that Nova keeps for some time, during which it can be restored."""
+def soft_delete_server(payload: Any, time: datetime) -> bool:
+    """Delete a server that Nova keeps for some time, so that it can be restored."""
     return delete_server(payload, time, for_good=False)
 
 
@@ -107,7 +106,7 @@ NOVA: dict[str, Handler] = {
     ),
     "instance.restore.end": restore_server,
     "instance.delete.end": delete_server,
-    "instance.soft_delete.end": put_aside,
+    "instance.soft_delete.end": soft_delete_server,
     "service.create": change_service,
     "service.update": change_service,
     "service.delete": delete_service,

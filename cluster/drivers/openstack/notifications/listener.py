@@ -1,7 +1,8 @@
-"""The listener: the process that receives the notifications of Nova and Cinder and writes what they say.
+"""The listener, which receives the notifications of Nova and Cinder and writes their changes.
 
-A message is acknowledged after its change is committed. A process that dies in between receives it again, which does
-no harm: the row then has its time already. While the database does not answer, messages go back to the queue.
+A message is acknowledged after the commit of its change. If the process dies in between, another one receives the
+message again, without effect: the row has the time of the notification. If the database does not answer, messages
+return to the queue.
 """
 
 import re
@@ -28,55 +29,55 @@ from watcher_site.processes.worker import NOT_OF_ONE_RECORD, Worker
 from watcher_site.refusals import Refused
 
 log = structlog.get_logger(__name__)
-# How often, in seconds, the queue is looked at.
-LOOK_PERIOD = 10
-# How many kinds of unusable payloads are remembered, so that each is logged once.
-MOST_KINDS = 1000
-# What oslo.messaging calls the two results of an endpoint (`NotificationResult`).
+# Seconds between checks of the queue.
+QUEUE_CHECK_INTERVAL = 10
+# The number of kinds of unusable payloads that are remembered, so that each is logged once.
+MAX_LOGGED_KINDS = 1000
+# The results of an endpoint in oslo.messaging (`NotificationResult`).
 HANDLED, REQUEUE = "handled", "requeue"
-NO_ANSWER, NO_RIGHT = "The broker does not answer.", "The broker refuses the login or the queue."
+NO_ANSWER, ACCESS_REFUSED = "The broker does not answer.", "The broker refuses the login or the queue."
 
 
 def import_transport() -> Any:
-    """Import what only the extra [openstack] brings."""
-    # oslo.messaging still imports Eventlet, and uses nothing of it: that it is out of date is no news to operators.
+    """Return the module `transport`, which requires the extra [openstack]."""
+    # oslo.messaging imports Eventlet without using it, so its deprecation does not concern operators.
     filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     return import_module("cluster.drivers.openstack.notifications.transport")
 
 
 class Progress:
-    """The numbers of messages that were handled and skipped, and the time of the newest. One thread writes it."""
+    """The numbers of handled and skipped messages, and the time of the newest. Only one thread writes it."""
 
     def __init__(self) -> None:
         self.handled = self.skipped = 0
-        # Before the first message, the time since when there could have been one.
+        # Before the first message: the start of the process.
         self.newest = timezone.now()
         self.current: datetime | None = None
         self.logged: set[str] = set()
 
     def skip(self, event: str, problem: Exception, kind: str) -> None:
-        """Count a message that cannot be used, and log the first of its kind."""
+        """Count a message that cannot be used, and log it if it is the first of its kind."""
         self.skipped += 1
-        if kind not in self.logged and len(self.logged) < MOST_KINDS:
+        if kind not in self.logged and len(self.logged) < MAX_LOGGED_KINDS:
             self.logged.add(kind)
             log.warning("notification skipped", event_type=event, reason=str(problem))
 
     def lag(self, is_behind: bool) -> float:
-        """Return by how many seconds the tables are behind the cloud: 0 if no message is being handled or waits.
+        """Return the delay of the tables behind the cloud in seconds, 0 if no message is in progress or waiting.
 
         Args:
-            is_behind: whether messages wait in the queue, and did so at the look before.
+            is_behind: whether messages waited in the queue at the last two checks.
         """
         oldest = self.current or (self.newest if is_behind else None)
         return max(0.0, (timezone.now() - oldest).total_seconds()) if oldest else 0.0
 
 
 class Endpoint:
-    """The notifications of one service, for the listener of oslo.messaging, which calls it in one thread."""
+    """The receiver of one service's notifications, which the listener of oslo.messaging calls in one thread."""
 
     def __init__(self, handlers: Mapping[str, Handler], progress: Progress, stopping: Event) -> None:
         self.handlers, self.progress, self.stopping = handlers, progress, stopping
-        # The attribute that oslo.messaging reads; what does not match is acknowledged unread.
+        # oslo.messaging acknowledges messages that do not match this attribute.
         events = "|".join(map(re.escape, handlers))
         self.filter_rule = import_transport().make_filter(f"^({events})$")
 
@@ -86,9 +87,9 @@ class Endpoint:
     warn = error = info
 
     def receive(self, event: str, payload: Any, timestamp: Any) -> str:
-        """Write what one notification says, and return whether it goes back to the queue.
+        """Write the change of one notification, and return whether the message returns to the queue.
 
-        Only an error of the database sends it back: one that cannot be used is counted and skipped.
+        Only an error of the database returns it. A message that cannot be used is counted and skipped.
         """
         progress = self.progress
         try:
@@ -115,9 +116,9 @@ class Endpoint:
 
 
 class Listener(Worker):
-    """One process's share of the notifications; listeners with the same pool share the messages.
+    """The listener process; listeners with the same pool share the messages.
 
-    oslo.messaging calls the endpoints in one thread, in the order of the queue; the loop reports the progress.
+    oslo.messaging calls the endpoints in one thread, in the order of the queue. The loop reports the progress.
     """
 
     kind = Service.LISTENER
@@ -130,7 +131,7 @@ class Listener(Worker):
         self.waiting: int | None = None
         self.is_behind = False
         self.problem: str | None = None
-        self.next_look = 0.0
+        self.next_check = 0.0
         self.late = False
         super().__init__(host)
 
@@ -146,43 +147,43 @@ class Listener(Worker):
             self.renew()
         if self.server is None:
             self.connect()
-        elif clock.monotonic() >= self.next_look:
-            self.next_look = clock.monotonic() + LOOK_PERIOD
-            self.look()
+        elif clock.monotonic() >= self.next_check:
+            self.next_check = clock.monotonic() + QUEUE_CHECK_INTERVAL
+            self.check_queue()
         self.report()
 
     def connect(self) -> None:
-        """Begin to receive, if the broker answers.
+        """Start receiving, if the broker answers.
 
         Raises:
-            Refused: it refuses the login or the queue.
+            Refused: the broker refuses the login or the queue.
         """
         try:
             self.broker.require_rights()
         except import_transport().LOST as problem:
-            self.note_problem(problem)
+            self.record_problem(problem)
             return
         self.problem = None
         endpoints: Iterable[Endpoint] = [Endpoint(table, self.progress, self.wake) for table in (NOVA, CINDER)]
         self.server = self.broker.make_listener(endpoints)
-        # One thread keeps the order of the queue, with one connection to the database.
+        # One thread keeps the order of the queue, and uses one connection to the database.
         self.server.start(override_pool_size=1)
         self.log.info("listening", pool=settings.CLOUD_NOTIFICATION_POOL, topics=settings.CLOUD_NOTIFICATION_TOPICS)
 
-    def look(self) -> None:
-        """Count the messages that wait; oslo.messaging connects anew by itself."""
+    def check_queue(self) -> None:
+        """Count the waiting messages. oslo.messaging restores its own connection."""
         try:
             before, self.waiting, self.problem = self.waiting, self.broker.count_waiting(), None
-            # A message that has just come may be counted before it is received.
+            # Two counts, because a new message may be counted before it is received.
             self.is_behind = bool(before and self.waiting)
         except Refused as problem:
-            self.note_problem(problem, NO_RIGHT)
+            self.record_problem(problem, ACCESS_REFUSED)
         except import_transport().LOST as problem:
-            self.note_problem(problem)
+            self.record_problem(problem)
 
-    def note_problem(self, problem: Exception, text: str = NO_ANSWER) -> None:
+    def record_problem(self, problem: Exception, text: str = NO_ANSWER) -> None:
         broker_errors.labels("cloud").inc()
-        # What the transport says names hosts and users: it is for the log.
+        # The message of the transport contains hosts and users, so only the log has it.
         if self.problem is None:
             self.log.warning("broker of the cloud lost", reason=str(problem).strip())
         self.waiting, self.is_behind, self.problem = None, False, text
@@ -191,8 +192,8 @@ class Listener(Worker):
         lag = self.progress.lag(self.is_behind)
         if self.late != (lag > LATE):
             self.late = not self.late
-            say = self.log.warning if self.late else self.log.info
-            say("listener lags" if self.late else "listener caught up", seconds=round(lag), waiting=self.waiting)
+            write = self.log.warning if self.late else self.log.info
+            write("listener lags" if self.late else "listener caught up", seconds=round(lag), waiting=self.waiting)
         self.service.report(lag, self.progress.handled, self.progress.skipped, self.problem)
 
     def rest(self) -> None:
@@ -202,7 +203,7 @@ class Listener(Worker):
         clock.sleep(settings.POLL_INTERVAL)
 
     def stop(self) -> None:
-        """Finish the message that is being handled; those that were received and not begun go back to the queue."""
+        """Finish the current message. Other received messages return to the queue."""
         self.wake.set()
         if self.server is not None:
             self.server.stop()

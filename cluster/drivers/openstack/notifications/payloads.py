@@ -1,4 +1,4 @@
-"""Read the payloads of Nova's and Cinder's notifications as values of our columns.
+"""Conversion of the payloads of Nova's and Cinder's notifications to values of the site's columns.
 
 The sources of the formats are Nova's `doc/notification_samples` and `nova/notifications/objects`, and
 `_usage_from_volume` of Cinder's `cinder/volume/volume_utils.py`.
@@ -17,13 +17,13 @@ from cluster.drivers.openstack.items import STATES, cut, match_choice, round_up_
 from cluster.models import ComputeNode, Server
 from cluster.synchronization.cloud_contents import Item
 
-# The major versions of the payloads that are understood: within one, Nova only adds fields.
+# The supported major versions of payloads. Within a major version, Nova only adds fields.
 VERSIONS = {
     "InstanceActionPayload": {1},
     "InstanceActionRebuildPayload": {1},
     "InstanceActionRescuePayload": {1},
     "InstanceCreatePayload": {1},
-    # 2.0 removed a field that is not read here.
+    # 2.0 removed a field that is not used here.
     "InstanceUpdatePayload": {1, 2},
     "FlavorPayload": {1},
     "ServiceStatusPayload": {1},
@@ -117,7 +117,7 @@ VOLUME = schema(
 
 
 class UnusablePayload(Exception):
-    """A payload that cannot be read; ``kind`` is the same for all payloads with the same fault."""
+    """A payload that cannot be read; ``kind`` is the same for all payloads with the same error."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -132,10 +132,10 @@ class UnknownVersion(UnusablePayload):
 
 
 def require(validator: Draft202012Validator, data: Any, kind: str) -> Mapping[str, Any]:
-    """Return data that meets a schema.
+    """Return data after validating it.
 
     Raises:
-        UnusablePayload: it does not. The reason names the field, and not its value, which may be a secret.
+        UnusablePayload: the data is invalid. The reason names the field, but not its value, which may be a secret.
     """
     problem = best_match(validator.iter_errors(data))
     if problem:
@@ -152,8 +152,8 @@ def unwrap(payload: Any) -> Mapping[str, Any]:
     """Return the data of one of Nova's versioned objects.
 
     Raises:
-        UnknownVersion: it is another object, or of another major version.
-        UnusablePayload: it is no versioned object.
+        UnknownVersion: the object or its major version is not supported.
+        UnusablePayload: the payload is not a versioned object.
     """
     wrapped = require(VERSIONED, payload, "versioned payload")
     name, version = wrapped["nova_object.name"], wrapped["nova_object.version"]
@@ -165,10 +165,10 @@ def unwrap(payload: Any) -> Mapping[str, Any]:
 
 
 def parse_time(text: Any, kind: str) -> datetime:
-    """Return a time, which is UTC if it names no zone.
+    """Return a time; without an offset, it is in UTC.
 
     Raises:
-        UnusablePayload: it is no time.
+        UnusablePayload: the text is not a time.
     """
     try:
         time = datetime.fromisoformat(text)
@@ -178,15 +178,15 @@ def parse_time(text: Any, kind: str) -> datetime:
 
 
 def notification_time(timestamp: Any) -> datetime:
-    """Return the time of a notification; one in the future counts as now.
+    """Return the time of a notification, at most the current time.
 
-    Otherwise one wrong clock in the cloud would keep later notifications out.
+    Otherwise one wrong clock in the cloud would cause the site to ignore later notifications.
     """
     return min(parse_time(timestamp, "timestamp"), timezone.now())
 
 
 def notified_server(data: Mapping[str, Any]) -> Item:
-    """Return the columns of a server, without those that only a reading knows."""
+    """Return the columns of a server that a notification contains."""
     require(INSTANCE, data, "instance")
     flavor = require(FLAVOR, unwrap(data["flavor"]), "flavor")
     state, updated_at = data["state"] or "", data.get("updated_at")
@@ -215,9 +215,9 @@ def notified_server(data: Mapping[str, Any]) -> Item:
 
 
 def service_columns(data: Mapping[str, Any], time: datetime) -> dict[str, Any]:
-    """Return the columns of a compute node; its state only where the notification shows it.
+    """Return the columns of a compute node, without its state if the notification does not imply it.
 
-    Nova sends none when a service falls silent.
+    Nova sends no notification when a service stops responding.
     """
     columns: dict[str, Any] = {
         "status": ComputeNode.Status.DISABLED if data["disabled"] else ComputeNode.Status.ENABLED,
@@ -260,7 +260,7 @@ def notified_volume(data: Mapping[str, Any]) -> Item:
 
 
 def volume_metadata(metadata: Any) -> dict[str, Any]:
-    """Return metadata, of which Cinder makes a list of keys with values."""
+    """Return metadata as a dictionary; Cinder sends a list of keys and values."""
     if isinstance(metadata, Mapping):
         return dict(metadata)
     pairs = [pair for pair in metadata if isinstance(pair, Mapping) and isinstance(pair.get("key"), str)]
@@ -268,7 +268,7 @@ def volume_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def attached_servers(data: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the UUIDs of the attachments, each with that of its server; None, if the payload does not show them."""
+    """Return the UUIDs of servers by those of their attachments, or None if the payload has no attachments."""
     if "volume_attachment" not in data:
         return None
     return {

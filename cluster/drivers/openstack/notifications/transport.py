@@ -1,6 +1,6 @@
 """The connection to the broker of the cloud: the listener of oslo.messaging, and the state of its queue.
 
-Imported only where the extra [openstack] is installed and a broker is set.
+It requires the extra [openstack], and is imported only if a broker is configured.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ from watcher_site.notifications.rabbitmq.receiver import silence_driver
 from watcher_site.refusals import Invalid
 
 VARIABLE = "WATCHER_CLOUD_NOTIFICATION_URL"
-# What the broker answers to a login or a declaration that it will not accept later either.
+# Permanent refusals of a login or a declaration.
 REFUSALS = (AccessRefused, NotAllowed, PreconditionFailed)
 LOST = (OperationalError, AMQPError, OSError)
-# How many messages the broker sends ahead of their acknowledgement: a process holds no whole queue in its memory.
+# The number of unacknowledged messages that the broker sends, which limits the memory of the process.
 PREFETCH = 100
-# Those of the events that are used here.
+# The priorities of the events that are used.
 PRIORITIES = ("info", "warn", "error")
 
 
@@ -37,7 +37,7 @@ class BrokerRefused(Invalid):
 
 
 def topics() -> list[tuple[str, str]]:
-    """Return each topic with its exchange, which comes first."""
+    """Return the pairs of exchange and topic."""
     return [
         (exchange, topic)
         for name in settings.CLOUD_NOTIFICATION_TOPICS
@@ -60,12 +60,12 @@ class CloudBroker:
             raise Invalid(f"{VARIABLE}: {problem}") from problem
 
     def require_rights(self) -> None:
-        """Make the queue and its bindings, and read from it.
+        """Declare the queue and its bindings, and read from the queue.
 
-        oslo.messaging would repeat a refused declaration for ever.
+        oslo.messaging would repeat a refused declaration forever.
 
         Raises:
-            BrokerRefused: the login, or one of these, is refused.
+            BrokerRefused: the broker refuses the login or one of these operations.
             kombu.exceptions.OperationalError, amqp.AMQPError, OSError: the broker does not answer.
         """
         try:
@@ -90,7 +90,7 @@ class CloudBroker:
             raise BrokerRefused(problem.reply_text or str(problem)) from problem
 
     def make_listener(self, endpoints: Iterable[Any]) -> Any:
-        """Return the listener of oslo.messaging, not started yet."""
+        """Return an unstarted listener of oslo.messaging."""
         silence_driver()
         configuration = make_configuration()
         configuration.register_opts(dict(list_opts())[GROUP], GROUP)

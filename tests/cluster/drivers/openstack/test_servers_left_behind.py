@@ -93,14 +93,14 @@ def test_an_operation_that_may_have_reached_nova_can_be_waited_for_by_the_proces
     emulator: Emulator, server: str, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.OPENSTACK_OPERATION_TIMEOUT = 0.05
-    begin = OpenStackServers.begin
+    begin = OpenStackServers.request_operation
 
     def begin_unheard(*arguments: Any) -> None:
         emulator.fail("POST .*/action", 504, after=True)
         emulator.fail(f"GET .*servers/{server}", 503, times=10_000)
         begin(*arguments)
 
-    monkeypatch.setattr(OpenStackServers, "begin", begin_unheard)
+    monkeypatch.setattr(OpenStackServers, "request_operation", begin_unheard)
     with acting_for("one"), pytest.raises(OperationOutstanding):
         cloud().live_migrate(server)
     emulator.faults.clear()

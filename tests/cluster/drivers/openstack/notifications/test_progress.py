@@ -58,8 +58,8 @@ def test_rights_that_are_withdrawn_from_a_running_listener_are_named_without_the
     listener.broker = Queue()
     listener.broker.count_waiting = refuse
     with capture_logs() as lines:
-        listener.look()
-        listener.look()
+        listener.check_queue()
+        listener.check_queue()
     listener.report()
     problem = "watcher-listener on ctrl-1: The broker refuses the login or the queue."
     assert Service.objects.get().lag_problem == problem
@@ -72,5 +72,5 @@ def test_messages_that_wait_at_two_looks_make_a_listener_late(numbers: tuple[int
     listener: Any = Listener("ctrl-1")
     listener.broker = Queue(*numbers)
     for _ in numbers:
-        listener.look()
+        listener.check_queue()
     assert listener.is_behind is is_behind

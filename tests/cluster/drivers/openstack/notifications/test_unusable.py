@@ -104,7 +104,7 @@ def test_only_the_first_of_a_kind_is_logged(read: Emulator, endpoint: Endpoint) 
 def test_the_kinds_that_are_remembered_are_limited(
     read: Emulator, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "MOST_KINDS", 2)
+    monkeypatch.setattr(listener, "MAX_LOGGED_KINDS", 2)
     logged = [receive(endpoint, "instance.lock", instance(version=f"{major}.0"))[1] for major in range(2, 6)]
     assert [len(lines) for lines in logged] == [1, 1, 0, 0]
 
