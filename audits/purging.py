@@ -21,7 +21,7 @@ from actions.models.exclusions import Exclusion
 from actions.models.instance_actions import InstanceAction
 from actions.server_history import expired_operations
 from audits.models import Audit, AuditTemplate, Goal, Strategy
-from cluster.purging import order_removable, refers, removable
+from cluster.purging import is_referenced, order_removable, removable
 from plans.models import ActionPlan
 from plans.purging import remove_plans
 from watcher_site.models import HistoryEntry, Notification
@@ -38,8 +38,8 @@ class Purge:
     """The rows to remove for good: deleted until `cutoff`, with everything below them that is not pending or running.
 
     Below a goal are its strategies, templates and audits, below an audit its plans, below a plan its actions. A goal
-    or a strategy stays as long as a remaining row refers to it. The same applies to clusters, policies, profiles and
-    stacks. Plans and audits that ended are removed by ages of their own, whatever `cutoff` is.
+    or a strategy stays as long as a remaining row refers to it. The same applies to clusters, policies,
+    profiles and stacks. Plans and audits that ended are removed by ages of their own, whatever `cutoff` is.
 
     Args:
         goal: the UUID or name of a deleted goal. Then only this goal and everything below it is removed.
@@ -81,7 +81,7 @@ class Purge:
 
     def audits(self) -> QuerySet[Audit]:
         """Return the audits that were deleted, and those that ended and to which no remaining plan refers."""
-        ended = self.ended_audits() & ~refers("audit", ActionPlan, self.plans())
+        ended = self.ended_audits() & ~is_referenced("audit", ActionPlan, self.plans())
         return Audit.objects.filter(Q(pk__in=self.deleted_audits().values("pk")) | ended)
 
     def ended_audits(self) -> Q:
@@ -98,18 +98,18 @@ class Purge:
 
     def strategies(self) -> QuerySet[Strategy]:
         return Strategy.objects.filter(self.expired() | self.below_goals()).exclude(
-            refers("strategy", Audit, self.audits())
-            | refers("strategy", AuditTemplate, self.audit_templates())
-            | refers("strategy", ActionPlan, self.plans())
+            is_referenced("strategy", Audit, self.audits())
+            | is_referenced("strategy", AuditTemplate, self.audit_templates())
+            | is_referenced("strategy", ActionPlan, self.plans())
         )
 
     def goals(self) -> QuerySet[Goal]:
         # Strategies are few. As a subquery, theirs would cost PostgreSQL seconds to compile.
         strategies = list(self.strategies().values_list("pk", flat=True))
         return self.expired_goals().exclude(
-            refers("goal", Audit, self.audits())
-            | refers("goal", AuditTemplate, self.audit_templates())
-            | refers("goal", Strategy, Strategy.objects.filter(pk__in=strategies))
+            is_referenced("goal", Audit, self.audits())
+            | is_referenced("goal", AuditTemplate, self.audit_templates())
+            | is_referenced("goal", Strategy, Strategy.objects.filter(pk__in=strategies))
         )
 
     def clusters(self) -> dict[str, QuerySet[Any]]:

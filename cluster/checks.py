@@ -1,4 +1,4 @@
-"""System checks: what the settings say about metrics is about metrics that there are, and leads to a data source."""
+"""System checks of the settings of metrics and data sources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,10 +25,10 @@ def check_series(**_: Any) -> list[CheckMessage]:
 
 @register()
 def check_datasource(**_: Any) -> list[CheckMessage]:
-    """Refuse settings that lead to no data source. One that cannot be loaded is reported as every plug-in.
+    """Refuse incomplete settings of the data source. `watcher_site.checks` reports one that cannot be loaded.
 
     Raises:
-        ImproperlyConfigured: they do not, so that every command ends as on an invalid variable.
+        ImproperlyConfigured: the settings are incomplete. Every command then ends as for an invalid variable.
     """
     try:
         source = datasource()

@@ -1,4 +1,4 @@
-"""The gauges of readings of the cloud."""
+"""The Prometheus gauges of readings of the cloud."""
 
 from collections.abc import Iterator
 

@@ -6,7 +6,7 @@ from watcher_site.processes.service_health import Component
 
 
 def find_cloud() -> Component | None:
-    """Return the state of the last reading of a real cloud, in one query; None for the embedded one."""
+    """Return the result of the last reading of a real cloud, in one query; None for the embedded cloud."""
     if not cloud().is_mirrored:
         return None
     row = Synchronization.objects.filter(pk=Synchronization.ONLY).first()

@@ -1,6 +1,6 @@
-"""Notifications about servers that find no host (docs/compatibility.md, "Notifications about servers").
+"""Notifications about servers without a valid host (docs/compatibility.md, "Notifications about servers").
 
-`server_pending` notifies the apps above this one in the same process.
+The signal `server_pending` informs higher apps in the same process.
 """
 
 import re
@@ -16,14 +16,14 @@ from watcher_site.outbox.writing import announce
 
 # Nova's state of a server that was deleted.
 DELETED = "deleted"
-# Characters that a host name may not have.
+# Characters that are not allowed in host names.
 HOST_NAME = re.compile(r"[^a-z0-9.-]+")
 SELECTION = [Event("select_destinations.start"), Event("select_destinations.end")]
-OWN = (
+SERVER_COLUMNS = (
     *("uuid", "name", "state", "task_state", "flavor", "vcpus", "memory", "disk", "metadata", "image", "project_id"),
     *("user_id", "launched_at", "locked", "pinned_az", "flavor_extra_specs", *TIMES),
 )
-# What Nova tells of a server and nobody here knows.
+# The fields of Nova's payloads for which the site has no data.
 UNKNOWN_OF_INSTANCE = (
     *("reservation_id", "display_description", "host", "node", "os_type", "architecture", "key_name"),
     *("kernel_id", "ramdisk_id", "power_state", "locked_reason", "auto_disk_config", "request_id"),
@@ -34,9 +34,9 @@ UNKNOWN_OF_REQUEST = (
     *("requested_destination", "retry", "security_groups"),
 )
 server_pending = Signal()
-"""A server found no host and is PENDING; sent after the commit, and not at all if the process dies before.
+"""Sent after the commit when a server became PENDING, and not at all if the process dies before.
 
-Receivers must read the table at intervals as well.
+Receivers must also poll the table.
 """
 
 
@@ -50,7 +50,7 @@ class ServerKind(Kind):
         return Server
 
     def snapshot(self) -> Mapping[str, Any]:
-        return {name: name for name in OWN}
+        return {name: name for name in SERVER_COLUMNS}
 
 
 class InstanceNotifications(ServerKind):
@@ -112,12 +112,12 @@ class SchedulerNotifications(ServerKind):
 
 
 def host_name(server: Mapping[str, Any]) -> str:
-    """Return the host name within a server, which Nova makes from its name."""
+    """Return the host name of the guest, which Nova derives from the server's name."""
     return HOST_NAME.sub("-", server["name"].lower()).strip("-.") or f"server-{identifier(server['uuid'])}"
 
 
 def announce_wait_end(server: Server, before: str) -> None:
-    """Announce, in the open transaction, a server that was PENDING and is being built, failed or was deleted."""
+    """Add a notification in the open transaction if a server is no longer PENDING."""
     if before == Server.State.PENDING:
         announce(InstanceNotifications.name, [UPDATE], [server.pk], before)
 

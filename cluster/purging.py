@@ -1,4 +1,4 @@
-"""The rows of clusters and stacks that may be removed for good: deleted ones, to which no row refers."""
+"""The rows of clusters and stacks that a purge may remove: deleted ones without references."""
 
 from datetime import datetime
 from typing import Any
@@ -10,13 +10,15 @@ from cluster.stacks.templates.templates import DEEPEST
 
 
 def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
-    """Return what was deleted until then, by what people call it, in an order in which it can be removed."""
+    """Return the rows that were deleted until a time, by the title of the model, in an order of removal."""
     nodes = expired(Node, cutoff)
-    # Bindings go with their cluster.
-    clusters = expired(Cluster, cutoff).exclude(refers("cluster", Node, nodes))
+    # Bindings are removed with their cluster.
+    clusters = expired(Cluster, cutoff).exclude(is_referenced("cluster", Node, nodes))
     bindings = expired(PolicyBinding, cutoff) | PolicyBinding.objects.filter(cluster__in=clusters.values("pk"))
-    policies = expired(Policy, cutoff).exclude(refers("policy", PolicyBinding, bindings))
-    profiles = expired(Profile, cutoff).exclude(refers("profile", Node, nodes) | refers("profile", Cluster, clusters))
+    policies = expired(Policy, cutoff).exclude(is_referenced("policy", PolicyBinding, bindings))
+    profiles = expired(Profile, cutoff).exclude(
+        is_referenced("profile", Node, nodes) | is_referenced("profile", Cluster, clusters)
+    )
     return {
         "Nodes": nodes,
         "Clusters": clusters,
@@ -29,9 +31,9 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
 
 
 def order_removable(cutoff: datetime) -> list[QuerySet[Any]]:
-    """Return what `removable` does so that each row, when its turn comes, is one that no other needs.
+    """Return the rows of `removable` in an order in which no row refers to a removed one.
 
-    What is in stacks within stacks goes level by level, the innermost first: each query finds what those before left.
+    Nested stacks are removed level by level from the innermost, by queries that are evaluated in turn.
     """
     found = removable(cutoff)
     within = Exists(Stack.objects.filter(parent_resource=OuterRef("pk")))
@@ -46,6 +48,6 @@ def expired(model: Any, cutoff: datetime) -> QuerySet[Any]:
     return found
 
 
-def refers(column: str, model: Any, going: QuerySet[Any]) -> Exists:
-    """Return the condition that a row of this model refers to the outer row, and is not going to be removed itself."""
+def is_referenced(column: str, model: Any, going: QuerySet[Any]) -> Exists:
+    """Return the condition that a row of this model refers to the outer row and is not removed itself."""
     return Exists(model.objects.filter(**{column: OuterRef("pk")}).exclude(pk__in=going.order_by().values("pk")))

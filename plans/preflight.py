@@ -23,7 +23,7 @@ from actions.types.stacks.steps import propose_within
 from cluster.drivers.base import cloud
 from cluster.models import Synchronization
 from cluster.operations.named_records import is_uuid
-from cluster.simulated import ForeseenCloud
+from cluster.simulated import SimulatedCloud
 from plans.models import ActionPlan
 from plans.models.preflight_results import OUTCOMES, UNKNOWN
 from plans.models.refusals import PlanOperation, require_plan_allowing
@@ -177,7 +177,7 @@ class Walk:
     ) -> None:
         self.plan, self.actions, self.parents, self.excluded = plan, actions, parents, excluded
         self.ended_parents: dict[int, list[int]] = defaultdict(list)
-        self.model = ForeseenCloud.load()
+        self.model = SimulatedCloud.load()
         self.ends: dict[int, tuple[int, Foresight]] = {}
         """Of those that end what depends on them: how many did so before, and how it ends."""
         self.derived: dict[int, list[int]] = defaultdict(list)

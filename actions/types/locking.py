@@ -16,7 +16,7 @@ from django.utils import timezone
 from actions.models import Action
 from actions.types.base import Answer, CannotBeForeseen, Outcome
 from cluster.models import Cluster, Lock, Node, Stack, StackResource
-from cluster.simulated import ForeseenCloud
+from cluster.simulated import SimulatedCloud
 
 Lockable = Cluster | Node | Stack | StackResource
 
@@ -115,14 +115,14 @@ def wake_waiting(holder: UUID) -> int:
     return woken
 
 
-def require_known(model: ForeseenCloud, record: Cluster | Stack) -> None:
+def require_known(model: SimulatedCloud, record: Cluster | Stack) -> None:
     """Raise `CannotBeForeseen` if an earlier action of the plan would change a cluster or a stack."""
     if record.uuid in model.members.changed:
         kind = record._meta.verbose_name
         raise CannotBeForeseen(f"Another action of the plan changes {kind} {record.uuid} before.")
 
 
-def require_unlocked(model: ForeseenCloud, action: str, wanted: Sequence[tuple[Lockable, bool]]) -> None:
+def require_unlocked(model: SimulatedCloud, action: str, wanted: Sequence[tuple[Lockable, bool]]) -> None:
     """Check that no action of another plan holds one of these locks.
 
     Raises:
@@ -134,10 +134,10 @@ def require_unlocked(model: ForeseenCloud, action: str, wanted: Sequence[tuple[L
                 raise CannotBeForeseen(f"It would wait: {refusal(record, holder).reason}")
 
 
-def holders_of(model: ForeseenCloud, record: Lockable, *, alone: bool) -> Sequence[UUID]:
+def holders_of(model: SimulatedCloud, record: Lockable, *, alone: bool) -> Sequence[UUID]:
     """Return the same as `find_holders`, but read the locks of all stacks and resources once, in two queries."""
     if isinstance(record, Stack | StackResource):
-        held = model.members.once(("locks", "stacks"), read_stack_locks).get(record.uuid, ())
+        held = model.members.read_once(("locks", "stacks"), read_stack_locks).get(record.uuid, ())
         return [holder for holder, is_exclusive in held if is_exclusive or not alone]
     return find_holders(record, alone=alone)
 

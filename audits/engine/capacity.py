@@ -55,13 +55,13 @@ def request_capacity_audit() -> bool:
     if goal is None:
         return False
     now = timezone.now()
-    ServerWait.objects.note(now)
+    ServerWait.objects.update_waits(now)
     due = find_due(now)
     audit = find_audit(goal) if due else None
     if audit is None or has_run_ahead(audit):
         return False
     for wait in due:
-        wait.search(now)
+        wait.record_search(now)
     ServerWait.objects.bulk_update(due, ["searches", "next_search", "had_host"])
     trigger_audit(audit)
     log.info("capacity audit requested", audit=str(audit.uuid))

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from cluster.drivers.server_properties import LONGEST_USER_DATA, NAMES, NETWORK, PROPERTIES
 from cluster.models import Profile
 from cluster.models.clusters import NAME_LENGTH
-from cluster.operations.named_records import is_uuid, several_found
+from cluster.operations.named_records import ambiguous_identifier, is_uuid
 from cluster.operations.profiles import CHANGEABLE, change_profile, create_profile, delete_profile
 from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.api.bodies import DescribedField, FlagField, apply_patch, read_body, read_patch
@@ -120,7 +120,7 @@ class ProfileView(OwnedByProjects, NamedLookup, ResourceView):
         """Raises: `Invalid`: profiles of several projects have the name."""
         found = super().lookup(identifier)
         if not is_uuid(identifier) and len(found.order_by().values_list("pk", flat=True)[:2]) > 1:
-            raise several_found(identifier)
+            raise ambiguous_identifier(identifier)
         return found
 
     def filter_name(self, queryset: QuerySet[Profile], value: str) -> QuerySet[Profile]:

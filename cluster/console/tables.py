@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from cluster.models import ComputeNode, Node, Policy, Pool, Profile, Server, Volume
-from cluster.operations.marks import reasons_of
+from cluster.operations.marks import mark_reasons_of
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
 from watcher_site.templatetags.console import gigabytes, state_badge, use_bar
 
@@ -96,7 +96,7 @@ class ServerTable(tables.Table):
     @cached_property
     def marks(self) -> dict[str, str | None]:
         """Return the reasons of marks on the servers of this page by UUID: two queries, however many there are."""
-        return reasons_of({str(row.record.uuid): row.record.unhealthy_reason for row in self.paginated_rows})
+        return mark_reasons_of({str(row.record.uuid): row.record.unhealthy_reason for row in self.paginated_rows})
 
     def render_memory(self, value: int) -> str:
         return gigabytes(value)
@@ -124,7 +124,7 @@ class PoolTable(tables.Table):
     state = StateColumn(accessor="storage_node__state", verbose_name=_("service"))
     total_volumes = NumberColumn(verbose_name=_("volumes"))
     used = UseColumn("used_capacity_gb", "total_capacity_gb", "GB", verbose_name=_("Used"), orderable=False)
-    provisioned = UseColumn("provisioned_capacity_gb", "promisable_capacity_gb", "GB", verbose_name=_("Provisioned"))
+    provisioned = UseColumn("provisioned_capacity_gb", "virtual_capacity_gb", "GB", verbose_name=_("Provisioned"))
 
     class Meta:
         model = Pool

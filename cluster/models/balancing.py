@@ -1,4 +1,4 @@
-"""Pools that a load balancer spreads connections over, and since when a server has been leaving one."""
+"""Pools of the embedded load balancer, and servers that are leaving a pool."""
 
 from typing import Self
 from uuid import UUID
@@ -18,7 +18,7 @@ MAX_PORT = 65535
 
 class BalancingPoolQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Select the present pool with this UUID or name."""
+        """Select the pool with this UUID or name, unless it was deleted."""
         if UNSTORABLE.search(identifier):
             return self.none()
         try:
@@ -44,7 +44,7 @@ class BalancingPool(Record):
 
 
 class BalancingMember(models.Model):
-    """A server in a pool of the embedded load balancer, which stays there when the server is deleted."""
+    """A server in a pool of the embedded load balancer. The row stays when the server is deleted."""
 
     pool = models.ForeignKey(BalancingPool, models.CASCADE, related_name="members")
     server = models.ForeignKey(Server, models.CASCADE, related_name="+")
@@ -65,7 +65,7 @@ class BalancingMember(models.Model):
 
 
 class Draining(models.Model):
-    """A server that is leaving a pool; its grace period begins at ``since``, whichever process counts it."""
+    """A server that is leaving a pool; its grace period begins at ``since``."""
 
     pool = models.UUIDField()
     server = models.UUIDField()

@@ -16,7 +16,7 @@ from watcher_site.validation import find_named
 
 NAME_LENGTH = 255
 UNLIMITED = -1
-LAST_PRIORITY = 1000
+MAX_PRIORITY = 1000
 
 
 def project_field() -> models.CharField:
@@ -32,7 +32,7 @@ def user_field() -> models.CharField:
 
 
 def names_among(names: Collection[str]) -> Q:
-    """Return the condition that a record has one of these names, ignoring case."""
+    """Return the condition that the name of a record is one of these, ignoring case."""
     return Q(*(Q(name__iexact=name) for name in names), _connector=Q.OR)
 
 
@@ -52,7 +52,7 @@ class NamedQuerySet(RecordQuerySet):
 
 class ProfileQuerySet(NamedQuerySet):
     def usable_in(self, project: str) -> Self:
-        """Select the profiles of a project before those of no project, which all projects may use."""
+        """Select the profiles of a project, followed by those of no project, which all projects may use."""
         return self.filter(project_id__in={"", project}).order_by("-project_id", "name", "pk")
 
 
@@ -96,10 +96,10 @@ class ClusterQuerySet(NamedQuerySet):
 
 
 class Cluster(StatefulModel):
-    """Nodes of one profile, as many as are wanted.
+    """A group of nodes with the same profile, and a desired capacity.
 
-    Its statuses and their words are those of OpenStack's cluster service. Whatever is done to it is done by an action
-    that holds its lock; the status says what that is, and what came of the last one.
+    The statuses are those of OpenStack's cluster service. Each operation is an action that holds the cluster's lock;
+    the status shows the operation in progress, or the result of the last one.
     """
 
     class Status(models.TextChoices):
@@ -116,7 +116,7 @@ class Cluster(StatefulModel):
         ERROR = "ERROR"
 
     SETTLED = (Status.ACTIVE, Status.WARNING, Status.CRITICAL, Status.ERROR)
-    UNDER_WAY = (
+    IN_PROGRESS = (
         Status.CREATING,
         Status.UPDATING,
         Status.RESIZING,
@@ -165,12 +165,12 @@ class Cluster(StatefulModel):
 
     @property
     def seconds_allowed(self) -> int | None:
-        """The seconds that an action on it may take; None means the site's default."""
+        """The timeout of its actions in seconds, or None for the site's default."""
         return self.timeout or None
 
-    @transition(field=status, source="*", target=RETURN_VALUE(*UNDER_WAY))
+    @transition(field=status, source="*", target=RETURN_VALUE(*IN_PROGRESS))
     def begin(self, status: "Cluster.Status", reason: str) -> str:
-        """An action that holds its lock is at work on it, perhaps after another process was."""
+        """Begin an operation, or continue one that another process began. The action holds the cluster's lock."""
         self.status_reason = reason
         if status == self.Status.CREATING:
             self.init_at = self.init_at or timezone.now()
@@ -183,10 +183,10 @@ class Cluster(StatefulModel):
         return status
 
     def remove(self) -> None:
-        """Delete the row of a cluster whose nodes are gone.
+        """Mark the row as deleted, after the nodes were deleted.
 
         Raises:
-            ConcurrentTransition: it is not being deleted, or is deleted already.
+            ConcurrentTransition: the cluster is not DELETING, or was deleted already.
         """
         now = timezone.now()
         deleting = type(self).objects.present().filter(pk=self.pk, status=self.Status.DELETING)
@@ -194,7 +194,7 @@ class Cluster(StatefulModel):
             raise ConcurrentTransition(f"Cluster {self.uuid} is no longer as it was read.")
 
     def members(self) -> Any:
-        """Return its nodes in the order of their joining."""
+        """Return its nodes in the order in which they joined."""
         return self.nodes.present().order_by("index", "pk")
 
 
@@ -203,7 +203,7 @@ class PolicyQuerySet(NamedQuerySet):
 
 
 class Policy(Record):
-    """A policy of one of the types in `cluster.policies`; ``spec`` holds its properties."""
+    """A policy of a type in `cluster.policies`, with its properties in ``spec``."""
 
     name = models.CharField(max_length=NAME_LENGTH)
     type = models.CharField(max_length=255)

@@ -15,25 +15,25 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH
 
 DEFAULT_ZONE = "nova"
 RESOURCES = ("vcpus", "memory", "disk")
-# The pause after the first search, in seconds; it doubles with each further one.
+# The pause after the first search for capacity. It doubles with each further search.
 FIRST_PAUSE = timedelta(seconds=30)
-LONGEST_PAUSE = timedelta(minutes=15)
+MAX_PAUSE = timedelta(minutes=15)
 
 
 def allocation(resource: str) -> Greatest:
-    """Return what a server takes: while it is being resized, the larger of what it has and what it shall have."""
+    """Return the amount that a server reserves: during a resize, the larger of the old and the new amount."""
     return Greatest(resource, Coalesce(f"new_flavor__{resource}", 0))
 
 
 class ComputeNodeQuerySet(RecordQuerySet):
-    def taking_servers(self) -> Self:
+    def schedulable(self) -> Self:
         """Select the compute nodes that the scheduler may choose for new servers."""
         return self.filter(status=ComputeNode.Status.ENABLED, state=ComputeNode.State.UP)
 
     def with_use(self) -> Self:
-        """Add what the servers on each node, and those on their way to it, take: ``used_vcpus`` and so on.
+        """Add the amounts that servers on each node, and those migrating to it, reserve: ``used_vcpus`` and so on.
 
-        It counts for each row: made for a page of a list. `ServerQuerySet.use_by_node` counts for many nodes.
+        It runs subqueries for each row, for one page of a list. For many nodes, use `ServerQuerySet.use_by_node`.
         """
         takers = Server.objects.present().filter(Q(node=models.OuterRef("pk")) | Q(destination=models.OuterRef("pk")))
 
@@ -119,7 +119,7 @@ class ComputeNode(Record):
 
 
 class HostAggregate(Record):
-    """A group of compute nodes, known by the whole number that the cloud gives it. A node may be in several."""
+    """A group of compute nodes, identified by the cloud's integer. A node may be in several."""
 
     id = models.PositiveIntegerField(primary_key=True)
     name = models.CharField(max_length=255)
@@ -146,7 +146,7 @@ def new_flavor_id() -> str:
 
 
 class Flavor(Record):
-    """A size that servers may be given. ``flavor_id`` is the cloud's own id of it, any text."""
+    """A size of servers. ``flavor_id`` is the cloud's id, which may be any text."""
 
     flavor_id = models.CharField(max_length=255, default=new_flavor_id)
     name = models.CharField(max_length=255)
@@ -170,18 +170,17 @@ class Flavor(Record):
 
 class ServerQuerySet(RecordQuerySet):
     def waiting(self) -> Self:
-        """Select the servers that found no host, and are PENDING for lack of capacity."""
+        """Select the servers that are PENDING for lack of capacity."""
         return self.present().filter(state=Server.State.PENDING, node=None)
 
     def given_up(self) -> Self:
-        """Return the servers that were given up while they waited for capacity."""
+        """Select the servers whose wait for capacity a person ended."""
         return self.filter(given_up_at__isnull=False)
 
     def use_by_node(self, nodes: models.QuerySet[ComputeNode]) -> dict[int, Counter[str]]:
-        """Return by a node's primary key what is used of each resource there: vCPUs, MB of memory, GB of disk.
+        """Return the used vCPUs, MB of memory and GB of disk by the primary key of the node, in one query.
 
-        That is what the present servers on it take, and those on their way to it. A node without any is left out.
-        It is one query, which counts once for all these nodes.
+        Servers on a node and those migrating to it count. Nodes without servers are missing.
         """
         totals = {f"used_{resource}": Sum(allocation(resource)) for resource in RESOURCES}
         staying, arriving = (
@@ -199,11 +198,11 @@ class ServerQuerySet(RecordQuerySet):
 
 
 class Server(Record):
-    """A virtual machine. Without a node it was scheduled nowhere.
+    """A virtual machine; ``node`` is None if it was not scheduled.
 
-    A server that found no host is in ERROR, or, with `settings.USE_PENDING_STATE`, PENDING until capacity is made for
-    it. PENDING is reached from BUILDING only, and left for BUILDING or ERROR (docs/compatibility.md, "The PENDING
-    status").
+    Without a valid host, a server becomes ERROR or, with `settings.USE_PENDING_STATE`, PENDING until there is
+    capacity. A server becomes PENDING only from BUILDING, and leaves it for BUILDING or ERROR (docs/compatibility.md,
+    "The PENDING status").
     """
 
     class State(models.TextChoices):
@@ -318,25 +317,25 @@ class Server(Record):
     def has_run(self) -> bool:
         """Return whether the server ever ran, so that it can be rebuilt.
 
-        ``launched_at`` may be unknown for rows that were loaded.
+        Rows that were loaded from a topology may have no ``launched_at``.
         """
         return self.launched_at is not None or (self.node_id is not None and self.state != self.State.BUILDING)
 
-    def taken(self, resource: str) -> int:
-        """Return how many vCPUs, MB of memory or GB of disk it takes where it is, as `with_use` counts it."""
+    def reserved(self, resource: str) -> int:
+        """Return the vCPUs, MB of memory or GB of disk that it reserves on its node, as in `with_use`."""
         own: int = getattr(self, resource)
         return max(own, getattr(self.new_flavor, resource)) if self.new_flavor_id else own
 
 
 class ServerWaitQuerySet(models.QuerySet["ServerWait"]):
     def current(self) -> Self:
-        """Return the waits of servers that are PENDING now, the oldest first."""
+        """Select the waits of servers that are PENDING now, the oldest first."""
         return self.filter(server__in=Server.objects.waiting().order_by()).order_by("since", "pk")
 
-    def note(self, now: datetime) -> None:
-        """Add rows for servers that have begun to wait, and delete those of servers that no longer do: three queries.
+    def update_waits(self, now: datetime) -> None:
+        """Insert rows for new PENDING servers, and delete those of servers that no longer wait: three queries.
 
-        The row of a server that is being built stays, as the server waits again if that fails.
+        The row of a BUILDING server stays, because the server waits again if its build fails.
         """
         unbuilt = [Server.State.PENDING, Server.State.BUILDING]
         self.exclude(server__in=Server.objects.present().filter(state__in=unbuilt).order_by()).delete()
@@ -345,7 +344,7 @@ class ServerWaitQuerySet(models.QuerySet["ServerWait"]):
 
 
 class ServerWait(models.Model):
-    """The wait of one server for capacity: one row a server, kept until the server runs, fails or is deleted."""
+    """The wait of a server for capacity, kept until the server runs, fails or is deleted."""
 
     server = models.OneToOneField(Server, models.CASCADE, related_name="wait")
     since = models.DateTimeField()
@@ -362,11 +361,9 @@ class ServerWait(models.Model):
     def __str__(self) -> str:
         return f"{self.server_id} since {self.since}"
 
-    def search(self, now: datetime) -> None:
-        """Count a search that begins now, and set the time of the next one.
-
-        The pause grows each time, up to a limit."""
+    def record_search(self, now: datetime) -> None:
+        """Count a search for capacity, and set the time of the next one, with growing pauses."""
         self.searches += 1
-        pause = min(FIRST_PAUSE * 2 ** min(self.searches - 1, 16), LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE * 2 ** min(self.searches - 1, 16), MAX_PAUSE)
         over = self.since + settings.PENDING_TIMEOUT
         self.next_search = over if now < over < now + pause else now + pause

@@ -1,8 +1,7 @@
-"""Locks on clusters, nodes, stacks and their resources: what keeps two actions from being done to one of them at once.
+"""Locks on clusters, nodes, stacks and their resources, which prevent concurrent actions on the same object.
 
-Rows that one transaction locks are locked in one order, so that no two wait for each other: profiles and policies,
-then clusters, then nodes, then stacks, the root first, then resources. Plans and actions come after these
-(docs/architecture.md, "Lock order").
+Transactions lock the rows of objects in one order, to avoid deadlocks: profiles and policies, then clusters, then
+nodes, then stacks from the root, then resources. Plans and actions follow (docs/architecture.md, "Lock order").
 """
 
 from django.db import models
@@ -16,16 +15,16 @@ LOCKED_OBJECTS = ("cluster", "node", "stack", "resource")
 
 
 def is_on_one_object() -> Q:
-    """Return the condition that a lock is on exactly one object."""
+    """Return the condition that a lock refers to exactly one object."""
     return Q.create(
         [Q(**{f"{name}__isnull": name != one for name in LOCKED_OBJECTS}) for one in LOCKED_OBJECTS], connector=Q.OR
     )
 
 
 class Lock(models.Model):
-    """An action's hold on a cluster, a node, a stack or a resource, alone, or shared with others that share it.
+    """The lock of an action on a cluster, a node, a stack or a resource, exclusive or shared.
 
-    A lock ends with its action: `actions.types.locking` decides whose still counts.
+    A lock ends with its action: `actions.types.locking` decides which locks are still valid.
     """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, null=True, related_name="locks")

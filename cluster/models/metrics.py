@@ -1,4 +1,4 @@
-"""Samples of metrics, stored in our own database."""
+"""Samples of metrics in the site's database."""
 
 from django.db import models
 
@@ -8,8 +8,8 @@ METRIC_LENGTH = 64
 class Sample(models.Model):
     """One value of a metric of one compute node or server, in the metric's unit (`cluster.datasources.base.METRICS`).
 
-    ``resource`` is the UUID of the node or server. It is no foreign key: samples come before what they are of, and
-    outlive it.
+    ``resource`` is the UUID of the node or server. It is not a foreign key, because samples may be stored before the
+    object, and stay after its deletion.
     """
 
     metric = models.CharField(max_length=METRIC_LENGTH)

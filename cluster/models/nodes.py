@@ -1,4 +1,4 @@
-"""Nodes: what a cluster has for members, and what may stand alone. No compute nodes: each is backed by a server."""
+"""Nodes of clusters, each with a server. A node may also be in no cluster. (They are not compute nodes.)"""
 
 from typing import Self
 from uuid import UUID
@@ -22,12 +22,12 @@ from watcher_site.database.records import NullsFirst
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.state_machine import ConcurrentTransition, StatefulModel
 
-ALONE = -1
+NO_INDEX = -1
 
 
 class NodeQuerySet(NamedQuerySet):
     def of_profile(self, identifier: str) -> Self:
-        """Select the nodes that were made from the profile of this UUID or name."""
+        """Select the nodes whose profile has this UUID or name."""
         return self.filter(profile__in=Profile.objects.present().named(identifier))
 
     def of_cluster(self, identifier: str) -> Self:
@@ -35,7 +35,7 @@ class NodeQuerySet(NamedQuerySet):
         return self.filter(cluster__in=Cluster.objects.present().named(identifier))
 
     def find(self, uuid: str) -> "Node | None":
-        """Return the node of this UUID with its profile and its cluster, unless it was deleted."""
+        """Return the node with this UUID, with its profile, cluster and trust, or None if it was deleted."""
         found: Node | None = (
             self.present().select_related("profile", "cluster", "trust").filter(uuid=UUID(uuid)).first()
         )
@@ -43,10 +43,9 @@ class NodeQuerySet(NamedQuerySet):
 
 
 class Node(StatefulModel):
-    """A server that is wanted, as its profile describes it, and the server that there is for it.
+    """A desired server, described by a profile, and the actual server in the cloud (``physical_id``).
 
-    Its statuses and their words are those of OpenStack's cluster service. There is one server of each of its
-    generations: a server that takes another's place is of the next one.
+    The statuses are those of OpenStack's cluster service. Each replacement of the server increments ``generation``.
     """
 
     class Status(models.TextChoices):
@@ -61,9 +60,9 @@ class Node(StatefulModel):
         ERROR = "ERROR"
 
     SETTLED = (Status.ACTIVE, Status.WARNING, Status.ERROR)
-    UNDER_WAY = (Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, Status.DELETING)
+    IN_PROGRESS = (Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, Status.DELETING)
     CREATABLE = (Status.INIT, Status.CREATING, Status.ERROR)
-    # The owner of the node's lock may find it in the middle of an operation that another process began.
+    # The holder of the lock may find the node in an operation that an interrupted process began.
     RECOVERABLE = (Status.INIT, Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, *SETTLED)
 
     guard_fields = ["status"]
@@ -78,7 +77,7 @@ class Node(StatefulModel):
         Cluster, models.PROTECT, null=True, editable=False, related_name="nodes", help_text="the one it is a member of"
     )
     index = models.IntegerField(
-        default=ALONE, db_default=ALONE, editable=False, help_text="in the order of joining its cluster"
+        default=NO_INDEX, db_default=NO_INDEX, editable=False, help_text="in the order of joining its cluster"
     )
     role = models.CharField(max_length=255, default="", blank=True, help_text="what it is for, in a word of its owner")
     metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the node itself")
@@ -98,7 +97,7 @@ class Node(StatefulModel):
         help_text="why a person says that it is unhealthy, whatever its server seems to be; null: nobody does",
     )
     init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation first began")
-    # Of a server that may be in no table of ours yet, or no more.
+    # Not a foreign key: the server may not be in the site's table yet, or any more.
     physical_id = models.UUIDField(null=True, editable=False, help_text="the UUID of its server")
     generation = models.PositiveIntegerField(
         default=0, db_default=0, editable=False, help_text="how often its server was replaced"
@@ -128,7 +127,7 @@ class Node(StatefulModel):
 
     @property
     def token(self) -> str:
-        """Return the token with which the node's server of this generation is created."""
+        """Return the token for the creation of the server of the current generation."""
         return f"{self.uuid}/{self.generation}" if self.generation else str(self.uuid)
 
     @property
@@ -136,13 +135,13 @@ class Node(StatefulModel):
         """Return whether a person marked the node unhealthy."""
         return self.unhealthy_reason is not None
 
-    def expect(self, generation: int) -> None:
-        """Prepare for a new server of this generation, in place of the present one."""
+    def begin_generation(self, generation: int) -> None:
+        """Prepare for a new server with this generation, which replaces the current one."""
         self.generation, self.physical_id, self.unhealthy_reason = generation, None, None
 
     @transition(field=status, source=CREATABLE, target=Status.CREATING)
     def begin_creation(self) -> None:
-        """Begin the creation of the node's server, possibly not for the first time."""
+        """Begin, or repeat, the creation of the node's server."""
         self.status_reason = "Creation in progress"
         self.init_at = self.init_at or timezone.now()
 
@@ -152,10 +151,10 @@ class Node(StatefulModel):
 
     @transition(field=status, source=[Status.INIT, Status.CREATING, *SETTLED], target=Status.INIT)
     def undo_creation(self) -> None:
-        """Return to the state before the creation: the node has no server any more, and can be created again."""
+        """Return to the state before the creation, after the server was deleted. The node can be created again."""
         self.status_reason, self.physical_id = "Creation was undone", None
 
-    @transition(field=status, source=[Status.INIT, *UNDER_WAY, *SETTLED], target=Status.DELETING)
+    @transition(field=status, source=[Status.INIT, *IN_PROGRESS, *SETTLED], target=Status.DELETING)
     def begin_deletion(self) -> None:
         self.status_reason = "Deletion in progress"
 
@@ -175,35 +174,35 @@ class Node(StatefulModel):
     def finish_update(self, reason: str) -> None:
         self.status_reason = cut(reason)
 
-    @transition(field=status, source=[*UNDER_WAY], target=Status.ERROR)
+    @transition(field=status, source=[*IN_PROGRESS], target=Status.ERROR)
     def fail(self, reason: str) -> None:
         """End an operation with an error. The node may have a server or not."""
         self.status_reason = cut(reason)
 
     @transition(field=status, source=SETTLED, target=Status.ACTIVE)
-    def find_well(self) -> None:
+    def pass_check(self) -> None:
         self.status_reason = "Check: Node is ACTIVE."
 
     @transition(field=status, source=SETTLED, target=Status.ERROR)
-    def find_broken(self, reason: str) -> None:
+    def fail_check(self, reason: str) -> None:
         self.status_reason = cut(f"Check: Node is not ACTIVE. {reason}")
 
     @transition(field=status, source=SETTLED, target=Status.ERROR)
     def mark_unhealthy(self, reason: str = "") -> None:
-        """Write down that a person marked the node, perhaps again: the mark stays until the node is recovered."""
+        """Store a person's mark, which stays until the node is recovered or marked healthy."""
         self.unhealthy_reason = self.status_reason = cut(reason or MARKED)
 
     @transition(field=status, source=Status.ERROR, target=RETURN_VALUE(Status.ACTIVE, Status.ERROR))
     def mark_healthy(self, reason: str = "") -> str:
-        """A person takes that back. One without a server stays in ERROR; what else is wrong, a check finds."""
+        """Remove a person's mark. A node without a server stays in ERROR; other problems are found by a check."""
         self.unhealthy_reason, self.status_reason = None, cut(reason or MARKED)
         return self.Status.ACTIVE if self.physical_id else self.Status.ERROR
 
     def remove(self) -> None:
-        """Delete the row of a node that has no server any more.
+        """Mark the row as deleted, after the server was deleted.
 
         Raises:
-            ConcurrentTransition: it is not being deleted, or is deleted already.
+            ConcurrentTransition: the node is not DELETING, or was deleted already.
         """
         now = timezone.now()
         deleting = type(self).objects.present().filter(pk=self.pk, status=self.Status.DELETING)

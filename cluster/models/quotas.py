@@ -11,7 +11,7 @@ def limit() -> models.IntegerField:
 class ProjectQuota(models.Model):
     """The limits of one project: -1 is unlimited, and null is the site's default.
 
-    Its row is locked while something is created in the project, so that two requests cannot both take the last place.
+    The row is locked while an object is created in the project, so that concurrent requests cannot exceed a limit.
     """
 
     project_id = models.CharField(max_length=255, unique=True)

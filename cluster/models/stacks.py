@@ -1,7 +1,7 @@
-"""Stacks: named trees of resources, as OpenStack's orchestration service knows them.
+"""Stacks: named trees of resources, as in OpenStack's orchestration service.
 
-A stack holds resources. A scaling group, and a stack within a stack, is a resource that has a stack of its own, which
-holds what is in it: so the members of a group are resources as others are.
+A stack contains resources. A scaling group or a nested stack is a resource with a stack of its own, which contains its
+members or resources: the members of a group are ordinary resources.
 """
 
 from datetime import datetime
@@ -19,10 +19,10 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.state_machine import ConcurrentTransition, StatefulModel
 
 NAME_LENGTH = 255
-# In minutes: as many seconds as an action may have.
-LONGEST_TIMEOUT = (2**31 - 1) // 60
+# In minutes; the timeout of an action in seconds is a 32-bit integer.
+MAX_TIMEOUT = (2**31 - 1) // 60
 MARKED = "state changed by resource_mark_unhealthy api"
-"""The reason where a person gives none, in the words that Heat's clients know."""
+"""The default reason of a mark, which Heat's clients know."""
 
 
 class Verb(StrEnum):
@@ -64,7 +64,7 @@ MARKABLE = tuple(status for status in StackStatus if status not in DELETING)
 class StackPart(StatefulModel):
     """The base of stacks and their resources: a status with its reason.
 
-    Actions that hold the lock of the root stack make all changes, except marks, which people make.
+    Only actions that hold the lock of the root stack change it, except for marks, which people set.
     """
 
     guard_fields = ["status"]
@@ -93,12 +93,12 @@ class StackPart(StatefulModel):
 
     @property
     def is_marked(self) -> bool:
-        """Return whether a person marked it unhealthy."""
+        """Return whether a person marked the object unhealthy."""
         return bool(self.status == StackStatus.CHECK_FAILED)
 
     @transition(field=status, source="*", target=RETURN_VALUE(*IN_PROGRESS))
     def begin(self, verb: Verb) -> str:
-        """An action that holds the lock is at work on it, perhaps after another process was."""
+        """Begin an operation, or continue one that another process began. The action holds the lock."""
         self.status_reason = f"{verb} started"
         return StackStatus(f"{verb}_IN_PROGRESS")
 
@@ -124,22 +124,22 @@ class StackPart(StatefulModel):
 
     @transition(field=status, source=MARKABLE, target=StackStatus.CHECK_FAILED)
     def mark_unhealthy(self, reason: str = "") -> None:
-        """Write down that a person marked it, perhaps again, with another reason.
+        """Store a person's mark, or its new reason.
 
-        The caller holds its row, and has looked that no operation has its lock.
+        The caller has locked the row, and checked that no operation holds the lock of the stack.
         """
         self.status_reason = cut(reason or MARKED)
 
     @transition(field=status, source=StackStatus.CHECK_FAILED, target=StackStatus.CHECK_COMPLETE)
     def mark_healthy(self, reason: str = "") -> None:
-        """A person takes back that it is unhealthy."""
+        """Remove a person's mark."""
         self.status_reason = cut(reason or MARKED)
 
     def remove(self) -> None:
-        """Delete the row of what is gone from the cloud.
+        """Mark the row as deleted, after the counterpart in the cloud was deleted.
 
         Raises:
-            ConcurrentTransition: it is not being deleted, or is deleted already.
+            ConcurrentTransition: the object is not DELETE_IN_PROGRESS, or was deleted already.
         """
         now = timezone.now()
         deleting = type(self)._default_manager.filter(
@@ -152,16 +152,16 @@ class StackPart(StatefulModel):
 
 class StackQuerySet(RecordQuerySet):
     def roots(self) -> Self:
-        """Filter out the stacks within stacks."""
+        """Select the root stacks."""
         return self.filter(root=None)
 
     def tree(self, root: "Stack") -> Self:
-        """Select a root stack and the stacks within it, at any depth."""
+        """Select a root stack and its nested stacks, at any depth."""
         return self.filter(Q(pk=root.pk) | Q(root=root.pk))
 
 
 class Stack(StackPart):
-    """A named tree of resources; or, with ``parent_resource``, what is in one of these."""
+    """A named tree of resources, or the stack within a resource (``parent_resource``)."""
 
     transition_fields = [*StackPart.transition_fields, "template", "revision", "name", "timeout_mins"]
 
@@ -213,22 +213,22 @@ class Stack(StackPart):
 
     @property
     def seconds_allowed(self) -> int | None:
-        """The seconds that each action of an operation on it may take; None means the site's default."""
+        """The timeout of each action of an operation in seconds, or None for the site's default."""
         return self.timeout_mins and self.timeout_mins * 60
 
     @property
     def root_key(self) -> int:
-        """The primary key of the root of its tree, whose lock is that of the whole tree."""
+        """The primary key of the root stack, whose lock covers the whole tree."""
         return self.root_id or self.pk
 
 
 class StackResourceQuerySet(RecordQuerySet):
     def tree(self, root: Stack) -> Self:
-        """Select the resources of a root stack and of the stacks within it, at any depth."""
+        """Select the resources of a root stack and its nested stacks, at any depth."""
         return self.filter(Q(stack=root.pk) | Q(stack__root=root.pk))
 
     def failed_first(self) -> Self:
-        """Order members as they are removed or replaced: failed ones first, then the oldest, then by name.
+        """Order members for removal or replacement: failed ones first, then the oldest, then by name.
 
         See docs/compatibility.md, "Order of group members".
         """
@@ -237,9 +237,9 @@ class StackResourceQuerySet(RecordQuerySet):
 
 
 class StackResource(StackPart):
-    """An element of a stack, and its counterpart in the cloud.
+    """An element of a stack, with the id of its counterpart in the cloud.
 
-    A replacement keeps the name and the row, with the next generation.
+    A replacement keeps the name and the row, and increments ``generation``.
     """
 
     class Type(models.TextChoices):
@@ -288,7 +288,7 @@ class StackResource(StackPart):
 
     @property
     def reference_id(self) -> str:
-        """Return the identifier that other parts of a template refer to: Heat's reference id."""
+        """Return Heat's reference id, by which other parts of a template refer to the resource."""
         return f"{self.stack.name}-{self.name}"
 
     @property
@@ -297,11 +297,11 @@ class StackResource(StackPart):
         return self.reference_id[:NAME_LENGTH]
 
     def token(self, generation: int) -> str:
-        """Return the token with which the server of a generation is created, one for each generation."""
+        """Return the token for the creation of the server of a generation."""
         return f"{self.uuid}/{generation}"
 
-    def receive(self, physical_id: str | UUID, generation: int, now: datetime | None = None) -> None:
-        """Store the new counterpart in the cloud and its generation. The former one is to be deleted."""
+    def set_counterpart(self, physical_id: str | UUID, generation: int, now: datetime | None = None) -> None:
+        """Store the new counterpart in the cloud, and keep the id of the former one until that is deleted."""
         if self.physical_id not in (None, str(physical_id)):
             self.former_physical_id = self.physical_id
         self.physical_id, self.generation, self.made_at = str(physical_id), generation, now or timezone.now()

@@ -14,7 +14,7 @@ BATCH = 500
 
 
 class VolumeType(Record):
-    """A kind of storage that volumes may ask for."""
+    """A kind of storage that volumes may require."""
 
     name = models.CharField(max_length=255)
     extra_specs = models.JSONField(default=dict, blank=True)
@@ -30,7 +30,7 @@ class VolumeType(Record):
 
 
 class StorageNode(Record):
-    """A backend of the block storage service: ``host`` reads ``host@backend``."""
+    """A backend of the block storage service; ``host`` has the form ``host@backend``."""
 
     class Status(models.TextChoices):
         ENABLED = "enabled"
@@ -57,10 +57,10 @@ class StorageNode(Record):
 
 
 class Pool(Record):
-    """A part of a storage node, ``host@backend#pool``, with its capacities as the cloud accounts for them.
+    """A part of a storage node, named ``host@backend#pool``, with the capacities that the cloud reports.
 
-    ``allocated_capacity_gb`` is what its volumes were given, ``provisioned_capacity_gb`` what was promised in all,
-    ``virtual_free`` what may still be promised: the total times the over-subscription ratio, less what is provisioned.
+    ``allocated_capacity_gb`` is the total size of its volumes, ``provisioned_capacity_gb`` the promised capacity.
+    ``virtual_free`` is the total capacity times the over-subscription ratio minus the provisioned capacity.
     """
 
     name = models.CharField(max_length=255)
@@ -91,17 +91,17 @@ class Pool(Record):
         return self.total_capacity_gb - self.free_capacity_gb
 
     @property
-    def promisable_capacity_gb(self) -> int:
+    def virtual_capacity_gb(self) -> int:
         return int(self.total_capacity_gb * self.max_over_subscription_ratio)
 
-    def account(self, volumes: int, allocated: int) -> None:
-        """Set every number that follows from how many volumes it holds and how large they are together."""
+    def set_usage(self, volumes: int, allocated: int) -> None:
+        """Set all figures that follow from the number and the total size of its volumes."""
         self.total_volumes, self.allocated_capacity_gb, self.provisioned_capacity_gb = volumes, allocated, allocated
         self.free_capacity_gb = max(self.total_capacity_gb - allocated, 0)
-        self.virtual_free = self.promisable_capacity_gb - allocated
+        self.virtual_free = self.virtual_capacity_gb - allocated
 
 
-ACCOUNTS = (
+USAGE_COLUMNS = (
     "total_volumes",
     "allocated_capacity_gb",
     "provisioned_capacity_gb",
@@ -112,7 +112,7 @@ ACCOUNTS = (
 
 class VolumeQuerySet(RecordQuerySet):
     def held_by(self, pools: Iterable[Pool]) -> dict[Any, tuple[int, int]]:
-        """Return the number and the GB of the volumes that take capacity of each pool, on it or moving to it."""
+        """Return the number and total GB of the volumes in each pool or moving to it, by the pool's key."""
         keys = [pool.pk for pool in pools]
         held: dict[Any, tuple[int, int]] = dict.fromkeys(keys, (0, 0))
         for place in ("pool", "destination"):
@@ -123,7 +123,7 @@ class VolumeQuerySet(RecordQuerySet):
 
 
 class Volume(Record):
-    """A block device. ``status`` is Cinder's word; without a pool it is nowhere yet."""
+    """A block device. ``status`` is Cinder's status; ``pool`` is None before the volume is placed."""
 
     class Status(models.TextChoices):
         CREATING = "creating"
@@ -186,7 +186,7 @@ class Volume(Record):
 
 
 class VolumeAttachment(Record):
-    """A volume that a server uses; its UUID is the attachment's id."""
+    """The use of a volume by a server; its UUID is the id of the attachment."""
 
     volume = models.ForeignKey(Volume, models.CASCADE, related_name="attachments")
     server = models.ForeignKey(Server, models.CASCADE, related_name="attachments")
@@ -203,15 +203,15 @@ class VolumeAttachment(Record):
         return f"{self.volume} on {self.server}"
 
 
-def account(pools: Iterable[Pool]) -> None:
-    """Set the capacity figures of locked pools from their volumes, and write the pools that changed."""
+def update_usage(pools: Iterable[Pool]) -> None:
+    """Compute the capacity figures of locked pools from their volumes, and write the pools that changed."""
     pools = [pool for pool in pools if not pool.deleted_at]
     held = Volume.objects.held_by(pools)
     changed = []
     for pool in pools:
-        before = [getattr(pool, name) for name in ACCOUNTS]
-        pool.account(*held[pool.pk])
-        if before != [getattr(pool, name) for name in ACCOUNTS]:
+        before = [getattr(pool, name) for name in USAGE_COLUMNS]
+        pool.set_usage(*held[pool.pk])
+        if before != [getattr(pool, name) for name in USAGE_COLUMNS]:
             pool.updated_at = timezone.now()
             changed.append(pool)
-    Pool.objects.bulk_update(changed, [*ACCOUNTS, "updated_at"], batch_size=BATCH)
+    Pool.objects.bulk_update(changed, [*USAGE_COLUMNS, "updated_at"], batch_size=BATCH)

@@ -1,4 +1,4 @@
-"""The time of the last complete reading of the cloud, and the process that is reading it."""
+"""The result of the last complete reading of the cloud, and the process that is reading it."""
 
 from datetime import datetime, timedelta
 from typing import Self
@@ -10,14 +10,14 @@ from django.utils import timezone
 
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 
-# How long a reading is believed to go on after its last sign of life.
+# The period after which a reading without a renewal is considered to be interrupted.
 LEASE = timedelta(minutes=5)
 
 
 class Synchronization(models.Model):
-    """One row a site: ``holder`` is who reads now, until ``held_until`` at most.
+    """The single row of a site: ``holder`` identifies the current reading, until ``held_until`` at most.
 
-    ``succeeded_at`` is when the last reading that came into the tables began, ``problem`` why the last one did not.
+    ``succeeded_at`` is the beginning of the last successful reading, ``problem`` the failure of the last reading.
     """
 
     ONLY = 1
@@ -46,10 +46,10 @@ class Synchronization(models.Model):
 
     @classmethod
     def lock(cls) -> Self:
-        """Return the row, locked until the commit of the open transaction.
+        """Return the row, locked until the end of the transaction.
 
-        The write of a reading changes the row first. Who locks it before writing a single object therefore writes
-        before or after a whole reading, and sees which.
+        A reading updates this row before it writes its contents. A caller that locks the row before writing a single
+        object therefore writes either before or after the whole reading, and knows which.
         """
         return cls.objects.select_for_update(no_key=True).get(pk=cls.current().pk)
 
@@ -59,9 +59,9 @@ class Synchronization(models.Model):
 
     @classmethod
     def claim(cls, age: timedelta = timedelta(0)) -> UUID | None:
-        """Take the right to read, if nobody else has it and the last reading is not fresh by this age.
+        """Return the key of a new reading, unless another one is in progress or the last one is fresh by this age.
 
-        The table decides between several who try.
+        The database decides between concurrent claims.
         """
         now, holder = timezone.now(), uuid4()
         stale = ~Q(problem="") | Q(succeeded_at=None) | Q(succeeded_at__lte=now - age)
@@ -70,12 +70,12 @@ class Synchronization(models.Model):
 
     @classmethod
     def renew(cls, holder: UUID) -> bool:
-        """Hold the right for longer, and say whether it still was the holder's."""
+        """Extend a reading, and return whether it is still the current one."""
         return bool(cls.objects.filter(holder=holder).update(held_until=timezone.now() + LEASE))
 
     @classmethod
     def succeed(cls, holder: UUID, began: datetime, project: str, user: str = "") -> bool:
-        """Write that a reading came into the tables, and say whether it was its holder's to write that."""
+        """Store the success of a reading, and return whether it was still the current one."""
         outcome = {"succeeded_at": began, "problem": "", "project": project, "user": user}
         return bool(cls.objects.filter(holder=holder).update(holder=None, held_until=None, **outcome))
 

@@ -17,9 +17,9 @@ class TrustQuerySet(models.QuerySet["Trust"]):
 
 
 class Trust(models.Model):
-    """A trust whose trustor is a user, and whose trustee is the user that the site logs in as: one for each project.
+    """A trust from a user (trustor) to the user of the site's login (trustee), one for each user and project.
 
-    It is no secret, as Keystone accepts it from its trustee alone; no answer and no page shows it all the same.
+    It is not a secret, because only the trustee can use it; but no API answer and no page shows it.
     """
 
     keystone_id = models.CharField(max_length=255, help_text="the id of the trust")

@@ -1,1 +1,1 @@
-"""The operations on profiles, policies, servers and marks, and the synchronization with the cloud."""
+"""Operations on profiles, policies, servers and marks, and the synchronization with the cloud."""

@@ -1,4 +1,4 @@
-"""Marks of people on the health of an object, and the row that stores the mark."""
+"""Marks of people on the health of objects: reading them, and finding the rows that store them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Markable = Stack | StackResource | Server | Node
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark of a person on the health of an object. The row that stores it may be another, as for some servers."""
+    """A person's mark on the health of an object. The mark of a server may be stored by its resource or node."""
 
     object_type: str
     object_id: UUID
@@ -21,7 +21,7 @@ class Mark:
     unhealthy: bool
     reason: str | None
     stack: Stack | None = None
-    """That of the resource, where it is one."""
+    """The stack of a resource."""
 
 
 def find_mark(target: Markable) -> Mark:
@@ -33,13 +33,13 @@ def find_mark(target: Markable) -> Mark:
     return Mark(name, holder.uuid, holder.name, reason is not None, reason, stack)
 
 
-def reasons_of(servers: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return by UUID why people say that servers are unhealthy, as `find_mark` tells it of each: two queries.
+def mark_reasons_of(servers: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return the reasons of the marks of servers by UUID, as `find_mark`: two queries.
 
-    Where several resources claim a server, one that is marked counts.
+    If several resources refer to a server, a marked one takes precedence.
 
     Args:
-        servers: by UUID what is said of each itself.
+        servers: the reasons stored by the servers themselves, by UUID.
     """
     nodes = Node.objects.present().filter(physical_id__in=[UUID(server) for server in servers])
     reasons = dict(servers)
@@ -56,7 +56,7 @@ def read_mark_reason(part: Stack | StackResource) -> str | None:
 
 
 def find_holder(target: Markable) -> Markable:
-    """Return what holds the mark of something: for what is in a stack, or in a cluster, the resource or the node."""
+    """Return the row that stores the mark: for a server in a stack or a cluster, its resource or node."""
     if isinstance(target, Stack):
         return target.parent_resource or target
     if isinstance(target, Server):

@@ -1,4 +1,4 @@
-"""Find records by the names and identifiers that people use, and save records whose names are unique."""
+"""Finding records by name or identifier, and saving records with unique names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -15,11 +15,11 @@ from watcher_site.refusals import Conflict, Invalid
 Named = TypeVar("Named", bound=Any)
 
 
-def only_one(records: Any, identifier: str) -> QuerySet[Any]:
-    """Return the queryset of the one record of this UUID or name, or whose UUID begins so; several may have one name.
+def find_unique(records: Any, identifier: str) -> QuerySet[Any]:
+    """Return the queryset of the record with this UUID, name or beginning of a UUID, which may be empty.
 
     Raises:
-        Invalid: several records have the name, or a UUID that begins so.
+        Invalid: several records match.
     """
     named: QuerySet[Any] = records.named(identifier)
     if is_uuid(identifier):
@@ -27,7 +27,7 @@ def only_one(records: Any, identifier: str) -> QuerySet[Any]:
     for candidates in (named, records.beginning_with(identifier)):
         keys = list(candidates.order_by().values_list("pk", flat=True)[:2])
         if len(keys) > 1:
-            raise several_found(identifier)
+            raise ambiguous_identifier(identifier)
         if keys:
             found: QuerySet[Any] = records.filter(pk=keys[0])
             return found
@@ -35,7 +35,7 @@ def only_one(records: Any, identifier: str) -> QuerySet[Any]:
     return nothing
 
 
-def several_found(identifier: str) -> Invalid:
+def ambiguous_identifier(identifier: str) -> Invalid:
     return Invalid(f"Multiple results found matching the query criteria '{identifier}'. Please be more specific.")
 
 
@@ -48,7 +48,7 @@ def is_uuid(text: str) -> bool:
 
 
 def find_zone(target: str | None) -> str | None:
-    """Return the zone of the object with this UUID, or of the node with this host name, if there is one."""
+    """Return the zone of the object with this UUID, or of the compute node with this host name, or None."""
     try:
         uuid = UUID(target or "")
     except ValueError:
@@ -60,20 +60,20 @@ def find_zone(target: str | None) -> str | None:
 
 
 def save(record: Named, fields: Sequence[str] | None = None, details: Mapping[str, Any] | None = None) -> None:
-    """Save it as a new row, or just some fields of it. The database decides whose a name is.
+    """Save a new record, or some fields of an existing one. The database decides concurrent uses of a name.
 
     Args:
-        details: what history tells of it.
+        details: the details of the history event.
 
     Raises:
-        Conflict: another of its kind has the name.
+        Conflict: another record of the model has the name.
     """
-    with refuse_taken(type(record), "name", taken(record)):
+    with refuse_taken(type(record), "name", refuse_name(record)):
         record.save() if fields is None else record.save_changes(fields)
         verb = "create" if fields is None else "update"
         history.record(f"{record._meta.model_name}.{verb}", record, details=details)
 
 
-def taken(record: Named) -> Conflict:
-    """Return the refusal of a name that another of its kind has."""
+def refuse_name(record: Named) -> Conflict:
+    """Return the refusal of a name that another record has."""
     return Conflict(f"name: another {record._meta.verbose_name} is called {record.name}.")

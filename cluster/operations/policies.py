@@ -19,11 +19,11 @@ from watcher_site.validation import find_violation
 
 
 def create_policy(name: str, type: str, spec: Any = None) -> Policy:
-    """Make a policy.
+    """Create a policy.
 
     Args:
-        type: the name of a policy type that is installed.
-        spec: its properties, as the type's schema has them.
+        type: the name of an installed policy type.
+        spec: properties that match the schema of the type.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -36,7 +36,7 @@ def create_policy(name: str, type: str, spec: Any = None) -> Policy:
 
 
 def check_spec(type: str, spec: Any) -> dict[str, Any]:
-    """Return the properties of a policy to be.
+    """Return the checked properties of a policy.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -51,7 +51,7 @@ def check_spec(type: str, spec: Any) -> dict[str, Any]:
 
 
 def find_type(name: str) -> type[PolicyType]:
-    """Return a policy type by its name. Raises: `Invalid`, if there is none."""
+    """Return a policy type by its name. Raises: `Invalid`."""
     types = plugins.load("POLICY_TYPES")
     if not isinstance(name, str) or name not in types:
         raise Invalid(f"type: there is no policy type {name}; there are {', '.join(sorted(types))}.")
@@ -60,12 +60,12 @@ def find_type(name: str) -> type[PolicyType]:
 
 @transaction.atomic
 def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
-    """Change the name. What a policy says stays: clusters that have it were promised that.
+    """Change the name of a policy. Its type and properties cannot change, because clusters use them.
 
     Raises:
         Invalid: the message names the field and the rule.
         Conflict: another policy has the name.
-        NotFound: it was deleted meanwhile.
+        NotFound: the policy was deleted meanwhile.
     """
     locked = lock_present(policy)
     if strays := changes.keys() - {"name"}:
@@ -78,11 +78,11 @@ def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
 
 @transaction.atomic
 def delete_policy(policy: Policy) -> None:
-    """Delete a policy that no cluster has.
+    """Delete a policy that no cluster uses.
 
     Raises:
-        Conflict: clusters have it.
-        NotFound: somebody else deleted it.
+        Conflict: clusters use it.
+        NotFound: it was deleted meanwhile.
     """
     locked = lock_present(policy)
     if number := PolicyBinding.objects.present().filter(policy=locked).count():

@@ -41,11 +41,11 @@ CHANGEABLE = ("name", "metadata")
 
 
 def create_profile(name: str, spec: Any, metadata: Any = None, project_id: str = "") -> Profile:
-    """Make a profile.
+    """Create a profile.
 
     Args:
-        project_id: that it belongs to; empty: to none, and all projects use it.
-        spec: an object with ``flavor`` (an id or a name that is known here), ``image``, ``metadata`` (texts),
+        project_id: the project that may use it; empty for all projects. spec: an object with ``flavor`` (the id or
+        name of a flavor in the site's table), ``image``, ``metadata`` (texts),
             ``availability_zone``, and the properties of `cluster.drivers.server_properties`.
         metadata: any object.
 
@@ -66,7 +66,7 @@ def create_profile(name: str, spec: Any, metadata: Any = None, project_id: str =
 
 @transaction.atomic
 def change_profile(profile: Profile, changes: Mapping[str, Any]) -> Profile:
-    """Change the name or the metadata. What servers are created from stays: other servers need another profile.
+    """Change the name or the metadata of a profile. Its description of servers cannot change.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -87,11 +87,11 @@ def change_profile(profile: Profile, changes: Mapping[str, Any]) -> Profile:
 
 @transaction.atomic
 def delete_profile(profile: Profile) -> None:
-    """Delete a profile that nothing was made from.
+    """Delete a profile that no node or cluster uses.
 
     Raises:
-        Conflict: nodes or clusters have it.
-        NotFound: somebody else deleted it.
+        Conflict: nodes or clusters use it.
+        NotFound: it was deleted meanwhile.
     """
     locked = lock_present(profile)
     for kind, word in ((Node, "node"), (Cluster, "cluster")):

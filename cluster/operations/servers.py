@@ -1,4 +1,4 @@
-"""Request servers of the embedded cloud, and delete those that found no host."""
+"""Requests for servers of the embedded cloud, and the deletion of servers without a node."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,14 +39,14 @@ VALIDATOR = Draft202012Validator(REQUEST)
 
 
 def request_server(attributes: Mapping[str, Any], project_id: str, user_id: str) -> Server:
-    """Make a server that is on no node yet: BUILDING, until somebody finds a host for it.
+    """Create a BUILDING server without a node. An action schedules it later.
 
     Args:
-        attributes: what `checked_request` returned.
+        attributes: the result of `checked_request`.
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: the servers of this cloud are made elsewhere.
+        Conflict: the cloud is not the embedded one.
         QuotaExceeded: the request exceeds a quota of the project.
     """
     if cloud().is_mirrored:
@@ -101,11 +101,11 @@ def checked_zone(zone: str) -> str:
 
 
 @transaction.atomic
-def forget_unplaced(server: Server) -> bool:
-    """Delete a server that is on no node, and in no operation, and say whether it was so: that takes no time.
+def delete_unplaced(server: Server) -> bool:
+    """Delete a server of the embedded cloud without a node or an operation in progress, and return whether it was one.
 
     Raises:
-        NotFound: it was deleted meanwhile.
+        NotFound: the server was deleted meanwhile.
     """
     locked = lock_present(server)
     if locked.node_id or locked.task_state or cloud().is_mirrored:

@@ -1,4 +1,4 @@
-"""Synchronize our tables with a cloud that they mirror: one reading at a time."""
+"""The synchronization of the site's tables with a real cloud, by one reading at a time."""
 
 import time
 from collections.abc import Callable
@@ -14,29 +14,29 @@ from cluster.drivers.base import CloudError, cloud
 from cluster.models import Synchronization
 from cluster.synchronization.cloud_contents import CloudContents
 from cluster.synchronization.mirroring import MirrorReport, mirror
-from cluster.synchronization.rows import UNFIT, describe_conflict
+from cluster.synchronization.rows import CONFLICTS, describe_conflict
 from watcher_site.monitoring.metrics import cloud_reading_seconds
 
 log = structlog.get_logger(__name__)
-# How often, in seconds, a long reading says that it goes on.
+# Seconds between renewals of a reading.
 RENEWAL = 30
 
 
 class Overtaken(CloudError):
-    """The reading took so long without a sign of life that another began."""
+    """Another reading began, because this one was not renewed in time."""
 
     def __init__(self) -> None:
         super().__init__("The reading of the cloud was overtaken by another, and nothing of it was written")
 
 
 def synchronize(age: timedelta = timedelta(0), wait: bool = True) -> MirrorReport | None:
-    """Read the cloud into our tables, unless that was done within this age; then, and where there is nothing to be
-    mirrored, return nothing.
+    """Read a real cloud into the site's tables, unless the last reading is more recent than ``age``.
 
-    If another process is just reading, wait for its end and look again, or without ``wait`` leave it at that.
+    Return None if nothing was read. If another process is reading, wait for its end and check again, or return if
+    ``wait`` is false.
 
     Raises:
-        CloudError: it could not be read; the tables are as they were, and the reason stands in `Synchronization`.
+        CloudError: the reading failed. The tables are unchanged, and `Synchronization` contains the reason.
     """
     if not cloud().is_mirrored:
         return None
@@ -52,10 +52,10 @@ def synchronize(age: timedelta = timedelta(0), wait: bool = True) -> MirrorRepor
 def read_and_write(holder: UUID) -> MirrorReport:
     began, outcome = timezone.now(), "failed"
     try:
-        contents = cloud().read_contents(keep(holder))
+        contents = cloud().read_contents(make_renewal_checkpoint(holder))
         report = write_contents(contents, holder, began)
         outcome = "succeeded"
-    except UNFIT as problem:
+    except CONFLICTS as problem:
         reason = describe_conflict(problem)
         Synchronization.fail(holder, reason)
         raise CloudError(reason) from problem
@@ -68,8 +68,8 @@ def read_and_write(holder: UUID) -> MirrorReport:
     return report
 
 
-def keep(holder: UUID) -> Callable[[], None]:
-    """Return a checkpoint that holds the right to read for as long as the reading goes on."""
+def make_renewal_checkpoint(holder: UUID) -> Callable[[], None]:
+    """Return a checkpoint that renews a reading at intervals. It raises `Overtaken` if another one began."""
     renewed = time.monotonic()
 
     def checkpoint() -> None:
@@ -85,7 +85,7 @@ def keep(holder: UUID) -> Callable[[], None]:
 
 @transaction.atomic
 def write_contents(contents: CloudContents, holder: UUID, began: datetime) -> MirrorReport:
-    """Write what was read and that it was: both or neither, and only if nobody else reads by now."""
+    """Write the contents and the success of a reading. Raises: `Overtaken` if another one began."""
     if not Synchronization.succeed(holder, began, contents.project, contents.user):
         raise Overtaken
     return mirror(contents, began)

@@ -1,4 +1,4 @@
-"""Trusts by which users of Keystone let the site create servers in a project, created when they request these."""
+"""The creation of trusts, by which users of Keystone let the site create servers in their project."""
 
 from typing import Any
 
@@ -14,17 +14,17 @@ from watcher_site.keystone.users import KeystoneUser
 
 @sensitive_variables("token")
 def obtain_trust(user: object, token: str, project: str, record: Any = None) -> Trust | None:
-    """Return the trust by which the site creates servers as a user in a project; it is created if there is none.
+    """Return the trust by which the site creates servers as a user in a project, and create it if necessary.
 
-    None is returned where it is not needed or not possible: in the site's own project and on the embedded cloud, for
-    local accounts, for users whose token is of another project, and for a record that has a valid trust.
+    Return None if no trust is needed or possible: in the site's own project and on the embedded cloud, for local
+    accounts, for users whose token is of another project, and for a record that has a valid trust.
 
     Args:
-        record: the stack, cluster or node that the user may change. Its servers are created by its own trust, so that
-            the user delegates nothing as long as this is valid.
+        record: the stack, cluster or node to be changed. As long as its own trust is valid, the user delegates
+        nothing.
 
     Raises:
-        Conflict: Keystone refuses it.
+        Conflict: Keystone refuses the trust.
         KeystoneUnavailable: Keystone does not answer.
     """
     if (
@@ -43,15 +43,15 @@ def obtain_trust(user: object, token: str, project: str, record: Any = None) -> 
     if trusts.update(used_at=timezone.now()) and (found := trusts.first()):
         return found
     keystone_id, roles = create_trust(token, user, site.user)
-    kept = keep_trust(user, keystone_id, roles)
+    kept = store_trust(user, keystone_id, roles)
     if kept.keystone_id != keystone_id:
         delete_trust(token, keystone_id)
     return kept
 
 
 @transaction.atomic
-def keep_trust(user: KeystoneUser, keystone_id: str, roles: list[str]) -> Trust:
-    """Store a new trust in place of one that failed. Of two concurrent requests, the first one's is kept."""
+def store_trust(user: KeystoneUser, keystone_id: str, roles: list[str]) -> Trust:
+    """Store a new trust, or replace one that failed. Of two concurrent requests, the first one's is kept."""
     columns = {"keystone_id": keystone_id, "roles": roles, "user_name": user.name}
     owner = {"project_id": user.project_id, "user_id": user.user_id}
     row, is_new = Trust.objects.get_or_create(**owner, defaults=columns)

@@ -94,7 +94,7 @@ class Affinity(PolicyType):
 
     def find_hosts(self, check: PolicyCheck) -> list[Host]:
         """Return the hosts that are enabled and up, in four queries."""
-        nodes = ComputeNode.objects.present().taking_servers()
+        nodes = ComputeNode.objects.present().schedulable()
         if "availability_zone" in self.spec:
             nodes = nodes.filter(zone=self.spec["availability_zone"])
         use, have = Server.objects.use_by_node(nodes), find_spread(check)

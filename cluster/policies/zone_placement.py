@@ -103,7 +103,7 @@ class ZonePlacement(PolicyType):
 
     def find_usable(self) -> dict[str, int]:
         """Return the weights of the zones that can take servers now. Raises: `PolicyRefused`, if none can."""
-        taking = ComputeNode.objects.present().taking_servers()
+        taking = ComputeNode.objects.present().schedulable()
         open_zones = set(taking.filter(zone__in=self.weights).order_by().values_list("zone", flat=True).distinct())
         usable = {name: weight for name, weight in self.weights.items() if name in open_zones}
         if not usable:

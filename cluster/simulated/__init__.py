@@ -1,5 +1,5 @@
-"""The cloud as it would be: a model in memory, on which operations are foreseen and nothing is done."""
+"""The simulated cloud of preflights: a model in memory, on which operations change nothing else."""
 
-from cluster.simulated.cloud import ForeseenCloud, foreseen_cloud
+from cluster.simulated.cloud import SimulatedCloud, simulated_cloud
 
-__all__ = ["ForeseenCloud", "foreseen_cloud"]
+__all__ = ["SimulatedCloud", "simulated_cloud"]

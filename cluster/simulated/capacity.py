@@ -1,4 +1,4 @@
-"""Free capacity of the nodes of a cloud in memory, the scheduler's choice among them, and the quotas of projects."""
+"""Free capacity, scheduling and quotas of the simulated cloud."""
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
@@ -11,10 +11,10 @@ from cluster.models import ComputeNode, ProjectQuota, Server
 
 
 class CapacityIndex:
-    """The servers by node, each also where it is on its way to, and what they leave free.
+    """The free capacity of nodes, and their servers, including those that are migrating to them.
 
-    The nodes stand in the order in which the scheduler likes them: the one with the most memory free first, and else
-    the one that has been known for longer. So one look mostly finds the best of thousands.
+    The nodes are sorted by the scheduler's preference: by free memory, then by key. The search for the best of
+    thousands of nodes therefore mostly ends at the first one.
     """
 
     def __init__(self, nodes: Iterable[ComputeNode], servers: Iterable[Server]) -> None:
@@ -24,14 +24,14 @@ class CapacityIndex:
         self.servers: dict[int, set[Server]] = defaultdict(set)
         self.use: dict[int, Counter[str]] = defaultdict(Counter)
         for server in servers:
-            self.put(server)
-        self.order = sorted(map(rank, self.by_node.values()))
+            self.add(server)
+        self.order = sorted(map(sort_key, self.by_node.values()))
 
     def named(self, hostname: str) -> list[NodeCapacity]:
         return [self.by_host[hostname]] if hostname in self.by_host else []
 
     def find_best(self, server: Server, zone: str | None = None) -> list[NodeCapacity]:
-        """Return the one, of a zone or of any, that the scheduler would choose for a server, if there is any."""
+        """Return a list with the node that the scheduler would choose, in a zone or in any, or an empty list."""
         for memory, key in self.order:
             candidate = self.by_node[key]
             if -memory < server.memory and server.memory:
@@ -41,54 +41,57 @@ class CapacityIndex:
                 return [candidate]
         return []
 
-    def put(self, server: Server) -> None:
-        for key in places(server):
+    def add(self, server: Server) -> None:
+        for key in node_keys(server):
             self.servers[key].add(server)
             self.count(key, server, 1)
 
-    def take(self, server: Server) -> None:
-        for key in places(server):
+    def remove(self, server: Server) -> None:
+        for key in node_keys(server):
             self.servers[key].discard(server)
             self.count(key, server, -1)
 
     def count(self, key: int, server: Server, sign: int) -> None:
-        """Count whole numbers, from which what is free follows: sums of fractions would drift."""
+        """Add or subtract the amounts of a server. Integers avoid accumulated rounding errors."""
         use, candidate = self.use[key], self.by_node.get(key)
         for resource in UNITS:
-            use[resource] += sign * server.taken(resource)
+            use[resource] += sign * server.reserved(resource)
             if candidate:
                 candidate.free[resource] = self.totals[key][resource] - use[resource]
 
     def move(self, server: Server, **changes: object) -> None:
-        """Change a server's place or its size, and what is free with it."""
-        touched = [*places(server), *(node.pk for node in changes.values() if isinstance(node, ComputeNode))]
+        """Change the node or the size of a server, and the free capacity of the nodes concerned."""
+        touched = [*node_keys(server), *(node.pk for node in changes.values() if isinstance(node, ComputeNode))]
         affected = [self.by_node[key] for key in set(touched) if key in self.by_node]
         for candidate in affected:
-            del self.order[bisect_left(self.order, rank(candidate))]
-        self.take(server)
+            del self.order[bisect_left(self.order, sort_key(candidate))]
+        self.remove(server)
         for name, value in changes.items():
             setattr(server, name, value)
-        self.put(server)
+        self.add(server)
         for candidate in affected:
-            insort(self.order, rank(candidate))
+            insort(self.order, sort_key(candidate))
 
 
-def rank(candidate: NodeCapacity) -> tuple[float, int]:
+def sort_key(candidate: NodeCapacity) -> tuple[float, int]:
     return -candidate.free["memory"], candidate.node.pk
 
 
-def places(server: Server) -> list[int]:
+def node_keys(server: Server) -> list[int]:
     return [key for key in (server.node_id, server.destination_id) if key is not None]
 
 
-class ForeseenQuotas:
-    """The limits of all projects, read in one query when the first server is to be created in any of them."""
+class SimulatedQuotas:
+    """The quotas of all projects, loaded in one query by the first creation of a server."""
 
     def __init__(self) -> None:
         self.quotas: dict[str, ProjectQuota] | None = None
 
     def require(self, project: str, wanted: Server, servers: Iterable[Server]) -> None:
-        """Check that a project, which has these servers among others, may have one more.
+        """Check that a project may have another server.
+
+        Args:
+            servers: the servers of all projects.
 
         Raises:
             OperationRefused: its quota does not allow it.

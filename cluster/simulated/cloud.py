@@ -1,4 +1,4 @@
-"""The servers and compute nodes of a cloud in memory, and load balancers on which every operation succeeds."""
+"""The servers and compute nodes of the simulated cloud, and load balancers on which every operation succeeds."""
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -55,17 +55,17 @@ from cluster.drivers.rules import (
 )
 from cluster.drivers.scheduler import check_growth, choose_among, read_size
 from cluster.models import ComputeNode, Flavor, Server, Trust
-from cluster.simulated.capacity import CapacityIndex, ForeseenQuotas
-from cluster.simulated.stacks import ForeseenStacks, Members
-from cluster.simulated.storage import ForeseenStorage
+from cluster.simulated.capacity import CapacityIndex, SimulatedQuotas
+from cluster.simulated.stacks import SimulatedNodes, SimulatedStacks
+from cluster.simulated.storage import SimulatedStorage
 
-# What no operation asks for, and what may be large.
+# Columns that no operation uses, and that may be large.
 DEFERRED = ("metadata", "flavor_extra_specs")
 WOULD_WAIT = "No host has capacity for server {}, which waits for it as PENDING"
 
 
-class ForeseenBalancer(Balancer):
-    """A balancer without state: the pools of a cloud need not be in our tables, so none is read or changed."""
+class SimulatedBalancer(Balancer):
+    """A balancer without state, since the pools of a real cloud are not in the site's tables."""
 
     def find_pool(self, pool: str) -> BalancerPool:
         return BalancerPool(pool, pool)
@@ -88,10 +88,10 @@ class ForeseenBalancer(Balancer):
         pass
 
 
-class ForeseenCloud(ForeseenStorage):
-    """Rows of the tables as they were when it was loaded, changed in memory alone: they must never be saved.
+class SimulatedCloud(SimulatedStorage):
+    """A copy of the tables in memory. Its rows must never be saved.
 
-    Every operation is done at once, if the embedded cloud would do it now, or is refused in the same words.
+    An operation succeeds at once, or is refused with the same message as by the embedded cloud.
     """
 
     def __init__(self, nodes: list[ComputeNode], servers: list[Server], flavors: list[Flavor]) -> None:
@@ -105,15 +105,15 @@ class ForeseenCloud(ForeseenStorage):
         self.servers = {server.uuid: server for server in servers}
         self.flavors = {flavor.name: flavor for flavor in flavors} | {flavor.flavor_id: flavor for flavor in flavors}
         self.capacities = CapacityIndex(present, servers)
-        self.members = Members()
-        self.stacks = ForeseenStacks(self.servers)
-        self.quotas = ForeseenQuotas()
-        # The keys of new rows, which no table has, are negative.
+        self.members = SimulatedNodes()
+        self.stacks = SimulatedStacks(self.servers)
+        self.quotas = SimulatedQuotas()
+        # Keys of new rows are negative, to be different from those of the tables.
         self.new_keys = count(-1, -1)
 
     @classmethod
     def load(cls) -> Self:
-        """Read the tables: eight queries, however many rows."""
+        """Load the tables in eight queries."""
         servers = Server.objects.present()
         is_needed = Q(deleted_at=None) | Q(pk__in=servers.order_by().values("node"))
         loaded = cls(
@@ -126,11 +126,11 @@ class ForeseenCloud(ForeseenStorage):
 
     @cached_property
     def trusts(self) -> set[tuple[str, str]]:
-        """The projects and the users by whose trusts servers are created."""
+        """The pairs of project and user with a valid trust."""
         return set(Trust.objects.valid().values_list("project_id", "user_id"))
 
-    def make_balancer(self) -> ForeseenBalancer:
-        return ForeseenBalancer()
+    def make_balancer(self) -> SimulatedBalancer:
+        return SimulatedBalancer()
 
     # Servers
 
@@ -209,7 +209,7 @@ class ForeseenCloud(ForeseenStorage):
         return self.reconcile(server)
 
     def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
-        """Undo the operation in progress; the caller begins it anew."""
+        """Undo the operation in progress, so that the caller can repeat it."""
         row = self.server(server)
         if may_undo(row):
             row.task_state, row.operation_owner = None, ""
@@ -286,7 +286,7 @@ class ForeseenCloud(ForeseenStorage):
         return found[0].node.power_state if found else None
 
     def count_running(self, node: ComputeNode) -> int:
-        """Count the servers that run on a node, are just being changed there, or are on their way to it."""
+        """Count the servers that run on a node, that an operation is changing there, or that are migrating to it."""
         return sum(
             server.node_id != node.pk or server.state not in RESTING or server.task_state is not None
             for server in self.capacities.servers[node.pk]
@@ -324,10 +324,10 @@ class ForeseenCloud(ForeseenStorage):
         return candidates[0].node
 
 
-def foreseen_cloud() -> ForeseenCloud | None:
-    """Return the model that replaces the cloud in this context; None, if there is none."""
+def simulated_cloud() -> SimulatedCloud | None:
+    """Return the simulated cloud if it replaces the cloud in this thread, else None."""
     current = cloud()
-    return current if isinstance(current, ForeseenCloud) else None
+    return current if isinstance(current, SimulatedCloud) else None
 
 
 def require_own_project(project: str, has_trust: bool) -> None:

@@ -1,4 +1,4 @@
-"""The stacks with their resources, and the nodes of clusters, as they would be."""
+"""The stacks with their resources, and the nodes of clusters, in the simulated cloud."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
@@ -15,21 +15,21 @@ from cluster.stacks.decisions import Decision, NewResource, NewStack, Template, 
 Read = TypeVar("Read")
 
 
-class ForeseenStacks(Reader):
-    """Rows of whole trees as they were when they were loaded, changed in memory alone: they must never be saved.
+class SimulatedStacks(Reader):
+    """Copies of whole trees of stacks in memory. Their rows must never be saved.
 
-    A row refers to the instances of the others, so that a change of one is seen by all.
+    Rows refer to the same instances, so that each change is visible everywhere.
     """
 
     def __init__(self, servers: Mapping[UUID, Server]) -> None:
         super().__init__((), (), ServerStates(servers))
         self.stacks: dict[UUID, Stack | None] = {}
         self.resources: dict[UUID, StackResource | None] = {}
-        # Rows that no table has are known by keys of their own.
+        # Keys of new rows are negative, to be different from those of the tables.
         self.new_keys = count(-1, -1)
 
     def load(self, uuids: Iterable[str]) -> None:
-        """Read the trees that these stacks and resources are in: four queries, if any is not known yet."""
+        """Load the trees of these stacks and resources in four queries, unless they are loaded."""
         missing = {UUID(uuid) for uuid in uuids}.difference(self.stacks, self.resources)
         if not missing:
             return
@@ -48,7 +48,7 @@ class ForeseenStacks(Reader):
                 self.resources.setdefault(uuid, None)
 
     def link(self, stacks: list[Stack], resources: list[StackResource]) -> None:
-        """Add the rows of whole trees, unless they are known."""
+        """Add the rows of whole trees, unless they are loaded."""
         stacks = [stack for stack in stacks if stack.uuid not in self.stacks]
         by_key = {stack.pk: stack for stack in stacks}
         parts = {resource.pk: resource for resource in resources if resource.stack_id in by_key}
@@ -70,7 +70,7 @@ class ForeseenStacks(Reader):
         return self.resources.get(UUID(uuid))
 
     def find_new(self, uuid: str) -> StackResource | None:
-        """Return a resource that is in no table. Reads nothing."""
+        """Return a resource that the simulation created, or None, without a query."""
         try:
             found = self.resources.get(UUID(uuid))
         except ValueError:
@@ -96,7 +96,7 @@ class ForeseenStacks(Reader):
         self.parts[resource.stack.pk].remove(resource)
 
     def tree(self, stack: Stack) -> Iterable[Stack | StackResource]:
-        """Yield a stack and all that is in it, at any depth."""
+        """Yield a stack and its resources and nested stacks, at any depth."""
         yield stack
         for resource in self.parts[stack.pk]:
             yield resource
@@ -104,7 +104,7 @@ class ForeseenStacks(Reader):
                 yield from self.tree(nested)
 
     def write(self, root: Stack, decision: Decision) -> None:
-        """Write the rows in memory as `cluster.stacks.decisions.write_decision` writes those of the tables."""
+        """Apply a decision to the rows in memory, as `cluster.stacks.decisions.write_decision` does to the tables."""
         self.write_templates(root, decision)
         for uuid in decision.marked:
             if resource := self.resources.get(UUID(uuid)):
@@ -116,7 +116,7 @@ class ForeseenStacks(Reader):
             new_resources = [new for new in new_resources if not self.make_resource(new, templates)]
             new_stacks = [new for new in new_stacks if not self.make_stack(new, root)]
             if len(new_resources) + len(new_stacks) == left:
-                return  # What they were to be in is gone.
+                return  # The stacks or resources that contain them were deleted.
 
     def write_templates(self, root: Stack, decision: Decision) -> None:
         for uuid, template in decision.templates.items():
@@ -171,19 +171,19 @@ class ServerStates(Mapping[str, str]):
         return len(self.servers)
 
 
-class Members:
-    """Rows of nodes as they were when they were loaded, changed in memory alone: they must never be saved."""
+class SimulatedNodes:
+    """Copies of nodes of clusters in memory. The rows must never be saved."""
 
     def __init__(self) -> None:
         self.nodes: dict[UUID, Node | None] = {}
         self.read: dict[tuple[str, str], Any] = {}
         self.changed: set[UUID] = set()
-        """The clusters and stacks that earlier actions would change: their rows do not show the change."""
+        """The clusters and stacks that earlier actions would change. Their rows do not show the change."""
         self.ended: set[UUID] = set()
-        """The actions of the plan: their locks are free when the next one begins."""
+        """The actions of the plan that have ended in the simulation, whose locks are free."""
 
     def load(self, uuids: Iterable[str]) -> None:
-        """Read these nodes in one query, if any is not known yet."""
+        """Load these nodes in one query, unless they are loaded."""
         missing = {UUID(uuid) for uuid in uuids} - self.nodes.keys()
         if missing:
             found = Node.objects.present().select_related("profile", "cluster", "trust").filter(uuid__in=missing)
@@ -193,7 +193,7 @@ class Members:
         self.load([uuid])
         return self.nodes[UUID(uuid)]
 
-    def once(self, key: tuple[str, str], read: Callable[[], Read]) -> Read:
+    def read_once(self, key: tuple[str, str], read: Callable[[], Read]) -> Read:
         """Return the result of a function, which is called once for each key."""
         if key not in self.read:
             self.read[key] = read()

@@ -1,4 +1,4 @@
-"""The volumes and pools of a cloud in memory."""
+"""The volumes and pools of the simulated cloud."""
 
 from abc import ABC
 from collections import defaultdict
@@ -28,19 +28,19 @@ from cluster.drivers.rules import (
 from cluster.models import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 
 
-class ForeseenStorage(Cloud, ABC):
-    """The part of `ForeseenCloud` for volumes: ``virtual_free`` of a pool follows the volumes that move in and out."""
+class SimulatedStorage(Cloud, ABC):
+    """The volumes of `SimulatedCloud`. Moves change ``virtual_free`` of the pools."""
 
     def __init__(self) -> None:
         self.volumes: dict[UUID, Volume] = {}
         self.pools: dict[str, Pool] = {}
         self.volume_types: dict[str, VolumeType] = {}
         self.served: set[tuple[int, int]] = set()
-        """Pairs of a storage node and a volume type that it takes, by their keys."""
+        """Pairs of keys of a storage node and a volume type that it accepts."""
         self.attached: dict[int, list[UUID]] = defaultdict(list)
 
     def load_storage(self) -> None:
-        """Read the tables: five queries, however many rows."""
+        """Load the tables in five queries."""
         volumes = list(Volume.objects.present().defer("metadata").order_by("pk"))
         is_needed = Q(deleted_at=None) | Q(pk__in=Volume.objects.present().order_by().values("pool"))
         rows = Pool.objects.filter(is_needed).select_related("storage_node").order_by("pk")
@@ -87,7 +87,7 @@ class ForeseenStorage(Cloud, ABC):
         row.volume_type = kind
 
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
-        """Undo the operation in progress; the caller begins it anew."""
+        """Undo the operation in progress, so that the caller can repeat it."""
         row = self.volume(volume)
         if may_undo(row):
             if row.destination:

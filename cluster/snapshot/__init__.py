@@ -1,4 +1,4 @@
-"""The cloud in memory, as strategies see it."""
+"""Snapshots of the cloud for strategies."""
 
 from cluster.snapshot.cloud import AggregateSnapshot, ClusterSnapshot, NodeSnapshot, ServerSnapshot
 

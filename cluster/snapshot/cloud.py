@@ -1,4 +1,4 @@
-"""The cloud in memory, as strategies see it: loaded in a fixed number of queries, then read without any."""
+"""The snapshot of the cloud for strategies, loaded in a fixed number of queries."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from cluster.models.compute import DEFAULT_ZONE
 from cluster.snapshot.health import HealthSnapshot
 from cluster.snapshot.storage import StorageSnapshot, columns, load_storage_snapshot
 
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
 class ServerSnapshot:
-    """A server: memory in MB, disk in GB. ``watcher_exclude`` says that the audit's scope leaves it alone.
+    """A server: memory in MB, disk in GB. ``watcher_exclude`` is true if the audit's scope excludes it.
 
-    ``waiting_since`` is set for a server that waits for capacity, once the wait is recorded.
+    ``waiting_since`` is the beginning of a PENDING server's wait for capacity, or None if it is not recorded yet.
     """
 
     uuid: UUID
@@ -37,7 +37,7 @@ class ServerSnapshot:
     flavor_extra_specs: dict[str, Any]
     watcher_exclude: bool = False
     flavor: str = ""
-    created_at: datetime = LONG_AGO
+    created_at: datetime = EPOCH
     waiting_since: datetime | None = None
 
     @property
@@ -47,7 +47,7 @@ class ServerSnapshot:
 
 @dataclass(frozen=True)
 class AggregateSnapshot:
-    """A host aggregate that a node is in."""
+    """A host aggregate of a compute node."""
 
     id: int
     name: str
@@ -59,7 +59,7 @@ class AggregateSnapshot:
 class NodeSnapshot:
     """A compute node: memory in MB, disk in GB; a capacity is (total - reserved) * ratio.
 
-    ``servers`` are on it, ``arriving`` ones are being migrated to it; both count as used.
+    ``servers`` are on the node, and ``arriving`` servers are being migrated to it. Both count as used.
     """
 
     uuid: UUID
@@ -97,7 +97,7 @@ class NodeSnapshot:
 
     @property
     def is_known_to_be_off(self) -> bool:
-        """Return whether the machine is switched off, or a person or a program forced its compute service down."""
+        """Return whether the machine is switched off, or its compute service was forced down."""
         return not self.is_up and (self.power_state == ComputeNode.PowerState.OFF or self.forced_down)
 
     @property
@@ -127,7 +127,7 @@ class NodeSnapshot:
 
 @dataclass(frozen=True)
 class MemberSnapshot:
-    """A node of a cluster, and the state of the server that there is for it, if there is one."""
+    """A node of a cluster, with the state of its server, or None without a server."""
 
     uuid: UUID
     name: str
@@ -136,7 +136,7 @@ class MemberSnapshot:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the node is wanted and does not run, by its own status or that of its server."""
+        """Return whether the node does not run, by its own status or that of its server, and is not being deleted."""
         if self.status == Node.Status.DELETING:
             return False
         return self.status not in (Node.Status.ACTIVE, Node.Status.WARNING) or self.server_state != Server.State.ACTIVE
@@ -144,7 +144,7 @@ class MemberSnapshot:
 
 @dataclass
 class NodeClusterSnapshot:
-    """A cluster and its nodes; ``is_occupied`` says that something is to be done to it or to one of them."""
+    """A cluster and its nodes; ``is_occupied`` is true if an unfinished action concerns it or one of its nodes."""
 
     uuid: UUID
     name: str
@@ -165,11 +165,11 @@ class NodeClusterSnapshot:
 
 @dataclass
 class ClusterSnapshot:
-    """The compute nodes by host name, in the order of their names, each with its servers in the order of theirs.
+    """The compute nodes by host name, with their servers, both ordered by name.
 
-    ``storage`` holds the storage nodes likewise, ``clusters`` the clusters of nodes, if the strategy requires them,
-    ``waiting`` the PENDING servers, which found no host, the oldest first. ``measurements`` hold the values that a
-    strategy requires from a data source: by the name of the reading, one number for each resource.
+    ``storage`` contains the storage nodes. ``clusters`` are the clusters of nodes, if the strategy requires them.
+    ``waiting`` are the PENDING servers, the oldest first. ``measurements`` are the values that the strategy requires
+    from a data source: one number for each resource, by the name of the reading.
     """
 
     nodes: dict[str, NodeSnapshot] = field(default_factory=dict)
@@ -180,11 +180,11 @@ class ClusterSnapshot:
     waiting: list[ServerSnapshot] = field(default_factory=list)
 
     def of_server(self, name: str, server: ServerSnapshot) -> float | None:
-        """Return what a reading says about a server, or nothing."""
+        """Return the value of a reading for a server, or None."""
         return self.measurements.get(name, {}).get(str(server.uuid))
 
     def of_node(self, name: str, node: NodeSnapshot) -> float | None:
-        """Return what a reading says about a compute node, which data sources name by its UUID or its host name."""
+        """Return the value of a reading for a compute node, or None. Data sources use its UUID or its host name."""
         found = self.measurements.get(name, {})
         return found.get(str(node.uuid), found.get(node.hostname))
 
@@ -194,7 +194,7 @@ class ClusterSnapshot:
 
     @classmethod
     def load(cls) -> Self:
-        """Read the tables: ten queries, however many rows. Servers without a node do not appear, unless they wait."""
+        """Load the tables in ten queries. Servers without a node are omitted, except for PENDING ones."""
         return cls(load_nodes(), load_storage_snapshot(), waiting=load_waiting())
 
 
@@ -209,7 +209,7 @@ def load_waiting() -> list[ServerSnapshot]:
 
 
 def load_nodes() -> dict[str, NodeSnapshot]:
-    """Read the compute part: three queries."""
+    """Load compute nodes, servers and aggregates in three queries."""
     rows = ComputeNode.objects.present().order_by("hostname").values("pk", *NODE_COLUMNS)
     nodes = {row.pop("pk"): NodeSnapshot(**row, **capacities(row)) for row in rows}
     fill_nodes(nodes)
@@ -221,7 +221,7 @@ def load_nodes() -> dict[str, NodeSnapshot]:
 
 
 def load_clusters() -> list[NodeClusterSnapshot]:
-    """Read the clusters, in the order of their names, with their members in the order of joining."""
+    """Load the clusters by name, with their members in the order in which they joined."""
     members = defaultdict(list)
     servers = Server.objects.present().filter(uuid=OuterRef("physical_id")).order_by()
     nodes = Node.objects.present().exclude(cluster=None).order_by("cluster", "index", "pk")
@@ -237,13 +237,13 @@ def load_clusters() -> list[NodeClusterSnapshot]:
 
 
 def capacities(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the servers of a node may take in all, from its columns."""
+    """Return the capacities of a compute node, computed from its columns."""
     node = ComputeNode(**row)
     return {name: getattr(node, name) for name in CAPACITIES}
 
 
 def fill_nodes(nodes: Mapping[int, NodeSnapshot]) -> None:
-    """Put the servers on their nodes, and on those that they are on their way to."""
+    """Add the servers to their nodes and to the destinations of their migrations."""
     rows = Server.objects.present().exclude(node=None).order_by("name", "pk")
     for row in rows.values("node_id", "destination_id", *SERVER_COLUMNS):
         node, destination = nodes.get(row.pop("node_id")), nodes.get(row.pop("destination_id"))

@@ -1,4 +1,4 @@
-"""Objects that people marked unhealthy, as strategies see them: read in four queries, whatever their number."""
+"""The snapshot of objects that people marked unhealthy, loaded in four queries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from cluster.models.stacks import FAILED
 
 @dataclass(frozen=True)
 class UnhealthyPart:
-    """A resource of a stack, a server or a node that is said to be unhealthy, or that failed.
+    """A resource of a stack, a server or a node that was marked unhealthy, or that failed.
 
-    ``within`` are the UUIDs of the stacks and of the resources that it is in. ``depends_on`` are those of resources
-    that come before it, or before what it is in.
+    ``within`` are the UUIDs of the stacks and resources that contain it. ``depends_on`` are the UUIDs of resources on
+    which it, or a resource that contains it, depends.
     """
 
     uuid: UUID
@@ -22,15 +22,15 @@ class UnhealthyPart:
     within: tuple[UUID, ...] = ()
     depends_on: tuple[UUID, ...] = ()
     is_occupied: bool = False
-    """Whether something is to be done to it, or to what it is in."""
+    """Whether an unfinished action concerns it or an object that contains it."""
 
 
 @dataclass
 class StackHealth:
     """A root stack, whether it was marked itself, and its unhealthy parts.
 
-    The parts within a marked resource are left out, as they are replaced with it. ``broken`` are servers that failed
-    otherwise.
+    Parts within a marked resource are omitted, because they are replaced with it. ``broken`` are servers that failed
+    without a mark.
     """
 
     uuid: UUID
@@ -44,7 +44,7 @@ class StackHealth:
 
 @dataclass
 class HealthSnapshot:
-    """All stacks in the order of their names; the servers that belong to none, and the nodes, that were marked."""
+    """All stacks by name, the marked servers outside of stacks, and the marked nodes."""
 
     stacks: Sequence[StackHealth] = ()
     servers: Sequence[UnhealthyPart] = ()
@@ -52,10 +52,10 @@ class HealthSnapshot:
 
 
 def load_health(busy: frozenset[str] = frozenset()) -> HealthSnapshot:
-    """Read what is marked.
+    """Load the unhealthy objects.
 
     Args:
-        busy: the UUIDs of what something is to be done to.
+        busy: the UUIDs of the objects of unfinished actions.
     """
     stacks = list(Stack.objects.present().defer("template").order_by("name", "pk"))
     parts = StackResource.objects.present().filter(status__in=FAILED) | StackResource.objects.present().filter(
@@ -67,19 +67,20 @@ def load_health(busy: frozenset[str] = frozenset()) -> HealthSnapshot:
 
 def load_servers(busy: frozenset[str]) -> list[UnhealthyPart]:
     marked = Server.objects.present().exclude(unhealthy_reason=None).exclude(node=None).order_by("name", "pk")
-    return [lone(*row, busy=busy) for row in marked.values_list("uuid", "name", "state")]
+    return [make_unhealthy_part(*row, busy=busy) for row in marked.values_list("uuid", "name", "state")]
 
 
 def load_unhealthy_nodes(busy: frozenset[str]) -> list[UnhealthyPart]:
-    """Read the nodes that were marked; one of a cluster is as busy as that is."""
+    """Load the marked nodes. A node is also busy if its cluster is."""
     marked = Node.objects.present().exclude(unhealthy_reason=None).order_by("name", "pk")
     rows = marked.values_list("uuid", "name", "status", "cluster__uuid")
     return [
-        lone(uuid, name, status, *([cluster] if cluster else []), busy=busy) for uuid, name, status, cluster in rows
+        make_unhealthy_part(uuid, name, status, *([cluster] if cluster else []), busy=busy)
+        for uuid, name, status, cluster in rows
     ]
 
 
-def lone(uuid: UUID, name: str, status: str, *within: UUID, busy: frozenset[str]) -> UnhealthyPart:
+def make_unhealthy_part(uuid: UUID, name: str, status: str, *within: UUID, busy: frozenset[str]) -> UnhealthyPart:
     return UnhealthyPart(uuid, name, status, within, is_occupied=is_among(busy, uuid, *within))
 
 
@@ -88,7 +89,7 @@ def is_among(busy: frozenset[str], *uuids: UUID) -> bool:
 
 
 class Trees:
-    """Puts what is not well under the root stack that it is in."""
+    """Assigns unhealthy resources to their root stacks."""
 
     def __init__(self, stacks: Sequence[Stack], parts: Sequence[StackResource], busy: frozenset[str]) -> None:
         self.busy = busy
@@ -106,17 +107,17 @@ class Trees:
         }
         for part in self.parts.values():
             stack = self.stacks.get(part.stack_id)
-            if stack is None or self.goes_with_another(part):
+            if stack is None or self.is_replaced_with_holder(part):
                 continue
             health = found[stack.root_key]
             if part.is_marked:
-                health.marked.append(self.tell(part))
+                health.marked.append(self.describe_part(part))
             elif part.is_failed and not part.is_nesting:
-                health.broken.append(self.tell(part))
+                health.broken.append(self.describe_part(part))
         return list(found.values())
 
-    def above(self, part: StackResource) -> Iterator[Stack | StackResource]:
-        """Give what a resource is in, from the inside to the root."""
+    def ancestors(self, part: StackResource) -> Iterator[Stack | StackResource]:
+        """Yield the stacks and resources that contain a resource, from the innermost to the root."""
         stack: Stack | None = self.stacks.get(part.stack_id)
         while stack is not None:
             yield stack
@@ -125,16 +126,16 @@ class Trees:
             yield holder
             stack = self.stacks.get(holder.stack_id)
 
-    def goes_with_another(self, part: StackResource) -> bool:
-        """Return whether a part is replaced with its holder, which was marked or is no longer part of a stack."""
-        above = list(self.above(part))
-        held = zip(above[::2], above[1::2], strict=False)
+    def is_replaced_with_holder(self, part: StackResource) -> bool:
+        """Return whether a part is replaced with a resource that contains it, which was marked or detached."""
+        ancestors = list(self.ancestors(part))
+        held = zip(ancestors[::2], ancestors[1::2], strict=False)
         is_left = any(holder.physical_id not in (None, str(stack.uuid)) for stack, holder in held)  # type: ignore[union-attr]
-        return is_left or any(one.is_marked for one in above)
+        return is_left or any(one.is_marked for one in ancestors)
 
-    def tell(self, part: StackResource) -> UnhealthyPart:
-        within = tuple(one.uuid for one in self.above(part))
-        chain = [part, *(one for one in self.above(part) if isinstance(one, StackResource))]
+    def describe_part(self, part: StackResource) -> UnhealthyPart:
+        within = tuple(one.uuid for one in self.ancestors(part))
+        chain = [part, *(one for one in self.ancestors(part) if isinstance(one, StackResource))]
         before = [self.by_name.get((one.stack_id, name)) for one in chain for name in one.depends_on]
         return UnhealthyPart(
             part.uuid,

@@ -1,4 +1,4 @@
-"""The storage part of the cloud in memory: storage nodes, their pools, the volumes in them. Sizes are in GB."""
+"""The snapshot of the block storage: storage nodes, their pools, and volumes. Sizes are in GB."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from cluster.models import Pool, StorageNode, Volume, VolumeAttachment, VolumeTy
 
 @dataclass
 class VolumeSnapshot:
-    """A volume; ``attachments`` hold a ``server_id`` and an ``attachment_id`` each, ``host`` is the pool's name."""
+    """A volume; each attachment has a ``server_id`` and an ``attachment_id``, ``host`` is the pool's name."""
 
     uuid: UUID
     name: str
@@ -31,7 +31,7 @@ class VolumeSnapshot:
 
 @dataclass
 class PoolSnapshot:
-    """A pool with the numbers that the cloud accounts for; ``host`` is its storage node's."""
+    """A pool with the capacities that the cloud reports; ``host`` is that of its storage node."""
 
     uuid: UUID
     name: str
@@ -48,7 +48,7 @@ class PoolSnapshot:
 
 @dataclass
 class StorageNodeSnapshot:
-    """A storage node; ``volume_type`` names the types that it serves, in the order of their names."""
+    """A storage node; ``volume_type`` contains the names of the types that it accepts, sorted."""
 
     uuid: UUID
     host: str
@@ -61,7 +61,7 @@ class StorageNodeSnapshot:
 
 @dataclass
 class StorageSnapshot:
-    """The storage nodes by host, in the order of their names, and what volume types there are with their specs."""
+    """The storage nodes by host, sorted, and the extra specs of volume types by name."""
 
     nodes: dict[str, StorageNodeSnapshot] = field(default_factory=dict)
     volume_types: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -75,17 +75,17 @@ class StorageSnapshot:
         return [volume for pool in self.pools.values() for volume in pool.volumes]
 
     def serves(self, pool: PoolSnapshot, volume_type: str | None) -> bool:
-        """Return whether volumes of a type, or without any, may be in a pool."""
+        """Return whether a pool accepts volumes of a type; None means no type."""
         return volume_type is None or volume_type in self.nodes[pool.host].volume_type
 
 
 def columns(model: Any, *without: str) -> list[str]:
-    """Return the fields of a snapshot that are columns of its table, under the same name."""
+    """Return the fields of a snapshot class that are columns of its table, except for some."""
     return [name for name in model.__dataclass_fields__ if name not in without]
 
 
 def load_storage_snapshot() -> StorageSnapshot:
-    """Read the tables: six queries, however many rows. Volumes without a pool do not appear."""
+    """Load the tables in six queries. Volumes without a pool are omitted."""
     rows = StorageNode.objects.present().order_by("host").values("pk", *columns(StorageNodeSnapshot, *LISTS))
     nodes = {row.pop("pk"): StorageNodeSnapshot(**row) for row in rows}
     names = VolumeType.objects.present().order_by("name").values_list("pk", "name", "extra_specs")
@@ -114,7 +114,7 @@ def load_pools(nodes: dict[int, StorageNodeSnapshot]) -> dict[int, PoolSnapshot]
 
 
 def fill_pools(pools: dict[int, PoolSnapshot], types: dict[int, str]) -> None:
-    """Put the volumes into their pools."""
+    """Add the volumes to their pools."""
     attachments = load_attachments()
     wanted = columns(VolumeSnapshot, "host", "volume_type", "attachments")
     rows = Volume.objects.present().exclude(pool=None).order_by("name", "pk")

@@ -1,1 +1,1 @@
-"""The rows that mirror a cloud, written from its contents."""
+"""The site's copy of a real cloud: its contents, and the rows written from them."""

@@ -1,4 +1,4 @@
-"""The contents of a cloud, as a driver reads them: each object by its columns, related objects by their keys."""
+"""The contents of a cloud as drivers return them: dictionaries of columns, with references by key."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,10 +8,11 @@ Item = dict[str, Any]
 
 @dataclass
 class StorageContents:
-    """The block storage. A pool names its ``storage_node`` by host, which names its ``volume_types``.
+    """The contents of the block storage.
 
-    A volume names its ``pool`` and its ``volume_type`` by name, or none; an attachment a ``volume`` and a ``server``
-    by UUID.
+    References: a storage node has a list of names of ``volume_types``; a pool has the host of its ``storage_node``; a
+    volume has the names of its ``pool`` and ``volume_type``, or None; an attachment has the UUIDs of its ``volume``
+    and ``server``.
     """
 
     volume_types: list[Item] = field(default_factory=list)
@@ -23,13 +24,12 @@ class StorageContents:
 
 @dataclass
 class CloudContents:
-    """The whole contents of a cloud; without ``storage``, all but storage.
+    """The contents of a cloud. Without ``storage``, the storage tables do not change.
 
     ``node`` of a server is a host name, or None.
 
-    ``project`` and ``user`` are the ids of the project that the driver logs in to, and of its user there, if the cloud
-    creates servers only in the project of a login.
-    ``remarks`` explain what could not be read, and the consequences.
+    ``project`` and ``user`` are the ids of the login's project and user, if the cloud creates servers only in the
+    project of a login. ``remarks`` explain which objects could not be read, and the consequences.
     """
 
     compute_nodes: list[Item] = field(default_factory=list)

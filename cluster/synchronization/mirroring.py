@@ -1,7 +1,7 @@
-"""Write the contents of a cloud to our tables: in few statements, and completely or not at all.
+"""Writing the contents of a cloud to the site's tables: atomically, and in few statements.
 
-`record_server` and the functions after it write a single object that a driver has just read; what the cloud's
-notifications say of one is written by `cluster.synchronization.notified_objects`.
+`record_server` and the functions below it write a single object that a driver has just read. For objects in
+notifications, see `cluster.synchronization.notified_objects`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,15 @@ from cluster.models import (
     VolumeType,
 )
 from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
-from cluster.synchronization.rows import Collection, Entry, count, match, present, write_entries, write_pairs
+from cluster.synchronization.rows import (
+    Collection,
+    Entry,
+    count_entries,
+    index_rows,
+    match_rows,
+    write_entries,
+    write_pairs,
+)
 
 # The identifiers of a cloud's objects; those of the embedded cloud are identified by name.
 COMPUTE_NODES = Collection("compute_nodes", ComputeNode, "compute node", "uuid")
@@ -38,13 +46,13 @@ STORAGE_NODES = Collection("storage_nodes", StorageNode, "storage node", "host",
 POOLS = Collection("pools", Pool, "pool", "name", frozenset({"storage_node"}))
 VOLUMES = Collection("volumes", Volume, "volume", "uuid", frozenset({"pool", "volume_type"}))
 ATTACHMENTS = Collection("attachments", VolumeAttachment, "volume attachment", "uuid", frozenset({"volume", "server"}))
-# The columns beside the key that no two present rows may share.
+# The unique columns besides the key.
 UNIQUE = {ComputeNode: "hostname", HostAggregate: "name", Flavor: "name", VolumeType: "name"}
 
 
 @dataclass
 class MirrorReport:
-    """The numbers of rows that were created, changed, removed, and already correct."""
+    """The numbers of rows that a reading created, changed, left unchanged and removed."""
 
     created: int = 0
     changed: int = 0
@@ -54,26 +62,26 @@ class MirrorReport:
 
 
 @dataclass
-class Mirrored:
-    """One table and what was read for it. Rows that were written since the reading began know better than it."""
+class MirroredTable:
+    """The rows of one table with the entries of a reading. Rows written after its beginning are not changed."""
 
     collection: Collection
     entries: list[Entry]
     rows: list[Any]
     removed: int
 
-    def by(self, column: str) -> dict[Any, Any]:
-        """Return what will be there by the text of a column."""
-        return {str(key): row for key, row in present(self.entries, self.rows, column).items()}
+    def rows_by(self, column: str) -> dict[Any, Any]:
+        """Return the rows that exist after the reading, by the text of a column."""
+        return {str(key): row for key, row in index_rows(self.entries, self.rows, column).items()}
 
 
 class Mirror:
     def __init__(self, since: datetime) -> None:
         self.since = since
-        self.tables: list[Mirrored] = []
+        self.tables: list[MirroredTable] = []
 
-    def open(self, collection: Collection, items: Iterable[Item]) -> Mirrored:
-        """Mark deleted what is gone, and find the rows of what is there."""
+    def match_table(self, collection: Collection, items: Iterable[Item]) -> MirroredTable:
+        """Mark rows without an item as deleted, and match the items with the other rows."""
         rows = collection.rows()
         fresher = [row for row in rows if row.updated_at and row.updated_at >= self.since]
         wanted = {str(item[collection.key]): item for item in items}
@@ -82,16 +90,16 @@ class Mirror:
         gone = [row for row in rows if not row.deleted_at and identify(row, collection) not in staying]
         removed = mark_deleted(collection, gone)
         items = [item for key, item in wanted.items() if key not in known]
-        table = Mirrored(collection, match(items, collection, rows), rows, removed)
+        table = MirroredTable(collection, match_rows(items, collection, rows), rows, removed)
         self.tables.append(table)
         return table
 
-    def write(self, table: Mirrored) -> None:
+    def write(self, table: MirroredTable) -> None:
         release_names(table)
         write_entries(table.entries)
 
     def report(self, remarks: list[str]) -> MirrorReport:
-        found = count(entry for table in self.tables for entry in table.entries)
+        found = count_entries(entry for table in self.tables for entry in table.entries)
         removed = sum(table.removed for table in self.tables)
         return MirrorReport(found.created, found.changed, found.unchanged, removed, remarks)
 
@@ -101,9 +109,9 @@ def identify(row: Any, collection: Collection) -> str:
 
 
 def is_newer(item: Item | None, row: Any) -> bool:
-    """Return whether the cloud itself dates an object that was read after the present row that it belongs to.
+    """Return whether an item is newer than its row, according to the cloud's time of the last change.
 
-    A notification that was delayed may have been written while newer contents were already being read.
+    During a reading, a delayed notification may write an older state.
     """
     read, recorded = (item or {}).get("cloud_updated_at"), getattr(row, "cloud_updated_at", None)
     return bool(read and recorded and not row.deleted_at and read > recorded)
@@ -116,8 +124,8 @@ def mark_deleted(collection: Collection, rows: list[Any]) -> int:
     return int(collection.model.objects.filter(pk__in=[row.pk for row in rows]).soft_delete()) if rows else 0
 
 
-def release_names(table: Mirrored) -> None:
-    """Free the names of rows that are renamed, as two rows may swap their names."""
+def release_names(table: MirroredTable) -> None:
+    """Release the names of renamed rows, because two rows may swap their names."""
     column = UNIQUE.get(table.collection.model)
     renamed = [entry for entry in table.entries if column in entry.changed and not entry.is_new]
     if renamed:
@@ -128,7 +136,7 @@ def release_names(table: Mirrored) -> None:
 
 @transaction.atomic
 def mirror(contents: CloudContents, since: datetime) -> MirrorReport:
-    """Bring our tables in line with what a cloud held when its reading began."""
+    """Update the site's tables with the contents of a cloud that were read from a given time on."""
     work = Mirror(since)
     servers = mirror_compute(work, contents)
     if contents.storage is not None:
@@ -137,19 +145,19 @@ def mirror(contents: CloudContents, since: datetime) -> MirrorReport:
 
 
 def mirror_compute(work: Mirror, contents: CloudContents) -> Mapping[str, Server]:
-    """Write the compute part, and return the servers by UUID."""
-    nodes = work.open(COMPUTE_NODES, contents.compute_nodes)
+    """Write all but the storage, and return the servers by UUID."""
+    nodes = work.match_table(COMPUTE_NODES, contents.compute_nodes)
     work.write(nodes)
-    hosts = nodes.by("hostname")
-    servers = work.open(SERVERS, contents.servers)
+    hosts = nodes.rows_by("hostname")
+    servers = work.match_table(SERVERS, contents.servers)
     for entry in servers.entries:
         entry.link("node", hosts.get(entry.item["node"] or ""))
     work.write(servers)
-    work.write(work.open(FLAVORS, contents.flavors))
+    work.write(work.match_table(FLAVORS, contents.flavors))
     # The number identifies an aggregate; its row may have a generated UUID from before Nova's was read.
     uuids = {item["id"]: UUID(item["uuid"]) for item in contents.host_aggregates if item.get("uuid")}
     numbered = [{name: value for name, value in item.items() if name != "uuid"} for item in contents.host_aggregates]
-    aggregates = work.open(HOST_AGGREGATES, numbered)
+    aggregates = work.match_table(HOST_AGGREGATES, numbered)
     for entry in aggregates.entries:
         entry.set("uuid", uuids.get(entry.item["id"], entry.row.uuid))
     work.write(aggregates)
@@ -157,37 +165,37 @@ def mirror_compute(work: Mirror, contents: CloudContents) -> Mapping[str, Server
         (entry, [hosts[name] for name in entry.item["compute_nodes"] if name in hosts]) for entry in aggregates.entries
     ]
     write_pairs(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
-    return servers.by("uuid")
+    return servers.rows_by("uuid")
 
 
 def mirror_storage(work: Mirror, storage: StorageContents, servers: Mapping[str, Server]) -> None:
-    types = work.open(VOLUME_TYPES, storage.volume_types)
+    types = work.match_table(VOLUME_TYPES, storage.volume_types)
     work.write(types)
-    nodes = work.open(STORAGE_NODES, storage.storage_nodes)
+    nodes = work.match_table(STORAGE_NODES, storage.storage_nodes)
     work.write(nodes)
-    kinds, hosts = types.by("name"), nodes.by("host")
+    kinds, hosts = types.rows_by("name"), nodes.rows_by("host")
     served = [
         (entry, [kinds[name] for name in entry.item["volume_types"] if name in kinds]) for entry in nodes.entries
     ]
     write_pairs(served, StorageNode.volume_types.through, "storagenode", "volumetype")
-    pools = work.open(POOLS, [pool for pool in storage.pools if pool["storage_node"] in hosts])
+    pools = work.match_table(POOLS, [pool for pool in storage.pools if pool["storage_node"] in hosts])
     for entry in pools.entries:
         entry.link("storage_node", hosts[entry.item["storage_node"]])
     work.write(pools)
-    names = pools.by("name")
-    volumes = work.open(VOLUMES, storage.volumes)
+    names = pools.rows_by("name")
+    volumes = work.match_table(VOLUMES, storage.volumes)
     for entry in volumes.entries:
         entry.link("pool", names.get(entry.item["pool"] or ""))
         entry.link("volume_type", kinds.get(entry.item["volume_type"] or ""))
     work.write(volumes)
-    mirror_attachments(work, storage, volumes.by("uuid"), servers)
+    mirror_attachments(work, storage, volumes.rows_by("uuid"), servers)
 
 
 def mirror_attachments(
     work: Mirror, storage: StorageContents, volumes: Mapping[str, Volume], servers: Mapping[str, Server]
 ) -> None:
     known = [item for item in storage.attachments if item["volume"] in volumes and item["server"] in servers]
-    attachments = work.open(ATTACHMENTS, known)
+    attachments = work.match_table(ATTACHMENTS, known)
     for entry in attachments.entries:
         entry.link("volume", volumes[entry.item["volume"]])
         entry.link("server", servers[entry.item["server"]])
@@ -196,7 +204,7 @@ def mirror_attachments(
 
 @transaction.atomic
 def record_server(item: Item) -> None:
-    """Write a server as it was just read."""
+    """Write a server that was just read."""
     entry = find_row(SERVERS, item)
     entry.link("node", ComputeNode.objects.present().filter(hostname=item["node"]).first() if item["node"] else None)
     write_row(entry)
@@ -204,7 +212,7 @@ def record_server(item: Item) -> None:
 
 @transaction.atomic
 def record_volume(item: Item) -> None:
-    """Write a volume as it was just read; who it is attached to waits for the next reading of everything."""
+    """Write a volume that was just read, without its attachments, which the next complete reading writes."""
     entry = find_row(VOLUMES, item)
     entry.link("pool", Pool.objects.present().filter(name=item["pool"]).first())
     entry.link("volume_type", VolumeType.objects.present().filter(name=item["volume_type"]).first())
@@ -212,7 +220,7 @@ def record_volume(item: Item) -> None:
 
 
 def record_node(host: str, **columns: Any) -> None:
-    """Write columns of the compute node of a host, where we know it."""
+    """Write columns of the compute node of a host, if it is in the site's table."""
     ComputeNode.objects.present().filter(hostname=host).update(**columns, updated_at=timezone.now())
 
 
@@ -222,7 +230,7 @@ def record_server_well(server: str) -> None:
 
 
 def record_given_up(server: str) -> None:
-    """Record that a server was given up while it waited for capacity."""
+    """Record that a person ended a server's wait for capacity."""
     Server.objects.filter(uuid=server).update(given_up_at=timezone.now())
 
 
@@ -235,14 +243,14 @@ def record_volume_gone(volume: str) -> None:
 
 
 def find_row(collection: Collection, item: Item) -> Entry:
-    # Otherwise a reading, or the listener, might insert the same row at this moment.
+    # The lock keeps readings and the listener from inserting the same row.
     Synchronization.lock()
     rows = list(collection.model.objects.select_for_update(no_key=True).filter(uuid=item["uuid"]))
-    return match([item], collection, rows)[0]
+    return match_rows([item], collection, rows)[0]
 
 
 def write_row(entry: Entry) -> None:
-    """Write what changed, with the time, by which a slower reading of everything sees that it knows less."""
+    """Write the changes with the current time, so that an older reading does not overwrite them."""
     if entry.is_new:
         entry.row.updated_at = timezone.now()
     write_entries([entry])

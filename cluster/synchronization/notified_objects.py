@@ -1,16 +1,16 @@
-"""Write single objects as notifications of the cloud describe them, unless something newer is already known.
+"""Writing single objects from notifications of the cloud, unless the tables contain a newer state.
 
-A notification may come late, twice or out of order. These times decide what is newer, each under the lock that also
-orders the writes of whole readings (`Synchronization.lock`):
+Notifications may arrive late, twice or out of order. These times decide, under the lock of `Synchronization.lock`,
+which state is newer:
 
-- ``Synchronization.succeeded_at``: when the reading began that the tables show. It saw all that was notified before.
+- ``Synchronization.succeeded_at``: the beginning of the last reading, which includes all earlier changes.
 - ``reported_at`` of a row: the time of the newest notification that was written to it.
-- ``cloud_updated_at`` of a server or volume: when the cloud changed it, according to a reading or a notification.
+- ``cloud_updated_at`` of a server or volume: the cloud's time of the last change, from a reading or a notification.
 
-In the other direction, ``updated_at`` is set to the time of the notification, not of its arrival: a reading that began
-later replaces what it says, and one that began earlier keeps it (`cluster.synchronization.mirroring`).
+``updated_at`` is set to the time of the notification, not of its arrival, so that readings that began later overwrite
+the row, and readings that began earlier do not (`cluster.synchronization.mirroring`).
 
-Each function returns whether it wrote anything.
+Each function returns whether it wrote the object.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,21 +32,21 @@ from cluster.models import (
 )
 from cluster.synchronization.cloud_contents import Item
 from cluster.synchronization.mirroring import ATTACHMENTS, COMPUTE_NODES, HOST_AGGREGATES, SERVERS, VOLUMES
-from cluster.synchronization.rows import Collection, Entry, match, write_entries
+from cluster.synchronization.rows import Collection, Entry, match_rows, write_entries
 
 
 def is_after(reading: Synchronization, time: datetime) -> bool:
     return reading.succeeded_at is None or time >= reading.succeeded_at
 
 
-def is_news(row: Any, reading: Synchronization, time: datetime) -> bool:
-    """Return whether neither the last reading nor the row, if there is one, is newer than a notification."""
+def is_newest(row: Any, reading: Synchronization, time: datetime) -> bool:
+    """Return whether a notification is newer than the last reading and the row, which may be None."""
     times = [row.reported_at, getattr(row, "cloud_updated_at", None)] if row else []
     return is_after(reading, time) and all(known is None or time >= known for known in times)
 
 
 def lock_row(collection: Collection, key: Any) -> Any:
-    """Lock and return the row with this UUID or number, also a deleted one, or None."""
+    """Lock and return the row with this key, even if it is marked as deleted, or None."""
     return collection.model.objects.select_for_update(no_key=True).filter(**{collection.key: key}).first()
 
 
@@ -56,9 +56,9 @@ def lock_node(host: str) -> ComputeNode | None:
     return found
 
 
-def fill(collection: Collection, row: Any, item: Item, time: datetime) -> Entry:
-    """Set the columns that the item names, in memory, on the row or on a new one."""
-    entry = match([item], collection, [row] if row else [])[0]
+def set_columns(collection: Collection, row: Any, item: Item, time: datetime) -> Entry:
+    """Set the columns of the item on the row, or on a new one, without saving it."""
+    entry = match_rows([item], collection, [row] if row else [])[0]
     entry.set("reported_at", time)
     return entry
 
@@ -69,26 +69,26 @@ def write(entry: Entry, time: datetime) -> None:
     write_entries([entry], changed_at)
 
 
-def mark_gone(row: Any, time: datetime) -> bool:
-    """Mark a row deleted now: even a reading that has just seen the object does not bring it back."""
+def delete_row(row: Any, time: datetime) -> bool:
+    """Mark a row as deleted at the current time, so that a reading in progress does not restore it."""
     rows = type(row).objects.filter(pk=row.pk)
     rows.update(reported_at=max(filter(None, [row.reported_at, time])))
     return bool(rows.soft_delete())
 
 
 @transaction.atomic
-def write_server(item: Item, time: datetime, revives: bool = False) -> bool:
-    """Write a server; ``revives`` means that the notification brings a deleted one back.
+def write_server(item: Item, time: datetime, is_restored: bool = False) -> bool:
+    """Write a server; ``is_restored`` means that the notification restores a deleted one.
 
-    A server that waits for capacity is in ERROR in Nova, and stays PENDING here.
+    A server that waits for capacity is ERROR in Nova, and stays PENDING here.
     """
     reading = Synchronization.lock()
     row: Server | None = lock_row(SERVERS, item["uuid"])
-    if not is_news(row, reading, time) or is_outdated(item, row) or (row and row.deleted_at and not revives):
+    if not is_newest(row, reading, time) or is_outdated(item, row) or (row and row.deleted_at and not is_restored):
         return False
     if row and row.state == Server.State.PENDING and item["state"] == Server.State.ERROR:
         item = {**item, "state": row.state}
-    entry = fill(SERVERS, row, item, time)
+    entry = set_columns(SERVERS, row, item, time)
     if entry.row.state not in {Server.State.ERROR, Server.State.PENDING}:
         entry.set("fault", None)
     entry.link("node", ComputeNode.objects.present().filter(hostname=item["node"]).first() if item["node"] else None)
@@ -97,30 +97,30 @@ def write_server(item: Item, time: datetime, revives: bool = False) -> bool:
 
 
 def is_outdated(item: Item, row: Any) -> bool:
-    """Return whether the cloud changed the object after the state that a notification shows.
+    """Return whether a notification shows an older state of an object than the row.
 
-    Nova sends some from a copy that it read earlier.
+    Nova sends some notifications with an outdated copy of a server.
     """
     shown = item.get("cloud_updated_at")
     return bool(row and row.cloud_updated_at and shown and shown < row.cloud_updated_at)
 
 
 @transaction.atomic
-def remove_server(uuid: str, time: datetime, for_good: bool = True) -> bool:
-    """Mark a server deleted. If ``for_good``, later times of the row are those of clocks that differ."""
+def remove_server(uuid: str, time: datetime, is_permanent: bool = True) -> bool:
+    """Mark a server as deleted. If ``is_permanent``, ignore later times of the row, due to different clocks."""
     reading = Synchronization.lock()
     row: Server | None = lock_row(SERVERS, uuid)
     if row is None or row.deleted_at or not is_after(reading, time):
         return False
-    return (for_good or is_news(row, reading, time)) and mark_gone(row, time)
+    return (is_permanent or is_newest(row, reading, time)) and delete_row(row, time)
 
 
 @transaction.atomic
 def write_compute_service(host: str, columns: Mapping[str, Any], time: datetime) -> bool:
-    """Write the state of the compute service of a known host; a new compute node comes with the next reading."""
+    """Write the state of a known host's compute service. The next reading adds new compute nodes."""
     reading = Synchronization.lock()
     row = lock_node(host)
-    if row is None or not is_news(row, reading, time):
+    if row is None or not is_newest(row, reading, time):
         return False
     entry = Entry((COMPUTE_NODES.name, 0), {}, row, is_new=False)
     for name, value in {**columns, "reported_at": time}.items():
@@ -133,17 +133,17 @@ def write_compute_service(host: str, columns: Mapping[str, Any], time: datetime)
 def remove_compute_node(host: str, time: datetime) -> bool:
     reading = Synchronization.lock()
     row = lock_node(host)
-    return row is not None and is_news(row, reading, time) and mark_gone(row, time)
+    return row is not None and is_newest(row, reading, time) and delete_row(row, time)
 
 
 @transaction.atomic
 def write_aggregate(item: Item, time: datetime) -> bool:
-    """Write a host aggregate with the known compute nodes of those that it names."""
+    """Write a host aggregate with those of its compute nodes that are in the site's table."""
     reading = Synchronization.lock()
     row: HostAggregate | None = lock_row(HOST_AGGREGATES, item["id"])
-    if not is_news(row, reading, time) or (row and row.deleted_at):
+    if not is_newest(row, reading, time) or (row and row.deleted_at):
         return False
-    entry = fill(HOST_AGGREGATES, row, {name: value for name, value in item.items() if name != "uuid"}, time)
+    entry = set_columns(HOST_AGGREGATES, row, {name: value for name, value in item.items() if name != "uuid"}, time)
     entry.set("uuid", UUID(item["uuid"]))
     write(entry, time)
     entry.row.nodes.set(ComputeNode.objects.present().filter(hostname__in=item["compute_nodes"]))
@@ -154,7 +154,7 @@ def write_aggregate(item: Item, time: datetime) -> bool:
 def remove_aggregate(number: int, time: datetime) -> bool:
     reading = Synchronization.lock()
     row = lock_row(HOST_AGGREGATES, number)
-    return row is not None and not row.deleted_at and is_after(reading, time) and mark_gone(row, time)
+    return row is not None and not row.deleted_at and is_after(reading, time) and delete_row(row, time)
 
 
 @transaction.atomic
@@ -162,14 +162,14 @@ def write_volume(item: Item, servers: Mapping[str, str] | None, time: datetime) 
     """Write a volume with its attachments.
 
     Args:
-        item: the volume; its ``volume_type`` is a UUID.
-        servers: by the UUID of an attachment, that of the server; None keeps the attachments.
+        item: the columns; ``volume_type`` is a UUID.
+        servers: UUIDs of servers by those of the attachments; None keeps the attachments.
     """
     reading = Synchronization.lock()
     row: Volume | None = lock_row(VOLUMES, item["uuid"])
-    if not is_news(row, reading, time) or (row and row.deleted_at):
+    if not is_newest(row, reading, time) or (row and row.deleted_at):
         return False
-    entry = fill(VOLUMES, row, item, time)
+    entry = set_columns(VOLUMES, row, item, time)
     entry.link("pool", Pool.objects.present().filter(name=item["pool"]).first() if item["pool"] else None)
     kind = item["volume_type"]
     entry.link("volume_type", VolumeType.objects.present().filter(uuid=kind).first() if kind else None)
@@ -180,12 +180,12 @@ def write_volume(item: Item, servers: Mapping[str, str] | None, time: datetime) 
 
 
 def write_attachments(volume: Volume, servers: Mapping[str, str], time: datetime) -> None:
-    """Bring the attachments of a volume to known servers in line."""
+    """Update the attachments of a volume to servers in the site's table."""
     rows = list(VolumeAttachment.objects.select_for_update(no_key=True).filter(volume=volume))
     remove_attachments(row for row in rows if str(row.uuid) not in servers)
     known = {str(one.uuid): one for one in Server.objects.present().filter(uuid__in=servers.values())}
     items = [{"uuid": key, "server": server} for key, server in servers.items() if server in known]
-    entries = match(items, ATTACHMENTS, rows)
+    entries = match_rows(items, ATTACHMENTS, rows)
     for entry in entries:
         entry.link("volume", volume)
         entry.link("server", known[entry.item["server"]])
@@ -205,4 +205,4 @@ def remove_volume(uuid: str, time: datetime) -> bool:
     if row is None or row.deleted_at or not is_after(reading, time):
         return False
     remove_attachments(VolumeAttachment.objects.filter(volume=row))
-    return mark_gone(row, time)
+    return delete_row(row, time)

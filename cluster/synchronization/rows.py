@@ -1,4 +1,4 @@
-"""The objects of a topology beside the rows that they become, and how those are written: in few statements."""
+"""The rows of objects in a reading or a topology file: matching, comparing and writing them in few statements."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,26 +10,27 @@ from django.db import DataError, IntegrityError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from cluster.json_lines import Misfit
+from cluster.json_lines import InvalidValue
 
 BATCH = 500
-# What writing raises of what our tables do not take, or what contradicts what was recorded alone meanwhile.
-UNFIT = (Misfit, ValueError, DataError, IntegrityError)
+# The errors of writing values that the tables do not accept, or that conflict with concurrent writes.
+CONFLICTS = (InvalidValue, ValueError, DataError, IntegrityError)
 
 
 def describe_conflict(problem: Exception) -> str:
-    """Return one line about a conflict with our tables.
+    """Return one line about a conflict with the site's tables.
 
-    A database error also contains the row, which may hold secrets.
+    The other lines of a database error contain the row, which may contain secrets.
     """
     return f"What the cloud holds does not fit into our tables: {str(problem).partition(chr(10))[0]}"
 
 
 @dataclass(frozen=True)
 class Collection:
-    """One list of a topology: its table, and the attribute that tells its objects apart beside the UUID.
+    """A list of objects of one kind, with its model and the attribute that identifies objects besides the UUID.
 
-    ``references`` are the attributes that name other objects; ``columns`` those that are stored under another name.
+    ``references`` are the attributes that refer to other objects. ``columns`` are the columns of attributes with
+    another name.
     """
 
     name: str
@@ -43,18 +44,15 @@ class Collection:
         return self.columns.get(attribute, attribute)
 
     def rows(self) -> list[Any]:
-        """Lock and return all rows, deleted ones too: a topology may name any of them.
-
-        Others may write rows that lead to these meanwhile: of two who do both, none waits for the other for ever.
-        """
+        """Lock and return all rows, including deleted ones, in the order of their keys to avoid deadlocks."""
         return list(self.model.objects.select_for_update(no_key=True).order_by("pk"))
 
 
 @dataclass
 class Entry:
-    """One object of a topology and the row that it becomes; ``changed`` names the columns that it changes.
+    """An object and its row; ``changed`` contains the columns that differ.
 
-    ``links`` are the rows that its foreign keys shall lead to, which may not be written yet.
+    ``links`` are the targets of foreign keys, which may not be saved yet.
     """
 
     path: tuple[str | int, ...]
@@ -77,7 +75,7 @@ class Entry:
             self.changed.add(column)
 
     def read(self, attribute: str, value: Any) -> Any:
-        """Return an attribute as its column holds it."""
+        """Return the value of an attribute for its column."""
         if attribute == "uuid":
             return UUID(value)
         return self.read_time(value) if attribute == "created_at" else value
@@ -88,7 +86,7 @@ class Entry:
         except ValueError:
             moment = None
         if moment is None:
-            raise Misfit([*self.path, "created_at"], f"{value!r} is no date with a time.")
+            raise InvalidValue([*self.path, "created_at"], f"{value!r} is no date with a time.")
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
@@ -99,18 +97,18 @@ class Report:
     unchanged: int
 
 
-def match(items: Iterable[Mapping[str, Any]], collection: Collection, rows: Iterable[Any]) -> list[Entry]:
-    """Find or make the row of each object, and set the columns that the object names."""
+def match_rows(items: Iterable[Mapping[str, Any]], collection: Collection, rows: Iterable[Any]) -> list[Entry]:
+    """Find or create the row of each object, and set the columns that the object contains, without saving."""
     rows, key = list(rows), collection.key
     by_uuid = {row.uuid: row for row in rows}
-    # A number that is the primary key stays that of its row when this is deleted.
+    # A primary key also identifies a deleted row.
     by_key = {getattr(row, key): row for row in reversed(rows) if not row.deleted_at or key == "id"}
     found = []
     for position, item in enumerate(items):
         named = by_key.get(item[key])
         row = by_uuid.get(UUID(item["uuid"])) if "uuid" in item else named
         if "uuid" in item and named and named is not row:
-            raise Misfit(
+            raise InvalidValue(
                 [collection.name, position, key], f"{item[key]} stands in the cloud with the uuid {named.uuid}."
             )
         entry = Entry((collection.name, position), item, row or collection.model(), row is None)
@@ -124,7 +122,7 @@ def match(items: Iterable[Mapping[str, Any]], collection: Collection, rows: Iter
 
 
 def require_unique(entries: Iterable[Entry], collection: Collection, attribute: str, rows: Iterable[Any]) -> None:
-    """Raise `Misfit` where an object takes what another row has."""
+    """Raise `InvalidValue` if an object has the same value of an attribute as another row."""
     column = collection.column(attribute)
     holders = {row.pk: row for row in rows if not row.deleted_at}
     own = {id(entry.row) for entry in entries}
@@ -132,33 +130,33 @@ def require_unique(entries: Iterable[Entry], collection: Collection, attribute: 
     for entry in entries:
         if attribute in entry.item and entry.item[attribute] in taken:
             value = entry.item[attribute]
-            raise Misfit([*entry.path, attribute], f"{value} is that of another {collection.kind}.")
+            raise InvalidValue([*entry.path, attribute], f"{value} is that of another {collection.kind}.")
 
 
-def present(entries: Iterable[Entry], rows: Iterable[Any], column: str) -> dict[Any, Any]:
-    """Return by name what will be there: the rows that stand, and those of the topology."""
+def index_rows(entries: Iterable[Entry], rows: Iterable[Any], column: str) -> dict[Any, Any]:
+    """Return the rows that exist after the update, existing and new ones, by a column."""
     everything = [*reversed(list(rows)), *(entry.row for entry in entries)]
     return {getattr(row, column): row for row in everything if not row.deleted_at}
 
 
-def find(names: Mapping[Any, Any], name: Any, kind: str, path: Iterable[str | int]) -> Any:
-    """Return what a name means, nothing for null.
+def find_by_name(names: Mapping[Any, Any], name: Any, kind: str, path: Iterable[str | int]) -> Any:
+    """Return the row with a name, or None for None.
 
     Raises:
-        Misfit: it means nothing.
+        InvalidValue: there is no such row.
     """
     if name is None:
         return None
     if name not in names:
-        raise Misfit([*path], f"there is no {kind} {name}.")
+        raise InvalidValue([*path], f"there is no {kind} {name}.")
     return names[name]
 
 
 def write_entries(entries: Iterable[Entry], changed_at: datetime | None = None) -> None:
-    """Insert the new rows and update the changed ones, each in few statements.
+    """Insert the new rows and update the changed ones, in few statements.
 
     Args:
-        changed_at: the time of the changes; now, if it is not given.
+        changed_at: the time of the changes, by default now.
     """
     entries = list(entries)
     for entry in entries:
@@ -177,7 +175,7 @@ def write_entries(entries: Iterable[Entry], changed_at: datetime | None = None) 
 
 
 def write_pairs(wanted: list[tuple[Entry, list[Any]]], through: Any, owner: str, member: str) -> None:
-    """Bring a table of pairs in line: each entry's row has just these members."""
+    """Update a many-to-many table so that the row of each entry has exactly these members."""
     if not wanted:
         return
     owner, member = f"{owner}_id", f"{member}_id"
@@ -192,7 +190,7 @@ def write_pairs(wanted: list[tuple[Entry, list[Any]]], through: Any, owner: str,
     through.objects.bulk_create(new, batch_size=BATCH)
 
 
-def count(entries: Iterable[Entry]) -> Report:
+def count_entries(entries: Iterable[Entry]) -> Report:
     entries = list(entries)
     created = sum(entry.is_new for entry in entries)
     changed = sum(bool(entry.changed or entry.members_changed) and not entry.is_new for entry in entries)

@@ -1,1 +1,1 @@
-"""The loading of topologies and of PlanetLab traces into the embedded cloud."""
+"""Loading of topology files and PlanetLab traces into the embedded cloud."""

@@ -1,11 +1,11 @@
-"""The topology files that fill the embedded cloud: what may stand in them. `docs/topology.md` describes the format."""
+"""The format of topology files, which is described in `docs/topology.md`."""
 
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from cluster.json_lines import Misfit, check_values
+from cluster.json_lines import InvalidValue, check_values
 from cluster.models import ComputeNode, Server, StorageNode, Volume
 from cluster.models.balancing import MAX_PORT, MAX_WEIGHT
 from watcher_site.messages import cut
@@ -13,7 +13,7 @@ from watcher_site.messages import cut
 TEXT = {"type": "string", "maxLength": 255}
 NAME = {**TEXT, "minLength": 1}
 UUID = {"type": "string", "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"}
-# What a positive integer column holds on every database.
+# The range of a positive integer column on every database.
 WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
 RATIO = {"type": "number", "exclusiveMinimum": 0, "maximum": 1000}
 SIZE = {"vcpus": WHOLE, "memory": WHOLE, "disk": WHOLE}
@@ -35,7 +35,7 @@ KINDS = {
     "balancing_pools": "load-balancer pool",
     "members": "member of a pool",
 }
-# What must not stand twice in one list.
+# The attributes that must be unique in a list.
 UNIQUE = {
     "compute_nodes": ("hostname", "uuid"),
     "host_aggregates": ("id", "name", "uuid"),
@@ -147,26 +147,26 @@ SCHEMA: dict[str, Any] = {
 
 
 def check_topology(document: Any) -> None:
-    """Raise `Misfit` for the first contradiction within a topology."""
+    """Raise `InvalidValue` for the first invalid value of a topology."""
     check_values(document)
     problem = next(iter(Draft202012Validator(SCHEMA).iter_errors(document)), None)
     if problem:
-        raise make_misfit(problem)
+        raise make_invalid_value(problem)
     for collection, attributes in UNIQUE.items():
         for field in attributes:
             check_unique(document.get(collection, []), collection, field)
 
 
-def make_misfit(problem: ValidationError) -> Misfit:
+def make_invalid_value(problem: ValidationError) -> InvalidValue:
     path = list(problem.absolute_path)
     if problem.validator == "additionalProperties":
         kind = next((KINDS[part] for part in reversed(path) if isinstance(part, str)), "topology")
         known = cast(dict[str, Any], problem.schema)["properties"]
         stray = next(name for name in cast(dict[str, Any], problem.instance) if name not in known)
-        return Misfit([*path, stray], f"is no attribute of a {kind}.")
+        return InvalidValue([*path, stray], f"is no attribute of a {kind}.")
     if problem.validator == "anyOf":
         problem = (problem.context or [problem])[0]
-    return Misfit(path, f"{cut(problem.message)}.")
+    return InvalidValue(path, f"{cut(problem.message)}.")
 
 
 def check_unique(items: list[dict[str, Any]], collection: str, field: str) -> None:
@@ -174,5 +174,7 @@ def check_unique(items: list[dict[str, Any]], collection: str, field: str) -> No
     for position, item in enumerate(items):
         value = str(item.get(field, "")).casefold() if field == "uuid" else item.get(field, "")
         if value != "" and value in seen:
-            raise Misfit([collection, position, field], f"{item[field]} is that of {collection}[{seen[value]}], too.")
+            raise InvalidValue(
+                [collection, position, field], f"{item[field]} is that of {collection}[{seen[value]}], too."
+            )
         seen[value] = position

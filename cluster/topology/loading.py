@@ -1,4 +1,4 @@
-"""Load a topology into the tables of the embedded cloud, completely or not at all."""
+"""Loading of a topology into the tables of the embedded cloud, in one transaction."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from cluster.drivers.base import cloud
-from cluster.json_lines import Misfit
+from cluster.json_lines import InvalidValue
 from cluster.models import (
     BalancingMember,
     BalancingPool,
@@ -21,16 +21,16 @@ from cluster.models import (
     VolumeAttachment,
     VolumeType,
 )
-from cluster.models.storage import account
+from cluster.models.storage import update_usage
 from cluster.synchronization.rows import (
     BATCH,
     Collection,
     Entry,
     Report,
-    count,
-    find,
-    match,
-    present,
+    count_entries,
+    find_by_name,
+    index_rows,
+    match_rows,
     require_unique,
     write_entries,
     write_pairs,
@@ -49,34 +49,34 @@ STORAGE_NODES = Collection("storage_nodes", StorageNode, "storage node", "host",
 POOLS = Collection("pools", Pool, "pool", "name")
 VOLUMES = Collection("volumes", Volume, "volume", "name", frozenset({"pool", "volume_type", "attachments"}))
 STORAGE_COLLECTIONS = (VOLUME_TYPES, STORAGE_NODES, POOLS, VOLUMES)
-Members = list[tuple[Entry, list[Any]]]
+MemberLists = list[tuple[Entry, list[Any]]]
 BALANCING_POOLS = Collection("balancing_pools", BalancingPool, "load-balancer pool", "name", frozenset({"members"}))
 MEMBER_COLUMNS = ("port", "weight", "connections")
 
 
 @transaction.atomic
 def load_topology(document: Any) -> Report:
-    """Update the tables from a topology. Rows that it does not name stay as they are.
+    """Update the tables from a topology. Rows that it does not name do not change.
 
-    A row is identified by its UUID or, without one, by its name; a deleted row is restored if it is identified by its
-    UUID. Attributes left out keep their value, and have the default in a new row.
+    A row is identified by its UUID or, without one, by its name. A deleted row is restored if it is identified by its
+    UUID. Missing attributes keep their value; in a new row they have the default.
 
     Raises:
-        Misfit: the topology contradicts itself, or the tables.
-        Conflict: the tables mirror another cloud.
+        InvalidValue: a value is invalid, or conflicts with the tables.
+        Conflict: the cloud is not the embedded one.
     """
     if cloud().is_mirrored:
         raise Conflict("WATCHER_CLOUD: the tables mirror a real cloud, and only the embedded cloud can be filled.")
     check_topology(document)
     lock_table(ComputeNode)
     # All rows, in one query for each table: a topology may name any of them, and all use capacity.
-    # Servers first, as the embedded cloud locks them: it and this do not wait for each other.
+    # Servers before nodes, in the lock order of the embedded cloud.
     servers = list(
         Server.objects.select_for_update(of=("self",), no_key=True).select_related("new_flavor").order_by("pk")
     )
     nodes = COMPUTE_NODES.rows()
-    node_entries = match(document.get("compute_nodes", []), COMPUTE_NODES, nodes)
-    server_entries = match(document.get("servers", []), SERVERS, servers)
+    node_entries = match_rows(document.get("compute_nodes", []), COMPUTE_NODES, nodes)
+    server_entries = match_rows(document.get("servers", []), SERVERS, servers)
     existing = {row.pk: row for row in nodes}
     hosts = {row.hostname: row for row in [*nodes, *(entry.row for entry in node_entries)] if not row.deleted_at}
     places = assign_nodes(server_entries, hosts, existing)
@@ -86,13 +86,13 @@ def load_topology(document: Any) -> Report:
         entry.row.node = places[entry.path]
     write_entries(server_entries)
     others = [*load_aggregates(document, hosts), *load_flavors(document)]
-    named = by_name_and_uuid([*servers, *(entry.row for entry in server_entries)])
+    named = index_servers([*servers, *(entry.row for entry in server_entries)])
     storage, pools = load_storage_topology(document, named), load_balancing(document, named)
-    return count([*node_entries, *server_entries, *others, *storage, *pools])
+    return count_entries([*node_entries, *server_entries, *others, *storage, *pools])
 
 
-def by_name_and_uuid(servers: list[Server]) -> dict[str, Server]:
-    """Return the servers by what a topology may call them; of several of one name the first counts."""
+def index_servers(servers: list[Server]) -> dict[str, Server]:
+    """Return the servers by name and by UUID. Of several servers with a name, the first one counts."""
     there = [server for server in reversed(servers) if not server.deleted_at]
     return {str(server.uuid): server for server in there} | {server.name: server for server in there}
 
@@ -101,13 +101,15 @@ def load_aggregates(document: Mapping[str, Any], hosts: Mapping[str, ComputeNode
     if not document.get("host_aggregates"):
         return []
     rows = HOST_AGGREGATES.rows()
-    entries = match(document["host_aggregates"], HOST_AGGREGATES, rows)
+    entries = match_rows(document["host_aggregates"], HOST_AGGREGATES, rows)
     require_unique(entries, HOST_AGGREGATES, "name", rows)
     members = []
     for entry in (entry for entry in entries if "compute_nodes" in entry.item):
         wanted = enumerate(entry.item["compute_nodes"])
         path = [*entry.path, "compute_nodes"]
-        members.append((entry, [find(hosts, name, "compute node", [*path, position]) for position, name in wanted]))
+        members.append(
+            (entry, [find_by_name(hosts, name, "compute node", [*path, position]) for position, name in wanted])
+        )
     write_entries(entries)
     write_pairs(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
     return entries
@@ -117,7 +119,7 @@ def load_flavors(document: Mapping[str, Any]) -> list[Entry]:
     if not document.get("flavors"):
         return []
     rows = FLAVORS.rows()
-    entries = match(document["flavors"], FLAVORS, rows)
+    entries = match_rows(document["flavors"], FLAVORS, rows)
     require_unique(entries, FLAVORS, "id", rows)
     write_entries(entries)
     return entries
@@ -126,32 +128,34 @@ def load_flavors(document: Mapping[str, Any]) -> list[Entry]:
 def assign_nodes(
     entries: Iterable[Entry], hosts: Mapping[str, ComputeNode], existing: Mapping[int, ComputeNode]
 ) -> dict[tuple[str | int, ...], ComputeNode | None]:
-    """Return the node of each server: the one that the topology names, else the one that it is on."""
+    """Return the node of each server by its path: the one in the topology, else the current one."""
     places: dict[tuple[str | int, ...], ComputeNode | None] = {}
     for entry in entries:
         before = existing.get(entry.row.node_id)
         hostname: str | None = before.hostname if before else None
         hostname = entry.item.get("node", hostname)
         if hostname is not None and hostname not in hosts:
-            raise Misfit([*entry.path, "node"], f"there is no compute node {hostname}.")
+            raise InvalidValue([*entry.path, "node"], f"there is no compute node {hostname}.")
         places[entry.path] = after = None if hostname is None else hosts[hostname]
-        require_sense(entry, after)
+        check_pending_state(entry, after)
         if after is not before:
             if entry.row.destination_id:
-                raise Misfit([*entry.path, "node"], f"{entry.row.name} is being migrated.")
+                raise InvalidValue([*entry.path, "node"], f"{entry.row.name} is being migrated.")
             entry.changed.add("node")
     return places
 
 
-def require_sense(entry: Entry, node: ComputeNode | None) -> None:
-    """Raise `Misfit` for a PENDING server that is on a node, or has run: it would never be built."""
+def check_pending_state(entry: Entry, node: ComputeNode | None) -> None:
+    """Raise `InvalidValue` for a PENDING server that has a node or has run, which would never be built."""
     if entry.row.state != Server.State.PENDING:
         return
     path = [*entry.path, "state" if "state" in entry.item else "node"]
     if node:
-        raise Misfit(path, f"a server that is pending is on no node, and {entry.row.name} is on {node.hostname}.")
+        raise InvalidValue(
+            path, f"a server that is pending is on no node, and {entry.row.name} is on {node.hostname}."
+        )
     if entry.row.launched_at:
-        raise Misfit(path, f"a server that is pending has never run, and {entry.row.name} has.")
+        raise InvalidValue(path, f"a server that is pending has never run, and {entry.row.name} has.")
 
 
 def check_node_capacity(
@@ -161,13 +165,13 @@ def check_node_capacity(
     servers: Iterable[Server],
     existing: Mapping[int, ComputeNode],
 ) -> None:
-    """Raise `Misfit` where the topology puts more on a node than it holds. What it leaves alone is not judged."""
+    """Raise `InvalidValue` if the capacity of a node that the topology changes is exceeded."""
     used: defaultdict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(RESOURCES, 0))
 
     def take(server: Server, node: ComputeNode | None) -> None:
         if node:
             for resource in RESOURCES:
-                used[node.hostname][resource] += server.taken(resource)
+                used[node.hostname][resource] += server.reserved(resource)
 
     moving = {id(entry.row) for entry in server_entries if entry.changed}
     for server in servers:
@@ -187,21 +191,24 @@ def require_node_capacity(entry: Entry, node: ComputeNode, used: Mapping[str, in
     for resource in RESOURCES:
         capacity = getattr(node, f"capacity_{resource}")
         if entry.changed and used[resource] > capacity:
-            raise Misfit(
+            raise InvalidValue(
                 [*entry.path, resource],
                 f"{node.hostname} has a capacity of {capacity:g} in total, and its servers use {used[resource]}.",
             )
 
 
 def load_balancing(document: Mapping[str, Any], servers: Mapping[Any, Server]) -> list[Entry]:
-    """Bring the pools of load balancers in line, with the servers by name and by UUID that may be in them.
+    """Update the pools of load balancers.
+
+    Args:
+        servers: servers by name and by UUID.
 
     Raises:
-        Misfit: it makes no sense beside what stands in the tables.
+        InvalidValue: a value is invalid, or conflicts with the tables.
     """
     if not document.get(BALANCING_POOLS.name):
         return []
-    entries = match(document[BALANCING_POOLS.name], BALANCING_POOLS, BALANCING_POOLS.rows())
+    entries = match_rows(document[BALANCING_POOLS.name], BALANCING_POOLS, BALANCING_POOLS.rows())
     wanted = [(entry, map_members(entry, servers)) for entry in entries if "members" in entry.item]
     write_entries(entries)
     write_pool_members(wanted)
@@ -209,19 +216,19 @@ def load_balancing(document: Mapping[str, Any], servers: Mapping[Any, Server]) -
 
 
 def map_members(entry: Entry, servers: Mapping[Any, Server]) -> dict[int, Mapping[str, Any]]:
-    """Return what a topology says of each member, by its server's primary key."""
+    """Return the members in a topology by the primary key of the server."""
     found: dict[int, Mapping[str, Any]] = {}
     for position, item in enumerate(entry.item["members"]):
         path = [*entry.path, "members", position, "server"]
-        server = find(servers, item["server"], "server", path)
+        server = find_by_name(servers, item["server"], "server", path)
         if server.pk in found:
-            raise Misfit(path, f"{server.name} is in the pool already.")
+            raise InvalidValue(path, f"{server.name} is in the pool already.")
         found[server.pk] = item
     return found
 
 
 def write_pool_members(wanted: Iterable[tuple[Entry, Mapping[int, Mapping[str, Any]]]]) -> None:
-    """Set the members of each pool; attributes that the topology leaves out keep their value."""
+    """Set the members of each pool. Missing attributes keep their value."""
     pools = {entry.row.pk: entry for entry, _ in wanted}
     existing = {(row.pool_id, row.server_id): row for row in BalancingMember.objects.filter(pool__in=pools)}
     new, changed = [], []
@@ -242,31 +249,34 @@ def write_pool_members(wanted: Iterable[tuple[Entry, Mapping[int, Mapping[str, A
 
 
 def load_storage_topology(document: Mapping[str, Any], servers: Mapping[Any, Server]) -> list[Entry]:
-    """Bring the storage tables in line, with the servers by name and by UUID that volumes may be attached to.
+    """Update the storage tables.
+
+    Args:
+        servers: servers by name and by UUID.
 
     Raises:
-        Misfit: it makes no sense beside what stands in the tables.
+        InvalidValue: a value is invalid, or conflicts with the tables.
     """
     if not any(document.get(collection.name) for collection in STORAGE_COLLECTIONS):
         return []
-    # Volumes before pools, as the embedded cloud locks them.
+    # Volumes before pools, in the lock order of the embedded cloud.
     rows = {collection.name: collection.rows() for collection in reversed(STORAGE_COLLECTIONS)}
-    types, nodes, pools, volumes = (match(document.get(c.name, []), c, rows[c.name]) for c in STORAGE_COLLECTIONS)
-    type_names = present(types, rows["volume_types"], "name")
-    served = name_types(nodes, type_names)
-    place_pools(pools, present(nodes, rows["storage_nodes"], "host"))
-    place_volumes(volumes, present(pools, rows["pools"], "name"), type_names)
-    attached = attach(volumes, servers)
+    types, nodes, pools, volumes = (match_rows(document.get(c.name, []), c, rows[c.name]) for c in STORAGE_COLLECTIONS)
+    type_names = index_rows(types, rows["volume_types"], "name")
+    served = find_volume_types(nodes, type_names)
+    link_pools(pools, index_rows(nodes, rows["storage_nodes"], "host"))
+    link_volumes(volumes, index_rows(pools, rows["pools"], "name"), type_names)
+    attached = find_attached_servers(volumes, servers)
     check_pool_capacity(pools, volumes, rows["volumes"], rows["pools"])
     for entries in (types, nodes, pools, volumes):
         write_entries(entries)
     write_pairs(served, StorageNode.volume_types.through, "storagenode", "volumetype")
     write_pairs(attached, VolumeAttachment, "volume", "server")
-    account([*rows["pools"], *(entry.row for entry in pools if entry.is_new)])
+    update_usage([*rows["pools"], *(entry.row for entry in pools if entry.is_new)])
     return [*types, *nodes, *pools, *volumes]
 
 
-def name_types(nodes: Iterable[Entry], types: Mapping[str, VolumeType]) -> Members:
+def find_volume_types(nodes: Iterable[Entry], types: Mapping[str, VolumeType]) -> MemberLists:
     return [
         (entry, find_all(types, entry, "volume_types", "volume type"))
         for entry in nodes
@@ -276,36 +286,38 @@ def name_types(nodes: Iterable[Entry], types: Mapping[str, VolumeType]) -> Membe
 
 def find_all(names: Mapping[Any, Any], entry: Entry, attribute: str, kind: str) -> list[Any]:
     wanted = enumerate(entry.item[attribute])
-    return [find(names, name, kind, [*entry.path, attribute, position]) for position, name in wanted]
+    return [find_by_name(names, name, kind, [*entry.path, attribute, position]) for position, name in wanted]
 
 
-def place_pools(pools: Iterable[Entry], nodes: Mapping[str, StorageNode]) -> None:
-    """Link each pool to the storage node that its name begins with."""
+def link_pools(pools: Iterable[Entry], nodes: Mapping[str, StorageNode]) -> None:
+    """Link each pool to its storage node, whose host is the beginning of the pool's name."""
     for entry in pools:
         host = entry.row.name.partition("#")[0]
-        entry.link("storage_node", find(nodes, host, "storage node", [*entry.path, "name"]))
+        entry.link("storage_node", find_by_name(nodes, host, "storage node", [*entry.path, "name"]))
 
 
-def place_volumes(volumes: Iterable[Entry], pools: Mapping[str, Pool], types: Mapping[str, VolumeType]) -> None:
+def link_volumes(volumes: Iterable[Entry], pools: Mapping[str, Pool], types: Mapping[str, VolumeType]) -> None:
     for entry in volumes:
         if "pool" in entry.item:
-            entry.link("pool", find(pools, entry.item["pool"], "pool", [*entry.path, "pool"]))
+            entry.link("pool", find_by_name(pools, entry.item["pool"], "pool", [*entry.path, "pool"]))
         if "volume_type" in entry.item:
-            found = find(types, entry.item["volume_type"], "volume type", [*entry.path, "volume_type"])
+            found = find_by_name(types, entry.item["volume_type"], "volume type", [*entry.path, "volume_type"])
             entry.link("volume_type", found)
         if entry.row.migration_status and entry.changed & {"pool", "volume_type", "size"}:
-            raise Misfit([*entry.path], f"{entry.row.name} is being moved.")
+            raise InvalidValue([*entry.path], f"{entry.row.name} is being moved.")
 
 
-def attach(volumes: Iterable[Entry], servers: Mapping[Any, Server]) -> Members:
-    """Return the servers that each volume shall be attached to, and set its status where the topology has none."""
+def find_attached_servers(volumes: Iterable[Entry], servers: Mapping[Any, Server]) -> MemberLists:
+    """Return the servers of each volume, and derive the volume's status if the topology contains none."""
     found = []
     for entry in volumes:
         if "attachments" not in entry.item:
             continue
         members = find_all(servers, entry, "attachments", "server")
         if len(members) > 1 and not entry.row.multiattach:
-            raise Misfit([*entry.path, "attachments"], "only a multiattach volume is attached to several servers.")
+            raise InvalidValue(
+                [*entry.path, "attachments"], "only a multiattach volume is attached to several servers."
+            )
         if "status" not in entry.item and entry.row.status in {Volume.Status.AVAILABLE, Volume.Status.IN_USE}:
             entry.set("status", Volume.Status.IN_USE if members else Volume.Status.AVAILABLE)
         found.append((entry, members))
@@ -315,7 +327,7 @@ def attach(volumes: Iterable[Entry], servers: Mapping[Any, Server]) -> Members:
 def check_pool_capacity(
     pools: Iterable[Entry], volumes: Iterable[Entry], existing: Iterable[Volume], rows: Iterable[Pool]
 ) -> None:
-    """Raise `Misfit` where the topology puts more into a pool than it may promise. The rest is not judged."""
+    """Raise `InvalidValue` if the capacity of a pool that the topology changes is exceeded."""
     by_key: dict[int | None, Pool] = {row.pk: row for row in rows}
     used: defaultdict[int, int] = defaultdict(int)
     moving = {id(entry.row) for entry in volumes if entry.changed}
@@ -336,7 +348,7 @@ def check_pool_capacity(
 
 
 def require_pool_capacity(path: list[str | int], pool: Pool, used: int) -> None:
-    if used > pool.promisable_capacity_gb:
-        raise Misfit(
-            path, f"{pool.name} has a capacity of {pool.promisable_capacity_gb} in total, and its volumes use {used}."
+    if used > pool.virtual_capacity_gb:
+        raise InvalidValue(
+            path, f"{pool.name} has a capacity of {pool.virtual_capacity_gb} in total, and its volumes use {used}."
         )

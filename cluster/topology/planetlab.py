@@ -1,6 +1,6 @@
-"""The cloud of PlanetLab traces: 800 hosts of two types, and a server for each trace with its use of the processor.
+"""A cloud with PlanetLab traces: 800 hosts of two types, and a server for each trace of processor use.
 
-It is the set-up of Beloglazov and Buyya, "Optimal online deterministic algorithms and adaptive heuristics for energy
+The set-up is that of Beloglazov and Buyya, "Optimal online deterministic algorithms and adaptive heuristics for energy
 and performance efficient dynamic consolidation of virtual machines in cloud data centers" (2012).
 """
 
@@ -25,19 +25,19 @@ from watcher_site.refusals import Invalid
 STEP = timedelta(minutes=5)
 STEPS = 288
 HOSTS = 800
-# The longest period that a strategy looks back by default, in steps.
+# The longest default period of metrics of a strategy, in steps.
 HISTORY = 24
-# Processors differ in speed, and vcpus do not: one vcpu stands for this many MIPS, which divides all of them.
+# The MIPS of one vCPU, a common divisor of the speeds of all processors, because vCPUs have no speed.
 MIPS = 20
-# What is promised may be more than what there is, as in the paper: memory is the bound.
+# Overcommitment of vCPUs as in the paper, where memory is the limit.
 VCPU_RATIO = 4.0
-MEMORY_OF_A_HOST, DISK_OF_A_HOST, DISK_OF_A_SERVER = 4096, 1000, 3
+HOST_MEMORY, HOST_DISK, SERVER_DISK = 4096, 1000, 3
 METRIC = "instance_cpu_usage"
 
 
 @dataclass(frozen=True)
 class HostType:
-    """``power`` is in W, at 0, 10 and so on to 100 % load."""
+    """A type of hosts; ``power`` is in W, at 0, 10, …, 100 % load."""
 
     id: int
     name: str
@@ -66,17 +66,17 @@ FLAVORS = (
 
 @dataclass(frozen=True)
 class Trace:
-    """A machine's use of its processor, in percent, one value a step."""
+    """The processor use of a server in percent, one value for each step."""
 
     name: str
     values: Sequence[int]
 
 
 def read_traces(path: Path) -> list[Trace]:
-    """Read a day: gzipped CSV, a head, and one row a machine.
+    """Read the traces of a day from a gzipped CSV file with a header and one row for each machine.
 
     Raises:
-        Invalid: it cannot be read or makes no sense; the message begins with the file and the line.
+        Invalid: the file cannot be read or is invalid; the message begins with the file and the line.
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
@@ -102,15 +102,15 @@ def parse_traces(path: Path, rows: Iterator[list[str]]) -> Iterator[Trace]:
         raise Invalid(f"{path}:2: there must be a row.")
 
 
-def topology(traces: Sequence[Trace]) -> dict[str, Any]:
-    """Return the cloud as a topology: each server on the next host, in turn, that has its MIPS and memory.
+def make_topology(traces: Sequence[Trace]) -> dict[str, Any]:
+    """Return the cloud as a topology, with servers assigned to hosts in turn, by free MIPS and memory.
 
     Raises:
-        Invalid: there are more servers than the hosts hold.
+        Invalid: the hosts do not have enough capacity.
     """
     hosts = [f"planetlab-{number:03}" for number in range(HOSTS)]
     types = [HOST_TYPES[number % 2] for number in range(HOSTS)]
-    free = {host: [kind.mips, MEMORY_OF_A_HOST] for host, kind in zip(hosts, types, strict=True)}
+    free = {host: [kind.mips, HOST_MEMORY] for host, kind in zip(hosts, types, strict=True)}
     turn, servers = cycle(hosts), []
     for position, trace in enumerate(traces):
         flavor = FLAVORS[position % len(FLAVORS)]
@@ -125,8 +125,8 @@ def topology(traces: Sequence[Trace]) -> dict[str, Any]:
                 "hostname": host,
                 "vcpus": kind.mips // MIPS,
                 "vcpu_ratio": VCPU_RATIO,
-                "memory": MEMORY_OF_A_HOST,
-                "disk": DISK_OF_A_HOST,
+                "memory": HOST_MEMORY,
+                "disk": HOST_DISK,
             }
             for host, kind in zip(hosts, types, strict=True)
         ],
@@ -144,8 +144,8 @@ def topology(traces: Sequence[Trace]) -> dict[str, Any]:
     }
 
 
-def staying(cloud: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the topology without the places of servers that have one already."""
+def keep_placements(cloud: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the topology without the nodes of servers that are on a node already."""
     placed = Server.objects.present().exclude(node=None).filter(name__in=names)
     there = set(placed.values_list("name", flat=True))
     servers = [
@@ -160,7 +160,7 @@ def has_capacity(free: Sequence[int], flavor: Flavor) -> bool:
 
 
 def size_of_flavor(flavor: Flavor) -> dict[str, int]:
-    return {"vcpus": flavor.mips // MIPS, "memory": flavor.memory, "disk": DISK_OF_A_SERVER}
+    return {"vcpus": flavor.mips // MIPS, "memory": flavor.memory, "disk": SERVER_DISK}
 
 
 @transaction.atomic
@@ -173,14 +173,15 @@ def load_planetlab(path: Path, step: int, now: datetime | None = None) -> tuple[
         The number of servers and the number of samples.
 
     Raises:
-        Invalid: the file makes no sense, or contradicts the tables.
+        Invalid: the file is invalid.
+        InvalidValue: it conflicts with the tables.
     """
     traces = read_traces(path)
     names = [trace.name for trace in traces]
-    load_topology(staying(topology(traces), names))
+    load_topology(keep_placements(make_topology(traces), names))
     end = now or timezone.now()
     uuids = dict(Server.objects.present().filter(name__in=names).values_list("name", "uuid"))
-    # Those of an earlier load would stand beside these.
+    # Replace the samples of an earlier load.
     Sample.objects.filter(metric=METRIC, resource__in=uuids.values()).delete()
     samples = (
         Sample(metric=METRIC, resource=uuids[trace.name], time=end - (step - past) * STEP, value=trace.values[past])

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from cluster import server_statuses
 from cluster.models import Server
-from cluster.operations.marks import reasons_of
+from cluster.operations.marks import mark_reasons_of
 from cluster.operations.servers import REQUEST, checked_request
 from plans.api.marks import Marking
 from plans.operations.servers import RESETTABLE, create_server, delete_server, rebuild_server, reset_server
@@ -59,7 +59,7 @@ class ServerSerializer(ResourceSerializer):
 
     id = serializers.UUIDField()
     name = serializers.CharField()
-    status = serializers.ChoiceField(server_statuses.statuses(knows_pending=True))
+    status = serializers.ChoiceField(server_statuses.list_statuses(knows_pending=True))
     links = links_field()
     tenant_id = serializers.CharField(help_text="the project that it belongs to")
     user_id = serializers.CharField(help_text="the name of who asked for it")
@@ -85,10 +85,10 @@ class ServerSerializer(ResourceSerializer):
         since = {"unhealthy_reason": MARKS}
         columns = {
             "id": "uuid",
-            "status": server_statuses.shown(knows_pending=True),
+            "status": server_statuses.status_expression(knows_pending=True),
             "tenant_id": "project_id",
             "flavor": Cast(FLAVOR, TextField()),
-            "fault": server_statuses.fault(knows_pending=True),
+            "fault": server_statuses.fault_expression(knows_pending=True),
             "created": "created_at",
             "updated": "updated_at",
             "OS-EXT-STS:vm_state": "state",
@@ -98,9 +98,9 @@ class ServerSerializer(ResourceSerializer):
             HOST: "node__hostname",
         }
         formerly = {
-            "status": (PENDING, server_statuses.shown(knows_pending=False)),
-            "OS-EXT-STS:vm_state": (PENDING, server_statuses.former_state()),
-            "fault": (PENDING, server_statuses.fault(knows_pending=False)),
+            "status": (PENDING, server_statuses.status_expression(knows_pending=False)),
+            "OS-EXT-STS:vm_state": (PENDING, server_statuses.state_without_pending()),
+            "fault": (PENDING, server_statuses.fault_expression(knows_pending=False)),
         }
         json = ("flavor", "metadata", "fault")
         computed = ("links",)
@@ -112,7 +112,7 @@ class ServerSerializer(ResourceSerializer):
         """Add marks, in two more queries: for a server of a stack or a cluster, the mark is on another row."""
         rows = super().finish(values, version, detailed, host)
         if rows and "unhealthy_reason" in rows[0]:
-            reasons = reasons_of({str(row["id"]): row["unhealthy_reason"] for row in rows})
+            reasons = mark_reasons_of({str(row["id"]): row["unhealthy_reason"] for row in rows})
             for row in rows:
                 row["unhealthy_reason"] = reasons[str(row["id"])]
         return rows
@@ -175,8 +175,8 @@ class ServerReading(OwnedByProjects, ResourceView):
 
     def filter_status(self, queryset: QuerySet[Server], value: list[str]) -> QuerySet[Server]:
         wanted = [status.upper() for status in value]
-        refuse_strays("status", wanted, server_statuses.statuses(knows_pending=self.knows_pending))
-        return queryset.filter(server_statuses.having(wanted, knows_pending=self.knows_pending))
+        refuse_strays("status", wanted, server_statuses.list_statuses(knows_pending=self.knows_pending))
+        return queryset.filter(server_statuses.with_statuses(wanted, knows_pending=self.knows_pending))
 
     def filter_vm_state(self, queryset: QuerySet[Server], value: list[str]) -> QuerySet[Server]:
         known = set(Server.State.values) - (set() if self.knows_pending else {Server.State.PENDING})

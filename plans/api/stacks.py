@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from cluster.drivers.server_properties import select_properties
 from cluster.models import Stack, StackStatus
-from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
+from cluster.models.stacks import MAX_TIMEOUT, NAME_LENGTH
 from cluster.stacks.lookup import stacks_at, stacks_called
 from cluster.stacks.templates.schemas import STACK_NAME
 from cluster.stacks.templates.schemas import TEMPLATE as TEMPLATE_VALIDATOR
@@ -104,7 +104,7 @@ def known_statuses(field: str, wanted: list[str]) -> list[str]:
 
 def timeout_field(default: str) -> Any:
     help_text = f"for how many minutes an operation on it may take, beside its pauses; left out: {default}"
-    return WholeField(required=False, min_value=1, max_value=LONGEST_TIMEOUT, help_text=help_text)
+    return WholeField(required=False, min_value=1, max_value=MAX_TIMEOUT, help_text=help_text)
 
 
 class StackOperationSerializer(OperationSerializer):

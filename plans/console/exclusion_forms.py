@@ -15,7 +15,7 @@ from actions.exclusions.records import attributes_of, mistakes
 from actions.exclusions.targets import CLUSTERS, COMPUTE_NODES, KINDS, SERVERS
 from actions.models import Action
 from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
-from cluster.operations.named_records import taken
+from cluster.operations.named_records import refuse_name
 from plans.models import ActionPlan
 from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site import plugins
@@ -128,7 +128,7 @@ class ExclusionForm(WindowFields):
         for mistake in mistakes(self.exclusion, said, timezone.now()):
             self.add_refusal(mistake)
         if self.errors and "name" in said and self.is_taken(said["name"]):
-            self.add_refusal(str(taken(Exclusion(name=said["name"]))))
+            self.add_refusal(str(refuse_name(Exclusion(name=said["name"]))))
 
     def is_taken(self, name: str) -> bool:
         namesakes = Exclusion.objects.present().filter(name__iexact=name)

@@ -25,7 +25,7 @@ from plans.operations.base import (
 )
 from watcher_site.refusals import Conflict, Invalid
 
-LONGEST_TIMEOUT = 2**31 - 1
+MAX_TIMEOUT = 2**31 - 1
 CHANGEABLE = ("name", "profile", "timeout", "metadata")
 # What changes how many nodes there are: a cluster whose creation waits would be created beside it.
 OF_CREATED = frozenset(
@@ -270,8 +270,8 @@ def require_sizes(bounds: Bounds, wanted: int) -> None:
 
 
 def checked_cluster_timeout(timeout: Any) -> int:
-    if isinstance(timeout, bool) or not isinstance(timeout, int) or not 0 <= timeout <= LONGEST_TIMEOUT:
-        raise Invalid(f"timeout: must be a whole number of seconds from 0 to {LONGEST_TIMEOUT}.")
+    if isinstance(timeout, bool) or not isinstance(timeout, int) or not 0 <= timeout <= MAX_TIMEOUT:
+        raise Invalid(f"timeout: must be a whole number of seconds from 0 to {MAX_TIMEOUT}.")
     return timeout
 
 

@@ -10,7 +10,7 @@ from actions.graph.proposals import ProposedAction
 from actions.server_history import record_request
 from cluster.drivers.rules import REBUILDABLE
 from cluster.models import Server
-from cluster.operations.servers import forget_unplaced, request_server
+from cluster.operations.servers import delete_unplaced, request_server
 from plans.models import ActionPlan
 from plans.operations.base import installed, requested_operations, require_no_operation
 from plans.planning.proposals import propose
@@ -56,7 +56,7 @@ def delete_server(server: Server, caller: CallingContext) -> None:
     """
     action = proposal(DELETE, server)
     require_none_excluded([action])
-    if forget_unplaced(server):
+    if delete_unplaced(server):
         record("server.delete", server)
         record_request(server.uuid, "delete", caller)
     elif not is_to_be_deleted(server):

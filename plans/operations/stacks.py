@@ -12,7 +12,7 @@ from actions.operations.signals import signal_action
 from actions.types.stacks.resources import settle_abandoned
 from cluster.drivers.quotas import demand_of_template, require_creatable, require_quota
 from cluster.models import Lock, Stack, StackResource
-from cluster.models.stacks import LONGEST_TIMEOUT
+from cluster.models.stacks import MAX_TIMEOUT
 from cluster.stacks.templates.schemas import STACK_NAME, STACK_NAMES
 from cluster.stacks.templates.templates import checked_template
 from plans.models import ActionPlan
@@ -164,6 +164,6 @@ def checked_stack_timeout(minutes: Any) -> int | None:
     """Return for how many minutes an operation may take, where that is said. Raises: `Invalid`."""
     if minutes is None:
         return None
-    if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= LONGEST_TIMEOUT:
-        raise Invalid(f"timeout_mins: must be a whole number of minutes from 1 to {LONGEST_TIMEOUT}.")
+    if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= MAX_TIMEOUT:
+        raise Invalid(f"timeout_mins: must be a whole number of minutes from 1 to {MAX_TIMEOUT}.")
     return minutes

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.json_lines import line_of, members, parse_document, skip_blanks
+from cluster.json_lines import line_of, list_members, parse_document, skip_blanks
 
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -31,7 +31,7 @@ def test_at_the_place_of_every_path_its_value_begins(document: Any, indent: int 
     for path, value in places(document):
         position = skip_blanks(text, 0)
         for step in path:
-            position = dict(members(text, position))[step]
+            position = dict(list_members(text, position))[step]
         assert json.JSONDecoder().raw_decode(text, position)[0] == value
 
 

@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from cluster.drivers.base import NoValidHost, cloud
 from cluster.models import Server
-from cluster.operations.servers import forget_unplaced
+from cluster.operations.servers import delete_unplaced
 from tests.builders import make_node, make_server
 from tests.watcher_site.notifications.outbox import listen, payloads, written_event_types
 from watcher_site.models import Notification
@@ -48,7 +48,7 @@ def reset(server: Server) -> None:
 
 
 def forget(server: Server) -> None:
-    assert forget_unplaced(server)
+    assert delete_unplaced(server)
 
 
 def delete(server: Server) -> None:

@@ -7,16 +7,16 @@ from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, CannotBeForeseen
 from actions.types.clusters.clusters import BEGUN, ClusterAction
 from actions.types.locking import require_known, require_unlocked
 from cluster.models import Cluster, Policy, PolicyBinding
-from cluster.models.clusters import LAST_PRIORITY
+from cluster.models.clusters import MAX_PRIORITY
 from cluster.policies.base import PolicyRefused, PolicyType
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 from watcher_site import plugins
 
 BOUND = {
     "priority": {
         "type": "integer",
         "minimum": 0,
-        "maximum": LAST_PRIORITY,
+        "maximum": MAX_PRIORITY,
         "description": "Policies are evaluated in ascending priority. The default is that of the policy type.",
     },
     "enabled": {"type": "boolean", "description": "Whether the policy is evaluated."},
@@ -48,7 +48,7 @@ class PolicyAction(ClusterAction, ABC):
         self.binding(cluster)
 
     def foresee(self) -> Outcome:
-        cluster, model, policy = self.cluster(), foreseen_cloud(), self.policy()
+        cluster, model, policy = self.cluster(), simulated_cloud(), self.policy()
         if model is not None:
             require_known(model, cluster)
             require_unlocked(model, self.context.action_uuid, self.locks(cluster))

@@ -35,8 +35,8 @@ from actions.types.nodes.nodes import node_action, schema_of
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
 from cluster.policies.checking import DECIDED
-from cluster.simulated import foreseen_cloud
-from cluster.simulated.stacks import Members
+from cluster.simulated import simulated_cloud
+from cluster.simulated.stacks import SimulatedNodes
 from watcher_site.state_machine import ConcurrentTransition
 
 BEGUN = "begun"
@@ -171,7 +171,7 @@ class ClusterAction(ActionType, ABC):
 
         Policies that act on the cloud are not applied. Raises: `ActionFailed`, `CannotBeForeseen`.
         """
-        cluster, model = self.cluster(), foreseen_cloud()
+        cluster, model = self.cluster(), simulated_cloud()
         if model is None:
             raise CannotBeForeseen("There is no model of the cloud.")
         require_known(model, cluster)
@@ -294,7 +294,7 @@ class ClusterAction(ActionType, ABC):
 
     def post_condition(self) -> None:
         """Set the status of the cluster from its nodes if it still has the status of this action."""
-        if self.context.data.get(BEGUN) and foreseen_cloud() is None:
+        if self.context.data.get(BEGUN) and simulated_cloud() is None:
             self.settle()
 
     def be_given_up(self, reason: str) -> None:
@@ -311,7 +311,7 @@ class ClusterAction(ActionType, ABC):
         return Recovery.AGAIN
 
 
-def foresee_new(members: Members, cluster: Cluster, data: Data) -> None:
+def foresee_new(members: SimulatedNodes, cluster: Cluster, data: Data) -> None:
     """Add the nodes that an action on a cluster would create to the members in memory."""
     decided = data.get("creation", {}).get("nodes", [])
     placed = placements_of(decided, data)

@@ -6,9 +6,9 @@ from actions.types.base import UUID_SCHEMA, ActionFailed, ActionType, Data
 from actions.types.clusters.rules import bounds_of, require_left, require_size
 from actions.types.nodes.nodes import NodeAction
 from cluster.models import Cluster, Node
-from cluster.models.nodes import ALONE
+from cluster.models.nodes import NO_INDEX
 from cluster.policies.sizes import MOST_NODES
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 
 NODES: dict[str, Any] = {
     "type": "array",
@@ -58,8 +58,8 @@ def find_named(uuid: str) -> Cluster | None:
         found: Cluster | None = Cluster.objects.present().filter(uuid=uuid).first()
         return found
 
-    model = foreseen_cloud()
-    return model.members.once(("cluster", uuid), read) if model else read()
+    model = simulated_cloud()
+    return model.members.read_once(("cluster", uuid), read) if model else read()
 
 
 def require_orphan(node: Node) -> None:
@@ -118,5 +118,5 @@ def reduce_desired_capacity(cluster: Cluster, data: Data) -> None:
 def leave(node: Node) -> None:
     """Remove a node from its cluster. Raises: `ConcurrentTransition`, if it has just left."""
     member_of = node.cluster_id
-    node.cluster, node.index = None, ALONE
+    node.cluster, node.index = None, NO_INDEX
     node.save_state(guards={"cluster_id": member_of})

@@ -21,12 +21,12 @@ class NodeCheck(NodeAction):
 
     def act(self) -> Outcome:
         node = self.node()
-        if node.status in Node.UNDER_WAY:
+        if node.status in Node.IN_PROGRESS:
             raise ActionFailed(f"Node {self.uuid} is {node.status}: something else is done to it")
         if problem := find_problem(node):
-            self.change(node, node.find_broken, problem)
+            self.change(node, node.fail_check, problem)
         else:
-            self.change(node, node.find_well)
+            self.change(node, node.pass_check)
         self.context.outputs["status"] = node.status
         return DONE
 

@@ -8,7 +8,7 @@ from actions.types.nodes.membership import reduce_desired_capacity, require_memb
 from actions.types.nodes.nodes import NodeAction, delete_server_of
 from cluster.drivers.base import CloudBusy, CloudError
 from cluster.models import Cluster, Node
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 from watcher_site.state_machine import ConcurrentTransition
 
 
@@ -56,7 +56,7 @@ class NodeDelete(NodeAction):
 
     def remove(self, node: Node) -> None:
         """Delete the row. Raises: `ConcurrentTransition`, if it is deleted already."""
-        if model := foreseen_cloud():
+        if model := simulated_cloud():
             model.members.remove(node)
         else:
             node.remove()

@@ -49,7 +49,7 @@ class NodeRecover(NodeAction):
         if self.is_done(node):
             return self.tell(node, self.operation)
         if not self.is_begun and self.input_parameters.get("check") and not find_problem(node):
-            self.change(node, node.find_well)
+            self.change(node, node.pass_check)
             return self.tell(node, None)
         self.begin_recovery(node)
         try:

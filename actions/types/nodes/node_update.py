@@ -17,7 +17,7 @@ from actions.types.nodes.nodes import (
 from actions.types.nodes.server_changes import Way, change_server, find_profile, way_to
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Node, Profile
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 
 Status = Node.Status
 NOTHING_TO_DO = "No property to update."
@@ -67,8 +67,8 @@ class NodeUpdate(NodeAction):
     def new_profile(self) -> Profile | None:
         """Return the requested new profile, if there is one. Raises: `ActionFailed`, if it does not exist."""
         uuid = self.input_parameters.get("new_profile_id")
-        if uuid and (model := foreseen_cloud()):
-            return model.members.once(("profile", uuid), partial(find_profile, uuid))
+        if uuid and (model := simulated_cloud()):
+            return model.members.read_once(("profile", uuid), partial(find_profile, uuid))
         return find_profile(uuid) if uuid else None
 
     def changes_of(self, node: Node) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from cluster.drivers import server_properties
 from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 
 CLUSTER = "cluster"
@@ -130,7 +130,7 @@ class NodeAction(ActionType, ABC):
 
     def find(self) -> Node | None:
         """Return the current node, or None if it was deleted, with one query."""
-        model = foreseen_cloud()
+        model = simulated_cloud()
         return model.members.find(self.uuid) if model else Node.objects.find(self.uuid)
 
     def node(self) -> Node:
@@ -164,7 +164,7 @@ class NodeAction(ActionType, ABC):
         """
         try:
             transition(*arguments)
-            if foreseen_cloud() is None:
+            if simulated_cloud() is None:
                 node.save_state(*(self.context.new_operation(str(server), operation) if server else ()))
         except (TransitionNotAllowed, ConcurrentTransition) as problem:
             current = self.node()
@@ -194,7 +194,7 @@ def execute_alone(action: NodeAction) -> Outcome:
 
 def foresee_alone(action: NodeAction) -> Outcome:
     """Check the locks, apply the policies that decide, and act on the model of the cloud. Raises: as `begin_alone`."""
-    node, model = action.node(), foreseen_cloud()
+    node, model = action.node(), simulated_cloud()
     cluster = action.find_cluster(node)
     if model and cluster is not None:
         require_known(model, cluster)
@@ -251,7 +251,7 @@ def finish_alone(action: NodeAction) -> Outcome:
 def write_result(action: NodeAction) -> None:
     """Write the result to the row of the cluster, once, and only if the action began."""
     data = action.context.data
-    if CLUSTER in data and not data.get(SETTLED) and foreseen_cloud() is None:
+    if CLUSTER in data and not data.get(SETTLED) and simulated_cloud() is None:
         write_end(action, data)
 
 
@@ -275,7 +275,7 @@ def read_cluster(data: Data, *, lock: bool = False) -> Cluster | None:
 
 def written_together() -> AbstractContextManager[Any]:
     """Return a transaction for the writes within; a preflight, which writes nothing, gets none."""
-    return transaction.atomic() if foreseen_cloud() is None else nullcontext()
+    return transaction.atomic() if simulated_cloud() is None else nullcontext()
 
 
 def find_server(node: Node) -> CloudServer | None:

@@ -16,7 +16,7 @@ from actions.types.nodes.nodes import NodeAction, delete_server_of, wanted
 from cluster.drivers import server_properties
 from cluster.drivers.base import CloudServer, NewServer, cloud
 from cluster.models import ComputeNode, Node, Profile
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 
 PARTS = ("flavor", "image", "metadata", "availability_zone", *server_properties.NAMES)
 
@@ -81,7 +81,7 @@ def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServ
     """
     if node.generation < generation:
         delete_server_of(node)
-        action.change(node, node.expect, generation)
+        action.change(node, node.begin_generation, generation)
     return cloud().create_server(freed(wanted(node)), action.context.checkpoint)
 
 
@@ -93,9 +93,9 @@ def freed(server: NewServer) -> NewServer:
 
 
 def takes_servers(host: str) -> bool:
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         return any(is_taking(candidate.node) for candidate in model.capacities.named(host))
-    return bool(ComputeNode.objects.present().taking_servers().filter(hostname=host).exists())
+    return bool(ComputeNode.objects.present().schedulable().filter(hostname=host).exists())
 
 
 def is_taking(node: ComputeNode) -> bool:

@@ -38,7 +38,7 @@ class CreateResource(ResourceAction):
     def begin_within(self, resource: StackResource) -> None:
         if nested := self.change.nested:
             begin_stack(nested, Verb.CREATE)
-            resource.receive(nested, self.change.generation)
+            resource.set_counterpart(nested, self.change.generation)
             resource.type = self.wanted(resource)["type"]
             write_part(resource)
 
@@ -51,7 +51,7 @@ class CreateResource(ResourceAction):
             end_stack(change.nested, self.left_out)
         elif resource.status in IN_PROGRESS:
             server = self.make_server(resource)
-            resource.receive(server, change.generation)
+            resource.set_counterpart(server, change.generation)
             return self.finish(resource, self.operation("create", server))
         return self.finish(resource)
 
@@ -61,7 +61,7 @@ class CreateResource(ResourceAction):
             return super().make_server(resource, may_wait=may_wait)
         except WaitingForCapacity as waiting:
             if resource.physical_id != waiting.server:
-                resource.receive(waiting.server, self.change.generation)
+                resource.set_counterpart(waiting.server, self.change.generation)
                 save_part(resource)
             raise
 

@@ -9,7 +9,7 @@ from actions.types.stacks.resources import ResourceAction, delete_made, delete_s
 from actions.types.stacks.status import begin_operation, remove_empty, stacks_within
 from cluster.models import StackResource
 from cluster.models.stacks import Verb
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 
 
 class DeleteResource(ResourceAction):
@@ -34,7 +34,7 @@ class DeleteResource(ResourceAction):
         if left := remove_empty(stacks_within(resource), self.left_out):
             raise ActionFailed(left)
         delete_servers(resource, thorough=self.may_have_left)
-        if model := foreseen_cloud():
+        if model := simulated_cloud():
             model.stacks.remove_resource(resource)
         else:
             resource.remove()

@@ -26,7 +26,7 @@ from actions.types.stacks.steps import CHANGE
 from cluster.drivers.base import NoValidHost, ServerNotFound, cloud
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.models.stacks import FAILED, IN_PROGRESS, Verb
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 from cluster.stacks import decisions
 from cluster.stacks.changes import decide_replacement, is_changeable, parts_differing
 from cluster.stacks.current import CurrentResource, CurrentStack, read_tree
@@ -115,7 +115,7 @@ class ReplaceResource(ResourceAction):
         records = [] if change.nested else self.operation("rebuild" if self.is_in_place else "create", made)
         if not resource.is_nesting and not self.is_in_place:
             records += self.operation("delete", resource.physical_id)
-        resource.receive(made, change.generation)
+        resource.set_counterpart(made, change.generation)
         resource.type = self.wanted(resource)["type"]
         write_part(resource, records)
 
@@ -182,7 +182,7 @@ class ReplaceResource(ResourceAction):
 
     def post_condition(self) -> None:
         super().post_condition()
-        if not self.context.is_derived and foreseen_cloud() is None and (resource := self.find()):
+        if not self.context.is_derived and simulated_cloud() is None and (resource := self.find()):
             settle_above(resource)
 
     def abort(self) -> bool:
@@ -209,7 +209,7 @@ def take_up(action: ReplaceResource) -> Outcome | None:
     resource = action.resource()
     above = holders(resource)
     shared: list[tuple[Lockable, bool]] = [(record, False) for record in above]
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         require_known(model, resource.stack.root or resource.stack)
         require_unlocked(model, action.context.action_uuid, [*shared, (resource, True)])
     elif in_the_way := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
@@ -240,7 +240,7 @@ def decide_alone(action: ReplaceResource, resource: StackResource) -> None:
 
 def find_root(resource: StackResource) -> Stack | None:
     """Return the root stack that a resource is in, locked, unless it was deleted."""
-    if foreseen_cloud():
+    if simulated_cloud():
         return resource.stack.root or resource.stack
     found: Stack | None = (
         Stack.objects.present().select_for_update(no_key=True).filter(pk=resource.stack.root_key).first()
@@ -253,7 +253,7 @@ def write_decision(action: ReplaceResource, resource: StackResource, root: Stack
         raise ActionFailed(f"Resource {resource.name} is being deleted")
     if resource.name not in resource.stack.template["resources"]:
         raise ActionFailed(f"Resource {resource.name} is no longer in the template of its stack")
-    model = foreseen_cloud()
+    model = simulated_cloud()
     if model:
         current = model.stacks.resource(resource)
     else:

@@ -25,8 +25,8 @@ from cluster.drivers.base import (
 )
 from cluster.models import Server, Stack, StackResource, StackStatus, Trust
 from cluster.models.stacks import IN_PROGRESS, Verb
-from cluster.operations.servers import forget_unplaced
-from cluster.simulated import foreseen_cloud
+from cluster.operations.servers import delete_unplaced
+from cluster.simulated import simulated_cloud
 from cluster.stacks.decisions import Change
 from watcher_site.refusals import NotFound
 
@@ -68,7 +68,7 @@ class ResourceAction(Stepping, ABC):
 
     def find(self) -> StackResource | None:
         """Return the current resource, or None if it was deleted, with one query."""
-        if model := foreseen_cloud():
+        if model := simulated_cloud():
             return model.stacks.find_resource(self.uuid)
         # A template may be large: it is read only if it is used.
         resources = StackResource.objects.present().select_related("stack").defer("stack__template")
@@ -252,8 +252,8 @@ def find_trust(stack: Stack) -> str:
         keys = Trust.objects.filter(stacks=stack.root_key).values_list("keystone_id", flat=True)
         return keys.first() or ""
 
-    model = foreseen_cloud()
-    return model.members.once(("trust", str(stack.root_key)), read) if model else read()
+    model = simulated_cloud()
+    return model.members.read_once(("trust", str(stack.root_key)), read) if model else read()
 
 
 def change_metadata(server: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -272,18 +272,18 @@ def delete_server(server: str | None) -> None:
 
 def is_present(server: str) -> bool:
     """Return whether a server exists, also as one that waits for capacity."""
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         return server in model.stacks.servers
     return bool(Server.objects.present().filter(uuid=server).exists())
 
 
 def forget_waiting(resource: StackResource, generation: int) -> None:
     """Delete the server of a generation if it is still PENDING. Only tables are read."""
-    if foreseen_cloud():
+    if simulated_cloud():
         return  # A preflight has no servers that wait.
     for server in Server.objects.waiting().filter(token=resource.token(generation)):
         with suppress(NotFound):
-            forget_unplaced(server)
+            delete_unplaced(server)
 
 
 def delete_made(resource: StackResource, generation: int) -> None:

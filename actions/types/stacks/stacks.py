@@ -26,7 +26,7 @@ from actions.types.stacks.status import end_well, fail_under_way, write_part
 from actions.types.stacks.steps import Stepping, propose_all
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 from cluster.stacks import decisions
 from cluster.stacks.current import CurrentStack, read_tree
 from cluster.stacks.decisions import Change, Decision, Kind, Template
@@ -67,7 +67,7 @@ class StackAction(Stepping, ABC):
 
     def find(self, *, lock: bool = False) -> Stack | None:
         """Return the current row of the stack, optionally locked, or None if it was deleted, with one query."""
-        if model := foreseen_cloud():
+        if model := simulated_cloud():
             stack = model.stacks.find_stack(self.uuid)
             return stack if stack and stack.root_id is None else None
         stacks = Stack.objects.present().roots().filter(uuid=self.uuid)
@@ -140,7 +140,7 @@ class StackAction(Stepping, ABC):
         data = self.context.data
         if DECISION in data:
             return Decision.read(data[DECISION])
-        model = foreseen_cloud()
+        model = simulated_cloud()
         current = model.stacks.stack(stack) if model else read_tree(stack)
         decision = self.decide(stack, current)
         self.context.save_data(
@@ -150,7 +150,7 @@ class StackAction(Stepping, ABC):
 
     def foresee(self) -> Outcome:
         """Decide and begin as `execute` would, on rows in memory. Raises: `ActionFailed`, `CannotBeForeseen`."""
-        stack, model = self.stack(), foreseen_cloud()
+        stack, model = self.stack(), simulated_cloud()
         if model is None:
             raise CannotBeForeseen("There is no model of the cloud.")
         require_known(model, stack)
@@ -177,7 +177,7 @@ class StackAction(Stepping, ABC):
         stack.timeout_mins = self.input_parameters.get("timeout_mins", stack.timeout_mins)
         stack.revision += 1
         stack.begin(self.verb)
-        if model := foreseen_cloud():
+        if model := simulated_cloud():
             model.stacks.write(stack, decision)
         else:
             decisions.write_decision(stack, decision)
@@ -199,7 +199,7 @@ class StackAction(Stepping, ABC):
         """Set a stack to failed if it is still in progress, with the resources whose actions did not end."""
         stack = self.find()
         if stack is not None and self.context.data.get(BEGUN):
-            if foreseen_cloud() is None:
+            if simulated_cloud() is None:
                 settle_abandoned(stack)
             fail_under_way(stack, reason)
 
@@ -282,7 +282,7 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
 
 def find_marked(root: Stack) -> Iterable[Stack | StackResource]:
     """Return the stacks, and then the resources, of a tree that are marked or whose mark was withdrawn."""
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         found = [part for part in model.stacks.tree(root) if part.status in {MARKED, WITHDRAWN}]
         return sorted(found, key=lambda part: (isinstance(part, StackResource), part.pk))
     return [

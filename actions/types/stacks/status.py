@@ -10,7 +10,7 @@ from django.db.models import Model
 from actions.types.base import ActionFailed
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 from watcher_site.messages import cut
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 
@@ -57,7 +57,7 @@ def save_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> Non
 
 def write_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
     """Write a change of a part of a stack; a preflight writes nothing."""
-    if foreseen_cloud() is None:
+    if simulated_cloud() is None:
         part.save_state(*records)
 
 
@@ -79,7 +79,7 @@ def end_stack(uuid: str, left_out: Sequence[str]) -> None:
 
 
 def find_stack(uuid: str) -> Stack | None:
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         return model.stacks.find_stack(uuid)
     found: Stack | None = Stack.objects.present().filter(uuid=uuid).first()
     return found
@@ -87,7 +87,7 @@ def find_stack(uuid: str) -> Stack | None:
 
 def stacks_within(resource: StackResource) -> list[Stack]:
     """Return all stacks within a resource: its own, former ones, and one that is to replace it."""
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         return list(model.stacks.within[resource.pk])
     return list(resource.nested_stacks.present().order_by("pk"))
 
@@ -113,7 +113,7 @@ def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | 
 
 def names_in(stack: Stack) -> list[str]:
     """Return the names of the resources that are in a stack, in order."""
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         return sorted(resource.name for resource in model.stacks.parts[stack.pk])
     return list(stack.resources.present().order_by("name").values_list("name", flat=True))
 
@@ -122,7 +122,7 @@ def remove_stack(stack: Stack) -> None:
     """Delete the row of a stack with any status."""
     if stack.verb != Verb.DELETE or stack.is_failed:
         begin_operation(stack, Verb.DELETE)
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         model.stacks.remove_stack(stack)
     else:
         stack.remove()

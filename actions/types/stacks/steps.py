@@ -14,7 +14,7 @@ from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import ActionType, Answer, DerivedAction, Outcome
 from cluster.models import StackResource
-from cluster.simulated import foreseen_cloud
+from cluster.simulated import simulated_cloud
 from cluster.stacks.decisions import Change
 
 State = Action.State
@@ -72,7 +72,7 @@ def find_reason(derived: Sequence[DerivedAction]) -> str:
 
 def find_resources(uuids: Sequence[str | None]) -> list[StackResource]:
     """Return those of these resources that exist."""
-    if model := foreseen_cloud():
+    if model := simulated_cloud():
         return [row for uuid in uuids if uuid and (row := model.stacks.find_resource(uuid))]
     return list(StackResource.objects.present().filter(uuid__in=uuids).select_related("stack")) if uuids else []
 

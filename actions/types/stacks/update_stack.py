@@ -3,7 +3,7 @@
 from actions.types.nodes.nodes import schema_of
 from actions.types.stacks.stacks import StackAction
 from cluster.models import Stack
-from cluster.models.stacks import LONGEST_TIMEOUT, Verb
+from cluster.models.stacks import MAX_TIMEOUT, Verb
 from cluster.stacks.changes import decide
 from cluster.stacks.current import CurrentStack
 from cluster.stacks.decisions import Decision, Template
@@ -12,7 +12,7 @@ from cluster.stacks.templates.templates import normalise
 TIMEOUT = {
     "type": "integer",
     "minimum": 1,
-    "maximum": LONGEST_TIMEOUT,
+    "maximum": MAX_TIMEOUT,
     "description": "The timeout of this and later operations on the stack, in minutes. By default unchanged.",
 }
 

@@ -28,7 +28,7 @@ from cluster.drivers.rules import (
     require_unpinned,
 )
 from cluster.models import Pool, StorageNode, Volume, VolumeType
-from cluster.models.storage import account
+from cluster.models.storage import update_usage
 
 MIGRATING, RETYPING = "migrating", "retyping"
 # The pools of storage nodes that accept volumes.
@@ -74,7 +74,7 @@ class EmbeddedStorage(Cloud, ABC):
         held = row.destination_id
         row.migration_status, row.operation_owner, row.destination = None, "", None
         row.save_changes(["migration_status", "operation_owner", "destination"])
-        account(lock_pools(Q(pk=held)))
+        update_usage(lock_pools(Q(pk=held)))
         return describe_stored_volume(row)
 
     @transaction.atomic
@@ -125,7 +125,7 @@ class EmbeddedStorage(Cloud, ABC):
             setattr(row, field, value)
         row.migration_status, row.operation_owner, row.destination = None, "", None
         row.save_changes([*changes, "pool", "migration_status", "operation_owner", "destination"])
-        account(lock_pools(Q(pk__in=touched - {None})))
+        update_usage(lock_pools(Q(pk__in=touched - {None})))
 
 
 def get_or_raise(rows: QuerySet[Any], missing: Exception) -> Any:
@@ -175,11 +175,11 @@ def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
     Raises:
         OperationRefused: there is no pool, or none has enough capacity.
     """
-    account(pools)
+    update_usage(pools)
     best = choose_pool_with_most_free(row, pools)
     row.migration_status, row.operation_owner, row.destination = status, OWNER.get(), best
     row.save_changes(["migration_status", "operation_owner", "destination"])
-    account([best])
+    update_usage([best])
     return best
 
 

@@ -1,4 +1,4 @@
-"""``manage.py listen_notifications``: keep the tables current by the notifications of Nova and Cinder."""
+"""``manage.py listen_notifications``: update the tables by the notifications of Nova and Cinder."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``manage.py load_metrics FILE``: keep samples in our own database."""
+"""``manage.py load_metrics FILE``: store samples of metrics in the site's database."""
 
 from pathlib import Path
 from typing import Any

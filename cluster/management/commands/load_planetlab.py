@@ -1,4 +1,4 @@
-"""``manage.py load_planetlab DAY.csv.gz``: fill the embedded cloud with real traces."""
+"""``manage.py load_planetlab DAY.csv.gz``: fill the embedded cloud with servers and samples of PlanetLab."""
 
 import re
 from argparse import ArgumentTypeError
@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from cluster.json_lines import Misfit
+from cluster.json_lines import InvalidValue
 from cluster.topology.planetlab import load_planetlab
 from watcher_site.history import record
 from watcher_site.processes import commands
@@ -18,7 +18,7 @@ MINUTES = 5
 
 
 def step_of(text: str) -> int:
-    """Return which sample of the day is the last at a time such as 14:30."""
+    """Return the index of the day's last sample at a time such as 14:30."""
     found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)", text)
     if not found:
         raise ArgumentTypeError("must be a time of the day such as 14:30")
@@ -45,6 +45,6 @@ class Command(commands.Command):
     def handle(self, *args: Any, file: Path, at: int, **options: Any) -> None:
         try:
             servers, samples = load(file, at)
-        except Misfit as problem:
+        except InvalidValue as problem:
             raise Invalid(f"{file}: does not fit beside what is there already: {problem}") from problem
         self.stdout.write(f"{servers} servers, {samples} samples")

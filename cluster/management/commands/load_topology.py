@@ -1,4 +1,4 @@
-"""``manage.py load_topology FILE``: fill the embedded cloud."""
+"""``manage.py load_topology FILE``: fill the embedded cloud from a topology file."""
 
 from pathlib import Path
 from typing import Any
@@ -6,21 +6,21 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from cluster.json_lines import Misfit, NotJSON, line_of, parse_document
+from cluster.json_lines import InvalidValue, NotJSON, line_of, parse_document
 from cluster.topology.loading import Report, load_topology
 from watcher_site.history import record
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 # Larger than a cloud of a hundred thousand servers.
-LARGEST = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 
 
 def load_file(path: Path) -> Report:
     """Load a topology file.
 
     Raises:
-        Invalid: it cannot be read or makes no sense; the message begins with the file and the line.
+        Invalid: the file cannot be read or is invalid; the message begins with the file and the line.
     """
     text = ""
     try:
@@ -28,7 +28,7 @@ def load_file(path: Path) -> Report:
         return load(path, document)
     except NotJSON as problem:
         raise Invalid(f"{path}:{problem.line}: {problem}") from problem
-    except Misfit as problem:
+    except InvalidValue as problem:
         raise Invalid(f"{path}:{line_of(text, problem.path)}: {problem}") from problem
 
 
@@ -42,12 +42,12 @@ def load(path: Path, document: Any) -> Report:
 def read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else problem
         raise Invalid(f"{path}: cannot be read: {reason}.") from problem
-    if len(content) > LARGEST:
-        raise Invalid(f"{path}: must not be larger than {LARGEST} bytes.")
+    if len(content) > MAX_BYTES:
+        raise Invalid(f"{path}: must not be larger than {MAX_BYTES} bytes.")
     return content
 
 

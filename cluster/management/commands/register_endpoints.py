@@ -1,4 +1,4 @@
-"""``manage.py register_endpoints URL``: enter the site in Keystone's service catalog."""
+"""``manage.py register_endpoints URL``: register the site in Keystone's service catalog."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``manage.py sync_cluster``: read the whole cloud into our tables."""
+"""``manage.py sync_cluster``: read the whole cloud into the site's tables."""
 
 from typing import Any
 

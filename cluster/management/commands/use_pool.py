@@ -13,7 +13,7 @@ from watcher_site.history import record
 from watcher_site.processes import commands
 from watcher_site.refusals import Conflict, Refused
 
-MOST = 1_000_000
+MAX_CONNECTIONS = 1_000_000
 
 
 class Command(commands.Command):
@@ -52,6 +52,6 @@ def change(balancing: EmbeddedBalancer, pool: str, opened: int, closed: int) -> 
 
 
 def number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= MOST):
-        raise ArgumentTypeError(f"must be a whole number up to {MOST}")
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_CONNECTIONS):
+        raise ArgumentTypeError(f"must be a whole number up to {MAX_CONNECTIONS}")
     return int(text)

@@ -38,7 +38,7 @@ from jsonschema.exceptions import best_match
 
 from cluster.drivers import server_properties
 from cluster.drivers.quotas import require_metadata_quota
-from cluster.json_lines import Misfit, check_values
+from cluster.json_lines import InvalidValue, check_values
 from cluster.models import ComputeNode, Flavor, StackResource
 from cluster.models.clusters import UNLIMITED
 from cluster.stacks.templates.documents import read_document, refuse_large, write_document
@@ -86,7 +86,7 @@ def normalise(template: Any) -> Template:
         if document is template:
             refuse_large(json.dumps(document, ensure_ascii=False))
         normalised = normal_template(document, (), 0)
-    except Misfit as misfit:
+    except InvalidValue as misfit:
         raise Invalid(f"template: {misfit}") from misfit
     if (number := count_resources(normalised)) > (most := settings.QUOTAS["stack_resources"]):
         raise Invalid(
@@ -97,9 +97,9 @@ def normalise(template: Any) -> Template:
 
 
 def normal_template(document: Any, path: Path, depth: int) -> Template:
-    """Raises: `Misfit`."""
+    """Raises: `InvalidValue`."""
     if depth > DEEPEST:
-        raise Misfit(path, f"stacks and groups must not be nested deeper than {DEEPEST} levels.")
+        raise InvalidValue(path, f"stacks and groups must not be nested deeper than {DEEPEST} levels.")
     require_valid(TEMPLATE, document, path)
     resources = {
         name: normal_resource(resource, (*path, "resources", name), depth)
@@ -128,7 +128,7 @@ def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[st
     require_metadata_quota(properties.get("metadata"))
     if flaw := server_properties.find_property_flaw(properties):
         field, _, rule = flaw.partition(": ")
-        raise Misfit((*path, *(int(step) if step.isdigit() else step for step in field.split("."))), rule)
+        raise InvalidValue((*path, *(int(step) if step.isdigit() else step for step in field.split("."))), rule)
     return {
         "flavor": properties["flavor"],
         "image": properties.get("image"),
@@ -141,7 +141,7 @@ def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[st
 
 def normal_group(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
     if depth == DEEPEST:
-        raise Misfit(path, f"stacks and groups must not be nested deeper than {DEEPEST} levels.")
+        raise InvalidValue(path, f"stacks and groups must not be nested deeper than {DEEPEST} levels.")
     sizes = {name: int(properties.get(name, default)) for name, default in SIZES.items()}
     require_sizes(**sizes, path=path)
     member, rolling = properties["member"], properties.get("rolling_update", {})
@@ -171,33 +171,35 @@ NORMAL: dict[str, Callable[[dict[str, Any], Path, int], dict[str, Any]]] = {
 
 
 def require_valid(validator: Draft202012Validator, value: Any, path: Path) -> None:
-    """Raise `Misfit`, naming the path and the rule that is broken; a large value is not repeated in full."""
+    """Raise `InvalidValue`, naming the path and the rule that is broken; a large value is not repeated in full."""
     if error := best_match(validator.iter_errors(value)):
         rule = (
             f"{cut(repr(error.instance))} is no name: {NAMES}" if error.validator == "pattern" else cut(error.message)
         )
-        raise Misfit([*path, *error.absolute_path], f"{rule}.")
+        raise InvalidValue([*path, *error.absolute_path], f"{rule}.")
 
 
 def require_sizes(size: int, min_size: int, max_size: int, path: Path) -> None:
     if UNLIMITED != max_size < min_size:
-        raise Misfit([*path, "min_size"], f"{min_size} is above the max_size of {max_size}.")
+        raise InvalidValue([*path, "min_size"], f"{min_size} is above the max_size of {max_size}.")
     if size < min_size:
-        raise Misfit([*path, "size"], f"{size} is below the min_size of {min_size}.")
+        raise InvalidValue([*path, "size"], f"{size} is below the min_size of {min_size}.")
     if UNLIMITED != max_size < size:
-        raise Misfit([*path, "size"], f"{size} is above the max_size of {max_size}.")
+        raise InvalidValue([*path, "size"], f"{size} is above the max_size of {max_size}.")
 
 
 def refuse_cycles(resources: dict[str, Any], path: Path) -> None:
-    """Raise `Misfit` where resources wait for each other, or for one that there is not."""
+    """Raise `InvalidValue` where resources wait for each other, or for one that there is not."""
     for name, resource in resources.items():
         if strays := [other for other in resource["depends_on"] if other not in resources]:
-            raise Misfit([*path, name, "depends_on"], f"there is no resource {strays[0]}.")
+            raise InvalidValue([*path, name, "depends_on"], f"there is no resource {strays[0]}.")
     try:
         TopologicalSorter({name: resource["depends_on"] for name, resource in resources.items()}).prepare()
     except CycleError as problem:
         circle = problem.args[1]
-        raise Misfit([*path, circle[-1], "depends_on"], cut(f"{' → '.join(reversed(circle))} is a cycle.")) from None
+        raise InvalidValue(
+            [*path, circle[-1], "depends_on"], cut(f"{' → '.join(reversed(circle))} is a cycle.")
+        ) from None
 
 
 def count_resources(template: Template) -> int:
@@ -229,7 +231,7 @@ def refuse_unknown(template: dict[str, Any], field: str, known: QuerySet[Any], c
     there = {value for row in known.values_list(*columns).distinct() for value in row}
     for path, name in wanted:
         if name not in there:
-            raise Invalid(f"template: {Misfit(path, f'the cloud has no {field} {name}.')}")
+            raise Invalid(f"template: {InvalidValue(path, f'the cloud has no {field} {name}.')}")
 
 
 def servers_of(template: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:

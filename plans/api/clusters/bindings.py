@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Cluster, Policy, PolicyBinding
-from cluster.operations.named_records import only_one
+from cluster.operations.named_records import find_unique
 from plans.api.clusters.bodies import AttachmentSerializer, ClusterOperationSerializer
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, changes_of, columns_of
 from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy
@@ -120,7 +120,7 @@ class BindingView(Operating, ResourceView):
         Raises:
             NotFound: it is not there; said before rights are looked at, as everywhere.
         """
-        found: Cluster | None = only_one(Cluster.objects.present().named(identifier), identifier).first()
+        found: Cluster | None = find_unique(Cluster.objects.present().named(identifier), identifier).first()
         if found is None:
             raise NotFound(f"Cluster {identifier} could not be found")
         self.check_object_permissions(request, found)

@@ -5,11 +5,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from cluster.models.clusters import LAST_PRIORITY, NAME_LENGTH, UNLIMITED
+from cluster.models.clusters import MAX_PRIORITY, NAME_LENGTH, UNLIMITED
 from cluster.policies.sizes import MOST_NODES, AdjustmentType
 from plans.api.clusters.ownership import project_body_field
 from plans.api.operations import OperationSerializer, OptionsSerializer
-from plans.operations.clusters import LONGEST_TIMEOUT
+from plans.operations.clusters import MAX_TIMEOUT
 from watcher_site.api.bodies import UUID_SCHEMA, FlagField
 from watcher_site.api.versions import TENANTS, Version
 
@@ -30,7 +30,7 @@ class LargestSizeField(serializers.IntegerField):
     """A number of nodes or no limit, which `cluster.policies.sizes` validates."""
 
 
-@extend_schema_field({"type": "integer", "minimum": 0, "maximum": LONGEST_TIMEOUT})
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": MAX_TIMEOUT})
 class TimeoutField(serializers.IntegerField):
     """A number of seconds, which `plans.operations.clusters` validates."""
 
@@ -106,7 +106,7 @@ class ActionsSerializer(serializers.Serializer[Any]):
 class AttachmentSerializer(OptionsSerializer):
     policy = serializers.CharField(max_length=NAME_LENGTH, help_text="its UUID or its name")
     priority = serializers.IntegerField(
-        required=False, min_value=0, max_value=LAST_PRIORITY, help_text="left out: its type's"
+        required=False, min_value=0, max_value=MAX_PRIORITY, help_text="left out: its type's"
     )
     enabled = FlagField(required=False)
 

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Cluster, Node, PolicyBinding
 from cluster.models.clusters import names_among
-from cluster.operations.named_records import only_one
+from cluster.operations.named_records import find_unique
 from plans.api.clusters.bodies import (
     ActionsSerializer,
     ClusterOperationSerializer,
@@ -154,7 +154,7 @@ class ClusterView(OwnedFromTenants, ResourceView):
     example_step = {"op": "replace", "path": "/name", "value": "web servers"}
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
-        return only_one(self.get_queryset(), identifier)
+        return find_unique(self.get_queryset(), identifier)
 
     def filter_name(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
         return queryset.filter(names_among(value))

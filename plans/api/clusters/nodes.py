@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Node
 from cluster.models.clusters import NAME_LENGTH
-from cluster.operations.named_records import only_one
+from cluster.operations.named_records import find_unique
 from plans.api.clusters.bodies import RECOVERIES
 from plans.api.clusters.ownership import OwnedFromTenants, project_body_field
 from plans.api.marks import Marking
@@ -142,7 +142,7 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
     example_step = {"op": "replace", "path": "/tainted", "value": True}
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
-        return only_one(self.get_queryset(), identifier)
+        return find_unique(self.get_queryset(), identifier)
 
     def filter_name(self, queryset: QuerySet[Node], value: str) -> QuerySet[Node]:
         return queryset.filter(name__iexact=value)

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Cluster, Policy, Profile
-from cluster.models.clusters import LAST_PRIORITY, NAME_LENGTH, UNLIMITED
+from cluster.models.clusters import MAX_PRIORITY, NAME_LENGTH, UNLIMITED
 from cluster.policies.sizes import MOST_NODES, AdjustmentType
 from plans.operations.base import is_operated_on
 from watcher_site.accounts.projects import PROJECT_LENGTH
@@ -185,7 +185,7 @@ class AttachForm(OperationForm):
     priority = forms.IntegerField(
         required=False,
         min_value=0,
-        max_value=LAST_PRIORITY,
+        max_value=MAX_PRIORITY,
         help_text=_("Policies are applied from the lowest number up. Leave empty for the default of the type."),
     )
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from cluster.drivers.quotas import demand_of_template
 from cluster.models import ComputeNode, Flavor, Stack
-from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
+from cluster.models.stacks import MAX_TIMEOUT, NAME_LENGTH
 from cluster.stacks.templates.schemas import MOST_RESOURCES
 from cluster.stacks.templates.templates import Template, checked_template, written_out
 from plans.console.clusters.forms import OperationForm
@@ -52,7 +52,7 @@ def minutes_field() -> forms.IntegerField:
     return forms.IntegerField(
         label=_("Timeout (minutes)"),
         min_value=1,
-        max_value=LONGEST_TIMEOUT,
+        max_value=MAX_TIMEOUT,
         required=False,
         help_text=_("For operations on the stack, not counting pauses. Leave empty for the default of the site."),
     )

@@ -94,7 +94,8 @@ class ServersView(ComputeView):
     def servers(self) -> QuerySet[Server]:
         """Return those that somebody sees, deleted ones too."""
         servers: Any = Server.objects.select_related("node").annotate(
-            shown=server_statuses.shown(knows_pending=False), vm_state=server_statuses.former_state()
+            shown=server_statuses.status_expression(knows_pending=False),
+            vm_state=server_statuses.state_without_pending(),
         )
         return servers if self.sees_all else servers.filter(project_id__in=self.projects)
 
@@ -175,7 +176,7 @@ class ServerList(ServersView):
             if name in query:
                 servers = servers.filter(project_id=query[name])
         if statuses := [status.upper() for status in query.getlist("status")]:
-            servers = servers.filter(server_statuses.having(statuses, knows_pending=False))
+            servers = servers.filter(server_statuses.with_statuses(statuses, knows_pending=False))
         return servers
 
     def after(self, servers: QuerySet[Server]) -> QuerySet[Server]:

@@ -13,12 +13,12 @@ from audits.strategies.base import Solution, SolutionAction
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from tests.audits.clusters import cluster, listed, moves, node, server, solve
 
-LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 DELETABLE = {"preemptible": "delete"}
 
 
 def waits(name: str, vcpus: int, **attributes: Any) -> ServerSnapshot:
-    return server(name, state="pending", vcpus=vcpus, **{"waiting_since": LONG_AGO, **attributes})
+    return server(name, state="pending", vcpus=vcpus, **{"waiting_since": EPOCH, **attributes})
 
 
 def make_room(*nodes: NodeSnapshot, waiting: list[ServerSnapshot]) -> Solution:

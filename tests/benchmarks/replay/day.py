@@ -12,7 +12,7 @@ from django.utils import timezone
 from cluster.datasources import loading
 from cluster.models import ComputeNode, HostAggregate, Sample, Server
 from cluster.topology.loading import load_topology
-from cluster.topology.planetlab import METRIC, STEP, STEPS, Trace, read_traces, topology
+from cluster.topology.planetlab import METRIC, STEP, STEPS, Trace, make_topology, read_traces
 
 
 class Day:
@@ -20,7 +20,7 @@ class Day:
 
     def __init__(self, path: Path, memory_factor: float = 1, vcpu_ratio: float | None = None) -> None:
         self.traces: dict[UUID, Trace] = {}
-        self.cloud = topology(traces := read_traces(path))
+        self.cloud = make_topology(traces := read_traces(path))
         for node in self.cloud["compute_nodes"]:
             node["memory"] = round(node["memory"] * memory_factor)
             node["vcpu_ratio"] = vcpu_ratio or node["vcpu_ratio"]

@@ -6,7 +6,7 @@ from audits.strategies.placement import Place
 from cluster.drivers.base import NoValidHost, cloud
 from cluster.drivers.scheduler import find_broken_unit_rule
 from cluster.policies.affinity import find_capacity
-from cluster.simulated.cloud import ForeseenCloud
+from cluster.simulated.cloud import SimulatedCloud
 from tests.audits.clusters import node, server
 from tests.builders import make_flavor, make_node, make_server
 
@@ -48,7 +48,7 @@ def test_a_cluster_places_no_node_that_breaks_a_rule() -> None:
 def test_no_server_moves_to_a_node_whose_rule_it_breaks(is_foreseen: bool) -> None:
     wide = make_server(node=make_node(vcpus=64), vcpus=18)
     make_node("compute2", **LIMITED)
-    driver = ForeseenCloud.load() if is_foreseen else cloud()
+    driver = SimulatedCloud.load() if is_foreseen else cloud()
     with pytest.raises(NoValidHost, match="compute2 takes at most 16 VCPUs for one server, not 18"):
         driver.live_migrate(str(wide.uuid), "compute2")
     with pytest.raises(NoValidHost):

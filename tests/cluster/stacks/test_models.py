@@ -68,8 +68,8 @@ def test_members_that_failed_go_first_then_the_oldest_then_by_name(stack):
 
 def test_what_takes_the_place_of_another_remembers_it_until_that_is_deleted(stack):
     resource = make(stack, "web")
-    resource.receive("first", 0)
-    resource.receive("second", 1)
+    resource.set_counterpart("first", 0)
+    resource.set_counterpart("second", 1)
     assert (resource.physical_id, resource.former_physical_id, resource.generation) == ("second", "first", 1)
 
 

@@ -161,7 +161,7 @@ def test_a_server_of_its_own_is_marked_itself_and_cleared() -> None:
 
 def test_the_server_of_a_stack_marks_its_resource(web: StackResource) -> None:
     server = make_server(node=make_node())
-    web.receive(server.uuid, 0)
+    web.set_counterpart(server.uuid, 0)
     web.save_state()
     assert mark(server, True, "slow").object_id == web.uuid
     assert (state(web), again(server).unhealthy_reason) == (("CHECK_FAILED", "slow"), None)

@@ -17,28 +17,28 @@ Handler = Callable[[Any, datetime], bool]
 COMPUTE = "nova-compute"
 
 
-def change_server(payload: Any, time: datetime, revives: bool = False) -> bool:
+def change_server(payload: Any, time: datetime, is_restored: bool = False) -> bool:
     data = unwrap(payload)
     if data.get("state") == payloads.DELETED:
         return delete_server(payload, time)
     # Only the site sends notifications with this state, which Nova does not have.
     if data.get("state") == Server.State.PENDING:
         return False
-    return notified_objects.write_server(payloads.notified_server(data), time, revives)
+    return notified_objects.write_server(payloads.notified_server(data), time, is_restored)
 
 
 def restore_server(payload: Any, time: datetime) -> bool:
-    return change_server(payload, time, revives=True)
+    return change_server(payload, time, is_restored=True)
 
 
-def delete_server(payload: Any, time: datetime, for_good: bool = True) -> bool:
+def delete_server(payload: Any, time: datetime, is_permanent: bool = True) -> bool:
     data = require(payloads.INSTANCE_KEY, unwrap(payload), "instance")
-    return notified_objects.remove_server(data["uuid"], time, for_good)
+    return notified_objects.remove_server(data["uuid"], time, is_permanent)
 
 
 def soft_delete_server(payload: Any, time: datetime) -> bool:
     """Delete a server that Nova keeps for some time, so that it can be restored."""
-    return delete_server(payload, time, for_good=False)
+    return delete_server(payload, time, is_permanent=False)
 
 
 def change_service(payload: Any, time: datetime) -> bool:

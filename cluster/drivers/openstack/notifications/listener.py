@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from cluster.drivers.openstack.notifications.events import CINDER, NOVA, Handler
 from cluster.drivers.openstack.notifications.payloads import UnusablePayload, notification_time, parse_time
-from cluster.synchronization.rows import UNFIT, describe_conflict
+from cluster.synchronization.rows import CONFLICTS, describe_conflict
 from watcher_site.models import Service
 from watcher_site.models.services import LATE
 from watcher_site.monitoring.metrics import broker_errors, database_errors
@@ -104,7 +104,7 @@ class Endpoint:
             return REQUEUE
         except UnusablePayload as problem:
             progress.skip(event, problem, f"{event} {problem.kind}")
-        except UNFIT as problem:
+        except CONFLICTS as problem:
             progress.skip(event, ValueError(describe_conflict(problem)), f"{event} {type(problem).__name__}")
         except Exception as problem:
             log.exception("notification failed", event_type=event)

@@ -11,7 +11,7 @@ from actions.models import Action
 from actions.operations.signals import signal_action
 from cluster.drivers.base import cloud
 from cluster.models import ComputeNode, Server, Stack, StackResource
-from cluster.operations.servers import forget_unplaced
+from cluster.operations.servers import delete_unplaced
 from plans.models import ActionPlan
 from plans.operations.stacks import delete_stack
 from tests.actions.exclusions.builders import make_exclusion
@@ -109,7 +109,7 @@ def test_where_no_capacity_becomes_free_the_resource_fails_for_that_reason_and_t
 
 def test_a_server_that_its_owner_deletes_while_it_waits_is_not_made_again(stack: Stack) -> None:
     waited = waiting()
-    forget_unplaced(waited)
+    delete_unplaced(waited)
     look_again()
     words = f"Instance {waited.uuid} no longer exists: it was deleted while it waited for capacity"
     assert story(part(stack, "web")) == ("CREATE_FAILED", words)

@@ -13,7 +13,7 @@ from cluster.drivers.balancing import BalancerPool, BalancingPoolNotFound, Membe
 from cluster.drivers.base import Cloud, CloudMisconfigured, OperationRefused, ServerNotFound, cloud, using_cloud
 from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.models import BalancingMember, BalancingPool, Draining, Server
-from cluster.simulated import ForeseenCloud
+from cluster.simulated import SimulatedCloud
 from tests.builders import make_balancing_pool, make_server
 
 pytestmark = pytest.mark.django_db
@@ -259,7 +259,7 @@ def test_connections_of_those_who_leave_end_first(pool: BalancingPool) -> None:
 
 def test_what_is_foreseen_changes_no_pool(server: str) -> None:
     add(server)
-    with using_cloud(ForeseenCloud.load()):
+    with using_cloud(SimulatedCloud.load()):
         assert balancer().add_member("web", server, 80, weight=9).weight == 9
         balancer().remove_member("web", server, grace_period=60)
         balancer().remove_member("none", server)

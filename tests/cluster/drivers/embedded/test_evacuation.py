@@ -8,7 +8,7 @@ from pytest_django import Settings
 from cluster.drivers.base import CloudBusy, CloudError, NoValidHost, OperationFailed, OperationRefused, cloud
 from cluster.drivers.ownership import acting_for
 from cluster.models import ComputeNode, Server
-from cluster.simulated import ForeseenCloud
+from cluster.simulated import SimulatedCloud
 from tests.builders import make_node, make_server
 
 pytestmark = pytest.mark.django_db
@@ -113,7 +113,7 @@ def test_an_evacuation_that_fails_leaves_the_server_as_it_was(failed: ComputeNod
 @pytest.mark.parametrize("state", Server.State.values)
 def test_an_evacuation_is_foreseen_as_the_embedded_cloud_does_it(failed: ComputeNode, state: str) -> None:
     server = make_server(node=failed, state=state)
-    model = ForeseenCloud.load()
+    model = SimulatedCloud.load()
     foreseen, done = ((attempt(to, server), to.find_server(str(server.uuid))) for to in (model, cloud()))
     assert foreseen == done
 
@@ -128,7 +128,7 @@ def attempt(to: Any, server: Server) -> str | None:
 
 def test_a_node_that_is_down_is_switched_off_whatever_is_on_it(failed: ComputeNode) -> None:
     make_server(node=failed)
-    for to in (ForeseenCloud.load(), cloud()):
+    for to in (SimulatedCloud.load(), cloud()):
         assert to.find_power_state("compute1") == "on"
         to.power_off(str(failed.uuid), is_fencing=True)
         assert to.find_power_state("compute1") == "off"
@@ -144,4 +144,4 @@ def test_a_node_that_came_back_is_not_fenced(failed: ComputeNode) -> None:
 
 
 def test_nothing_knows_the_power_state_of_an_unknown_host(failed: ComputeNode) -> None:
-    assert [to.find_power_state("nowhere") for to in (ForeseenCloud.load(), cloud())] == [None, None]
+    assert [to.find_power_state("nowhere") for to in (SimulatedCloud.load(), cloud())] == [None, None]

@@ -16,7 +16,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.ownership import acting_for
 from cluster.models import ComputeNode, Flavor, Server, Volume
-from cluster.simulated import ForeseenCloud
+from cluster.simulated import SimulatedCloud
 from tests.builders import make_flavor, make_node, make_pool, make_server, make_volume
 
 pytestmark = pytest.mark.django_db
@@ -209,7 +209,7 @@ def test_the_volumes_of_a_deleted_server_are_free(flavor: Flavor) -> None:
 def test_a_server_is_foreseen_where_the_scheduler_would_put_it(flavor: Flavor) -> None:
     make_node("compute1", vcpus=3)
     make_node("compute2", memory=65536, vcpus=3)
-    model = ForeseenCloud.load()
+    model = SimulatedCloud.load()
     assert [model.create_server(wanted(token=token)).host for token in ("one", "one", "two")] == [
         "compute2",
         "compute2",

@@ -8,7 +8,7 @@ from pytest_django import Settings
 from cluster.drivers.base import CloudBusy, CloudError, OperationFailed, OperationRefused, ServerNotFound, cloud
 from cluster.drivers.ownership import acting_for
 from cluster.models import Server
-from cluster.simulated import ForeseenCloud
+from cluster.simulated import SimulatedCloud
 from tests.builders import make_node, make_server
 
 pytestmark = pytest.mark.django_db
@@ -175,7 +175,7 @@ def test_a_repair_that_fails_leaves_the_server_as_it_was(server: Server, kind: s
 @pytest.mark.parametrize("state", Server.State.values)
 def test_a_repair_is_foreseen_as_the_embedded_cloud_does_it(kind: str, state: str) -> None:
     server = make_server(node=make_node(), state=state)
-    model = ForeseenCloud.load()
+    model = SimulatedCloud.load()
     foreseen, done = ((attempt(to, kind, server), to.find_server(str(server.uuid))) for to in (model, cloud()))
     assert foreseen == done
 

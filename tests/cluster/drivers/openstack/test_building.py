@@ -6,7 +6,7 @@ from pytest_django import Settings
 from cluster.drivers.base import NewServer, NoValidHost, OperationRefused, cloud
 from cluster.models import Server, Trust
 from cluster.operations.synchronization import synchronize
-from cluster.simulated.cloud import ForeseenCloud
+from cluster.simulated.cloud import SimulatedCloud
 from tests.cluster.emulator.server import PROJECT, Emulator
 
 pytestmark = pytest.mark.django_db
@@ -90,7 +90,7 @@ def test_a_preflight_refuses_to_build_a_server_of_another_project(emulator: Emul
     emulator.nova.servers[lost]["tenant_id"] = "another project"
     synchronize()
     with pytest.raises(OperationRefused, match="in project another project only as a user of it"):
-        ForeseenCloud.load().build_server(lost)
+        SimulatedCloud.load().build_server(lost)
 
 
 def test_no_server_is_created_for_another_project(emulator: Emulator, lost: str) -> None:

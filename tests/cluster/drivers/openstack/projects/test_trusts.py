@@ -15,7 +15,7 @@ from actions.models import Action
 from cluster.drivers.base import NewServer, OperationRefused, cloud
 from cluster.models import Node, Stack, Synchronization, Trust
 from cluster.operations.synchronization import synchronize
-from cluster.operations.trusts import keep_trust
+from cluster.operations.trusts import store_trust
 from tests.api import Caller, fault
 from tests.builders import make_stack
 from tests.cluster.emulator.server import PROJECT, SERVICES, Emulator
@@ -171,8 +171,8 @@ def test_a_trust_that_failed_is_replaced_by_the_next_request_of_its_user(emulato
 
 def test_of_two_trusts_that_requests_created_at_once_the_first_is_kept(emulator: Emulator) -> None:
     user = KeystoneUser("id-of-mia", "mia", "project", "demo", frozenset({"member"}))
-    assert keep_trust(user, "first", ["member"]).keystone_id == "first"
-    assert keep_trust(user, "second", ["member"]).keystone_id == "first"
+    assert store_trust(user, "first", ["member"]).keystone_id == "first"
+    assert store_trust(user, "second", ["member"]).keystone_id == "first"
 
 
 def test_a_server_with_a_decided_host_is_refused_as_nova_lets_administrators_alone_choose_it(mia: Caller) -> None:
