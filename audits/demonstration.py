@@ -33,7 +33,7 @@ from cluster.models import (
     VolumeType,
 )
 from cluster.policies.base import PolicyType
-from cluster.stacks.changes import template_within
+from cluster.stacks.changes import nested_template
 from cluster.stacks.templates.templates import normalise
 from cluster.topology.loading import load_topology
 from plans.models import ActionPlan
@@ -287,7 +287,7 @@ def add_stack(name: str, template: Mapping[str, Any], **within: Any) -> Stack:
 
 def add_group(stack: Stack, name: str, wanted: dict[str, Any]) -> None:
     holder = add_resource(stack, name, wanted)
-    within = add_stack(f"{stack.name}-{name}", template_within(wanted, RUNNERS), root=stack, parent_resource=holder)
+    within = add_stack(f"{stack.name}-{name}", nested_template(wanted, RUNNERS), root=stack, parent_resource=holder)
     StackResource.objects.filter(pk=holder.pk).update(physical_id=str(within.uuid))
     for member, properties in within.template["resources"].items():
         add_server(within, member, properties, member)

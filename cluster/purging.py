@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from cluster.models import Cluster, Node, Policy, PolicyBinding, Profile, Stack, StackResource
-from cluster.stacks.templates.templates import DEEPEST
+from cluster.stacks.templates.templates import MAX_DEPTH
 
 
 def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
@@ -40,7 +40,7 @@ def order_removable(cutoff: datetime) -> list[QuerySet[Any]]:
     below = Exists(Stack.objects.filter(root=OuterRef("pk")))
     parts = Exists(StackResource.objects.filter(stack=OuterRef("pk")))
     level = [found.pop("Stack Resources").exclude(within), found.pop("Stacks").exclude(below | parts)]
-    return [*found.values(), *level * (DEEPEST + 1)]
+    return [*found.values(), *level * (MAX_DEPTH + 1)]
 
 
 def expired(model: Any, cutoff: datetime) -> QuerySet[Any]:

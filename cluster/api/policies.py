@@ -1,4 +1,4 @@
-"""``/v1/policies``, and ``/v1/policy_types``: what there is to make policies of."""
+"""``/v1/policies`` and ``/v1/policy_types``."""
 
 from typing import Any
 

@@ -22,7 +22,7 @@ from watcher_site.api.serializers import ResourceSerializer, links_field
 from watcher_site.api.versions import PROFILES, TENANTS, Version, used_by
 from watcher_site.api.views import NamedLookup, ResourceView
 
-# The version that brought clusters, and what they are made of.
+# The version that added clusters, profiles and policies.
 CLUSTERS = (1, 12)
 NETWORKS = {
     "oneOf": [{"type": "string", "enum": ["auto", "none"]}, {"type": "array", "items": NETWORK, "minItems": 1}]

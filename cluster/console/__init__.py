@@ -1,1 +1,1 @@
-"""The console's pages of compute nodes, storage, profiles and policies."""
+"""Console pages of compute nodes, storage, profiles and policies."""

@@ -100,7 +100,7 @@ class ClusterFilters(django_filters.FilterSet):
         fields: list[str] = []
 
 
-# The console lists none that are deleted.
+# The console does not list deleted stacks.
 STACK_STATUSES = [status for status in StackStatus.values if status != StackStatus.DELETE_COMPLETE]
 
 

@@ -1,4 +1,4 @@
-"""The capacity of the cloud in use, by host aggregate and compute node: a heat map."""
+"""The heat map of used capacity by host aggregate and compute node."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from cluster.models import ComputeNode, HostAggregate, Server
 
-# A page with more cells than this is slow to draw and to read.
+# Larger pages are slow to render and hard to read.
 SHOWN_NODES = 200
 LEVELS = 5
 
@@ -34,7 +34,7 @@ class Use:
 
     @property
     def level(self) -> str:
-        """Return the step of the colour: 0 to 4, or ``over`` if more is used than there is."""
+        """Return the step of the colour: 0 to 4, or ``over`` if the use exceeds the capacity."""
         return "over" if self.share > 1 else str(min(int(self.share * LEVELS), LEVELS - 1))
 
     @property
@@ -56,7 +56,7 @@ class NodeUse:
 
 @dataclass(frozen=True)
 class GroupUse:
-    """The nodes of an aggregate that are shown, and the use of all its nodes."""
+    """The displayed nodes of an aggregate, and the use of all its nodes."""
 
     name: str
     number: int

@@ -1,4 +1,4 @@
-"""The console's pages of the cloud."""
+"""Console pages of compute nodes, pools and volumes."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ AGGREGATES = Prefetch("aggregates", HostAggregate.objects.present())
 
 
 class InfrastructureList(ListPage):
-    """A list of what the cloud consists of, with the way to the others."""
+    """A list of objects of the cloud, with links to the other lists."""
 
     template_name = "cluster/infrastructure_list.html"
 
@@ -34,7 +34,7 @@ class ComputeNodeList(InfrastructureList):
 
 
 class ComputeNodePage(RecordPage):
-    """One node, its capacity, and the servers on it or on their way to it."""
+    """A compute node, its capacity, and the servers on it or migrating to it."""
 
     model = ComputeNode
     permission_required = "cluster.view_computenode"

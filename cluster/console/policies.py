@@ -1,4 +1,4 @@
-"""The console's pages of policies."""
+"""Console pages of policies."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.console.schema_fields import DocumentField, RowsWidget, fields_for, find_refused, parameters_of
 from watcher_site.refusals import Refused
 
-# The empty rows of a property that is a list of objects: the form works without JavaScript.
+# The empty rows of a property that is a list of objects, so that the form works without JavaScript.
 EMPTY_ROWS = 4
 
 
@@ -45,7 +45,7 @@ class PolicyList(MemberList):
 
 
 class PolicyPage(RecordPage):
-    """One policy: what it says, and which clusters have it."""
+    """A policy with its properties and its clusters."""
 
     model = Policy
     permission_required = "cluster.view_policy"
@@ -63,7 +63,7 @@ class PolicyPage(RecordPage):
 
 
 class NewPolicyForm(forms.Form):
-    """The name and the type of a new policy; subclasses give the properties as ``spec``."""
+    """A form with the name and the type of a new policy; subclasses add the properties as ``spec``."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
     type = forms.ChoiceField(label=_("Type"))
@@ -78,13 +78,13 @@ class NewPolicyForm(forms.Form):
         return self.cleaned_data["spec"]
 
     def add_refusal(self, refusal: str) -> None:
-        """Put a refusal beside the field that it begins with, or above all fields."""
+        """Add a refusal to the field with which it begins, or to the form."""
         name, _separator, words = refusal.partition(": ")
         self.add_error(name if name in self.fields else None, words if name in self.fields else refusal)
 
 
 class DocumentForm(NewPolicyForm):
-    """The properties as one JSON document."""
+    """A form with the properties as one JSON document."""
 
     spec = DocumentField(
         label=_("Properties"),
@@ -96,7 +96,7 @@ class DocumentForm(NewPolicyForm):
 
 
 class PropertyForm(NewPolicyForm):
-    """The properties of one type as fields, which its schema describes."""
+    """A form with fields for the properties of one type, generated from its schema."""
 
     def __init__(self, policy_type: type[PolicyType], data: Any = None) -> None:
         super().__init__(data, initial={"type": policy_type.name})
@@ -121,7 +121,7 @@ class PropertyForm(NewPolicyForm):
 
 
 class NewPolicy(ResumableFormPage, View):
-    """A choice of the type first, then its properties as fields, or on request as JSON for any type."""
+    """The creation of a policy: a choice of the type, then a form with fields, or with a JSON document on request."""
 
     permission_required = "cluster.add_policy"
     history_event = "policy.create"
@@ -137,7 +137,7 @@ class NewPolicy(ResumableFormPage, View):
         return render(request, "cluster/policy_types.html", {"types": types})
 
     def form(self, chosen: QueryDict, data: QueryDict | None = None) -> NewPolicyForm:
-        """Return the form of the chosen type's properties, or that of a document if one is requested or sent."""
+        """Return the form of the chosen type, or the form with a document if it is requested or sent."""
         policy_type = plugins.load("POLICY_TYPES").get(chosen.get("type", ""))
         if policy_type is None or "spec" in chosen or "document" in chosen:
             return DocumentForm(data)
@@ -152,7 +152,7 @@ class NewPolicy(ResumableFormPage, View):
         return redirect("cluster:policy", uuid=made.uuid)
 
     def create_or_refuse(self, form: NewPolicyForm) -> Policy | None:
-        """Make the policy that the form describes, or put the reason for the refusal beside the form."""
+        """Create the policy, or add the reason of the refusal to the form and return None."""
         wanted = form.cleaned_data
         try:
             return create_policy(wanted["name"], wanted["type"], form.spec)

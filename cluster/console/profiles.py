@@ -1,4 +1,4 @@
-"""The console's pages of what clusters are made of: nodes and profiles."""
+"""Console pages of profiles, and the base class of the lists of nodes, profiles and policies."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from watcher_site.console.pages import ListPage, RecordPage
 
 
 class MemberList(ListPage):
-    """A list of what clusters are made of, with the way to the others."""
+    """A list of nodes, profiles or policies, with links to the other lists."""
 
     template_name = "cluster/member_list.html"
 
@@ -32,7 +32,7 @@ class ProfileList(MemberList):
 
 
 class ProfilePage(RecordPage):
-    """One profile, and the nodes that were made from it."""
+    """A profile and its nodes."""
 
     model = Profile
     permission_required = "cluster.view_profile"

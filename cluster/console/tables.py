@@ -1,4 +1,4 @@
-"""The console's tables of the cloud, and of nodes, profiles and policies."""
+"""Console tables of the cloud, and of nodes, profiles and policies."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -18,15 +18,15 @@ from cluster.operations.marks import mark_reasons_of
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
 from watcher_site.templatetags.console import gigabytes, state_badge, use_bar
 
-# Names break at hyphens, where they are hard to read.
+# Prevents line breaks at hyphens of names.
 ONE_LINE = {"td": {"class": "text-nowrap"}}
 NAME = {"td": {"class": "name"}}
-# Heads begin with a capital, but for this unit.
+# Keeps the lower-case letter of "vCPU" in the header.
 AS_IT_IS = {"th": {"class": "text-end as-it-is"}, "td": {"class": "text-end text-nowrap number"}}
 
 
 class UseColumn(tables.Column):
-    """The used share of a capacity: two attributes of the record, shown in a unit."""
+    """A column with the used share of a capacity, from two attributes of the record."""
 
     def __init__(
         self, used: str, capacity: str, unit: str, scale: Callable[[float], float] = float, **options: Any
@@ -95,7 +95,7 @@ class ServerTable(tables.Table):
 
     @cached_property
     def marks(self) -> dict[str, str | None]:
-        """Return the reasons of marks on the servers of this page by UUID: two queries, however many there are."""
+        """Return the reasons of marks on the servers of this page by UUID, in two queries."""
         return mark_reasons_of({str(row.record.uuid): row.record.unhealthy_reason for row in self.paginated_rows})
 
     def render_memory(self, value: int) -> str:
@@ -110,7 +110,7 @@ class ServerTable(tables.Table):
 
 
 class HostedServerTable(ServerTable):
-    """The servers of one compute node: without its name, but with the migrations from and to it."""
+    """The servers of one compute node, with migrations instead of the name of the node."""
 
     node = tables.Column(accessor="destination", verbose_name=_("migration"), default="", orderable=False)
 
@@ -136,7 +136,7 @@ class PoolTable(tables.Table):
         return format_html("{} {}", state_badge(node.state), state_badge(node.status))
 
     def render_total_volumes(self, value: int, record: Pool) -> SafeString:
-        """Lead to them, as a pool has no page of its own."""
+        """Link to the volumes, because a pool has no page of its own."""
         query = urlencode({"pool": record.name})
         return format_html('<a href="{}?{}">{}</a>', reverse("cluster:volumes"), query, value)
 

@@ -1,4 +1,4 @@
-"""Samples from a Prometheus server behind Aetos, which asks for a token of Keystone (docs/metrics.md, "Aetos")."""
+"""The data source Aetos, a Prometheus server that requires a token of Keystone (docs/metrics.md, "Aetos")."""
 
 from typing import Any
 
@@ -9,16 +9,16 @@ from cluster.datasources.prometheus import QUERY_PATH, Prometheus
 
 
 class Aetos(KeystoneDatasource, Prometheus):
-    """The queries, series and labels are those of `Prometheus`; the catalog of the cloud has the address."""
+    """Prometheus with Keystone authentication; its address is in the catalog of the cloud."""
 
     name = "aetos"
     service_type = "metric-storage"
 
     def send(self, expression: str) -> requests.Response:
-        # Aetos takes queries by GET alone.
+        # Aetos accepts only GET.
         return self.send_authenticated("GET", QUERY_PATH, params={"query": expression})
 
     def find_reason(self, answer: Any) -> str:
-        # Its own refusals have a text, or an object with one, where Prometheus has an error.
+        # Refusals by Aetos itself have a text, or an object with a text, instead of Prometheus's error.
         reason = answer["error_message"]
         return str(reason if isinstance(reason, str) else reason["faultstring"])

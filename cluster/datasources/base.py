@@ -1,4 +1,4 @@
-"""`Datasource`: the interface through which strategies come by what was measured."""
+"""The interface of data sources (`Datasource`), from which strategies read metrics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 
 from watcher_site.refusals import Refused
 
-# The metrics that strategies know, with their units.
+# The metrics of strategies, with their units.
 METRICS = {
     "host_cpu_usage": "%",
     "host_ram_usage": "KiB",
@@ -35,10 +35,10 @@ class DatasourceError(Refused):
 
 @dataclass(frozen=True)
 class Reading:
-    """A question to a data source: one aggregate of a metric for each resource, over ``period`` seconds.
+    """A query to a data source: one aggregate of a metric for each resource, over ``period`` seconds.
 
-    The period ends ``ago`` seconds before now. ``granularity`` is the distance in seconds between the values that are
-    aggregated, where the data source makes these of something finer. ``required`` says that a strategy can do nothing
+    The period ends ``ago`` seconds before now. ``granularity`` is the interval in seconds of the values that are
+    aggregated, if the data source derives them from finer samples. ``required`` means that the strategy cannot run
     without it.
     """
 
@@ -51,13 +51,13 @@ class Reading:
 
 
 class Datasource(ABC):
-    """A place that keeps samples. A server is named by its UUID, a compute node by its UUID or its host name."""
+    """The base class of data sources. Servers are identified by UUID, compute nodes by UUID or host name."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def read(self, reading: Reading) -> Mapping[str, float]:
-        """Return the aggregate of each resource that has samples in the period, with one request for all of them.
+        """Return the aggregate of each resource with samples in the period, by one request for all resources.
 
         Raises:
             DatasourceError: the request failed.
@@ -65,20 +65,20 @@ class Datasource(ABC):
 
     @abstractmethod
     def find_metrics(self) -> set[str]:
-        """Return the `METRICS` of which the data source has a current sample.
+        """Return the `METRICS` with a current sample in the data source.
 
         Raises:
             DatasourceError: the request failed.
         """
 
     def find_misconfiguration(self) -> str:
-        """Return what is wrong with the settings of the data source, found without a request, or an empty text."""
+        """Return the first error in the settings of the data source, found without a request, or ""."""
         return ""
 
 
 @cache
 def datasource() -> Datasource:
-    """Return the data source that `settings.DATASOURCE` names, the same one for the whole process."""
+    """Return the process's data source of `settings.DATASOURCE`."""
     source: Datasource = import_string(settings.DATASOURCE)()
     return source
 

@@ -1,4 +1,4 @@
-"""Samples that Ceilometer keeps in Gnocchi, queried over Gnocchi's HTTP API (docs/metrics.md, "Gnocchi")."""
+"""The data source Gnocchi, with the metrics of Ceilometer (docs/metrics.md, "Gnocchi")."""
 
 import math
 import time
@@ -36,14 +36,14 @@ NANOSECONDS = 1e9
 # Sensors report airflow in tenths.
 AIRFLOW_UNIT = 10
 NOT_FOUND = 404
-# A metric has a current sample if there is one of the last so many seconds, as Ceilometer may take one in 600.
+# The age in seconds up to which a sample is current. Ceilometer may poll every 600 seconds.
 CURRENT = 900
 GROUP = "original_resource_id"
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value that Gnocchi aggregated, of ``granularity`` seconds from ``begin`` on, a Unix time."""
+    """A value that Gnocchi aggregated over ``granularity`` seconds from the Unix time ``begin``."""
 
     begin: float
     granularity: float
@@ -54,10 +54,10 @@ class Point:
 
 
 class Gnocchi(KeystoneDatasource):
-    """Each metric has a metric in Gnocchi: that of `NAMES`, or the one that `settings.GNOCCHI_METRICS` names.
+    """The data source Gnocchi. `settings.GNOCCHI_METRICS` overrides the names of metrics in `NAMES`.
 
-    One search with aggregates answers a reading for all resources. Ceilometer's archive policies keep means alone, so
-    that a reading aggregates the means of its granularity.
+    One search with aggregates returns a reading for all resources. Ceilometer's archive policies store only means, so
+    a reading aggregates the means of its granularity.
     """
 
     name = "gnocchi"
@@ -71,7 +71,7 @@ class Gnocchi(KeystoneDatasource):
         for resource, metrics in self.query([reading.metric], begin, end, reading.granularity).items():
             points = [point for point in metrics.get(name, []) if point.seconds_within(begin, end) > 0]
             if name == SERVER_CPU:
-                # A counter falls when it begins again, as after a migration.
+                # The rate is negative when a counter restarts, as after a migration.
                 points = [point for point in points if point.value >= 0]
             if points:
                 found[resource] = aggregate(reading.aggregate, points, begin, end) * unit_of(name, reading.aggregate)
@@ -92,10 +92,10 @@ class Gnocchi(KeystoneDatasource):
     def query(
         self, metrics: list[str], begin: float, end: float, granularity: float
     ) -> dict[str, dict[str, list[Point]]]:
-        """Return the points of metrics of servers, or of compute nodes, by the id of the resource and the name.
+        """Return the points of metrics, all of servers or all of compute nodes, by resource and name.
 
         Raises:
-            DatasourceError: there was no answer, the query was refused, or the answer is not Gnocchi's.
+            DatasourceError: Gnocchi did not answer, refused the query, or the answer is unusable.
         """
         types = NODE_TYPES if metrics[0].startswith("host_") else SERVER_TYPES
         arguments = {
@@ -120,11 +120,11 @@ class Gnocchi(KeystoneDatasource):
                 return {group["group"][GROUP]: points_of(group["measures"]["measures"].values()) for group in answer}
             description = answer["description"]
             if status == NOT_FOUND and isinstance(description, str):
-                # No resource has the metric. What else is not found is described by an object.
+                # No resource has the metric. Other reasons of this status are objects.
                 return {}
             reason = reason_of(description)
         except (ValueError, KeyError, TypeError, AttributeError):
-            pass  # The status is all that there is to report.
+            pass  # The error then contains only the status.
         raise self.refusal(status, reason)
 
     def send(self, arguments: dict[str, Any]) -> requests.Response:
@@ -141,7 +141,7 @@ def method_of(metric: str) -> str:
 
 
 def unit_of(name: str, aggregate: str) -> float:
-    """Return the factor from Gnocchi's unit to that of the metric; the use of processors is in percent of one vcpu."""
+    """Return the factor from Gnocchi's unit to that of the metric; for processor use, percent of one vCPU."""
     if aggregate == "count":
         return 1
     if name == SERVER_CPU:
@@ -150,13 +150,13 @@ def unit_of(name: str, aggregate: str) -> float:
 
 
 def node_of(resource: str) -> str:
-    """Return the name of a compute node; Ceilometer joins its host and its hypervisor by an underscore."""
+    """Return the name of a compute node from Ceilometer's ``host_hypervisor``."""
     host, _, hypervisor = resource.partition("_")
     return host if host.partition(".")[0] == hypervisor.partition(".")[0] else resource
 
 
 def aggregate(function: str, points: list[Point], begin: float, end: float) -> float:
-    """Return one value of those of a period. In a mean a value counts by the share of its time in the period."""
+    """Aggregate the points of a period. A mean is weighted by the time of each point within the period."""
     if function == "count":
         return len(points)
     if function == "mean":
@@ -166,7 +166,7 @@ def aggregate(function: str, points: list[Point], begin: float, end: float) -> f
 
 
 def points_of(resources: Iterable[dict[str, Any]]) -> dict[str, list[Point]]:
-    """Return the points of each metric. Raises: what an answer of another form does."""
+    """Return the points by metric. Raises: `KeyError`, `TypeError` and others for an unexpected format."""
     return {
         name: [
             Point(datetime.fromisoformat(begin).timestamp(), float(granularity), float(value))
@@ -180,7 +180,7 @@ def points_of(resources: Iterable[dict[str, Any]]) -> dict[str, list[Point]]:
 
 
 def reason_of(description: Any) -> str:
-    """Return the reason of a refusal, which Gnocchi describes by a text or by an object with causes."""
+    """Return the reason of a refusal, which is a text or an object with causes."""
     if isinstance(description, str):
         return description
     detail = orjson.dumps(description["detail"]).decode()

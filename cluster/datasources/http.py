@@ -1,4 +1,4 @@
-"""The base of data sources that are queried over HTTP: retries, a time limit, and a limit of the size of an answer."""
+"""The base class of data sources over HTTP, with retries, a time limit, and a size limit of answers."""
 
 import time
 from abc import abstractmethod
@@ -19,18 +19,18 @@ from watcher_site.messages import cut, without_places
 log = structlog.get_logger(__name__)
 TOO_MANY_REQUESTS = 429
 CHUNK = 64 * 1024
-# More than the answer for a hundred thousand servers, in bytes.
-LARGEST = 64 * 1024 * 1024
+# In bytes; the answer for a hundred thousand servers is smaller.
+MAX_BYTES = 64 * 1024 * 1024
 
 Send = Callable[[], requests.Response]
 
 
 class Unavailable(Exception):
-    """The server did not answer, or with an error of its own: it may answer the next time."""
+    """The server did not answer, or answered with a server error; a later request may succeed."""
 
 
 class HTTPDatasource(Datasource):
-    """A data source that answers over HTTP. A request is repeated where that may help, within a time limit."""
+    """A data source over HTTP. Requests are repeated after temporary problems."""
 
     @property
     @abstractmethod
@@ -38,10 +38,10 @@ class HTTPDatasource(Datasource):
         """The address of the server, for the log."""
 
     def request(self, send: Send) -> tuple[int, bytes]:
-        """Send a request, with retries, and return the status and the body of an answer that a retry would not change.
+        """Send a request, with retries after temporary problems, and return the status and the body.
 
         Raises:
-            DatasourceError: there was no such answer.
+            DatasourceError: no attempt was answered.
         """
         retrying = Retrying(
             retry=retry_if_exception_type(Unavailable),
@@ -53,15 +53,15 @@ class HTTPDatasource(Datasource):
             found: tuple[int, bytes] = retrying(self.request_once, send)
             return found
         except Unavailable as problem:
-            log.warning("the data source is not available", place=self.place, problem=str(problem))
+            log.warning("data source not available", place=self.place, problem=str(problem))
             raise self.error(f"is not available: {problem}") from problem
 
     def request_once(self, send: Send) -> tuple[int, bytes]:
         """Send a request once.
 
         Raises:
-            Unavailable: there is no answer, or the server reports a temporary problem.
-            DatasourceError: the server could not be trusted, or a file that is needed for that could not be read.
+            Unavailable: the server does not answer, or reports a temporary problem.
+            DatasourceError: the certificate is not trusted, or a file of certificates cannot be read.
         """
         deadline = time.monotonic() + settings.DATASOURCE_TIMEOUT
         try:
@@ -77,18 +77,18 @@ class HTTPDatasource(Datasource):
             raise DatasourceError(f"The data source {self.name} cannot be queried: {problem}") from problem
 
     def read_body(self, answer: requests.Response, deadline: float) -> bytes:
-        """Read an answer, which may come in drops: the timeout of a connection is only that between two of them."""
+        """Read a body until a deadline, because the timeout of a connection limits only the wait for each part."""
         body = bytearray()
         while chunk := answer.raw.read1(CHUNK, decode_content=True):
             body += chunk
             if time.monotonic() > deadline:
                 raise Unavailable(f"no whole answer within {settings.DATASOURCE_TIMEOUT:g} seconds")
-            if len(body) > LARGEST:
-                raise DatasourceError(f"The answer of the data source {self.name} is larger than {LARGEST} bytes.")
+            if len(body) > MAX_BYTES:
+                raise DatasourceError(f"The answer of the data source {self.name} is larger than {MAX_BYTES} bytes.")
         return bytes(body)
 
     def refusal(self, status: int, reason: str) -> DatasourceError:
-        """Return the error for an answer that is none, with its reason, if it gives one."""
+        """Return the error for an unusable answer, with its reason, which may be empty."""
         verb = "answered" if status < 300 else "refused the query"
         if reason:
             return self.error(f"{verb} with status {status}: {reason}")
@@ -101,22 +101,22 @@ class HTTPDatasource(Datasource):
 
 
 def find_root_cause(problem: BaseException) -> BaseException:
-    """Return the innermost of the exceptions that urllib3 packs into each other."""
+    """Return the innermost of nested exceptions of urllib3."""
     inner = next((part for part in problem.args if isinstance(part, BaseException)), None)
     inner = inner or getattr(problem, "reason", None)
     return find_root_cause(inner) if isinstance(inner, BaseException) else problem
 
 
 def shared_by_vcpus(found: Mapping[str, float]) -> dict[str, float]:
-    """Return percentages of all vcpus of each server for percentages of one. Servers that we do not know are left out.
+    """Convert percentages of one vCPU to percentages of all vCPUs of each server, without unknown servers.
 
-    Samples are not of exactly equal distance, so that a busy server may come out a little above 100 %.
+    The result is limited to 100, because samples at irregular intervals can give slightly more.
     """
     vcpus = {str(uuid): number for uuid, number in Server.objects.present().values_list("uuid", "vcpus")}
     return {uuid: min(value / max(vcpus[uuid], 1), 100) for uuid, value in found.items() if uuid in vcpus}
 
 
 def with_short_names(found: Mapping[str, float]) -> dict[str, float]:
-    """Add each value under the first part of its name, where that names one node: clouds may know it by that."""
+    """Add the values by the first part of the host name, if it is unique. The cloud may use this name."""
     times = Counter(name.partition(".")[0] for name in found)
     return {short: value for name, value in found.items() if times[short := name.partition(".")[0]] == 1} | dict(found)

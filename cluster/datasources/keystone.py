@@ -1,4 +1,4 @@
-"""Requests to services that the catalog of an OpenStack cloud names, with the token that its Keystone gives."""
+"""The base class of data sources that are OpenStack services, authenticated by Keystone."""
 
 from functools import cached_property
 from typing import Any
@@ -15,16 +15,16 @@ from cluster.drivers.openstack.access import connect, translated
 
 
 class KeystoneDatasource(HTTPDatasource):
-    """A data source of the cloud that `settings.OPENSTACK_CLOUD` names, as the OpenStack driver reaches it.
+    """A data source in the catalog of the cloud `settings.OPENSTACK_CLOUD`.
 
-    The session renews a token that the service no longer accepts, and is shared by threads.
+    Threads share the session, which renews expired tokens.
     """
 
     service_type: str
 
     @cached_property
     def adapter(self) -> Adapter:
-        # The one that openstacksdk makes would look for the versions of the service first.
+        # The adapter of openstacksdk would first request the versions of the service.
         config = connect(settings.DATASOURCE_TIMEOUT).config
         return Adapter(
             session=config.get_session(),
@@ -50,7 +50,7 @@ class KeystoneDatasource(HTTPDatasource):
         try:
             return super().request(send)
         except DatasourceError:
-            # The catalog, which came with the token, may have changed: the next request gets both again.
+            # The catalog may have changed: the next request gets a new token with the catalog.
             if "adapter" in vars(self):
                 self.adapter.invalidate()
             raise
@@ -64,7 +64,7 @@ class KeystoneDatasource(HTTPDatasource):
         """
         try:
             with translated():
-                # Logging would read the answer. A redirect is not followed, as it would carry the token along.
+                # Logging would read the answer. Following a redirect would send the token to another address.
                 answer: requests.Response = self.adapter.request(
                     path,
                     method,

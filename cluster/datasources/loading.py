@@ -1,4 +1,4 @@
-"""Load samples of a file, JSON lines or CSV with a head, into the tables, completely or not at all."""
+"""Loading of samples from a file (JSON lines, or CSV with a header) in one transaction."""
 
 import csv
 import json
@@ -19,20 +19,20 @@ from watcher_site.refusals import Invalid
 FIELDS = ("metric", "resource", "time", "value")
 
 BATCH = 5000
-# More than this is no line of a file with samples.
-LONGEST = 10_000
+# The maximum length of a line.
+MAX_LINE = 10_000
 
 
 def load_metrics(path: Path) -> int:
-    """Load a file with samples, and return how many it held. A sample that was there already gets the new value.
+    """Load a file with samples, and return their number. Existing samples get the new value.
 
     Raises:
-        Invalid: it cannot be read or makes no sense; the message begins with the file and the line.
+        Invalid: the file cannot be read or is invalid; the message begins with the file and the line.
     """
     nodes = dict(ComputeNode.objects.present().values_list("hostname", "uuid"))
     try:
         with path.open(encoding="utf-8-sig", newline="") as file, transaction.atomic():
-            lines = iter(lambda: file.readline(LONGEST), "")
+            lines = iter(lambda: file.readline(MAX_LINE), "")
             return insert_samples(sample for _, sample in read_samples(lines, nodes))
     except Invalid as problem:
         raise Invalid(f"{path}:{problem}") from problem
@@ -45,11 +45,11 @@ def load_metrics(path: Path) -> int:
 
 @transaction.atomic
 def insert_samples(samples: Iterable[Sample]) -> int:
-    """Insert samples in few statements, whatever their number, and return how many they were."""
+    """Insert samples in batches, and return their number."""
     samples, total = iter(samples), 0
     while batch := list(islice(samples, BATCH)):
         total += len(batch)
-        # The last of several of one resource at one time counts, and one statement may name a row only once.
+        # Of several samples with the same key, the last one counts. A statement may contain a key only once.
         unique = {(sample.metric, sample.time, sample.resource): sample for sample in batch}
         Sample.objects.bulk_create(
             unique.values(),
@@ -61,10 +61,13 @@ def insert_samples(samples: Iterable[Sample]) -> int:
 
 
 def read_samples(lines: Iterable[str], nodes: Mapping[str, UUID]) -> Iterator[tuple[int, Sample]]:
-    """Yield each sample with the line, from 1, that it stands on. Compute nodes may be named by their host names.
+    """Yield the samples with their line numbers, which begin with 1.
+
+    Args:
+        nodes: the UUIDs of compute nodes by host name, by which lines may refer to them.
 
     Raises:
-        Invalid: a line makes no sense; the message begins with its number.
+        Invalid: a line is invalid; the message begins with its number.
     """
     numbered = enumerate(lines, 1)
     first = next(((number, line) for number, line in numbered if line.strip()), None)
@@ -122,7 +125,7 @@ def resource_of(number: int, text: Any, nodes: Mapping[str, UUID]) -> UUID:
 
 
 def time_of(number: int, value: Any) -> datetime:
-    """Read ISO 8601, UTC where no zone is named, or seconds since 1970."""
+    """Return a time in ISO 8601, UTC without an offset, or in seconds since 1970."""
     try:
         if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
             time = datetime.fromisoformat(value)

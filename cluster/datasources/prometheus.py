@@ -1,7 +1,7 @@
-"""Samples from a Prometheus server, queried over its HTTP API.
+"""The data source Prometheus, queried over its HTTP API.
 
-The series are those of node_exporter and of Ceilometer, as in Watcher (docs/metrics.md, "Prometheus"). Any other
-series holds the metric itself, in its unit.
+The default series are those of node_exporter and Ceilometer, as in Watcher (docs/metrics.md, "Prometheus"). Any other
+series contains the metric itself, in its unit.
 """
 
 import math
@@ -29,24 +29,24 @@ SERIES = {
     "instance_ram_usage": "ceilometer_memory_usage",
 }
 FUNCTIONS = {"mean": "avg", "min": "min", "max": "max", "count": "count"}
-# What is counted there is idle: the most use is the least of it.
+# For series that measure idle time or free memory.
 INVERTED = {"mean": "avg", "min": "max", "max": "min", "count": "count"}
-# How many times a granularity the means over it are looked at, to find the largest.
-LOOKS = 4
+# The number of evaluations of a moving mean within a granularity, to find its maximum.
+STEPS_PER_WINDOW = 4
 
 
 class Prometheus(HTTPDatasource):
-    """Each metric has a series: that of `SERIES`, or the one that `settings.PROMETHEUS_METRICS` names.
+    """The data source Prometheus. `settings.PROMETHEUS_METRICS` overrides the names of series in `SERIES`.
 
-    The label `settings.PROMETHEUS_SERVER_LABEL` holds a server's UUID, and `settings.PROMETHEUS_NODE_LABEL` a compute
-    node's host name, or its fully qualified name. One instant query answers a reading for all resources.
+    The label `settings.PROMETHEUS_SERVER_LABEL` contains a server's UUID, and `settings.PROMETHEUS_NODE_LABEL` a
+    compute node's host name, which may be fully qualified. One instant query returns a reading for all resources.
     """
 
     name = "prometheus"
 
     @property
     def place(self) -> str:
-        # Without the secrets that the URL may have.
+        # The URL may contain secrets.
         parts = urlsplit(settings.PROMETHEUS_URL)
         return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
@@ -64,10 +64,10 @@ class Prometheus(HTTPDatasource):
         return {metric for metric in METRICS if series_of(metric) in present}
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """Run an instant query that gives a vector, and return its samples.
+        """Run an instant query that returns a vector, and return its samples.
 
         Raises:
-            DatasourceError: there was no answer, the query was refused, or the answer is not Prometheus's.
+            DatasourceError: Prometheus did not answer, refused the query, or the answer is unusable.
         """
         status, body = self.request(partial(self.send, expression))
         reason = ""
@@ -75,20 +75,20 @@ class Prometheus(HTTPDatasource):
             answer = orjson.loads(body)
             if status < 300 and answer["status"] == "success":
                 vector: list[dict[str, Any]] = answer["data"]["result"]
-                # As each sample is read later: what is no vector ends here.
+                # Validates the format that callers read.
                 [(sample["metric"].items(), float(sample["value"][1])) for sample in vector]
                 return vector
             reason = self.find_reason(answer)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            pass  # The status is all that there is to report.
+            pass  # The error then contains only the status.
         raise self.refusal(status, reason)
 
     def find_reason(self, answer: Any) -> str:
-        """Return the reason of a refusal. Raises: what an answer of another form does."""
+        """Return the reason of a refusal. Raises: `KeyError`, `TypeError` and others for an unexpected format."""
         return str(answer["error"])
 
     def send(self, expression: str) -> requests.Response:
-        # A redirect is not followed: it leads from the API to a page, and would carry the credentials along.
+        # Following a redirect would send the credentials to another address.
         return requests.post(
             settings.PROMETHEUS_URL.rstrip("/") + QUERY_PATH,
             data={"query": expression},
@@ -100,7 +100,7 @@ class Prometheus(HTTPDatasource):
 
 
 def credentials() -> dict[str, Any]:
-    """Return who we are and whom we trust, where the settings say so."""
+    """Return the arguments of requests for authentication and trusted certificates."""
     known: dict[str, Any] = {"verify": settings.PROMETHEUS_CAFILE or True}
     if settings.PROMETHEUS_USERNAME:
         known["auth"] = (settings.PROMETHEUS_USERNAME, settings.PROMETHEUS_PASSWORD)
@@ -129,9 +129,9 @@ def values(vector: list[dict[str, Any]], label: str) -> dict[str, float]:
 
 
 def make_expression(reading: Reading, series: str, label: str) -> str:
-    """Return the query that answers a reading: one number for each value of the label.
+    """Return the query of a reading, which returns one number for each value of the label.
 
-    Of `SERVER_CPU` it is the use in percent of one vcpu, as the series does not tell how many a server has.
+    For `SERVER_CPU`, it is the use in percent of one vCPU, since the series does not contain the number of vCPUs.
     """
     if reading.aggregate != "count":
         if series == NODE_CPU:
@@ -146,13 +146,13 @@ def make_expression(reading: Reading, series: str, label: str) -> str:
 
 
 def rates(reading: Reading, series: str, label: str, functions: dict[str, str], filtered: str = "") -> str:
-    """Return how fast a counter grew over the period: its mean, or the most or least of any granularity within it."""
+    """Return the expression of a counter's rate: the mean over the period, or an extreme of moving means."""
     window = reading.granularity
     if reading.aggregate == "mean" or not 0 < window < reading.period:
         return f"avg by ({label}) (rate({selector(reading, series, label, filtered=filtered)}))"
     rate = f"avg by ({label}) (rate({selector(reading, series, label, window, filtered)}))"
-    looks = f"[{duration(reading.period - window)}:{duration(window / LOOKS)}]"
-    return f"{functions[reading.aggregate]}_over_time({rate}{looks})"
+    subquery = f"[{duration(reading.period - window)}:{duration(window / STEPS_PER_WINDOW)}]"
+    return f"{functions[reading.aggregate]}_over_time({rate}{subquery})"
 
 
 def selector(reading: Reading, series: str, label: str, window: float | None = None, filtered: str = "") -> str:

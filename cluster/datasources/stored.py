@@ -1,4 +1,4 @@
-"""Samples that were loaded into our own database."""
+"""The data source of samples in the site's database."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -13,7 +13,7 @@ FUNCTIONS = {"mean": Avg, "min": Min, "max": Max, "count": Count}
 
 
 class StoredSamples(Datasource):
-    """The database does the arithmetic: one query a reading, which fetches one row a resource."""
+    """Samples in the site's database. Each reading is one query, which aggregates them by resource."""
 
     name = "stored"
 
@@ -25,5 +25,5 @@ class StoredSamples(Datasource):
         return {str(resource): float(value) for resource, value in found.order_by()}
 
     def find_metrics(self) -> set[str]:
-        # One look into the index for each metric, however many samples there are.
+        # One index lookup for each metric is faster than one query over all samples.
         return {metric for metric in METRICS if Sample.objects.filter(metric=metric).exists()}

@@ -1,4 +1,4 @@
-"""On which hosts the nodes of a cluster are."""
+"""The affinity policy: the distribution of a cluster's nodes over hosts."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from cluster.drivers.scheduler import find_broken_unit_rule
 from cluster.models import Cluster, ComputeNode, Flavor, Server
 from cluster.models.compute import RESOURCES
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_change, section
-from cluster.policies.sizes import MOST_NODES
+from cluster.policies.sizes import MAX_NODES
 from cluster.policies.zone_placement import INFEASIBLE
 
-APART, SOFTLY_APART = "anti-affinity", "soft-anti-affinity"
+ANTI_AFFINITY, SOFT_ANTI_AFFINITY = "anti-affinity", "soft-anti-affinity"
 
 
 @dataclass
@@ -30,14 +30,14 @@ class Host:
 
     @property
     def rank(self) -> tuple[int, int, str]:
-        """Return the sort key: the host with the smallest is chosen next."""
+        """Return the sort key of the choice; the smallest is chosen."""
         return self.nodes, -self.capacity, self.name
 
 
 class Affinity(PolicyType):
     """Distributes nodes over hosts.
 
-    It runs after the zones were chosen, and chooses a host in the zone of each node.
+    It chooses a host for each new node, in the zone that an earlier policy chose, if any.
     """
 
     name = "senlin.policy.affinity-1.0"
@@ -51,8 +51,8 @@ class Affinity(PolicyType):
             "servergroup": section(
                 "how near to each other servers are",
                 policies={
-                    "enum": [APART, SOFTLY_APART],
-                    "default": APART,
+                    "enum": [ANTI_AFFINITY, SOFT_ANTI_AFFINITY],
+                    "default": ANTI_AFFINITY,
                     "description": "no two on one host, or as evenly on hosts as can be",
                 },
             ),
@@ -72,23 +72,23 @@ class Affinity(PolicyType):
             return
         hosts = self.find_hosts(check)
         decided = check.data.get("placement", {}).get("placements") or [{} for _ in range(count)]
-        placements = [self.place(hosts, one) for one in decided]
+        placements = [self.choose_host(hosts, one) for one in decided]
         check.data["placement"] = {"count": count, "placements": placements}
 
-    def place(self, hosts: list[Host], decided: Mapping[str, Any]) -> dict[str, Any]:
-        """Return where a new node is to be: on the host that has the fewest, of its zone where that is decided."""
-        fitting = [one for one in hosts if self.takes(one) and one.zone == decided.get("zone", one.zone)]
+    def choose_host(self, hosts: list[Host], decided: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the placement of a new node: the host with the fewest nodes, in the chosen zone, if any."""
+        fitting = [one for one in hosts if self.accepts(one) and one.zone == decided.get("zone", one.zone)]
         if not fitting:
-            raise PolicyRefused(f"{INFEASIBLE}: {self.lack(decided.get('zone'))}.")
+            raise PolicyRefused(f"{INFEASIBLE}: {self.explain_shortage(decided.get('zone'))}.")
         best = min(fitting, key=lambda host: host.rank)
         best.nodes, best.capacity = best.nodes + 1, best.capacity - 1
         return {**decided, "zone": best.zone, "host": best.name}
 
-    def takes(self, host: Host) -> bool:
-        return host.capacity > 0 and (host.nodes == 0 or self.spec["servergroup"]["policies"] == SOFTLY_APART)
+    def accepts(self, host: Host) -> bool:
+        return host.capacity > 0 and (host.nodes == 0 or self.spec["servergroup"]["policies"] == SOFT_ANTI_AFFINITY)
 
-    def lack(self, zone: str | None) -> str:
-        without = " without a node of the cluster" if self.spec["servergroup"]["policies"] == APART else ""
+    def explain_shortage(self, zone: str | None) -> str:
+        without = " without a node of the cluster" if self.spec["servergroup"]["policies"] == ANTI_AFFINITY else ""
         where = zone or self.spec.get("availability_zone")
         return f"no host{f' of {where}' if where else ''} that is enabled and up has capacity{without}"
 
@@ -98,7 +98,7 @@ class Affinity(PolicyType):
         if "availability_zone" in self.spec:
             nodes = nodes.filter(zone=self.spec["availability_zone"])
         use, have = Server.objects.use_by_node(nodes), find_spread(check)
-        needed = find_needed(check.cluster)
+        needed = find_node_size(check.cluster)
         return [
             Host(node.hostname, node.zone, have[node.hostname], find_capacity(node, use.get(node.pk, {}), needed))
             for node in nodes
@@ -106,7 +106,7 @@ class Affinity(PolicyType):
 
 
 def find_spread(check: PolicyCheck) -> Counter[str]:
-    """Return how many of the cluster's nodes, but for one that is being created, are or will be on each host."""
+    """Return the number of the cluster's nodes by host, including planned ones, but without the node to create."""
     servers = Server.objects.present().filter(uuid=OuterRef("physical_id")).order_by()
     host = Coalesce(
         Subquery(servers.values("node__hostname")[:1]), KT("data__placement__host"), output_field=TextField()
@@ -117,15 +117,15 @@ def find_spread(check: PolicyCheck) -> Counter[str]:
     return Counter(members.values_list(host, flat=True))
 
 
-def find_needed(cluster: Cluster) -> Mapping[str, int]:
-    """Return what a node of the cluster takes of each resource; nothing, where its flavor is not known here."""
+def find_node_size(cluster: Cluster) -> Mapping[str, int]:
+    """Return the size of a node of the cluster by resource, zero if its flavor is not in the site's table."""
     named = cluster.profile.spec["flavor"]
     flavors = Flavor.objects.present().filter(Q(flavor_id=named) | Q(name=named))
     return flavors.values(*RESOURCES).first() or dict.fromkeys(RESOURCES, 0)
 
 
 def find_capacity(node: ComputeNode, used: Mapping[str, int], needed: Mapping[str, int]) -> int:
-    """Return how many such nodes fit on a host."""
+    """Return the number of nodes of this size that fit on a host."""
     if find_broken_unit_rule(node.allocation_units, needed):
         return 0
     counts = [
@@ -133,4 +133,4 @@ def find_capacity(node: ComputeNode, used: Mapping[str, int], needed: Mapping[st
         for resource in RESOURCES
         if needed[resource]
     ]
-    return int(min([*counts, MOST_NODES]))
+    return int(min([*counts, MAX_NODES]))

@@ -1,4 +1,4 @@
-"""The batch policy: replace the nodes of a cluster in steps, so that enough of them stay in service."""
+"""The batch policy: updates of a cluster's nodes in steps, so that enough of them stay in service."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from django.db.models import When as Where
 
 from cluster.models import Node
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, seconds
-from cluster.policies.sizes import MOST_NODES
+from cluster.policies.sizes import MAX_NODES
 
 UNLIMITED = -1
 
@@ -24,14 +24,14 @@ class Batch(PolicyType):
             "min_in_service": {
                 "type": "integer",
                 "minimum": 0,
-                "maximum": MOST_NODES,
+                "maximum": MAX_NODES,
                 "default": 1,
                 "description": "how many nodes are left alone at any time",
             },
             "max_batch_size": {
                 "type": "integer",
                 "minimum": UNLIMITED,
-                "maximum": MOST_NODES,
+                "maximum": MAX_NODES,
                 "default": UNLIMITED,
                 "description": f"how many nodes are updated at once; {UNLIMITED}: as many as min_in_service allows",
             },
@@ -45,7 +45,7 @@ class Batch(PolicyType):
         return "max_batch_size: must not be 0." if spec.get("max_batch_size") == 0 else None
 
     def pre_op(self, check: PolicyCheck) -> None:
-        """Decide about a new profile: whatever else of a cluster changes, its nodes are not touched."""
+        """Divide the nodes into steps if the profile changes. Other updates do not affect nodes."""
         if not check.inputs.get("new_profile_id") or check.inputs.get("profile_only"):
             return
         healthy_last = Case(Where(status=Node.Status.ACTIVE, then=1), default=0)

@@ -1,4 +1,4 @@
-"""Apply the policies of a cluster once each in order, and check that the order suits those that need others."""
+"""Application of a cluster's policies, each once and in order, and checks of that order."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from watcher_site import plugins
 Data = dict[str, Any]
 COMPLETED = "Completed policy checking."
 DECIDED = "decided"
-"""The key in an action's data that says that nothing is left to be decided before it is executed."""
+"""The key in an action's data which tells that all decisions before its execution were made."""
 APPLIED = "asked"
 """The key in an action's data of the policies that were applied, by the time of applying them."""
 
@@ -38,11 +38,10 @@ def check_policies(
     If all had decided before, check first that their decisions still hold.
 
     Args:
-        data: the action's, as it was last saved.
-        save: is called with the data after each policy, before the next is applied, so that a process which goes on
-            after a crash applies only the remaining ones.
-        deciding_only: leave out policies that change the cloud.
-        acting_only: leave out all others.
+        data: the last saved data of the action.
+        save: is called with the data after each policy, so that after a crash only the remaining ones are applied.
+        deciding_only: skip policies that change the cloud.
+        acting_only: skip all other policies.
         left_out, excluded, checkpoint: as in `PolicyCheck`.
 
     Raises:
@@ -62,8 +61,8 @@ def check_policies(
             policy.require_still(check)
     for policy, check in due:
         applied, uuid = decided.setdefault(APPLIED, {}).setdefault(when.value, []), str(check.binding.uuid)
-        left_out_now = is_decided or acting_only if policy.decides else deciding_only
-        if uuid in applied or left_out_now:
+        is_skipped = is_decided or acting_only if policy.decides else deciding_only
+        if uuid in applied or is_skipped:
             continue
         with recording_refusals(check, save):
             policy.pre_op(check) if when is When.BEFORE else policy.post_op(check)
@@ -74,7 +73,7 @@ def check_policies(
 
 @contextmanager
 def recording_refusals(check: PolicyCheck, save: Callable[[Data], None]) -> Iterator[None]:
-    """Add the name of the policy to a refusal, and store it in the action's data."""
+    """Add the name of the policy to a refusal, and store the refusal in the action's data."""
     try:
         yield
     except PolicyRefused as refusal:
@@ -84,10 +83,10 @@ def recording_refusals(check: PolicyCheck, save: Callable[[Data], None]) -> Iter
 
 
 def load_policy(binding: PolicyBinding) -> PolicyType:
-    """Return what decides for a binding.
+    """Return the policy of a binding.
 
     Raises:
-        PolicyRefused: its type is not installed any more.
+        PolicyRefused: its type is not installed.
     """
     policy_type = plugins.load("POLICY_TYPES").get(binding.policy.type)
     if policy_type is None:
@@ -97,11 +96,11 @@ def load_policy(binding: PolicyBinding) -> PolicyType:
 
 
 def find_disorder(policy: Policy, priority: int | None, others: Iterable[PolicyBinding]) -> str | None:
-    """Return why a policy cannot have this priority among the other policies of a cluster; None, if it can.
+    """Return why a policy cannot have this priority among the other policies of a cluster, or None if it can.
 
     Args:
-        priority: None for that of its type.
-        others: with their policies.
+        priority: None for the default of its type.
+        others: the bindings of the cluster, with their policies.
     """
     types = plugins.load("POLICY_TYPES")
     own = types.get(policy.type)
@@ -109,15 +108,15 @@ def find_disorder(policy: Policy, priority: int | None, others: Iterable[PolicyB
         return None
     wanted = own.priority if priority is None else priority
     for other in others:
-        its = types.get(other.policy.type)
-        if its is None or other.policy_id == policy.pk:
+        other_type = types.get(other.policy.type)
+        if other_type is None or other.policy_id == policy.pk:
             continue
         if other.policy.type in own.reads and wanted <= other.priority:
             return (
                 f"priority: policy '{policy.name}' depends on the decision of policy '{other.policy.name}', and must "
                 f"be applied after it: it must be greater than {other.priority}."
             )
-        if policy.type in its.reads and wanted >= other.priority:
+        if policy.type in other_type.reads and wanted >= other.priority:
             return (
                 f"priority: policy '{other.policy.name}' depends on the decision of policy '{policy.name}', and must "
                 f"be applied after it: it must be less than {other.priority}."

@@ -1,6 +1,6 @@
-"""The deletion policy: which nodes leave when a cluster shrinks, and how."""
+"""The deletion policy: the choice of nodes that leave when a cluster shrinks, and how they leave."""
 
-from cluster.policies.base import PolicyCheck, PolicyType, When, find_change, find_named, seconds
+from cluster.policies.base import PolicyCheck, PolicyType, When, find_candidates, find_change, seconds
 from cluster.policies.scale_in import Criteria, choose_nodes_to_remove
 
 
@@ -42,10 +42,10 @@ class Deletion(PolicyType):
         decided = check.data.get("deletion", {})
         kind = "NODE_DELETE" if self.spec["destroy_after_deletion"] else "NODE_LEAVE"
         members = check.cluster.members()
-        candidates = find_named(check) or choose_nodes_to_remove(
+        candidates = find_candidates(check) or choose_nodes_to_remove(
             members.exclude(uuid__in=check.excluded(kind)), count, self.spec["criteria"], decided.get("zones")
         )
-        # Who asks for the deletion of a node means it, with its server.
+        # A requested deletion of a node always includes its server.
         unsaid = {"criteria", *(["destroy_after_deletion"] if check.action_type == "NODE_DELETE" else [])}
         how = {name: value for name, value in self.spec.items() if name not in unsaid}
         check.data["deletion"] = {**decided, "count": count, "candidates": candidates, **how}

@@ -1,4 +1,4 @@
-"""The health policy: how the nodes of a cluster are recovered."""
+"""The health policy: the operation that recovers nodes of a cluster."""
 
 from typing import Any
 

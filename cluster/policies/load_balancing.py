@@ -1,4 +1,4 @@
-"""The load balancing policy: the servers of a cluster's nodes are in the pool of a load balancer while they serve."""
+"""The load balancing policy: the servers of ACTIVE nodes are members of a load balancer's pool."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,20 +10,19 @@ from cluster.drivers.balancing import Balancer, BalancingPoolNotFound, balancer
 from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, ServerNotFound, proceed
 from cluster.models import Cluster, Node
 from cluster.models.balancing import MAX_PORT
-from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_named, seconds, section
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_candidates, seconds, section
 
 POOLED = "load_balancing"
-"""The key in a node's data of the server that is in the pool for it, or was to be put in."""
+"""The key in a node's data of the server that was, or is being, added to the pool."""
 
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class LoadBalancing(PolicyType):
-    """Nodes that go leave the pool first, and may end their connections; those that are ACTIVE are put in afterwards.
+    """Removes leaving nodes from the pool, after a time for their connections, and adds ACTIVE nodes afterwards.
 
-    Which server is in the pool for a node is written down before it is put in: it is found again when the node has got
-    another one.
+    The server of a node is stored before it is added, so that it can be removed after the node got another server.
     """
 
     name = "senlin.policy.loadbalance-1.3"
@@ -69,41 +68,41 @@ class LoadBalancing(PolicyType):
     def pre_op(self, check: PolicyCheck) -> None:
         members = check.cluster.members()
         if check.node and members.count() <= check.cluster.min_size:
-            return  # The cluster cannot do without: whatever it is, it will be refused.
-        leaving = members.filter(uuid__in=set(find_named(check)) - set(check.left_out))
-        self.take_out(leaving, check.checkpoint)
+            return  # The action will be refused, because the cluster would be too small.
+        leaving = members.filter(uuid__in=set(find_candidates(check)) - set(check.left_out))
+        self.remove_servers(leaving, check.checkpoint)
 
     def post_op(self, check: PolicyCheck) -> None:
         members = check.cluster.members()
-        self.put_in(members.filter(pk=check.node.pk) if check.node else members, check.checkpoint)
+        self.add_servers(members.filter(pk=check.node.pk) if check.node else members, check.checkpoint)
 
     def attach(self, cluster: Cluster) -> None:
-        self.put_in(cluster.members())
+        self.add_servers(cluster.members())
 
     def detach(self, cluster: Cluster) -> None:
-        """Take out all, and those whose nodes were deleted before."""
-        self.take_out(cluster.nodes.filter(Q(deleted_at=None) | Q(data__has_key=POOLED)))
+        """Remove the servers of all nodes, including deleted nodes."""
+        self.remove_servers(cluster.nodes.filter(Q(deleted_at=None) | Q(data__has_key=POOLED)))
 
     def give_up_attaching(self, cluster: Cluster) -> None:
-        """Take out at once those that were put in, and leave those that were in it before."""
-        self.take_out(cluster.nodes.filter(data__has_key=POOLED), seconds_to_end=0)
+        """Remove the servers that were added, at once. Servers that were in the pool before stay."""
+        self.remove_servers(cluster.nodes.filter(data__has_key=POOLED), seconds_to_end=0)
 
-    def put_in(self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed) -> None:
-        """Add the servers of the ACTIVE nodes to the pool, and remove servers that the nodes had before."""
+    def add_servers(self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed) -> None:
+        """Add the servers of ACTIVE nodes to the pool, and remove the former servers of nodes."""
         pool, load = self.spec["pool"], balancer()
         with translating_refusals():
             serving = {member.server for member in load.members(pool["id"]) if member.weight}
             present = list(nodes)
             for node in present:
-                if (former := pooled(node)) and former != read_node_server(node):
+                if (former := read_pooled_server(node)) and former != read_node_server(node):
                     load.remove_member(pool["id"], former, checkpoint=checkpoint)
             entering = [node for node in present if is_serving(node) and read_node_server(node) not in serving]
-            note(entering, {node.pk: {"server": read_node_server(node)} for node in entering})
-            gone = [node for node in entering if not self.add(load, node, checkpoint)]
-        note(gone, {})
+            store_pooled_servers(entering, {node.pk: {"server": read_node_server(node)} for node in entering})
+            gone = [node for node in entering if not self.add_server(load, node, checkpoint)]
+        store_pooled_servers(gone, {})
 
-    def add(self, load: Balancer, node: Node, checkpoint: Checkpoint) -> bool:
-        """Add the server of a node to the pool, and return False if the server is gone."""
+    def add_server(self, load: Balancer, node: Node, checkpoint: Checkpoint) -> bool:
+        """Add the server of a node to the pool, and return False if the server does not exist."""
         pool = self.spec["pool"]
         where = (pool["id"], str(node.physical_id), pool["protocol_port"])
         try:
@@ -112,25 +111,25 @@ class LoadBalancing(PolicyType):
             return False
         return True
 
-    def take_out(
+    def remove_servers(
         self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed, seconds_to_end: int | None = None
     ) -> None:
-        """Remove the servers of nodes from the pool, including servers that they had before.
+        """Remove the current and former servers of nodes from the pool.
 
-        All removals are begun before any is awaited.
+        All removals are requested before the first wait.
 
         Args:
-            seconds_to_end: how long connections may last, if not as long as the policy says.
+            seconds_to_end: the grace period of connections, by default that of the policy.
 
         Raises:
-            CloudBusy: servers still have connections, and time to end them.
+            CloudBusy: grace periods are not over.
         """
         leaving, waiting = list(nodes), []
         with translating_refusals():
             load = balancer()
             for node in leaving:
-                grace = self.time_for(node) if seconds_to_end is None else seconds_to_end
-                for server in {read_node_server(node), pooled(node)} - {None}:
+                grace = self.grace_period_of(node) if seconds_to_end is None else seconds_to_end
+                for server in {read_node_server(node), read_pooled_server(node)} - {None}:
                     try:
                         load.remove_member(self.spec["pool"]["id"], str(server), grace, checkpoint)
                     except BalancingPoolNotFound:
@@ -139,16 +138,16 @@ class LoadBalancing(PolicyType):
                         waiting.append(busy)
             if waiting:
                 raise max(waiting, key=lambda busy: busy.until or LATEST)
-        note(leaving, {})
+        store_pooled_servers(leaving, {})
 
-    def time_for(self, node: Node) -> int:
-        """Return how long the connections of a node may last: those of one that is deleted do not."""
+    def grace_period_of(self, node: Node) -> int:
+        """Return the grace period of a node's connections in seconds, 0 for a deleted node."""
         return 0 if node.deleted_at else int(self.spec["draining_timeout"])
 
 
 @contextmanager
 def translating_refusals() -> Iterator[None]:
-    """Refuse what the load balancer refuses, and let through that it is tried again later."""
+    """Convert errors of the load balancer to `PolicyRefused`, except for `CloudBusy`, which causes a retry."""
     try:
         yield
     except CloudBusy:
@@ -165,13 +164,13 @@ def read_node_server(node: Node) -> str | None:
     return str(node.physical_id) if node.physical_id else None
 
 
-def pooled(node: Node) -> str | None:
+def read_pooled_server(node: Node) -> str | None:
     server: str | None = node.data.get(POOLED, {}).get("server")
     return server
 
 
-def note(nodes: list[Node], servers: Mapping[int, Mapping[str, str | None]]) -> None:
-    """Write down with these nodes which server is in the pool for each, or, where none is named, that none is."""
+def store_pooled_servers(nodes: list[Node], servers: Mapping[int, Mapping[str, str | None]]) -> None:
+    """Store the servers of nodes that are in the pool, by the key of the node; other nodes have none."""
     changed = [node for node in nodes if node.data.get(POOLED) != servers.get(node.pk)]
     for node in changed:
         node.data.pop(POOLED, None)

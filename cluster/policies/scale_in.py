@@ -1,4 +1,4 @@
-"""Choose the nodes that leave a cluster first when it shrinks."""
+"""The choice of the nodes that leave a cluster when it shrinks."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ ORDERS = {
 def choose_nodes_to_remove(
     members: Any, count: int, criteria: str = Criteria.RANDOM, zones: Mapping[str, int] | None = None
 ) -> list[str]:
-    """Return the UUIDs of those that go, the first to go first: one query, however many they are.
+    """Return the UUIDs of the nodes that leave, in order, in one query.
 
-    Those that are not well, or tainted, go before all others, then those that were never created.
+    Unhealthy and tainted nodes leave first, then nodes that were never created.
 
     Args:
         members: a queryset of nodes.
-        count: how many go; fewer, where there are fewer.
-        zones: how many go of each availability zone. What a zone lacks comes from the others.
+        count: the number of nodes that leave, if there are as many.
+        zones: the number for each availability zone. Nodes of other zones replace missing ones.
     """
     in_order = members.annotate(turn=Case(When(UNHEALTHY, then=0), When(NEVER_CREATED, then=1), default=2)).order_by(
         "turn", *ORDERS[Criteria(criteria)]
@@ -54,7 +54,7 @@ def choose_nodes_to_remove(
 
 
 def zone_expression() -> Coalesce:
-    """Return, for a query of nodes, the zone of each: where its server is, else where it was to be."""
+    """Return the expression of a node's zone: that of its server, else the planned one."""
     servers = Server.objects.present().filter(uuid=OuterRef("physical_id")).order_by()
     return Coalesce(Subquery(servers.values("node__zone")[:1]), KT("data__placement__zone"), output_field=TextField())
 

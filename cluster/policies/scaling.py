@@ -1,4 +1,4 @@
-"""The scaling policy: by how many nodes a cluster grows or shrinks."""
+"""The scaling policy: the number of nodes by which a cluster grows or shrinks."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from cluster.models import Cluster, PolicyBinding
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, seconds, section
-from cluster.policies.sizes import MOST_NODES, MOST_PERCENT, AdjustmentType, Bounds, change_of
+from cluster.policies.sizes import MAX_NODES, MAX_PERCENT, AdjustmentType, Bounds, compute_change
 
 IN, OUT = "CLUSTER_SCALE_IN", "CLUSTER_SCALE_OUT"
 EVENTS = frozenset({IN, OUT})
-# Under which key the decision stands, and which way it goes.
+# The keys of the decisions in the data of an action, and their signs.
 DECISIONS = {IN: ("deletion", -1), OUT: ("creation", 1)}
 
 
@@ -37,12 +37,12 @@ class Scaling(PolicyType):
                     "type": "number",
                     "minimum": 1,
                     "default": 1,
-                    "description": f"how many: up to {MOST_NODES} nodes, or up to {MOST_PERCENT} percent",
+                    "description": f"how many: up to {MAX_NODES} nodes, or up to {MAX_PERCENT} percent",
                 },
                 min_step={
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": MOST_NODES,
+                    "maximum": MAX_NODES,
                     "default": 1,
                     "description": "how many nodes a percentage comes to at least",
                 },
@@ -63,9 +63,9 @@ class Scaling(PolicyType):
         adjustment = cls(spec).spec["adjustment"]
         kind, number = adjustment["type"], adjustment["number"]
         if kind == AdjustmentType.CHANGE_IN_PERCENTAGE:
-            return f"adjustment.number: must not be above {MOST_PERCENT} percent." if number > MOST_PERCENT else None
-        if number > MOST_NODES:
-            return f"adjustment.number: must not be above {MOST_NODES} nodes."
+            return f"adjustment.number: must not be above {MAX_PERCENT} percent." if number > MAX_PERCENT else None
+        if number > MAX_NODES:
+            return f"adjustment.number: must not be above {MAX_NODES} nodes."
         return None if number == int(number) else f"adjustment.number: must be a whole number for {kind}."
 
     def pre_op(self, check: PolicyCheck) -> None:
@@ -76,7 +76,7 @@ class Scaling(PolicyType):
         check.data[key] = {**check.data.get(key, {}), "count": self.count(check)}
 
     def require_still(self, check: PolicyCheck) -> None:
-        """Others may have scaled since it was decided."""
+        """Check the cooldown again, as another action may have scaled the cluster since the decision."""
         if check.action_type == self.spec["event"]:
             self.require_cooled_down(check.binding)
 
@@ -86,7 +86,7 @@ class Scaling(PolicyType):
             raise PolicyRefused(f"Policy {binding.policy.name} cooldown is still in progress.")
 
     def count(self, check: PolicyCheck) -> int:
-        """Return how many nodes come or go. Raises: `PolicyRefused`, if that is none, or leaves the bounds."""
+        """Return the number of nodes to add or remove. Raises: `PolicyRefused` if it is 0 or exceeds the bounds."""
         _, sign = DECISIONS[check.action_type]
         size = check.cluster.members().count()
         count = check.inputs.get("count") or sign * self.change(size, sign)
@@ -95,20 +95,20 @@ class Scaling(PolicyType):
         return abs(self.within_bounds(check.cluster, size, sign * count))
 
     def change(self, size: int, sign: int) -> int:
-        """Return how many nodes more, or below zero fewer, a cluster of so many shall have."""
+        """Return the change of the size of a cluster; negative if it shrinks."""
         adjustment = self.spec["adjustment"]
         kind, number = adjustment["type"], adjustment["number"]
         if kind != AdjustmentType.EXACT_CAPACITY:
             number *= sign
-        return change_of(size, kind, number, adjustment["min_step"])
+        return compute_change(size, kind, number, adjustment["min_step"])
 
     def within_bounds(self, cluster: Cluster, size: int, change: int) -> int:
-        """Return the change that the cluster's bounds allow. Raises: `PolicyRefused`."""
+        """Return the change that the bounds of the cluster allow. Raises: `PolicyRefused`."""
         bounds = Bounds(cluster.min_size, cluster.max_size)
         breach = bounds.find_breach(size + change)
         if breach is None:
             return change
-        allowed = bounds.cut(size + change) - size
+        allowed = bounds.clamp(size + change) - size
         if self.spec["adjustment"]["best_effort"] and allowed * change > 0:
             return allowed
         raise PolicyRefused(breach)

@@ -1,4 +1,4 @@
-"""Limits for the size of clusters, and the result of an adjustment."""
+"""Limits of the size of clusters, and adjustments of the size."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,9 @@ from django.db.models import TextChoices
 
 from cluster.models.clusters import UNLIMITED
 
-MOST_NODES = 1000
-"""A cluster never has more: as OpenStack's cluster service by default."""
-MOST_PERCENT = 1000
+MAX_NODES = 1000
+"""The maximum size of a cluster, the default of OpenStack's cluster service."""
+MAX_PERCENT = 1000
 
 
 class AdjustmentType(TextChoices):
@@ -19,56 +19,56 @@ class AdjustmentType(TextChoices):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Between which a cluster's size stays: `UNLIMITED` as ``max_size`` means no limit but `MOST_NODES`."""
+    """The minimum and maximum size of a cluster; with `UNLIMITED`, the maximum is `MAX_NODES`."""
 
     min_size: int = 0
     max_size: int = UNLIMITED
 
     @property
-    def greatest(self) -> int:
-        return MOST_NODES if self.max_size == UNLIMITED else min(self.max_size, MOST_NODES)
+    def effective_max(self) -> int:
+        return MAX_NODES if self.max_size == UNLIMITED else min(self.max_size, MAX_NODES)
 
     def find_flaw(self) -> str | None:
-        """Return which field breaks which rule, if these bounds make no sense."""
+        """Return the first error of the bounds, or None."""
         if self.min_size < 0:
             return "min_size: must not be below 0."
         if self.max_size < UNLIMITED:
             return f"max_size: must not be below 0, or be {UNLIMITED} for no limit."
-        if self.max_size > MOST_NODES or self.min_size > MOST_NODES:
-            field = "max_size" if self.max_size > MOST_NODES else "min_size"
-            return f"{field}: must not be above {MOST_NODES}."
-        if self.min_size > self.greatest:
+        if self.max_size > MAX_NODES or self.min_size > MAX_NODES:
+            field = "max_size" if self.max_size > MAX_NODES else "min_size"
+            return f"{field}: must not be above {MAX_NODES}."
+        if self.min_size > self.effective_max:
             return f"min_size: {self.min_size} is above the max_size {self.max_size}."
         return None
 
     def find_breach(self, size: int) -> str | None:
-        """Return why a cluster within these bounds may not have so many nodes, if it may not."""
+        """Return why a cluster with these bounds cannot have this size, or None."""
         if size < self.min_size:
             return f"The target capacity ({size}) is less than the cluster's min_size ({self.min_size})."
         if self.max_size != UNLIMITED and size > self.max_size:
             return f"The target capacity ({size}) is greater than the cluster's max_size ({self.max_size})."
-        if size > MOST_NODES:
-            return f"The target capacity ({size}) is greater than the maximum number of nodes ({MOST_NODES})."
+        if size > MAX_NODES:
+            return f"The target capacity ({size}) is greater than the maximum number of nodes ({MAX_NODES})."
         return None
 
-    def cut(self, size: int) -> int:
-        """Return the size within these bounds that is nearest to this one."""
-        return min(max(size, self.min_size), self.greatest)
+    def clamp(self, size: int) -> int:
+        """Return the nearest size within these bounds."""
+        return min(max(size, self.min_size), self.effective_max)
 
 
 def find_flaw(adjustment: str | None, number: float | None, *, is_bounded: bool) -> str | None:
-    """Return which field of an adjustment breaks which rule, if one does.
+    """Return the first error of an adjustment, or None.
 
     Args:
-        is_bounded: whether there are new bounds: then there need be no adjustment.
+        is_bounded: whether the request changes the bounds, so that the adjustment is optional.
     """
     if adjustment is None and number is None:
         return None if is_bounded else "adjustment_type: must be there, unless min_size or max_size is."
     if adjustment is None or number is None:
         given, missing = ("number", "adjustment_type") if number is not None else ("adjustment_type", "number")
         return f"{missing}: must be there, as {given} is."
-    if adjustment == AdjustmentType.CHANGE_IN_PERCENTAGE and abs(number) > MOST_PERCENT:
-        return f"number: must be a percentage from -{MOST_PERCENT} to {MOST_PERCENT}."
+    if adjustment == AdjustmentType.CHANGE_IN_PERCENTAGE and abs(number) > MAX_PERCENT:
+        return f"number: must be a percentage from -{MAX_PERCENT} to {MAX_PERCENT}."
     if adjustment != AdjustmentType.CHANGE_IN_PERCENTAGE and number != int(number):
         return "number: must be a whole number of nodes."
     if adjustment == AdjustmentType.EXACT_CAPACITY:
@@ -76,11 +76,11 @@ def find_flaw(adjustment: str | None, number: float | None, *, is_bounded: bool)
     return None if number else "number: must not be 0."
 
 
-def change_of(size: int, adjustment: str, number: float, min_step: int = 1) -> int:
-    """Return how many nodes more, or below zero fewer, an adjustment makes of a cluster of so many.
+def compute_change(size: int, adjustment: str, number: float, min_step: int = 1) -> int:
+    """Return the change of a cluster of this size by an adjustment; negative if it shrinks.
 
-    Percentages come to whole nodes: away from zero where they are less than one, towards zero where they are more; and
-    to ``min_step`` nodes at least.
+    Percentages are rounded to whole nodes: away from zero if the result is below one, else towards zero. The result is
+    at least ``min_step`` nodes.
     """
     if adjustment == AdjustmentType.EXACT_CAPACITY:
         return int(number) - size

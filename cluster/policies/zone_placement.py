@@ -5,23 +5,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster.models import ComputeNode
-from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_change, find_named
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_candidates, find_change
 from cluster.policies.scale_in import NEVER_CREATED, UNHEALTHY, Criteria, choose_nodes_to_remove, zone_expression
 
-MOST_WEIGHT = 10_000
-USUAL_WEIGHT = 100
-SIZED = frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "NODE_CREATE"})
+MAX_WEIGHT = 10_000
+DEFAULT_WEIGHT = 100
+TARGETS = frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "NODE_CREATE"})
 INFEASIBLE = "There is no feasible plan to handle all nodes"
 
 
 class ZonePlacement(PolicyType):
-    """Of two zones with weights 2 and 1 the first has twice as many nodes, as near as whole nodes come to it."""
+    """Distributes nodes in proportion to the weights of the zones."""
 
     name = "senlin.policy.zone_placement-1.0"
     description = "In which availability zones the nodes of a cluster are."
     priority = 300
     reads = frozenset({"senlin.policy.scaling-1.0"})
-    targets = {When.BEFORE: SIZED}
+    targets = {When.BEFORE: TARGETS}
     schema = {
         "type": "object",
         "properties": {
@@ -34,7 +34,7 @@ class ZonePlacement(PolicyType):
                     "type": "object",
                     "properties": {
                         "name": {"type": "string", "minLength": 1, "maxLength": 255},
-                        "weight": {"type": "integer", "minimum": 1, "maximum": MOST_WEIGHT, "default": USUAL_WEIGHT},
+                        "weight": {"type": "integer", "minimum": 1, "maximum": MAX_WEIGHT, "default": DEFAULT_WEIGHT},
                     },
                     "required": ["name"],
                     "additionalProperties": False,
@@ -52,17 +52,17 @@ class ZonePlacement(PolicyType):
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         super().__init__(spec)
-        self.weights = {zone["name"]: zone.get("weight", USUAL_WEIGHT) for zone in spec["zones"]}
+        self.weights = {zone["name"]: zone.get("weight", DEFAULT_WEIGHT) for zone in spec["zones"]}
 
     def pre_op(self, check: PolicyCheck) -> None:
         change = find_change(check)
         if change > 0:
-            self.spread(check, change)
-        elif change < 0 and not find_named(check):
-            self.thin_out(check, -change)
+            self.place_new_nodes(check, change)
+        elif change < 0 and not find_candidates(check):
+            self.choose_leaving_nodes(check, -change)
 
-    def spread(self, check: PolicyCheck, count: int) -> None:
-        """Place each new node in the zone that then has the fewest nodes for its weight."""
+    def place_new_nodes(self, check: PolicyCheck, count: int) -> None:
+        """Place each new node in the zone with the fewest nodes in proportion to its weight."""
         if any("host" in one for one in check.data.get("placement", {}).get("placements", [])):
             raise PolicyRefused(f"{INFEASIBLE}: their hosts were chosen before their zones. Change the priorities.")
         have, weights = self.find_spread(check), self.find_usable()
@@ -75,7 +75,7 @@ class ZonePlacement(PolicyType):
         check.data["creation"] = {**check.data.get("creation", {}), "count": count, "zones": zones}
         check.data["placement"] = {"count": count, "placements": [{"zone": zone} for zone in chosen]}
 
-    def thin_out(self, check: PolicyCheck, count: int) -> None:
+    def choose_leaving_nodes(self, check: PolicyCheck, count: int) -> None:
         """Choose the nodes that leave: unhealthy ones first, then nodes of the zones with a surplus."""
         members, have = check.cluster.members(), self.find_spread(check)
         unwell = members.filter(UNHEALTHY | NEVER_CREATED)
@@ -91,18 +91,18 @@ class ZonePlacement(PolicyType):
         check.data["deletion"] = {**check.data.get("deletion", {}), "count": count, "zones": dict(leaving)}
 
     def surplus(self, zone: str, have: int) -> tuple[bool, float]:
-        """Return what is the largest for the zone that the next one leaves: one where none shall be, while any is."""
+        """Return the sort key of a zone. Nodes leave the zone with the largest key, first zones that are not listed."""
         return have > 0 and zone not in self.weights, have / self.weights.get(zone, 1)
 
     def find_spread(self, check: PolicyCheck) -> Counter[str]:
-        """Return how many of the cluster's nodes, but for one that is just being created, are in each zone."""
+        """Return the number of the cluster's nodes by zone, without the node to create."""
         members = check.cluster.members()
         if check.node:
             members = members.exclude(pk=check.node.pk)
         return Counter(zone or "" for zone in members.order_by().values_list(zone_expression(), flat=True))
 
     def find_usable(self) -> dict[str, int]:
-        """Return the weights of the zones that can take servers now. Raises: `PolicyRefused`, if none can."""
+        """Return the weights of the zones with hosts that are enabled and up. Raises: `PolicyRefused`."""
         taking = ComputeNode.objects.present().schedulable()
         open_zones = set(taking.filter(zone__in=self.weights).order_by().values_list("zone", flat=True).distinct())
         usable = {name: weight for name, weight in self.weights.items() if name in open_zones}

@@ -9,13 +9,13 @@ from django.db.models import Q
 
 from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED
-from cluster.stacks.current import Reader
+from cluster.stacks.current import TreeBuilder
 from cluster.stacks.decisions import Decision, NewResource, NewStack, Template, make_resource, make_stack
 
 Read = TypeVar("Read")
 
 
-class SimulatedStacks(Reader):
+class SimulatedStacks(TreeBuilder):
     """Copies of whole trees of stacks in memory. Their rows must never be saved.
 
     Rows refer to the same instances, so that each change is visible everywhere.

@@ -1,7 +1,4 @@
-"""The current state of a root stack with everything within it, read in a constant number of queries.
-
-`cluster.stacks.changes` decides by this alone which changes are needed.
-"""
+"""The current state of a root stack with its resources and nested stacks, the input of `cluster.stacks.changes`."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,19 +11,18 @@ from uuid import UUID
 from cluster.models import Server, Stack, StackResource, StackStatus
 from cluster.models.stacks import FAILED, IN_PROGRESS
 
-ILL = frozenset({Server.State.ERROR, Server.State.PENDING, Server.State.BUILDING})
+UNHEALTHY_STATES = frozenset({Server.State.ERROR, Server.State.PENDING, Server.State.BUILDING})
 
-# Who decides has the lock: nobody came to an end with what still reads as at work.
-NOT_WELL = (*FAILED, *IN_PROGRESS)
+# The caller has the lock of the stack, so an operation that is still in progress was interrupted.
+UNSUCCESSFUL = (*FAILED, *IN_PROGRESS)
 
 
 @dataclass(frozen=True)
 class CurrentResource:
-    """A resource as its row, its server and the stacks within tell.
+    """The current state of a resource.
 
-    ``has_server``: what it names in the cloud is there; ``is_well``: that is not broken either; ``has_former``: what
-    it took the place of may be there still. ``nested`` is the stack within; ``strays`` are others that were, or were
-    to be, in its place, and that nobody needs.
+    ``has_server``: its server exists; ``is_well``: the server is healthy; ``has_former``: the replaced counterpart may
+    still exist. ``nested`` is the stack within. ``strays`` are obsolete stacks, left by interrupted replacements.
     """
 
     uuid: str
@@ -45,7 +41,7 @@ class CurrentResource:
 
     @property
     def is_failed(self) -> bool:
-        return self.status in NOT_WELL
+        return self.status in UNSUCCESSFUL
 
     @property
     def is_marked(self) -> bool:
@@ -53,18 +49,18 @@ class CurrentResource:
 
     @property
     def is_made(self) -> bool:
-        """Return whether its creation was ever begun."""
+        """Return whether its creation ever began."""
         return self.status != StackStatus.INIT_COMPLETE
 
     @property
     def all_marked(self) -> list[str]:
-        """As `CurrentStack.all_marked`."""
+        """The UUIDs of the marked objects in its tree, as `CurrentStack.all_marked`."""
         of_parts = [uuid for stack in self.within for uuid in stack.all_marked]
         return [self.uuid, *of_parts] if self.is_marked else of_parts
 
     @property
     def within(self) -> Sequence["CurrentStack"]:
-        """All stacks that are within it, the strays as well."""
+        """All stacks within it, including obsolete ones."""
         return [self.nested, *self.strays] if self.nested else self.strays
 
     @property
@@ -88,7 +84,7 @@ class CurrentStack:
 
     @property
     def is_failed(self) -> bool:
-        return self.status in NOT_WELL
+        return self.status in UNSUCCESSFUL
 
     @property
     def is_marked(self) -> bool:
@@ -96,21 +92,21 @@ class CurrentStack:
 
     @property
     def all_marked(self) -> list[str]:
-        """The UUIDs of all that a person marked, of itself and of what is in it at any depth."""
+        """The UUIDs of all objects in its tree that a person marked, including itself."""
         of_parts = [uuid for part in self.resources for uuid in part.all_marked]
         return [self.uuid, *of_parts] if self.is_marked else of_parts
 
 
 def read_tree(root: Stack) -> CurrentStack:
-    """Return a root stack as it stands: three queries."""
+    """Return the current state of a root stack in three queries."""
     stacks = list(Stack.objects.present().tree(root).order_by("pk"))
     resources = list(StackResource.objects.present().tree(root).order_by("pk"))
-    states = states_of(resource.physical_id for resource in resources if not resource.is_nesting)
-    return Reader(stacks, resources, states).stack(next(stack for stack in stacks if stack.pk == root.pk))
+    states = server_states_of(resource.physical_id for resource in resources if not resource.is_nesting)
+    return TreeBuilder(stacks, resources, states).stack(next(stack for stack in stacks if stack.pk == root.pk))
 
 
-class Reader:
-    """Puts rows together into a tree, with the states of the servers that there are, by their UUIDs."""
+class TreeBuilder:
+    """Builds a tree from rows and the states of existing servers by UUID."""
 
     def __init__(
         self, stacks: Sequence[Stack], resources: Sequence[StackResource], servers: Mapping[str, str]
@@ -132,7 +128,7 @@ class Reader:
         state = self.servers.get(row.physical_id or "")
         stacks = self.within[row.pk]
         named = next((stack for stack in stacks if str(stack.uuid) == row.physical_id), None)
-        # One whose creation was skipped has not named its stack yet.
+        # A resource whose creation was skipped does not refer to its stack yet.
         nested = named or (stacks[-1] if stacks and row.physical_id is None else None)
         return CurrentResource(
             uuid=str(row.uuid),
@@ -144,15 +140,15 @@ class Reader:
             generation=row.generation,
             made_at=row.made_at,
             has_server=state is not None,
-            is_well=state is not None and state not in ILL,
+            is_well=state is not None and state not in UNHEALTHY_STATES,
             has_former=row.former_physical_id is not None,
             nested=self.stack(nested) if nested else None,
             strays=[self.stack(stack) for stack in stacks if stack is not nested],
         )
 
 
-def states_of(servers: Any) -> dict[str, str]:
-    """Return the states of those of these servers that are there, by their UUIDs."""
+def server_states_of(servers: Any) -> dict[str, str]:
+    """Return the states of the existing ones among these servers by UUID."""
     uuids = {UUID(server) for server in servers if server}
     present = Server.objects.present().filter(uuid__in=uuids).values_list("uuid", "state") if uuids else ()
     return {str(uuid): state for uuid, state in present}

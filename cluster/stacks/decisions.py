@@ -1,6 +1,6 @@
-"""A decision on a stack: the changes of its resources, and the rows that it adds or changes before the first of them.
+"""A decision on a stack: the changes of its resources, and the rows that are written before them.
 
-All of it can be kept as JSON, in the data of an action.
+It is stored as JSON in the data of an action.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,14 +27,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """A change of one resource, ``uuid``.
+    """A change of the resource ``uuid``.
 
     Args:
-        after: the UUIDs of other resources in the same step whose changes come before.
-        steps: the changes of the stack within; each step waits for the one before, and for ``pause`` seconds.
-        clearing: the deletion of the former counterpart in the cloud, when all else is done.
+        after: the UUIDs of resources in the same step whose changes come first.
+        steps: the changes of the stack within. Each step waits for the previous one, and for ``pause`` seconds.
+        clearing: the final deletion of former counterparts in the cloud.
         nested: the UUID of the stack within, after the change.
-        generation: of its counterpart in the cloud, after the change.
+        generation: the generation of the counterpart in the cloud, after the change.
     """
 
     kind: Kind
@@ -52,7 +52,7 @@ class Change:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
-        """Return a change that was kept as JSON."""
+        """Return a change that was stored as JSON."""
         steps = [[cls.read(one) for one in step] for step in data["steps"]]
         clearing = [cls.read(one) for one in data["clearing"]]
         return cls(**{**data, "kind": Kind(data["kind"]), "steps": steps, "clearing": clearing})
@@ -60,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True)
 class NewStack:
-    """A nested stack to be, within the resource ``parent``."""
+    """A nested stack to create, within the resource ``parent``."""
 
     uuid: str
     name: str
@@ -70,7 +70,7 @@ class NewStack:
 
 @dataclass(frozen=True)
 class NewResource:
-    """A resource to be, of a stack."""
+    """A resource to create in a stack."""
 
     uuid: str
     stack: str
@@ -82,8 +82,8 @@ class NewResource:
 class Decision:
     """The changes of a root stack.
 
-    ``templates`` has the templates of existing stacks by their UUIDs; ``marked`` the resources that are replaced since
-    a person marked their stack.
+    ``templates`` contains the templates of existing stacks by UUID, ``marked`` the UUIDs of resources that are
+    replaced because a person marked their stack.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -107,17 +107,17 @@ class Decision:
 
 
 def write_decision(root: Stack, decision: Decision) -> None:
-    """Write what is new, and what the parts of a tree are to be from now on; what is written already stays.
+    """Write the new rows and the new templates of a decision, unless they are written already.
 
-    The number of statements grows with the depth of what is new, not with the number of resources. The caller holds
-    the row of the root, in a transaction, sets its template, and saves it.
+    The number of statements depends on the depth of new stacks, not on the number of resources. The caller has locked
+    the row of the root in a transaction, sets its template, and saves it.
     """
     stacks = {str(stack.uuid): stack for stack in Stack.objects.tree(root)}
     resources = {str(resource.uuid): resource for resource in StackResource.objects.tree(root)}
     templates = {**decision.templates, **{new.uuid: new.template for new in decision.stacks}}
     write_templates([stack for stack in stacks.values() if stack.pk != root.pk], decision.templates)
     write_dependencies(list(resources.values()), {stack.pk: templates.get(uuid) for uuid, stack in stacks.items()})
-    mark([resources[uuid] for uuid in decision.marked if uuid in resources])
+    mark_resources([resources[uuid] for uuid in decision.marked if uuid in resources])
     new_stacks = [new for new in decision.stacks if new.uuid not in stacks]
     new_resources = [new for new in decision.resources if new.uuid not in resources]
     while new_stacks or new_resources:
@@ -156,7 +156,7 @@ def write_templates(stacks: Sequence[Stack], templates: Mapping[str, Template]) 
 
 
 def write_dependencies(resources: Sequence[StackResource], templates: Mapping[int, Template | None]) -> None:
-    """Write what comes before the resources that stay, by the templates of their stacks."""
+    """Update the dependencies of existing resources from the templates of their stacks."""
     changed = []
     for resource in resources:
         template = templates.get(resource.stack_id)
@@ -167,8 +167,8 @@ def write_dependencies(resources: Sequence[StackResource], templates: Mapping[in
     StackResource.objects.bulk_update(changed, ["depends_on"], batch_size=BATCH)
 
 
-def mark(resources: Sequence[StackResource]) -> None:
-    """Mark each resource of a marked stack, so that resources that are not replaced keep a mark."""
+def mark_resources(resources: Sequence[StackResource]) -> None:
+    """Mark the resources of a marked stack, so that resources that are not replaced stay marked."""
     for resource in resources:
         resource.mark_unhealthy(MARKED)
     StackResource.objects.bulk_update(resources, ["status", "status_reason"], batch_size=BATCH)

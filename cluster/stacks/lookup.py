@@ -1,4 +1,4 @@
-"""Find stacks and resources of stacks by name or identifier."""
+"""The lookup of stacks and their resources by name or identifier."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from watcher_site.database.records import parse_uuid
 from watcher_site.refusals import Invalid, NotFound
 
 
-def stacks_called(stacks: QuerySet[Any], identifier: str) -> QuerySet[Any]:
-    """Select a stack by UUID or else by name; a present stack is preferred to deleted ones.
+def stacks_named(stacks: QuerySet[Any], identifier: str) -> QuerySet[Any]:
+    """Select a stack by UUID, else by name. Existing stacks take precedence over deleted ones.
 
     Raises:
-        Invalid: several have the name.
+        Invalid: several stacks have the name.
     """
     uuid = parse_uuid(identifier)
     if uuid is not None and stacks.filter(uuid=uuid).exists():
@@ -26,32 +26,32 @@ def stacks_called(stacks: QuerySet[Any], identifier: str) -> QuerySet[Any]:
 
 
 def stacks_at(stacks: QuerySet[Any], name: str, identifier: str) -> QuerySet[Any]:
-    """Select the stack that a path names by name and UUID; none if these belong to different stacks."""
+    """Select the stack with this name and UUID."""
     uuid = parse_uuid(identifier)
     return stacks.none() if uuid is None else stacks.filter(uuid=uuid, name=name)
 
 
 def find_stack(stacks: QuerySet[Any], identifier: str, name: str | None = None) -> Stack:
-    """Return the stack that is meant among these: by its UUID or name, or, where there is a ``name``, by both.
+    """Return a stack by its UUID or name, or by both if ``name`` is given.
 
     Raises:
-        Invalid: several have the name.
-        NotFound: there is none.
+        Invalid: several stacks have the name.
+        NotFound: there is no such stack.
     """
-    found = stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
+    found = stacks_named(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
     stack: Stack | None = found.first()
     if stack is None:
         raise NotFound(f"The Stack ({identifier}) could not be found.")
     return stack
 
 
-def resources_called(stack: Stack, identifier: str) -> QuerySet[Any]:
+def resources_named(stack: Stack, identifier: str) -> QuerySet[Any]:
     """Select a resource of a stack by an identifier, in the order of OpenStack's orchestration service.
 
     The identifier is a name, else the id of its counterpart in the cloud, else its reference id.
 
     Raises:
-        Invalid: several have the physical id.
+        Invalid: several resources have the physical id.
     """
     here = StackResource.objects.present().filter(stack=stack)
     name = identifier.removeprefix(f"{stack.name}-")
@@ -66,25 +66,25 @@ def resources_called(stack: Stack, identifier: str) -> QuerySet[Any]:
 
 
 def find_resource(stack: Stack, identifier: str) -> StackResource:
-    """Return the resource of a stack that is meant, as `resources_called`.
+    """Return the resource of `resources_named`.
 
     Raises:
-        Invalid: several have the physical id.
-        NotFound: there is none.
+        Invalid: several resources have the physical id.
+        NotFound: there is no such resource.
     """
-    found: StackResource | None = resources_called(stack, identifier).select_related("stack").first()
+    found: StackResource | None = resources_named(stack, identifier).select_related("stack").first()
     if found is None:
         raise NotFound(missing_resource(stack, identifier))
     return found
 
 
 def missing_resource(stack: Stack, identifier: str) -> str:
-    """Return what is said of a resource that is not there, in the words that Heat's clients know."""
+    """Return the message about a missing resource, which Heat's clients know."""
     return f"The Resource ({identifier}) could not be found in Stack {stack.name}."
 
 
 def stacks_within(stack: Stack, depth: int) -> list[int]:
-    """Return the keys of a stack and of the stacks within it, so many levels down: one query."""
+    """Return the keys of a stack and of its nested stacks down to a depth, in one query."""
     below: dict[int, list[int]] = {}
     tree = Stack.objects.present().filter(root=stack.root_key)
     for key, above in tree.values_list("pk", "parent_resource__stack"):

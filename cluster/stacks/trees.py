@@ -1,7 +1,4 @@
-"""A stack as people see it: a tree of resources, each with what it is in the cloud, and whether it is well.
-
-It is read in as many queries for any number of resources.
-"""
+"""A stack as the console shows it: a tree of resources with their servers and their health."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,15 +10,15 @@ from uuid import UUID
 
 from cluster.models import Server, Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
-from cluster.stacks.current import ILL
+from cluster.stacks.current import UNHEALTHY_STATES
 
-# Of more than these not all is unfolded, but for what is not well.
-UNFOLDED = 50
+# In larger trees, only branches with problems are unfolded.
+MAX_UNFOLDED = 50
 
 
 @dataclass
 class Branch:
-    """One resource of the tree; ``server`` is what there is for it, ``parts`` are in the stack within."""
+    """A resource of the tree, with its server, or the resources of the stack within as ``parts``."""
 
     resource: StackResource
     server: Server | None = None
@@ -38,20 +35,20 @@ class Branch:
             return False
         if self.resource.is_nesting:
             return self.resource.physical_id is not None
-        return self.server is not None and self.server.state not in ILL
+        return self.server is not None and self.server.state not in UNHEALTHY_STATES
 
     @property
-    def lack(self) -> str:
+    def problem(self) -> str:
         """Return a description of the problem with the resource's server or stack; empty if there is none."""
         if self.resource.is_nesting:
             return "" if self.resource.physical_id else "not created yet"
         if self.server is None:
             return "server not found" if self.resource.physical_id else "no server yet"
-        return f"server in state {self.server.state}" if self.server.state in ILL else ""
+        return f"server in state {self.server.state}" if self.server.state in UNHEALTHY_STATES else ""
 
     @cached_property
     def leaves(self) -> list["Branch"]:
-        """The servers in it, at any depth; for one that is a server it is that."""
+        """The branches of servers in it, at any depth, or itself if it is a server."""
         if not self.resource.is_nesting:
             return [self]
         return [leaf for part in self.parts for leaf in part.leaves]
@@ -67,7 +64,7 @@ class Branch:
 
 @dataclass
 class Tree:
-    """A root stack with its resources, in the order of their names."""
+    """A root stack with its resources, sorted by name."""
 
     stack: Stack
     branches: Sequence[Branch] = ()
@@ -101,12 +98,12 @@ def walk(branches: Iterable[Branch]) -> Iterator[Branch]:
         yield from walk(branch.parts)
 
 
-def grow(root: Stack) -> Tree:
-    """Return a root stack as a tree: three queries."""
+def load_tree(root: Stack) -> Tree:
+    """Return the tree of a root stack in three queries."""
     stacks = Stack.objects.present().filter(root=root).values_list("pk", "uuid")
     nested = {str(uuid): key for key, uuid in stacks}
     parts: dict[int, list[StackResource]] = defaultdict(list)
-    # Templates are not needed here, and each resource would load one.
+    # Templates are large, not needed, and would be loaded for each resource.
     rows = StackResource.objects.present().tree(root).select_related("stack").defer("properties", "stack__template")
     resources = list(rows.order_by("name", "pk"))
     for resource in resources:
@@ -123,7 +120,7 @@ def grow(root: Stack) -> Tree:
             for resource in parts.get(stack, ())
         ]
 
-    return Tree(root, branches(root.pk), len(resources) <= UNFOLDED)
+    return Tree(root, branches(root.pk), len(resources) <= MAX_UNFOLDED)
 
 
 def find_servers(resources: Iterable[StackResource]) -> dict[str, Server]:

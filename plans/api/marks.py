@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import MARKED
 from cluster.operations.marks import Mark, find_mark
-from cluster.stacks.lookup import find_resource, resources_called, stacks_at
+from cluster.stacks.lookup import find_resource, resources_named, stacks_at
 from plans.operations.marks import REASON, mark
 from watcher_site.api.versions import Version
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
@@ -141,5 +141,5 @@ class ResourceMarking(MarkEvents):
     def find_present(self: Any, identifier: str) -> StackResource | None:
         """Return the resource that the path names, for history to tell of: its ``identifier`` is that of the stack."""
         stack = stacks_at(Stack.objects.present(), self.kwargs["stack_name"], identifier).first()
-        found: StackResource | None = resources_called(stack, self.kwargs["resource"]).first() if stack else None
+        found: StackResource | None = resources_named(stack, self.kwargs["resource"]).first() if stack else None
         return found

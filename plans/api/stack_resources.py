@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.models import Stack, StackResource, StackStatus
-from cluster.stacks.lookup import missing_resource, resources_called, stacks_at, stacks_within
+from cluster.stacks.lookup import missing_resource, resources_named, stacks_at, stacks_within
 from plans.api.marks import Marking, ResourceMarking
 from plans.api.servers import refuse_strays
 from plans.api.stacks import MARK_STACK, STACKS, VIEW_STACK, known_statuses, stack_address
@@ -125,7 +125,7 @@ class StackResourceView(ResourceMarking, OwnedByProjects, ResourceView):
         """Show a resource of a stack, by its name, its physical id or its reference id"""
         refuse_unknown_arguments(request.query_params, ())
         stack = self.find_stack(request, stack_name, identifier)
-        rows = self.read(resources_called(stack, resource), detailed=True)
+        rows = self.read(resources_named(stack, resource), detailed=True)
         if not rows:
             raise NotFound(missing_resource(stack, resource))
         return Response(rows[0])

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from cluster.drivers.server_properties import select_properties
 from cluster.models import Stack, StackStatus
 from cluster.models.stacks import MAX_TIMEOUT, NAME_LENGTH
-from cluster.stacks.lookup import stacks_at, stacks_called
+from cluster.stacks.lookup import stacks_at, stacks_named
 from cluster.stacks.templates.schemas import STACK_NAME
 from cluster.stacks.templates.schemas import TEMPLATE as TEMPLATE_VALIDATOR
 from cluster.stacks.templates.templates import normalise, servers_of
@@ -195,7 +195,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         """Return the queryset of the stack that the path names: by its name and its id, or by one of them."""
         name = self.kwargs.get("stack_name")
         stacks = self.get_queryset()
-        return stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
+        return stacks_named(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
 
     def get_queryset(self) -> QuerySet[Any]:
         """Return the stacks that this person may see; lists have root stacks, and nested ones on request."""
@@ -203,7 +203,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         return stacks if self.detail or read_flag(self.request, "show_nested") else stacks.roots()
 
     def find_marker(self, marker: str) -> QuerySet[Any]:
-        return stacks_called(self.get_queryset(), marker)
+        return stacks_named(self.get_queryset(), marker)
 
     def filter_name(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
         return queryset.filter(name__in=value)

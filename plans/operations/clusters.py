@@ -13,7 +13,7 @@ from cluster.drivers.quotas import demand_of_flavors, require_cluster_quota, req
 from cluster.models import Cluster, Node
 from cluster.models.clusters import UNLIMITED
 from cluster.operations.profiles import checked_metadata, checked_name
-from cluster.policies.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
+from cluster.policies.sizes import MAX_NODES, AdjustmentType, Bounds, compute_change, find_flaw
 from plans.operations.base import (
     AT_ONCE,
     Operation,
@@ -191,7 +191,9 @@ def resize(
     if flaw := bounds.find_flaw():
         raise Invalid(flaw)
     size = current.members().count()
-    wanted = size + change_of(size, adjustment_type or AdjustmentType.CHANGE_IN_CAPACITY, number or 0, min_step or 1)
+    wanted = size + compute_change(
+        size, adjustment_type or AdjustmentType.CHANGE_IN_CAPACITY, number or 0, min_step or 1
+    )
     if strict is not False:
         require_size(bounds, wanted, "number" if number is not None else None)
     inputs = {"min_size": min_size, "max_size": max_size, "min_step": min_step, "strict": strict}
@@ -303,8 +305,8 @@ def nodes_named(uuids: Sequence[Any]) -> list[Node]:
     if not uuids:
         raise Invalid("nodes: must name at least one node.")
     named = [read(uuid) for uuid in uuids]
-    if len(named) > MOST_NODES:
-        raise Invalid(f"nodes: must not name more than {MOST_NODES} nodes.")
+    if len(named) > MAX_NODES:
+        raise Invalid(f"nodes: must not name more than {MAX_NODES} nodes.")
     for uuid, times in Counter(named).most_common(1):
         if times > 1:
             raise Invalid(f"nodes: node {uuid} stands there {times} times.")

@@ -33,7 +33,7 @@ from cluster.models import (
     StorageNode,
     Volume,
 )
-from cluster.stacks.trees import grow
+from cluster.stacks.trees import load_tree
 from plans.models import ActionPlan
 from plans.operations.clusters import create_cluster, delete_cluster, scale_out
 from plans.operations.stacks import update_stack
@@ -273,7 +273,7 @@ def test_a_cluster_that_people_deleted_is_no_hindrance() -> None:
 
 def test_there_is_a_stack_of_servers_that_are_there_and_one_of_them_is_marked() -> None:
     load()
-    tree = grow(Stack.objects.roots().get())
+    tree = load_tree(Stack.objects.roots().get())
     assert {leaf.server.name for leaf in tree.leaves if leaf.server} == {"registry", "artifacts", *RUNNERS}
     assert [leaf.resource.name for leaf in tree.leaves if not leaf.is_well] == ["ci-runner-4"]
 
@@ -283,11 +283,11 @@ def test_its_stack_has_what_is_marked_replaced_alone_and_is_as_it_was_when_loade
     stack = Stack.objects.roots().get()
     update_stack(stack)
     run_waiting()
-    assert grow(stack).number_well == 5
+    assert load_tree(stack).number_well == 5
     replaced = Action.objects.filter(action_type="replace_resource").values_list("input_parameters__resource_name")
     assert list(replaced) == [("ci-runner-4",)]
     load("--again")
-    tree = grow(Stack.objects.present().roots().get())
+    tree = load_tree(Stack.objects.present().roots().get())
     assert (tree.number_well, len(tree.leaves), Server.objects.present().count()) == (4, 5, 40)
 
 

@@ -22,9 +22,9 @@ from actions.types.clusters.resizing import (
 from actions.types.clusters.rules import bounds_of, require_size
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Node
-from cluster.policies.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
+from cluster.policies.sizes import MAX_NODES, AdjustmentType, Bounds, compute_change, find_flaw
 
-SIZE = {"type": "integer", "minimum": 0, "maximum": MOST_NODES}
+SIZE = {"type": "integer", "minimum": 0, "maximum": MAX_NODES}
 
 
 class ClusterResize(ClusterAction):
@@ -50,7 +50,7 @@ class ClusterResize(ClusterAction):
         min_step={
             "type": "integer",
             "minimum": 1,
-            "maximum": MOST_NODES,
+            "maximum": MAX_NODES,
             "description": "The minimum number of nodes that a percentage amounts to.",
         },
         strict={
@@ -89,9 +89,11 @@ class ClusterResize(ClusterAction):
         adjustment, number, step = inputs.get("adjustment_type"), inputs.get("number"), inputs.get("min_step")
         if flaw := find_flaw(adjustment, number, is_bounded="min_size" in inputs or "max_size" in inputs):
             raise ActionFailed(flaw)
-        wanted = size + (change_of(size, adjustment, number, step or 1) if adjustment and number is not None else 0)
+        wanted = size + (
+            compute_change(size, adjustment, number, step or 1) if adjustment and number is not None else 0
+        )
         if not inputs.get("strict", True):
-            return bounds.cut(wanted) - size
+            return bounds.clamp(wanted) - size
         require_size(bounds, wanted)
         return wanted - size
 

@@ -16,7 +16,7 @@ from actions.types.clusters.resizing import (
 from actions.types.clusters.rules import bounds_of, require_left
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster
-from cluster.policies.sizes import MOST_NODES
+from cluster.policies.sizes import MAX_NODES
 
 
 class ClusterScaleIn(ClusterAction):
@@ -29,7 +29,7 @@ class ClusterScaleIn(ClusterAction):
         count={
             "type": "integer",
             "minimum": 1,
-            "maximum": MOST_NODES,
+            "maximum": MAX_NODES,
             "description": "The number of nodes to remove. By default as in the scaling policy, or else 1.",
         }
     )

@@ -9,7 +9,7 @@ from actions.types.clusters.resizing import creations, decide_growth, find_done,
 from actions.types.clusters.rules import bounds_of, require_size
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Node
-from cluster.policies.sizes import MOST_NODES
+from cluster.policies.sizes import MAX_NODES
 
 
 class ClusterScaleOut(ClusterAction):
@@ -22,7 +22,7 @@ class ClusterScaleOut(ClusterAction):
         count={
             "type": "integer",
             "minimum": 1,
-            "maximum": MOST_NODES,
+            "maximum": MAX_NODES,
             "description": "The number of nodes to add. By default as in the scaling policy, or else 1.",
         }
     )

@@ -7,14 +7,14 @@ from actions.types.clusters.rules import bounds_of, require_left, require_size
 from actions.types.nodes.nodes import NodeAction
 from cluster.models import Cluster, Node
 from cluster.models.nodes import NO_INDEX
-from cluster.policies.sizes import MOST_NODES
+from cluster.policies.sizes import MAX_NODES
 from cluster.simulated import simulated_cloud
 
 NODES: dict[str, Any] = {
     "type": "array",
     "items": UUID_SCHEMA,
     "minItems": 1,
-    "maxItems": MOST_NODES,
+    "maxItems": MAX_NODES,
     "uniqueItems": True,
     "description": "The UUIDs of the nodes.",
 }
@@ -87,7 +87,7 @@ def join_as_requested(cluster: Cluster, node: Node) -> None:
         node.save_state()
         return
     join(cluster, node)
-    cluster.desired_capacity = bounds_of(cluster).cut(cluster.desired_capacity + 1)
+    cluster.desired_capacity = bounds_of(cluster).clamp(cluster.desired_capacity + 1)
 
 
 def require_joinable(cluster: Cluster, node: Node) -> None:

@@ -28,7 +28,7 @@ from cluster.models import Stack, StackResource, StackStatus
 from cluster.models.stacks import FAILED, IN_PROGRESS, Verb
 from cluster.simulated import simulated_cloud
 from cluster.stacks import decisions
-from cluster.stacks.changes import decide_replacement, is_changeable, parts_differing
+from cluster.stacks.changes import changed_properties, decide_replacement, is_changeable
 from cluster.stacks.current import CurrentResource, CurrentStack, read_tree
 
 CLEARED = "cleared"
@@ -145,7 +145,7 @@ class ReplaceResource(ResourceAction):
         wanted = self.wanted(resource)
         if resource.is_nesting or wanted["type"] != resource.type or resource.physical_id is None:
             return False
-        differing = parts_differing(resource.properties, wanted["properties"])
+        differing = changed_properties(resource.properties, wanted["properties"])
         if {"flavor", "availability_zone"}.intersection(differing) or not is_changeable(
             differing, wanted["properties"]
         ):

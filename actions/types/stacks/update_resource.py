@@ -11,7 +11,7 @@ from actions.types.stacks.status import begin_stack, end_stack, former_stacks, r
 from cluster.drivers.base import cloud
 from cluster.models import StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
-from cluster.stacks.changes import parts_differing
+from cluster.stacks.changes import changed_properties
 
 # What a change of each part of a server is, in Nova's words.
 OPERATIONS = {"image": "rebuild", "flavor": "resize"}
@@ -30,7 +30,7 @@ class UpdateResource(ResourceAction):
     def begun(self, resource: StackResource) -> Sequence[Model]:
         if resource.is_nesting:
             return ()
-        differing = parts_differing(resource.properties, self.wanted(resource)["properties"])
+        differing = changed_properties(resource.properties, self.wanted(resource)["properties"])
         name = next((OPERATIONS[part] for part in differing if part in OPERATIONS), "")
         return self.operation(name, resource.physical_id) if name else ()
 
@@ -61,7 +61,7 @@ class UpdateResource(ResourceAction):
     def change_server(self, resource: StackResource) -> None:
         """Change the server to its properties in the template. Raises: `CloudError`."""
         wanted, server = self.wanted(resource)["properties"], str(resource.physical_id)
-        differing = parts_differing(resource.properties, wanted)
+        differing = changed_properties(resource.properties, wanted)
         if "image" in differing:
             cloud().rebuild_server(server, wanted["image"], self.context.checkpoint)
         if "flavor" in differing:

@@ -1,1 +1,1 @@
-"""Templates of stacks: reading, validation and writing."""
+"""Templates of stacks: parsing, validation and formatting."""

@@ -1,4 +1,4 @@
-"""Templates of stacks as people read and write them: JSON or YAML, of which only what JSON can say is taken."""
+"""Parsing and formatting of templates as JSON or as YAML that is restricted to JSON values."""
 
 import re
 from typing import Any
@@ -9,26 +9,26 @@ from cluster.json_lines import NotJSON, parse_document, read_integer
 from watcher_site.database.text import DEEPEST, require_storable
 from watcher_site.refusals import Invalid
 
-LARGEST = 512 * 1024
-"""How many bytes the text of a template has at most, as Heat has it by default."""
-# libyaml's parser where it is installed: the other one needs seconds for the largest template.
-Fastest: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_BYTES = 512 * 1024
+"""The maximum size of a template in bytes, as by default in Heat."""
+# libyaml's parser if it is installed: the other one needs seconds for the largest template.
+FastestLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PREFIX = "tag:yaml.org,2002:"
-# Wide enough that no text is broken into lines.
+# Prevents line breaks in texts.
 WIDTH = 10**6
 
 
-class JSONLoader(Fastest):
-    """YAML whose plain scalars mean what they mean in YAML 1.2's core schema: all that JSON has, and nothing else.
+class JSONLoader(FastestLoader):
+    """A YAML loader with the plain scalars of YAML 1.2's core schema, restricted to JSON values.
 
-    So a date, ``yes`` and ``.nan`` are texts. There are no merge keys.
+    A date, ``yes`` and ``.nan`` are texts. Merge keys are not supported.
     """
 
     yaml_implicit_resolvers: dict[Any, Any] = {}
     yaml_constructors: dict[Any, Any] = {}
 
     def construct_pairs_once(self, node: Any) -> dict[str, Any]:
-        """Return the object of a mapping node. Raises: `Invalid` for names that are no texts, or stand there twice."""
+        """Return the object of a mapping node. Raises: `Invalid` for names that are not texts, or are repeated."""
         found: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -74,12 +74,13 @@ for tag, constructor in {
 
 
 def read_document(text: str) -> Any:
-    """Return what a text in JSON, or else in YAML, says.
+    """Return the value of a text in JSON, else in YAML.
+
+    Repeated names in JSON objects are found by `cluster.json_lines.check_values`.
 
     Raises:
-        Invalid: it is too large or neither, or its YAML has what JSON has not: anchors, aliases, tags, several
-            documents. The message names the line. Names that stand twice in an object of JSON are left to
-            `cluster.json_lines.check_values`.
+        Invalid: the text is too large, or neither JSON nor YAML, or its YAML has anchors, aliases, tags or several
+            documents. The message names the line.
     """
     require_storable("template", text)
     refuse_large(text)
@@ -90,13 +91,13 @@ def read_document(text: str) -> Any:
 
 
 def refuse_large(text: str) -> None:
-    if len(text.encode()) > LARGEST:
-        raise Invalid(f"template: must not have more than {LARGEST} bytes.")
+    if len(text.encode()) > MAX_BYTES:
+        raise Invalid(f"template: must not have more than {MAX_BYTES} bytes.")
 
 
 def read_yaml(text: str) -> Any:
     try:
-        refuse_what_json_has_not(text)
+        refuse_yaml_extensions(text)
         return yaml.load(text, Loader=JSONLoader)  # noqa: S506 (it makes nothing but JSON values)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
@@ -106,14 +107,14 @@ def read_yaml(text: str) -> Any:
         raise Invalid("template: is neither JSON nor YAML: it holds characters that neither may have.") from problem
 
 
-def refuse_what_json_has_not(text: str) -> None:
-    """Look at each part of a document before any is made: a small one with aliases may stand for an endless one.
+def refuse_yaml_extensions(text: str) -> None:
+    """Check a document before its values are created, because aliases can expand to enormous values.
 
     Raises:
         Invalid: it has anchors, aliases or tags, is nested too deeply, or is followed by another document.
     """
     depth = documents = 0
-    for event in yaml.parse(text, Loader=Fastest):
+    for event in yaml.parse(text, Loader=FastestLoader):
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise Invalid(f"template: line {line}: anchors and aliases are not taken.")
@@ -132,7 +133,7 @@ def too_deep() -> Invalid:
 
 
 class JSONDumper(yaml.SafeDumper):
-    """YAML in which every text that another reader may take for something else is quoted."""
+    """A YAML dumper that quotes every text which another parser may interpret differently."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

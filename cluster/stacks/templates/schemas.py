@@ -10,18 +10,18 @@ from cluster.models.stacks import NAME_LENGTH
 from cluster.operations.servers import REFERENCE, REQUEST
 from watcher_site.validation import Draft202012Validator
 
-MOST_RESOURCES = 1000
-"""How many resources a stack has at most, those of the stacks and groups within included."""
-LONGEST_PAUSE = 86_400
+MAX_RESOURCES = 1000
+"""The maximum number of resources of a stack, including those of nested stacks and groups."""
+MAX_PAUSE = 86_400
 VERSION = 1
-# They stand in paths, where a first point would be lost.
+# Names are parts of URLs, where a leading point could be lost.
 NAME = rf"^[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{NAME_LENGTH - 1}}}\Z"
 NAMES = f"1 to {NAME_LENGTH} letters, digits, _, - and ., and none of the last two at the beginning"
 STACK_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_.-]{{0,{NAME_LENGTH - 1}}}")
-"""As OpenStack's orchestration service has it."""
+"""The names that OpenStack's orchestration service allows."""
 STACK_NAMES = f"1 to {NAME_LENGTH} letters, digits, _, - and ., the first of them a letter"
 Type = StackResource.Type
-SIZE = {"type": "integer", "minimum": 0, "maximum": MOST_RESOURCES}
+SIZE = {"type": "integer", "minimum": 0, "maximum": MAX_RESOURCES}
 
 
 def closed(required: list[str], **properties: Any) -> dict[str, Any]:
@@ -70,8 +70,8 @@ PROPERTIES: dict[str, Draft202012Validator] = {
             ),
             rolling_update=closed(
                 [],
-                max_batch_size={"type": "integer", "minimum": 1, "maximum": MOST_RESOURCES},
-                pause_time={"type": "number", "minimum": 0, "maximum": LONGEST_PAUSE},
+                max_batch_size={"type": "integer", "minimum": 1, "maximum": MAX_RESOURCES},
+                pause_time={"type": "number", "minimum": 0, "maximum": MAX_PAUSE},
             ),
         )
     ),

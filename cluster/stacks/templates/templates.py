@@ -1,4 +1,4 @@
-"""Templates of stacks: which there may be, and the one form in which all else reads them.
+"""Validation and normalisation of stack templates.
 
 A template is an object::
 
@@ -11,20 +11,19 @@ A template is an object::
         properties: {size: 3, member: {type: server, properties: {flavor: small}}}
         depends_on: database
 
-A **normalised** one has all that may be left out, down to the innermost, and nothing else. It is plain JSON, so that
-two are alike if they are equal:
+A **normalised** template contains all optional values, at every level, and nothing else. It is plain JSON, so that
+equal values mean equal templates:
 
-- of a template: ``version`` (1), ``description`` (a text) and ``resources``, by their names.
-- of a resource: ``type``, ``properties``, and ``depends_on``: the names, each once, in the order given.
-- the properties of a ``server``: ``flavor`` (id or name, as it was given), ``image`` and ``availability_zone`` (a
-  text, or null), ``metadata`` (texts by names), and those of `cluster.drivers.server_properties` that are given.
-- of a ``scaling_group``: ``size``, ``min_size``, ``max_size`` (-1: no limit), ``member`` (an object of ``type``,
-  server or stack, and ``properties``, normalised as those of such a resource), and ``rolling_update``, an object of
-  ``max_batch_size`` (members at once) and ``pause_time`` (seconds between batches): one at a time, without a pause,
-  where a template says nothing.
-- of a ``stack``: ``template``, normalised.
+- A template has ``version`` (1), ``description`` (a text) and ``resources``, by name.
+- A resource has ``type``, ``properties``, and ``depends_on``: a list of names without repetitions, in the given order.
+- The properties of a ``server`` are ``flavor`` (the given id or name), ``image`` and ``availability_zone`` (a text, or
+  null), ``metadata`` (texts by name), and the given ones of `cluster.drivers.server_properties`.
+- The properties of a ``scaling_group`` are ``size``, ``min_size``, ``max_size`` (-1: no limit), ``member`` (an object
+  with ``type``, server or stack, and normalised ``properties``), and ``rolling_update``, an object with
+  ``max_batch_size`` (default: 1 member) and ``pause_time`` (seconds between batches, default: 0).
+- The property of a ``stack`` is its normalised ``template``.
 
-The limits are those that OpenStack's orchestration service has by default.
+The limits are the defaults of OpenStack's orchestration service.
 """
 
 import json
@@ -51,28 +50,28 @@ Template = dict[str, Any]
 """A normalised template."""
 Path = tuple[str | int, ...]
 Type = StackResource.Type
-DEEPEST = 5
-"""How many stacks and groups may be within each other, below the stack itself."""
-LEFT_OUT: tuple[Any, ...] = (None, "", [], {})
-"""Properties that a template for people does not show."""
+MAX_DEPTH = 5
+"""The maximum depth of nested stacks and groups, below the root stack."""
+EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
+"""Values of properties that formatted templates omit."""
 
 
 def checked_template(template: Any) -> Template:
-    """Return a user's template, normalised and checked against this cloud.
+    """Return a user's template, normalised and checked against the cloud.
 
     Args:
-        template: an object, or a text in JSON or YAML.
+        template: an object, or text in JSON or YAML.
 
     Raises:
         Invalid: the message names the path and the rule.
     """
     normalised = normalise(template)
-    refuse_strangers(normalised)
+    refuse_unknown_references(normalised)
     return normalised
 
 
 def normalise(template: Any) -> Template:
-    """Return a template normalised, whether or not there is a cloud that has what it names.
+    """Return a normalised template, without checking the names of the cloud's objects.
 
     Raises:
         Invalid: the message names the path and the rule.
@@ -86,8 +85,8 @@ def normalise(template: Any) -> Template:
         if document is template:
             refuse_large(json.dumps(document, ensure_ascii=False))
         normalised = normal_template(document, (), 0)
-    except InvalidValue as misfit:
-        raise Invalid(f"template: {misfit}") from misfit
+    except InvalidValue as problem:
+        raise Invalid(f"template: {problem}") from problem
     if (number := count_resources(normalised)) > (most := settings.QUOTAS["stack_resources"]):
         raise Invalid(
             f"template: resources: there would be {number}, with those in stacks and groups; at most {most} "
@@ -98,8 +97,8 @@ def normalise(template: Any) -> Template:
 
 def normal_template(document: Any, path: Path, depth: int) -> Template:
     """Raises: `InvalidValue`."""
-    if depth > DEEPEST:
-        raise InvalidValue(path, f"stacks and groups must not be nested deeper than {DEEPEST} levels.")
+    if depth > MAX_DEPTH:
+        raise InvalidValue(path, f"stacks and groups must not be nested deeper than {MAX_DEPTH} levels.")
     require_valid(TEMPLATE, document, path)
     resources = {
         name: normal_resource(resource, (*path, "resources", name), depth)
@@ -134,14 +133,14 @@ def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[st
         "image": properties.get("image"),
         "metadata": properties.get("metadata", {}),
         "availability_zone": properties.get("availability_zone"),
-        # Templates that were normalised before there were these have none of them.
+        # Stored templates from before these properties were supported do not contain them.
         **server_properties.select_properties(properties),
     }
 
 
 def normal_group(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
-    if depth == DEEPEST:
-        raise InvalidValue(path, f"stacks and groups must not be nested deeper than {DEEPEST} levels.")
+    if depth == MAX_DEPTH:
+        raise InvalidValue(path, f"stacks and groups must not be nested deeper than {MAX_DEPTH} levels.")
     sizes = {name: int(properties.get(name, default)) for name, default in SIZES.items()}
     require_sizes(**sizes, path=path)
     member, rolling = properties["member"], properties.get("rolling_update", {})
@@ -171,7 +170,7 @@ NORMAL: dict[str, Callable[[dict[str, Any], Path, int], dict[str, Any]]] = {
 
 
 def require_valid(validator: Draft202012Validator, value: Any, path: Path) -> None:
-    """Raise `InvalidValue`, naming the path and the rule that is broken; a large value is not repeated in full."""
+    """Raise `InvalidValue` with the path and the broken rule. Large values are truncated."""
     if error := best_match(validator.iter_errors(value)):
         rule = (
             f"{cut(repr(error.instance))} is no name: {NAMES}" if error.validator == "pattern" else cut(error.message)
@@ -189,7 +188,7 @@ def require_sizes(size: int, min_size: int, max_size: int, path: Path) -> None:
 
 
 def refuse_cycles(resources: dict[str, Any], path: Path) -> None:
-    """Raise `InvalidValue` where resources wait for each other, or for one that there is not."""
+    """Raise `InvalidValue` if dependencies are cyclic or refer to a missing resource."""
     for name, resource in resources.items():
         if strays := [other for other in resource["depends_on"] if other not in resources]:
             raise InvalidValue([*path, name, "depends_on"], f"there is no resource {strays[0]}.")
@@ -203,7 +202,7 @@ def refuse_cycles(resources: dict[str, Any], path: Path) -> None:
 
 
 def count_resources(template: Template) -> int:
-    """Return how many resources a stack of a normalised template has, with those in stacks and groups."""
+    """Return the number of resources of a normalised template, including nested stacks and groups."""
     return sum(1 + count_within(resource) for resource in template["resources"].values())
 
 
@@ -214,11 +213,11 @@ def count_within(resource: dict[str, Any]) -> int:
     return count_resources(properties["template"]) if resource["type"] == Type.STACK else 0
 
 
-def refuse_strangers(template: dict[str, Any]) -> None:
-    """Raise `Invalid` where a server is to have what the cloud has not: two queries, however many servers there are.
+def refuse_unknown_references(template: dict[str, Any]) -> None:
+    """Raise `Invalid` if a server has a flavor or a zone that the cloud does not have: two queries.
 
     Args:
-        template: normalised.
+        template: a normalised template.
     """
     refuse_unknown(template, "flavor", Flavor.objects.present(), ("flavor_id", "name"))
     refuse_unknown(template, "availability_zone", ComputeNode.objects.present(), ("zone",))
@@ -235,7 +234,7 @@ def refuse_unknown(template: dict[str, Any], field: str, known: QuerySet[Any], c
 
 
 def servers_of(template: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the path and the properties of each server of a normalised template; of a group's members, once."""
+    """Yield the path and the properties of each server of a normalised template. The member of a group counts once."""
     yield from servers_among((("resources", name), one) for name, one in template["resources"].items())
 
 
@@ -251,12 +250,14 @@ def servers_among(resources: Iterable[tuple[Path, dict[str, Any]]]) -> Iterator[
                 yield (*path, "template", *below), server
 
 
-def written_out(template: Template) -> str:
-    """Return a normalised template as YAML, without what may be left out since it is empty."""
+def format_template(template: Template) -> str:
+    """Return a template as YAML, without empty optional values."""
     return write_document(without_empty(normalise(template)))
 
 
 def without_empty(value: Any, name: str = "") -> Any:
     if not isinstance(value, dict) or name in ("metadata", "scheduler_hints"):
         return value
-    return {key: without_empty(one, key) for key, one in value.items() if key == "resources" or one not in LEFT_OUT}
+    return {
+        key: without_empty(one, key) for key, one in value.items() if key == "resources" or one not in EMPTY_VALUES
+    }

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from cluster.models.clusters import MAX_PRIORITY, NAME_LENGTH, UNLIMITED
-from cluster.policies.sizes import MOST_NODES, AdjustmentType
+from cluster.policies.sizes import MAX_NODES, AdjustmentType
 from plans.api.clusters.ownership import project_body_field
 from plans.api.operations import OperationSerializer, OptionsSerializer
 from plans.operations.clusters import MAX_TIMEOUT
@@ -20,12 +20,12 @@ class ClusterOperationSerializer(OperationSerializer):
     cluster = serializers.UUIDField()
 
 
-@extend_schema_field({"type": "integer", "minimum": 0, "maximum": MOST_NODES})
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": MAX_NODES})
 class SizeField(serializers.IntegerField):
     """A number of nodes, which `cluster.policies.sizes` validates."""
 
 
-@extend_schema_field({"type": "integer", "minimum": UNLIMITED, "maximum": MOST_NODES})
+@extend_schema_field({"type": "integer", "minimum": UNLIMITED, "maximum": MAX_NODES})
 class LargestSizeField(serializers.IntegerField):
     """A number of nodes or no limit, which `cluster.policies.sizes` validates."""
 
@@ -52,7 +52,7 @@ class NewClusterSerializer(OptionsSerializer):
 
 
 class ScaleSerializer(OptionsSerializer):
-    count = serializers.IntegerField(required=False, min_value=1, max_value=MOST_NODES)
+    count = serializers.IntegerField(required=False, min_value=1, max_value=MAX_NODES)
 
 
 class ResizeSerializer(OptionsSerializer):
@@ -61,20 +61,20 @@ class ResizeSerializer(OptionsSerializer):
     min_size = SizeField(required=False)
     max_size = LargestSizeField(required=False, help_text="-1: there is no limit")
     min_step = serializers.IntegerField(
-        required=False, min_value=1, max_value=MOST_NODES, help_text="how many nodes a percentage comes to at least"
+        required=False, min_value=1, max_value=MAX_NODES, help_text="how many nodes a percentage comes to at least"
     )
     strict = FlagField(
         required=False, help_text="whether a size outside of the bounds is refused; else the nearest is taken"
     )
 
 
-@extend_schema_field({"type": "array", "items": UUID_SCHEMA, "minItems": 1, "maxItems": MOST_NODES})
+@extend_schema_field({"type": "array", "items": UUID_SCHEMA, "minItems": 1, "maxItems": MAX_NODES})
 class NodesField(serializers.ListField):
     """UUIDs of nodes, of which the operation requires one at least."""
 
 
 class NodesSerializer(OptionsSerializer):
-    nodes = NodesField(child=serializers.UUIDField(), max_length=MOST_NODES)
+    nodes = NodesField(child=serializers.UUIDField(), max_length=MAX_NODES)
 
 
 class LeavingNodesSerializer(NodesSerializer):

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Cluster, Policy, Profile
 from cluster.models.clusters import MAX_PRIORITY, NAME_LENGTH, UNLIMITED
-from cluster.policies.sizes import MOST_NODES, AdjustmentType
+from cluster.policies.sizes import MAX_NODES, AdjustmentType
 from plans.operations.base import is_operated_on
 from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.messages import Text
@@ -59,7 +59,7 @@ class OperationForm(forms.Form):
 
 def size_field(label: Text, help_text: Text = "", least: int = 0, *, required: bool = False) -> forms.IntegerField:
     return forms.IntegerField(
-        label=label, help_text=help_text, required=required, min_value=least, max_value=MOST_NODES
+        label=label, help_text=help_text, required=required, min_value=least, max_value=MAX_NODES
     )
 
 

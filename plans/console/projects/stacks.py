@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import IN_PROGRESS
-from cluster.stacks.trees import grow
+from cluster.stacks.trees import load_tree
 from plans.console import marks
 from plans.console.projects.access import OwnProjectsMixin
 from plans.console.projects.operations import OwnCreation, OwnOperation
@@ -71,7 +71,7 @@ class OwnStackPage(OwnProjectsMixin, FollowedPage):
         in_progress = stack.shown_status in IN_PROGRESS
         may = {verb: self.may_do(f"stack:{verb}", stack.project_id) for verb in ("update", "mark", "delete")}
         return super().get_context_data(
-            tree=grow(stack),
+            tree=load_tree(stack),
             in_progress=in_progress,
             may={verb: allowed and not in_progress for verb, allowed in may.items()},
             may_mark_resources=self.may_do("resource:mark", stack.project_id) and not in_progress,

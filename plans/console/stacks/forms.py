@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from cluster.drivers.quotas import demand_of_template
 from cluster.models import ComputeNode, Flavor, Stack
 from cluster.models.stacks import MAX_TIMEOUT, NAME_LENGTH
-from cluster.stacks.templates.schemas import MOST_RESOURCES
-from cluster.stacks.templates.templates import Template, checked_template, written_out
+from cluster.stacks.templates.schemas import MAX_RESOURCES
+from cluster.stacks.templates.templates import Template, checked_template, format_template
 from plans.console.clusters.forms import OperationForm
 from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.console.schema_fields import Row, RowsField
@@ -94,7 +94,7 @@ class ResourcesForm(OperationForm):
     @property
     def text(self) -> str:
         """The template as YAML. Raises: `Refused`."""
-        return written_out(checked_template(self.template))
+        return format_template(checked_template(self.template))
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def resource_columns() -> dict[str, forms.Field]:
         "availability_zone": forms.ChoiceField(
             label=_("Zone"), choices=[("", _("any")), *((zone, zone) for zone in zones if zone)], required=False
         ),
-        "size": forms.IntegerField(label=_("Members"), min_value=0, max_value=MOST_RESOURCES, required=False),
+        "size": forms.IntegerField(label=_("Members"), min_value=0, max_value=MAX_RESOURCES, required=False),
         "depends_on": forms.CharField(label=_("Created after"), required=False),
     }
 
@@ -189,7 +189,7 @@ class UpdateStackForm(TemplateForm):
     revision = forms.IntegerField(widget=forms.HiddenInput)
 
     def __init__(self, record: Stack, *arguments: Any, **options: Any) -> None:
-        self.text = written_out(record.template)
+        self.text = format_template(record.template)
         held = {"template": self.text, "revision": record.revision, "timeout_mins": record.timeout_mins}
         super().__init__(record, *arguments, initial=held, **options)
         self.fields["timeout_mins"].help_text = _("Leave empty to keep the current value.")

@@ -18,7 +18,7 @@ from actions.models import Action
 from cluster.console.filters import StackFilters
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
-from cluster.stacks.trees import grow
+from cluster.stacks.trees import load_tree
 from plans.console.clusters.pages import RECENT, is_coming, unfinished_holders
 from plans.operations.stack_progress import having_status, with_progress
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
@@ -92,7 +92,7 @@ class StackPage(FollowedPage):
         return with_progress(Stack.objects.present().roots())
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        tree = grow(self.object)
+        tree = load_tree(self.object)
         targets = [str(self.object.uuid), *(str(resource.uuid) for resource in tree.rows)]
         requested = Action.objects.present().filter(target__in=targets, derived_from=None).with_plans()
         recent = list(requested.order_by("-pk")[:RECENT])

@@ -344,7 +344,7 @@ def test_a_source_that_is_not_there_is_given_up_without_its_address(
 def test_an_answer_beyond_the_limit_is_not_read_to_its_end(
     kind: Kind, source: Datasource, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cluster.datasources.http.LARGEST", 1000)
+    monkeypatch.setattr("cluster.datasources.http.MAX_BYTES", 1000)
     emulator.fail(kind.requests, 200, body=b" " * 100_000)
     with pytest.raises(DatasourceError, match=f"^The answer of the data source {source.name} is larger than 1000"):
         source.read(reading("host_power"))

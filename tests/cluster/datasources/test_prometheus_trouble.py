@@ -150,7 +150,7 @@ def test_a_server_that_is_not_there_is_given_up(settings: Settings) -> None:
 
 
 def test_an_answer_beyond_all_bounds_is_not_read_to_its_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cluster.datasources.http.LARGEST", 1000)
+    monkeypatch.setattr("cluster.datasources.http.MAX_BYTES", 1000)
     server.answers = [(200, b" " * 100_000)]
     with pytest.raises(DatasourceError, match="is larger than 1000 bytes"):
         Prometheus().read(READING)

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from cluster.models import Stack, StackResource
 from cluster.snapshot.health import load_health
-from cluster.stacks.trees import grow
+from cluster.stacks.trees import load_tree
 from plans.mounts.orchestration.stacks import with_stacks
 from tests.builders import make_resource
 

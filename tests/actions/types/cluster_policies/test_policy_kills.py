@@ -66,14 +66,14 @@ def make() -> Callable[[], Cluster]:
 def taken_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The servers that were taken out of pools, each time that a member was there to be taken out."""
     seen: list[str] = []
-    take_out = EmbeddedBalancer.take_out
+    delete_member = EmbeddedBalancer.delete_member
 
     def watched(self: EmbeddedBalancer, pool: Any, server: str, checkpoint: Any) -> None:
         was_there = BalancingMember.objects.filter(pool__uuid=pool.uuid, server__uuid=server).exists()
-        take_out(self, pool, server, checkpoint)
+        delete_member(self, pool, server, checkpoint)
         seen.extend([server] * was_there)
 
-    monkeypatch.setattr(EmbeddedBalancer, "take_out", watched)
+    monkeypatch.setattr(EmbeddedBalancer, "delete_member", watched)
     return seen
 
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from actions.models import Action
 from cluster.models import Stack
-from cluster.stacks.templates.templates import normalise, written_out
+from cluster.stacks.templates.templates import format_template, normalise
 from plans.models import ActionPlan
 from plans.operations.base import RequestOptions
 from plans.operations.stacks import update_stack
@@ -73,7 +73,7 @@ def test_a_mistake_is_shown_beside_what_was_typed(browser: Client, change: dict[
 
 def test_a_template_that_is_left_as_it_was_shown_is_not_sent(browser: Client, stack: Stack) -> None:
     assert "flavor: small" in browser.get(at("update", stack)).content.decode()
-    shown = written_out(stack.template).replace("\n", "\r\n")
+    shown = format_template(stack.template).replace("\n", "\r\n")
     browser.post(at("update", stack), {"template": shown, "revision": "3"})
     action = Action.objects.get()
     assert action.action_type == "update_stack"
@@ -87,7 +87,7 @@ def test_a_template_that_was_changed_is_what_the_stack_shall_be_like(browser: Cl
 
 
 def test_a_timeout_that_was_changed_is_sent(browser: Client, stack: Stack) -> None:
-    shown = written_out(stack.template).replace("\n", "\r\n")
+    shown = format_template(stack.template).replace("\n", "\r\n")
     browser.post(at("update", stack), {"template": shown, "revision": "3", "timeout_mins": "90"})
     action = Action.objects.get()
     assert (action.input_parameters["timeout_mins"], action.timeout) == (90, 5400)
