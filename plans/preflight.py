@@ -11,7 +11,7 @@ from actions.engine.children import COLUMNS
 from actions.engine.dry_run import DryRun, Foresight
 from actions.event_details import generic_message
 from actions.exclusions.matching import Match, excluded_now
-from actions.graph.propagation import WITHOUT_SUCCESS, end_with, not_executed
+from actions.graph.propagation import WITHOUT_SUCCESS, end_with, not_executed_message
 from actions.graph.proposals import ProposedAction
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent
 from actions.models.naming import generated_name
@@ -194,7 +194,7 @@ class Walk:
         """Record the ended parents and their states, to end their dependents."""
         for child, parent, uuid, state in links:
             self.ended_parents[child].append(parent)
-            self.ends.setdefault(parent, (len(self.ends), Foresight(State(state), not_executed(uuid, state))))
+            self.ends.setdefault(parent, (len(self.ends), Foresight(State(state), not_executed_message(uuid, state))))
 
     def note_derived(self, ended: Iterable[tuple[int, DerivedAction]]) -> None:
         for origin, one in ended:
@@ -342,7 +342,7 @@ def rule_key(action: Action) -> tuple[str, str]:
 
 
 def exclude(action: Action, match: Match) -> Foresight:
-    action.exclude(match.rule.key, match.rule.words)
+    action.exclude(match.rule.key, match.rule.message)
     return Foresight(action.state, action.status_message)
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from actions.engine.phases import Result
 from actions.engine.storage import PERSISTENTLY, StoredPhases
-from actions.graph.propagation import WORDS
+from actions.graph.propagation import STATE_TEXTS
 from actions.graph.proposals import ProposedAction, write_actions
 from actions.models import Action, ActionEvent, ActionParent
 from actions.types.base import Answer, DerivedAction, Outcome
@@ -55,7 +55,7 @@ def decide(outcome: Outcome, counts: Mapping[str, int], first: Callable[[State],
 def describe_decisive(number: int, total: int, state: State, name: str, message: str | None) -> str:
     """Return a message with the number of derived actions in a state, and the first one's name and reason."""
     of = "the action" if total == 1 else f"{number} of the {total} actions"
-    return f"{of} that it derived {WORDS[state]}: {name}: {message}"
+    return f"{of} that it derived {STATE_TEXTS[state]}: {name}: {message}"
 
 
 def waiting_for(number: int) -> str:

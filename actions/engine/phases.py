@@ -354,7 +354,7 @@ class ActionExcluded(ActionSkipException):
     """An exclusion prevents the execution of the action."""
 
     def __init__(self, rule: Rule) -> None:
-        super().__init__(rule.words)
+        super().__init__(rule.message)
         self.rule = rule
 
 

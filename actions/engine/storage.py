@@ -13,7 +13,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from actions.engine.leases import Lease
 from actions.engine.phases import PhaseRecord, Result
-from actions.graph.propagation import bound_to, end_dependents, takes_others
+from actions.graph.propagation import end_dependents, find_bound_actions, may_end_others
 from actions.models import Action, ActionEvent
 from actions.types.base import ActionFailed, LeaseLost, explain
 from actions.types.hooks import clean_up
@@ -98,7 +98,7 @@ class StoredPhases(PhaseRecord):
         if hold:
             conditions = (*conditions, self.held())
         try:
-            if abandons or orphans or takes_others(self.action):
+            if abandons or orphans or may_end_others(self.action):
                 self.write_with_others((*phases, *records), conditions, guards, abandons, orphans)
             else:
                 self.action.save_state(*phases, *records, conditions=conditions, guards=guards)
@@ -119,8 +119,8 @@ class StoredPhases(PhaseRecord):
     ) -> None:
         if abandons:
             clean_up(self.action)
-        takes = takes_others(self.action)
-        bound = bound_to(self.action) if takes else Action.objects.none()
+        takes = may_end_others(self.action)
+        bound = find_bound_actions(self.action) if takes else Action.objects.none()
         if orphans:
             self.close_orphans()
         self.action.save_state(*records, conditions=conditions, guards=guards)

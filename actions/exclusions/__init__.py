@@ -1,1 +1,1 @@
-"""Exclusions: rules that keep actions from being executed, in present and future plans."""
+"""Exclusions: rules that prevent the execution of actions, in current and future plans."""

@@ -1,6 +1,6 @@
-"""Create, change, check and delete rules, for the API, the console and the commands.
+"""Creating, changing, checking and deleting rules, for the API, the console and the commands.
 
-The transaction of each change renews the mark of the rules, so that processes which cache them read them again before
+The transaction of each change sets a new mark of the rules, so that processes with cached rules read them again before
 the next action begins, and records the change in history.
 """
 
@@ -24,39 +24,39 @@ from watcher_site.validation import require_addressable_name
 from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
 
 WRITABLE = ("name", "reason", "owner", "action_types", "targets", "window", "zone", "expires_at", "enabled")
-MOST_NAMED = 1000
-"""The number of targets of a kind that one rule may name."""
-NO_NAMES = ("detail", "try")
+MAX_TARGETS = 1000
+"""The maximum number of targets of a kind in a rule."""
+RESERVED_NAMES = ("detail", "try")
 
 
 @transaction.atomic
 def create_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
-    """Create a rule, which is in force from the commit on.
+    """Create a rule, which is in force after the commit.
 
     Args:
-        attributes: the given attributes of `WRITABLE`, as `read_attributes` returns them.
-        by: the name of the person, who is the default for the owner.
+        attributes: the given attributes of `WRITABLE`.
+        by: the name of the person, which is the default owner.
 
     Raises:
-        Invalid: the message names the field and the rule that it breaks.
-        Conflict: another one has the name.
+        Invalid: the message names the invalid attribute and the reason.
+        Conflict: another rule has the name.
     """
-    exclusion = drafted(attributes, by)
+    exclusion = draft_exclusion(attributes, by)
     save(exclusion, details=details_of(attributes_of(exclusion)))
     ExclusionRevision.renew()
     return exclusion
 
 
 def find_exclusion(identifier: str) -> Exclusion:
-    """Return the rule of this UUID or name. Raises: `NotFound`."""
+    """Return the rule with this UUID or name. Raises: `NotFound`."""
     found: Exclusion | None = Exclusion.objects.present().named(identifier).first()
     if found is None:
         raise NotFound(f"Exclusion {identifier} could not be found")
     return found
 
 
-def drafted(attributes: Mapping[str, Any], by: str) -> Exclusion:
-    """Return a rule that is not saved: to be tried, or to be saved. Raises: `Invalid`."""
+def draft_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
+    """Return an unsaved new rule. Raises: `Invalid`."""
     if strays := attributes.keys() - set(WRITABLE):
         raise Invalid(f"{min(strays)}: an exclusion has no such attribute.")
     if not attributes.get("name"):
@@ -66,8 +66,8 @@ def drafted(attributes: Mapping[str, Any], by: str) -> Exclusion:
     return exclusion
 
 
-def redrafted(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> Exclusion:
-    """Return a rule as these changes would leave it, which are not saved. Raises: `Invalid`."""
+def draft_change(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> Exclusion:
+    """Return a copy of a rule with unsaved changes. Raises: `Invalid`."""
     if strays := changes.keys() - set(WRITABLE):
         raise Invalid(f"{min(strays)}: cannot be changed.")
     changed = copy(exclusion)
@@ -78,14 +78,14 @@ def redrafted(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> Excl
 
 @transaction.atomic
 def change_exclusion(exclusion: Exclusion, attributes: Mapping[str, Any], by: str) -> Exclusion:
-    """Change attributes of a rule, and return the changed rule. Attributes left out stay as they are.
+    """Change attributes of a rule, and return the changed rule. Missing attributes do not change.
 
     Raises:
         Invalid, Conflict: as `create_exclusion`.
-        NotFound: it was deleted meanwhile.
+        NotFound: the rule was deleted meanwhile.
     """
     locked = lock_present(exclusion)
-    changed = redrafted(locked, attributes, by)
+    changed = draft_change(locked, attributes, by)
     before, after = attributes_of(locked), attributes_of(changed)
     if changes := [name for name in WRITABLE if after[name] != before[name]]:
         save(changed, changes, differences(details_of(before), details_of(after)))
@@ -95,10 +95,10 @@ def change_exclusion(exclusion: Exclusion, attributes: Mapping[str, Any], by: st
 
 @transaction.atomic
 def delete_exclusion(exclusion: Exclusion) -> None:
-    """Delete a rule. What it skipped stays skipped, and can be restored while nothing of the plan has begun.
+    """Delete a rule. Actions that it skipped stay skipped, and can be restored before their plan begins.
 
     Raises:
-        NotFound: somebody else deleted it.
+        NotFound: the rule was deleted meanwhile.
     """
     locked = lock_present(exclusion)
     Exclusion.objects.filter(pk=locked.pk).soft_delete()
@@ -108,30 +108,30 @@ def delete_exclusion(exclusion: Exclusion) -> None:
 
 def attributes_of(exclusion: Exclusion) -> dict[str, Any]:
     """Return the attributes of a rule as JSON values."""
-    said = {name: getattr(exclusion, name) for name in WRITABLE}
-    return {**said, "expires_at": exclusion.expires_at and exclusion.expires_at.isoformat()}
+    values = {name: getattr(exclusion, name) for name in WRITABLE}
+    return {**values, "expires_at": exclusion.expires_at and exclusion.expires_at.isoformat()}
 
 
-def details_of(said: dict[str, Any]) -> dict[str, Any]:
+def details_of(values: dict[str, Any]) -> dict[str, Any]:
     """Return the details of a rule for history, with the current names of its targets."""
     named = {
         kind: [name if name == identifier else f"{name} ({identifier})" for identifier, name in found.items()]
-        for kind, found in names_of(said["targets"]).items()
+        for kind, found in names_of(values["targets"]).items()
     }
-    return {**said, "targets": named}
+    return {**values, "targets": named}
 
 
 def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:
-    """Write into a rule what people say of it; what they leave out stays, and null takes it back.
+    """Set attributes of a rule from user input. Missing attributes do not change, and null resets an attribute.
 
     Raises:
-        Invalid: the message names the field and the rule that it breaks.
+        Invalid: the message names the invalid attribute and the reason.
     """
     for name, length in (("name", NAME_LENGTH), ("owner", TEXT_LENGTH), ("reason", TEXT_LENGTH)):
         if name in attributes:
             setattr(exclusion, name, read_line(name, attributes[name], length, least=int(name != "reason")))
     if "name" in attributes:
-        require_addressable_name(exclusion.name, NO_NAMES)
+        require_addressable_name(exclusion.name, RESERVED_NAMES)
     if "enabled" in attributes:
         exclusion.enabled = read_switch(attributes["enabled"])
     if "action_types" in attributes:
@@ -142,8 +142,8 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
         read_times(exclusion, attributes, now)
 
 
-def mistakes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> list[str]:
-    """Return all that is wrong with what people say of a rule, where `read_attributes` raises the first of it."""
+def find_mistakes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> list[str]:
+    """Return all errors of user input, of which `read_attributes` raises only the first."""
     found: dict[str, None] = {}
     for part in split_attributes(attributes):
         try:
@@ -154,7 +154,7 @@ def mistakes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime)
 
 
 def split_attributes(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield what can be judged by itself: a zone is that of all times, and a window and an expiry may not agree."""
+    """Yield the parts of the attributes to check separately; zone, window and expiry are also checked together."""
     for name, value in attributes.items():
         if name == "targets":
             yield from ({name: {kind: named}} for kind, named in value.items())
@@ -194,7 +194,7 @@ def read_action_types(names: Any) -> list[str]:
 
 
 def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the targets of a rule by kind. Targets that it named before are not looked up, as they may be deleted.
+    """Return the targets of a rule by kind. Known targets are not looked up, because they may have been deleted.
 
     Raises:
         Invalid: there is no such kind, or no such object.
@@ -205,8 +205,8 @@ def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list
     for kind, names in (targets or {}).items():
         if kind not in KINDS:
             raise Invalid(f"targets: there is no kind {kind}; there are {', '.join(KINDS)}.")
-        if not isinstance(names, list | None) or len(names or []) > MOST_NAMED:
-            raise Invalid(f"targets.{kind}: must be a list of at most {MOST_NAMED} texts, each {KINDS[kind][1]}.")
+        if not isinstance(names, list | None) or len(names or []) > MAX_TARGETS:
+            raise Invalid(f"targets.{kind}: must be a list of at most {MAX_TARGETS} texts, each {KINDS[kind][1]}.")
         if names == []:
             raise Invalid(f"targets.{kind}: must not be empty; left out, the rule is not about any of that kind.")
         before = known.get(kind, [])
@@ -217,7 +217,7 @@ def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list
 
 
 def read_times(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:
-    """Write down in which hours a rule is in force, and until when: some hours are to be left for it."""
+    """Set the window and the expiry of a rule. Raises: `Invalid`, also if the rule would never be in force."""
     zone = read_zone(attributes.get("zone", exclusion.zone) or "UTC")
     window = read_window(attributes.get("window", exclusion.window), zone)
     expires_at = exclusion.expires_at

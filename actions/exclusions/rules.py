@@ -1,7 +1,7 @@
-"""The rules as they are applied, the cache of the enabled rules, and rules in words.
+"""Rules in memory, the cache of the enabled rules, and descriptions of rules.
 
-Beginning an action takes no additional statement: the one that begins it finds no row if the rules have changed since
-the action was compared with them.
+Beginning an action takes no additional statement to check the cache: the statement that begins it changes no row if
+the rules have changed since the action was compared with them.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ from watcher_site.windows.maintenance import Window
 from watcher_site.windows.wall_clock import read_window, read_zone, require_zone
 
 log = structlog.get_logger(__name__)
-Touched = Mapping[str, Mapping[str, str]]
-"""What an action touches: by kind, the names by the identifiers."""
+AffectedTargets = Mapping[str, Mapping[str, str]]
+"""The objects that an action affects: by kind, names by identifier."""
 TABLE = ExclusionRevision._meta.db_table
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule in memory; ``key`` is None for a rule that is only tried."""
+    """A rule in memory; ``key`` is None for an unsaved rule in a trial."""
 
     key: int | None
     uuid: UUID
@@ -59,7 +59,7 @@ class Rule:
 
     @property
     def is_permanent(self) -> bool:
-        """Return whether the rule has no window and no expiry, and thus is in force when a plan runs, too."""
+        """Return whether the rule has no window and no expiry, so that it is in force at any time."""
         return self.window is None and self.expires_at is None
 
     def is_in_force(self, moment: datetime) -> bool:
@@ -67,53 +67,53 @@ class Rule:
         return self.enabled and not is_over and (self.window is None or self.window.is_open(moment))
 
     def next_in_force(self, moment: datetime) -> datetime | None:
-        """Return the first moment from this one on at which it is in force; None, if there is no such moment."""
+        """Return the first moment from this one on at which the rule is in force, or None."""
         opening = moment if self.window is None else self.window.opening(moment)
         return opening if opening is not None and self.is_in_force(opening) else None
 
     def concerns(self, action_type: str) -> bool:
         return not self.action_types or action_type in self.action_types
 
-    def matches(self, touched: Touched) -> bool:
-        """Return whether the rule excludes an action of its types: one target of each named kind is affected."""
-        return all(named & touched.get(kind, {}).keys() for kind, named in self.targets.items())
+    def matches(self, affected: AffectedTargets) -> bool:
+        """Return whether the action affects a target of each kind in the rule."""
+        return all(named & affected.get(kind, {}).keys() for kind, named in self.targets.items())
 
-    def found_in(self, touched: Touched) -> dict[str, dict[str, str]]:
+    def found_in(self, affected: AffectedTargets) -> dict[str, dict[str, str]]:
         """Return the targets of the rule that an action affects."""
         return {
-            kind: {one: touched[kind][one] for one in sorted(named & touched.get(kind, {}).keys())}
+            kind: {one: affected[kind][one] for one in sorted(named & affected.get(kind, {}).keys())}
             for kind, named in self.targets.items()
         }
 
     @property
-    def words(self) -> str:
-        """Return the sentence about the rule for an action that it excludes."""
-        return f"It is {self.as_excluding}"
+    def message(self) -> str:
+        """Return the message of an action that the rule excludes."""
+        return f"It is {self.description}"
 
     @property
-    def as_excluding(self) -> str:
+    def description(self) -> str:
         return f"excluded by '{self.name}'.{f' Reason: {self.reason}' if self.reason else ''}"
 
 
 def window_of(exclusion: Exclusion) -> Window | None:
-    """Return the hours of a rule: all, where a zone is unknown on this machine, as too much does less harm."""
+    """Return the window of a rule, or None (all hours) if its zone is unknown on this machine."""
     try:
         return read_window(exclusion.window, read_zone(exclusion.zone))
     except Invalid as problem:
-        log.error("window of an exclusion is unreadable", exclusion=str(exclusion.uuid), problem=str(problem))
+        log.error("invalid window of exclusion", exclusion=str(exclusion.uuid), problem=str(problem))
         return None
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The enabled rules, and the mark of the table, which is None as long as there never was a rule."""
+    """The enabled rules, and the mark of the table, which is None before the first rule is created."""
 
     mark: UUID | None = None
     rules: tuple[Rule, ...] = ()
 
     @property
     def unchanged(self) -> Bound:
-        """Return the query that finds a row as long as no rule was added, changed or deleted."""
+        """Return the query that returns a row unless a rule was added, changed or deleted."""
         if self.mark is None:
             return Bound(f"SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {TABLE})", [])  # noqa: S608
         mark = ExclusionRevision._meta.get_field("mark").get_db_prep_value(self.mark, connection)
@@ -124,14 +124,14 @@ cache: Rules | None = None
 
 
 def cached_rules() -> Rules:
-    """Return the rules as this process read them last. The caller makes sure that they are `unchanged`."""
+    """Return the rules that this process read last. The caller checks that they are `unchanged`."""
     return cache or current_rules()
 
 
 def current_rules() -> Rules:
-    """Return the current rules: one query, and another if they were changed since this process read them.
+    """Return the current rules: one query, and another one if they have changed since this process read them.
 
-    The mark is read first: a change between the two queries is read, and then read once more.
+    The mark is read first, so that a change between the two queries causes only another reading.
     """
     global cache
     mark = ExclusionRevision.objects.values_list("mark", flat=True).first()
@@ -142,7 +142,7 @@ def current_rules() -> Rules:
     return rules
 
 
-def force_in_words(exclusion: Exclusion) -> str:
+def describe_force(exclusion: Exclusion) -> str:
     now = timezone.now()
     if not exclusion.enabled:
         return gettext("disabled")
@@ -151,16 +151,16 @@ def force_in_words(exclusion: Exclusion) -> str:
     return gettext("now") if Rule.of(exclusion).is_in_force(now) else gettext("not now")
 
 
-def expiry_in_words(exclusion: Exclusion) -> str:
-    """Return until when a rule is in force, by the same clock as its hours; nothing, where that is for ever."""
+def describe_expiry(exclusion: Exclusion) -> str:
+    """Return a text about the expiry of a rule in the zone of its window, or "" if it does not expire."""
     if not exclusion.expires_at:
         return ""
     zone = require_zone(exclusion.zone)
     return f"until {exclusion.expires_at.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} ({zone})"
 
 
-def what_in_words(exclusion: Exclusion) -> str:
-    """Return a summary of actions and targets, such as "migrate, resize on 2 servers"."""
+def describe_scope(exclusion: Exclusion) -> str:
+    """Return a summary of action types and targets, such as "migrate, resize on 2 servers"."""
     types = ", ".join(exclusion.action_types) or gettext("every action")
     named = [COUNTED[kind] % {"number": len(found)} for kind, found in exclusion.targets.items()]
     return _("%(types)s on %(targets)s") % {"types": types, "targets": ", ".join(named)} if named else types

@@ -1,4 +1,4 @@
-"""The kinds of targets that rules can name, and the lookup of each kind."""
+"""The kinds of targets of rules, and the lookup of each kind."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from watcher_site.refusals import Invalid
 SERVERS, COMPUTE_NODES, AGGREGATES = "servers", "compute_nodes", "aggregates"
 ZONES, PROJECTS, CLUSTERS = "availability_zones", "projects", "clusters"
 
-# What people may write of each kind, and one of them is called.
+# The singular of each kind, and the allowed identifiers.
 KINDS = {
     SERVERS: (gettext_noop("server"), gettext_noop("the UUID or the name of a server")),
     COMPUTE_NODES: (gettext_noop("compute node"), gettext_noop("the host name or the UUID of a compute node")),
@@ -33,17 +33,18 @@ COUNTED = {
     PROJECTS: ngettext_lazy("%(number)d project", "%(number)d projects", "number"),
     CLUSTERS: ngettext_lazy("%(number)d cluster", "%(number)d clusters", "number"),
 }
-LONGEST = 255
-MOST_LISTED = 10
+MAX_LENGTH = 255
+MAX_LISTED = 10
 
 
 def identify(kind: str, texts: Sequence[Any]) -> set[str]:
-    """Return the identifiers of named targets, which stay valid when a target is renamed.
+    """Return the permanent identifiers of targets in one query.
 
-    It takes one query, whatever the number of names.
+    Args:
+        texts: names or identifiers.
 
     Raises:
-        Invalid: there is no such target, or several; the message names the kind.
+        Invalid: there is no such target, or several have the name; the message names the kind.
     """
     singular, form = KINDS[kind]
     if not all(is_name(text) for text in texts):
@@ -51,30 +52,30 @@ def identify(kind: str, texts: Sequence[Any]) -> set[str]:
     names = [text.strip() for text in texts]
     found = FINDERS[kind](set(names)) if names else {}
     if missing := [name for name in dict.fromkeys(names) if not found.get(name)]:
-        raise Invalid(f"targets.{kind}: {missing_in_words(singular, missing)}")
+        raise Invalid(f"targets.{kind}: {describe_missing(singular, missing)}")
     for name in names:
         if len(found[name]) > 1:
             raise Invalid(f"targets.{kind}: several are called {name}: name its UUID.")
     return set().union(*found.values())
 
 
-def missing_in_words(singular: str, names: Sequence[str]) -> str:
+def describe_missing(singular: str, names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"there is no {singular} {names[0]}."
-    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-    return f"there are no {singular}s {', '.join(names[:MOST_LISTED])}{more}."
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"there are no {singular}s {', '.join(names[:MAX_LISTED])}{more}."
 
 
 def is_name(text: Any) -> bool:
-    return isinstance(text, str) and 0 < len(text.strip()) <= LONGEST and not UNSTORABLE.search(text)
+    return isinstance(text, str) and 0 < len(text.strip()) <= MAX_LENGTH and not UNSTORABLE.search(text)
 
 
 Found = dict[str, set[str]]
-"""What was found of each text: identifiers, of which there should be one."""
+"""The identifiers that were found for each text."""
 
 
 def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier: str = "uuid") -> Found:
-    """Find objects by UUID, and texts that are no UUID by the column ``name``."""
+    """Find objects by UUID, or by the column ``name`` for texts that are not a UUID."""
     uuids = {text: uuid for text in texts if (uuid := parse_uuid(text))}
     names = texts - uuids.keys()
     condition = Q(uuid__in=set(uuids.values())) | Q(**{f"{name}__in": names})
@@ -88,7 +89,7 @@ def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier:
 
 
 def find_aggregates(texts: set[str]) -> Found:
-    """Find aggregates by their names, or else by their ids or UUIDs: the name of an aggregate may be a number."""
+    """Find aggregates by name, else by id or UUID, because the name of an aggregate may be a number."""
     numbers = {text for text in texts if text.isascii() and text.isdigit() and len(text) < len(str(2**31))}
     uuids = {text: uuid for text in texts if (uuid := parse_uuid(text))}
     condition = Q(name__in=texts) | Q(pk__in=set(map(int, numbers))) | Q(uuid__in=set(uuids.values()))
@@ -112,7 +113,7 @@ FINDERS: dict[str, Callable[[set[str]], Found]] = {
     COMPUTE_NODES: lambda texts: by_uuid_or_name(ComputeNode, texts, "hostname", "hostname"),
     AGGREGATES: find_aggregates,
     ZONES: find_zones,
-    # The cloud knows which projects there are; here they are but ids.
+    # The site has no table of projects, so any id is accepted.
     PROJECTS: lambda texts: {text: {text} for text in texts},
     CLUSTERS: lambda texts: by_uuid_or_name(Cluster, texts),
 }
@@ -121,7 +122,7 @@ FINDERS: dict[str, Callable[[set[str]], Found]] = {
 def names_of(targets: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
     """Return the names of the targets of a rule, by kind and identifier, with at most one query for each kind.
 
-    A target that was deleted, or has no name, is called by its identifier.
+    The name of a target that was deleted, or that has none, is its identifier.
     """
     found = {kind: {one: one for one in identifiers} for kind, identifiers in targets.items()}
     for kind, (model, column) in NAMED.items():

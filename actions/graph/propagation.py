@@ -1,6 +1,6 @@
-"""Propagation: actions end with an action that they depend on, and are skipped or restored with their origin.
+"""Propagation: actions end with an action on which they depend, and are skipped or restored with their origin.
 
-The origin of an action is the one that is to derive it.
+The origin of a planned action is the action that will derive it.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ WITH_LOCKED_PLAN = Query(
     .select_related("action_plan")
     .select_for_update(of=("action_plan",), no_key=True)
 )
-# The final states of an action that was to be executed and had no success.
+# The final states of an unsuccessful action.
 WITHOUT_SUCCESS = frozenset({State.FAILED, State.CANCELLED})
-WORDS = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
+STATE_TEXTS = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
 NEVER_DERIVED = "The action that it was derived from was skipped"
 UNDERIVED = {
     State.SKIPPED: NEVER_DERIVED,
@@ -29,16 +29,17 @@ UNDERIVED = {
 }
 
 
-def takes_others(action: Action) -> bool:
-    """Return whether other actions may have to end with an action that ended in this state."""
+def may_end_others(action: Action) -> bool:
+    """Return whether other actions may have to end because an action ended in this state."""
     return action.state in WITHOUT_SUCCESS or (action.state in Action.FINAL and action.is_to_derive)
 
 
-def bound_to(action: Action) -> ActionQuerySet:
+def find_bound_actions(action: Action) -> ActionQuerySet:
     """Lock the plan's row until the transaction ends, and return the actions that end with an action that has ended.
 
-    Planned actions that it was to derive end with it in any case. If it had no success, the actions that depend on it
-    end, too, if the plan says so or if it is a derived action. In a plan that is being cancelled, none end with it.
+    Planned actions that it would have derived always end with it. If it was unsuccessful, the actions that depend on
+    it also end if the plan's ``on_failure`` is "stop", or if it is a derived action. In a plan that is being
+    cancelled, no actions end with it.
     """
     for row in WITH_LOCKED_PLAN.rows(action=action.pk):
         plan = row.action_plan
@@ -55,7 +56,7 @@ def bound_to(action: Action) -> ActionQuerySet:
 def end_dependents(action: Action, bound: ActionQuerySet) -> int:
     """End the actions that are bound to an action, and return their number.
 
-    It is one statement, in the transaction that writes the action itself, whose plan `bound_to` has locked.
+    It is one statement, in the transaction that writes the action itself, whose plan `find_bound_actions` has locked.
     """
     return bound.end_as(*end_with(action.uuid, action.state))
 
@@ -63,15 +64,15 @@ def end_dependents(action: Action, bound: ActionQuerySet) -> int:
 def end_with(uuid: UUID, state: str) -> tuple[str, str]:
     """Return the state and the message of actions that end with an action that ended in this state."""
     if state in WITHOUT_SUCCESS:
-        return state, not_executed(uuid, state)
+        return state, not_executed_message(uuid, state)
     return State.SKIPPED, f"{SKIPPED_AUTOMATICALLY} {UNDERIVED[State(state)]}"
 
 
 def end_all_dependents(actions: ActionQuerySet) -> int:
     """End the dependents of those actions that ended without success, and return their number.
 
-    It is called when a plan begins: actions may have been cancelled before their dependents were added, or before the
-    plan's rule for failures was set. The caller holds the plan's row until the transaction ends.
+    It is called when a plan begins: actions may have been cancelled before their dependents were added, or before
+    ``on_failure`` was set. The caller has locked the plan's row.
     """
     links = Action._meta.get_field("child_links").related_model.objects
     pending = links.filter(
@@ -82,15 +83,15 @@ def end_all_dependents(actions: ActionQuerySet) -> int:
     return sum(end_dependents(action, Action.objects.depending_on(action)) for action in in_order)
 
 
-def not_executed(uuid: UUID, state: str) -> str:
-    """Return the message of an action that was not executed as one that it depends on ended without success."""
-    return f"{NOT_EXECUTED} action {uuid}, which it depends on, {WORDS[State(state)]}."
+def not_executed_message(uuid: UUID, state: str) -> str:
+    """Return the message of an action that was not executed because an action on which it depends was unsuccessful."""
+    return f"{NOT_EXECUTED} action {uuid}, which it depends on, {STATE_TEXTS[State(state)]}."
 
 
 def skip_planned(origins: Sequence[Action]) -> int:
-    """Skip the actions that these skipped actions were to derive, and return their number.
+    """Skip the planned actions of these skipped origins, and return their number.
 
-    An action that a person skipped before stays as it is. The caller holds the plan's row, as for the next functions.
+    Actions that a person skipped before do not change. The caller has locked the plan's row.
     """
     if not (keys := deriving(origins)):
         return 0
@@ -98,7 +99,7 @@ def skip_planned(origins: Sequence[Action]) -> int:
 
 
 def restore_planned(origins: Sequence[Action]) -> int:
-    """Restore the actions that were skipped with these actions, and return their number."""
+    """Restore the actions that were skipped with these origins, and return their number. The plan's row is locked."""
     if not (keys := deriving(origins)):
         return 0
     return Action.objects.planned_by(keys, State.SKIPPED).restore()
@@ -109,7 +110,7 @@ def deriving(actions: Sequence[Action]) -> list[int]:
 
 
 def require_pending_origins(actions: Sequence[Action]) -> None:
-    """Refuse to restore actions while the ones that are to derive them are skipped.
+    """Refuse to restore actions whose origins are skipped.
 
     Raises:
         Conflict: the message names both.

@@ -1,4 +1,4 @@
-"""Proposed actions: their graph is checked, and written to the tables completely or not at all."""
+"""Proposed actions: checks of their graph, and writing them to the tables."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ from watcher_site.outbox.kinds import CREATE
 from watcher_site.outbox.writing import announce
 from watcher_site.refusals import Invalid
 
-# Rows an INSERT: few statements for a large plan, and none too large for the database.
+# Rows of one INSERT statement.
 BATCH = 5000
-NONE: Mapping[UUID, Match] = {}
-# The fault of a cycle of one action, and of a cycle of several.
+NO_MATCHES: Mapping[UUID, Match] = {}
+# The messages about a cycle of one action, and of several.
 WAITING = "waits for itself", "wait for each other"
 DERIVING = "is derived from itself", "are derived from each other"
 
@@ -29,8 +29,8 @@ DERIVING = "is derived from itself", "are derived from each other"
 class ProposedAction:
     """A proposed action. Its parents are proposed with it, and must finish before it starts.
 
-    An action that another proposed action is to derive always waits for that one, its origin, named as a parent or
-    not. Its other parents must have the same origin.
+    An action that another proposed action will derive always waits for that action, its origin, which need not be one
+    of its parents. Its other parents must have the same origin.
     """
 
     action_type: str
@@ -38,22 +38,22 @@ class ProposedAction:
     parents: Sequence[UUID] = ()
     uuid: UUID = field(default_factory=uuid4)
     timeout: int | None = None
-    """The seconds that one execution may take; None or 0 for the site's default."""
+    """The timeout in seconds; None or 0 for the site's default."""
     name: str = ""
-    """If empty, the name is made of the type and the UUID."""
+    """If empty, the name consists of the type and the UUID."""
     derived_from: UUID | None = None
-    """The origin: another proposed action, which is to derive this one."""
+    """The origin: another proposed action, which will derive this one."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The data of the action when its type runs for the first time."""
     delay: float = 0
-    """The seconds from the writing of its row before it may begin.
+    """The seconds between the creation of its row and its earliest beginning.
 
     A planned derived action begins when its origin allows it: see `actions.types.base.Outcome`.
     """
 
 
 def check_graph(actions: Sequence[ProposedAction]) -> None:
-    """Raise `Invalid` if parents or origins are missing among these actions, or if some wait for each other."""
+    """Raise `Invalid` if a parent or an origin is not one of these actions, or if there is a cycle."""
     uuid, times = next(iter(Counter(action.uuid for action in actions).most_common(1)), (None, 0))
     if times > 1:
         raise Invalid(f"actions: {uuid} stands there {times} times.")
@@ -73,23 +73,23 @@ def check_graph(actions: Sequence[ProposedAction]) -> None:
 
 
 def check_edge(field: str, child: tuple[UUID, UUID | None], parent: tuple[UUID, UUID | None]) -> None:
-    """Raise `Invalid` if an action must not wait for another; each is given with its origin.
+    """Raise `Invalid` if an action must not depend on another; each is given with its origin.
 
-    A derived action waits for its origin, which then waits for its derived actions. So that no cycle arises, all
-    other dependencies are between actions with the same origin, or between actions without one.
+    A derived action waits for its origin, which then waits for its derived actions. To prevent cycles, other
+    dependencies are allowed only between actions with the same origin, or between actions without one.
     """
-    (uuid, origin), (other, its_origin) = child, parent
-    if origin not in (other, its_origin):
+    (uuid, origin), (other, other_origin) = child, parent
+    if origin not in (other, other_origin):
         raise Invalid(
             f"{field}: action {uuid}, derived from {origin or 'none'}, must not wait for {other}, derived from"
-            f" {its_origin or 'none'}."
+            f" {other_origin or 'none'}."
         )
 
 
 def check_cycles(
     parents: Mapping[UUID, Iterable[UUID]], field: str = "parents", words: tuple[str, str] = WAITING
 ) -> None:
-    """Raise `Invalid`, with their UUIDs, if some of these actions wait for each other, or one for itself."""
+    """Raise `Invalid` with the UUIDs of the actions if there is a cycle."""
     of_one, of_several = words
     try:
         TopologicalSorter(parents).prepare()
@@ -105,13 +105,12 @@ def write_actions(
     plan_pk: int,
     proposed: Sequence[ProposedAction],
     derived_from: Action | None = None,
-    excluded: Mapping[UUID, Match] = NONE,
+    excluded: Mapping[UUID, Match] = NO_MATCHES,
 ) -> None:
-    """Write the rows of a checked graph; the action that derived them waits for all of them.
+    """Write the rows of a checked graph. The action that derived them waits for all of them.
 
-    Actions with an origin among them are its children instead. Excluded actions are skipped from the beginning, with
-    the actions that they were to derive. The number of statements grows only by one for each `BATCH` rows, and for
-    each level of derivation.
+    Actions with an origin among them are its children instead. Excluded actions are skipped at once, with the actions
+    that they would derive. There is one statement for each `BATCH` rows and each level of derivation.
     """
     rows = {action.uuid: make_row(plan_pk, action, derived_from) for action in proposed}
     edges = [
@@ -138,13 +137,13 @@ def skip_excluded(generation: Iterable[Action], excluded: Mapping[UUID, Match]) 
     for row in generation:
         origin = row.derived_from if row.is_planned else None
         if match := excluded.get(row.uuid):
-            row.exclude(match.rule.key, match.rule.words)
+            row.exclude(match.rule.key, match.rule.message)
         elif origin is not None and origin.state == Action.State.SKIPPED:
             row.skip_automatically(NEVER_DERIVED)
 
 
 def generations(proposed: Sequence[ProposedAction]) -> Iterator[list[UUID]]:
-    """Yield the actions without an origin, then the actions that these derive, and so on."""
+    """Yield the actions without an origin, then the actions that they derive, and so on."""
     by_origin = defaultdict(list)
     for action in proposed:
         by_origin[action.derived_from].append(action.uuid)

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from actions.graph.propagation import bound_to, end_dependents
+from actions.graph.propagation import end_dependents, find_bound_actions
 from actions.models import Action, ActionEvent
 from actions.models.refusals import Operation, is_allowed, is_repeated_signal, require_allowed, withdraws_signal
 from actions.operations.skipping import lock_action
@@ -71,7 +71,7 @@ def write_signal(action: Action, signal: Action.Signal, by: str) -> None:
     change_control(action, signal, by)
     action.save_state(event_of(action, signal, by))
     if action.state == State.CANCELLED:
-        end_dependents(action, bound_to(action))
+        end_dependents(action, find_bound_actions(action))
     if signal == Signal.CANCEL and action.has_derived:
         cancel_derived(action, by)
 

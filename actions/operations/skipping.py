@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 
-from actions.exclusions.matching import require_lifted
+from actions.exclusions.matching import require_no_longer_excluded
 from actions.graph.propagation import require_pending_origins, restore_planned, skip_planned
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
 from actions.models.refusals import Operation, require_allowed
@@ -146,7 +146,7 @@ def restore_locked(actions: Sequence[Action], is_alone: bool) -> int:
     """Restore actions of plans whose rows are locked, and return their number with that of the planned ones."""
     for action in actions:
         require_allowed(Operation.RESTORE, action, is_alone)
-    require_lifted(actions)
+    require_no_longer_excluded(actions)
     for action in actions:
         action.restore()
     save_together("action.restore", actions, Action.State.SKIPPED)

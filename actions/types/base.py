@@ -20,19 +20,19 @@ from watcher_site.request_context import CallingContext
 from watcher_site.validation import Draft202012Validator, compile_check, find_violation, with_defaults
 
 Data = dict[str, Any]
-"""The data that an action keeps from one run to the next."""
+"""The data of an action, which is stored between its runs."""
 
 
 class ActionFailed(Exception):
-    """An action that cannot be done; the message gives the reason to users."""
+    """The action failed; the message gives the reason to users."""
 
 
 class ActionSkipException(ActionFailed):
-    """Raised by a pre_condition if nothing is left to do: the action is SKIPPED, and does not count as failed."""
+    """Raised by a pre_condition if nothing is left to do: the action becomes SKIPPED instead of FAILED."""
 
 
 class CannotBeForeseen(Exception):
-    """Raised by a foresee if the result of the action cannot be known beforehand; the message gives the reason."""
+    """Raised by foresee if the result of the action cannot be predicted; the message gives the reason."""
 
 
 class Interruption(BaseException):
@@ -44,7 +44,7 @@ class AbortRequested(Interruption):
 
 
 class LeaseLost(Interruption):
-    """The plan has another owner: the worker must not write any more."""
+    """The plan has another owner, so the worker must not write any more."""
 
 
 class TimedOut(Interruption):
@@ -77,7 +77,7 @@ class Answer(Enum):
     OK = "ok"
     ERROR = "error"
     RETRY = "retry"
-    """Another operation is in the way for now: try again later."""
+    """Another operation is in progress; the action is retried later."""
     CANCEL = "cancel"
     """The action cancelled itself, and nothing of it remains."""
     TIMEOUT = "timeout"
@@ -95,9 +95,9 @@ class Outcome:
     delay: float = 0
     """The seconds before the planned derived actions may begin."""
     until: datetime | None = None
-    """The latest time at which the obstacle ends: a RETRY before that time does not count."""
+    """The latest time at which the obstacle ends: a RETRY before that time does not count as an attempt."""
     lock_holder: UUID | None = None
-    """The action that holds the lock: a RETRY that waits for it does not count until the action's timeout."""
+    """The action that holds a required lock: a RETRY because of it does not count until the action's timeout."""
 
     @property
     def pause(self) -> float:
@@ -176,9 +176,9 @@ class ActionContext:
     is_derived: bool = False
     """Whether another action derived it."""
     timeout: int | None = None
-    """The seconds that the action may take; None for the site's default."""
+    """The timeout in seconds; None for the site's default."""
     new_operation: Callable[[str, str], Sequence[Model]] = field(default=record_nothing)
-    """Returns the rows, not yet written, that record an operation, from the UUID of a server and Nova's name."""
+    """Returns unsaved rows that record an operation, from the UUID of a server and Nova's name of the operation."""
 
     @property
     def derived(self) -> Sequence[DerivedAction]:
@@ -189,7 +189,7 @@ class ActionContext:
     def calling_context(self) -> CallingContext:
         """Return the ``user`` and ``request_id``, or the ``audit``, on whose behalf the plan runs, with one query.
 
-        It may hold secrets, which only the cloud may get: never a message or a log.
+        It may contain secrets for the cloud, which must not appear in messages or logs.
         """
         return self.find_caller()
 
@@ -197,7 +197,7 @@ class ActionContext:
         """Store the data of this action, which the next worker reads after a crash.
 
         Raises:
-            ActionFailed: they contain values that JSON cannot represent.
+            ActionFailed: the data contains values that JSON cannot represent.
         """
         self.keep_data(data)
         kept = dict(data)
@@ -206,11 +206,11 @@ class ActionContext:
 
 
 class ActionType(ABC):
-    """One kind of action, with an instance for each run of one action with its parameters.
+    """The base class of action types. An instance is one run of an action with its parameters.
 
-    A failure is an exception: users read the message of an `ActionFailed`, a `CloudError` or a `Refused`, and of any
-    other exception only the name of its class; the traceback is logged. Methods may be called in any thread, outside
-    of any transaction, and in another process than the method before.
+    Methods raise an exception on failure. Users see the message of an `ActionFailed`, a `CloudError` or a `Refused`,
+    but only the class name of any other exception, whose traceback is logged. Methods may be called in any thread and
+    process, outside of any transaction.
     """
 
     name: ClassVar[str]
@@ -220,7 +220,7 @@ class ActionType(ABC):
     only_derives: ClassVar[bool] = False
     """Whether it only derives actions: it has no effect if each action that it derives is excluded."""
     takes_locks: ClassVar[bool] = False
-    """Whether others may wait for locks that an action of this type holds, unless another action derived it."""
+    """Whether an action of this type takes locks, unless another action derived it."""
 
     inherits_foresight: ClassVar[bool] = False
     """Whether the ``foresee`` of a base class is valid for this type, too."""
@@ -229,15 +229,15 @@ class ActionType(ABC):
     """Whether a preflight calls ``go_on``, too, which then fulfils the conditions of `foresee`."""
 
     availability: ClassVar[Mapping[str, bool]] = {}
-    """For a type that makes compute nodes available to servers, or unavailable: which of the two, by ``state``.
+    """Whether the type makes a compute node available to servers (true) or unavailable, by its parameter ``state``.
 
-    The node is that of its ``resource_name``, or else of its ``resource_id``. A rollback makes nodes available again
+    The node is that of its ``resource_name``, else of its ``resource_id``. A rollback makes nodes available again
     before it undoes other actions, and unavailable after them.
     """
 
     validator: ClassVar[Draft202012Validator]
     is_valid: ClassVar[Callable[[Any], bool]]
-    """The fast check of parameters: the validator decides about those that it does not accept."""
+    """A fast check of parameters. If it fails, the validator decides."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -246,20 +246,20 @@ class ActionType(ABC):
             cls.is_valid = staticmethod(compile_check(cls.schema))
 
     def __init__(self, input_parameters: Mapping[str, Any], context: ActionContext | None = None) -> None:
-        """Create an instance with parameters that the schema allows; its defaults are filled in."""
+        """Store parameters that match the schema, with defaults for missing ones."""
         self.input_parameters = with_defaults(self.schema, input_parameters)
         self.context = context or ActionContext()
 
     @classmethod
     def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
-        """Return the resources that an action with these parameters affects: the one place that declares them.
+        """Return the resources that an action with these parameters affects.
 
         Exclusions, preflights, the API's `target` and the instance actions of servers all read this. By default the
         action acts on its ``resource_id``, and on the compute nodes ``source_node`` and ``destination_node``.
 
-        Called when the action is made, before anybody checked the parameters, and whenever rules are applied: they
-        may not fit the schema. The answer must follow from the parameters alone. No table and no cloud is read, and
-        nothing is raised. Derived actions declare their own resources.
+        The method is called when the action is created and whenever exclusions are applied, also with parameters that
+        do not match the schema. It must use only the parameters, without queries, requests or exceptions. Derived
+        actions declare their own resources.
         """
         hosts = (input_parameters.get(name) for name in ("source_node", "destination_node"))
         return Affected(input_parameters.get("resource_id"), compute_nodes=[host for host in hosts if host])
@@ -269,15 +269,15 @@ class ActionType(ABC):
         """Return the initial data of an action that continues an unfinished action of an earlier plan.
 
         Args:
-            proposed: the data that the earlier action was proposed with.
-            kept: the data that it had in the end.
+            proposed: the data with which the earlier action was proposed.
+            kept: the final data of the earlier action.
         """
         return proposed
 
     def require_current(self) -> None:  # noqa: B027
         """Check that the derived actions which were planned with the action still match the current state.
 
-        It is called in the transaction that starts the plan, which holds the plan's row.
+        It is called in the transaction that starts the plan, which has locked the plan's row.
 
         Raises:
             Conflict: they no longer match; the message names the first difference.
@@ -294,36 +294,37 @@ class ActionType(ABC):
     def execute(self) -> Outcome:
         """Execute the action, calling the context's ``checkpoint`` during long operations, and return the outcome.
 
-        A `CloudBusy` that it raises counts as the answer RETRY: a new instance executes the action after a pause that
-        holds no worker. That happens up to `settings.ACTION_RETRIES` times, not counting retries before ``until``, if
-        the outcome names that time.
+        A `CloudBusy` is equivalent to the answer RETRY: a new instance executes the action after a pause, during which
+        no worker is occupied. This happens up to `settings.ACTION_RETRIES` times, not counting retries before
+        ``until`` of the outcome.
 
-        With WAIT it returns derived actions, which are written into its plan in the same commit. It holds no worker
+        With WAIT it returns derived actions, which are added to its plan in the same commit. No worker is occupied
         while they are executed; then `go_on` of a new instance is called.
         """
 
     def foresee(self) -> Outcome:
-        """Execute the action on a model of the cloud, with the same outcome or error as `execute` would have.
+        """Execute the action on the simulated cloud, with the same outcome or error as `execute` would have.
 
-        A preflight calls it after pre_condition, or after recover if the action has begun, and before post_condition;
-        in all of these `cloud()` is the model. A type may define it only if all of these change nothing else, query no
-        table and do not wait: mostly it returns ``self.execute()``. It is not inherited, as a subclass may do more,
-        unless the type sets ``inherits_foresight``. If a type does not define it, none of these is called.
+        A preflight calls it after pre_condition, or after recover if the action has begun, and before post_condition.
+        In all of these, `cloud()` returns the simulated cloud. A type may define it only if all of these change
+        nothing else, do not query tables and do not wait. Usually it returns ``self.execute()``. It is not inherited,
+        since a subclass may do more, unless the type sets ``inherits_foresight``. If it is not defined, none of these
+        is called.
 
-        Derived actions are foreseen too: with WAIT it returns the actions that it would derive, or none if they were
-        planned.
+        The preflight also simulates derived actions: with WAIT, return the actions that it would derive, or none if
+        they were planned.
 
         Raises:
-            CannotBeForeseen: the outcome cannot be known beforehand.
+            CannotBeForeseen: the outcome cannot be predicted.
         """
         raise CannotBeForeseen(f"What actions of type {self.name} do is not foreseen.")
 
     def go_on(self) -> Outcome:
         """Continue after all derived actions have ended, and return the outcome.
 
-        It answers as `execute` does, and may derive more actions. If a derived action FAILED, this one fails, too,
-        whatever it answers; else if one was CANCELLED, this one is cancelled: then the method only cleans up, and its
-        reason is shown. It may be called twice, if the process is lost.
+        The outcome is as in `execute`, and may contain further derived actions. If a derived action FAILED, this one
+        fails with any outcome; else if one was CANCELLED, this one is cancelled. In these cases the method only cleans
+        up, and its reason is shown. It may be called twice, if the process is lost.
         """
         return DONE
 
@@ -333,24 +334,24 @@ class ActionType(ABC):
     def abort(self) -> bool:
         """Undo an interrupted execute.
 
-        Returns true if nothing of it remains, and false if it had completed before; raises otherwise. It is called
-        only for types whose execute calls the checkpoint or derives actions, which have ended by then.
+        Return true if it was undone, and false if it had completed; raise an exception otherwise. It is called only
+        for types whose execute calls the checkpoint or derives actions. Derived actions have ended before.
         """
         raise ActionFailed(f"Actions of type {self.name} can not be aborted")
 
     def be_given_up(self, reason: str) -> None:  # noqa: B027
         """Clean up after the action when the engine fails or cancels it without calling any other method again.
 
-        That is so if its worker hung or was lost too often, its outcome could not be recorded, or it is cancelled
+        This happens if its worker hung or was lost too often, its outcome could not be recorded, or it is cancelled
         without an abort. The method is called in the transaction that ends the action: it writes to tables, and does
-        not call the cloud. If it raises, its writes are rolled back, and the action ends all the same.
+        not call the cloud. If it raises an exception, its writes are rolled back, and the action ends nevertheless.
         """
 
     def clean_up(self) -> None:  # noqa: B027
-        """Undo the incomplete changes in the cloud of an execute that is not tried again.
+        """Undo the incomplete changes in the cloud of an execute that is not repeated.
 
-        Called after recover answered AGAIN for the last time. Operations of the action on servers and volumes have
-        been ended before.
+        It is called after recover returned AGAIN for the last time. Operations of the action on servers and volumes
+        have been ended before.
         """
 
     def revert(self) -> bool:
@@ -367,7 +368,7 @@ class ActionType(ABC):
 
 
 def make(name: str, input_parameters: Mapping[str, Any], context: ActionContext) -> ActionType:
-    """Return an action type's instance with validated parameters.
+    """Return an instance of an action type with validated parameters.
 
     Raises:
         ActionFailed: there is no such type, or a parameter breaks a rule; the message names the field and the rule.

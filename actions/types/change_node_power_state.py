@@ -12,12 +12,12 @@ ON, OFF = "on", "off"
 
 
 class ChangeNodePowerState(ActionType):
-    """A node in the wanted state is not changed, and a node with running servers is not switched off.
+    """Switches a node on or off, unless it is in that state. A node with running servers is not switched off.
 
-    With ``fence`` a node whose compute service is down is switched off whatever is on it, so that it can be evacuated:
-    nobody knows whether its servers run. A rollback does not switch it on again.
+    With ``fence``, a node whose compute service is down is switched off even with servers on it, so that they can be
+    evacuated. A rollback does not switch it on again.
 
-    The switching can not be aborted: once begun it runs to its end.
+    The action cannot be aborted.
     """
 
     name = "change_node_power_state"
@@ -63,13 +63,13 @@ class ChangeNodePowerState(ActionType):
                 raise ActionSkipException(f"Compute node {host} is up again: it is not switched off")
 
     def execute(self) -> Outcome:
-        self.bring_to(self.state)
+        self.set_state(self.state)
         return DONE
 
     def foresee(self) -> Outcome:
         return self.execute()
 
-    def bring_to(self, state: str) -> None:
+    def set_state(self, state: str) -> None:
         node = cloud().find_node(self.node)
         if node.power_state == state:
             return
@@ -88,7 +88,7 @@ class ChangeNodePowerState(ActionType):
     def revert(self) -> bool:
         if self.is_fencing:
             raise ActionFailed("The compute node was fenced: it stays off until a person switches it on")
-        self.bring_to(OFF if self.state == ON else ON)
+        self.set_state(OFF if self.state == ON else ON)
         return True
 
     def recover(self) -> Recovery:

@@ -10,7 +10,7 @@ ENABLED, DISABLED = "enabled", "disabled"
 
 
 class ChangeNovaServiceState(ActionType):
-    """The host is named by ``resource_name``; ``resource_id`` is the node's UUID, for links only."""
+    """Enables or disables the service of the host ``resource_name``. ``resource_id`` is only for links."""
 
     name = "change_nova_service_state"
     description = (
@@ -73,13 +73,13 @@ class ChangeNovaServiceState(ActionType):
             raise ActionSkipException(f"nova-compute service {self.host} is already in state {self.state}")
 
     def execute(self) -> Outcome:
-        self.bring_to(self.state)
+        self.set_state(self.state)
         return DONE
 
     def foresee(self) -> Outcome:
         return self.execute()
 
-    def bring_to(self, state: str) -> None:
+    def set_state(self, state: str) -> None:
         if state == ENABLED:
             cloud().enable_compute_service(self.host)
         elif state == DISABLED:
@@ -90,7 +90,7 @@ class ChangeNovaServiceState(ActionType):
     def revert(self) -> bool:
         if not self.input_parameters["revertible"]:
             raise ActionFailed(f"nova-compute service {self.host} stays {self.state} until a person changes that")
-        self.bring_to(DISABLED if self.state == ENABLED else ENABLED)
+        self.set_state(DISABLED if self.state == ENABLED else ENABLED)
         return True
 
     def recover(self) -> Recovery:

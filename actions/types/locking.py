@@ -1,8 +1,8 @@
 """Locks on clusters, nodes, stacks and resources, held by the actions that requested them until these have ended.
 
-No lock is released: a lock of an action that has ended, or was deleted, does not count, and is removed by the next
-action that takes a lock. So a process may die at any line. An action whose worker died is recovered by another, and
-still has its locks. A preflight takes no locks: it checks that the action would not wait for one.
+Locks are not released: a lock of an action that has ended or was deleted is ignored, and removed by the next action
+that takes a lock. Therefore processes may die at any time, and an action that another worker recovers still has its
+locks. A preflight takes no locks, but checks that the action would not wait for one.
 """
 
 from collections import defaultdict
@@ -21,61 +21,61 @@ from cluster.simulated import SimulatedCloud
 Lockable = Cluster | Node | Stack | StackResource
 
 
-def find_holders(record: Lockable, *, alone: bool = False) -> list[UUID]:
+def find_holders(record: Lockable, *, exclusive_only: bool = False) -> list[UUID]:
     """Return the actions that hold a lock on an object now, the oldest first.
 
     Args:
-        alone: return exclusive locks only.
+        exclusive_only: return exclusive locks only.
 
-    To exclude a concurrent `take_lock`, the caller locks the row of the object before; for a resource of a stack, also
-    that of the root stack.
+    To prevent a concurrent `take_lock`, the caller first locks the row of the object, and for a resource of a stack
+    also the row of the root stack.
     """
-    locks = record.locks.filter(is_exclusive=True) if alone else record.locks
+    locks = record.locks.filter(is_exclusive=True) if exclusive_only else record.locks
     unfinished = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
     return list(unfinished.order_by("pk").values_list("uuid", flat=True))
 
 
 def has_lock(record: Lockable, action: str) -> bool:
-    """Return whether an action that has not ended holds a lock on an object."""
+    """Return whether an unfinished action holds a lock on an object."""
     held: bool = record.locks.filter(action=action).exists()
     return held
 
 
 @transaction.atomic
 def take_lock(record: Lockable, action: str, *, exclusive: bool = True) -> UUID | None:
-    """Take a lock on an object, and return None, or the action whose lock conflicts.
+    """Take a lock on an object and return None, or return the action whose lock conflicts.
 
-    An action that holds the lock may take it again.
+    An action that holds the lock can take it again.
     """
     # Of two concurrent calls, the second sees the lock of the first.
     type(record)._default_manager.select_for_update(no_key=True).get(pk=record.pk)
     record.locks.exclude(action__in=[*find_holders(record), action]).delete()
     held = record.locks if exclusive else record.locks.filter(is_exclusive=True)
-    in_the_way = held.exclude(action=action).order_by("pk").values_list("action", flat=True).first()
-    if in_the_way is None:
+    conflict = held.exclude(action=action).order_by("pk").values_list("action", flat=True).first()
+    if conflict is None:
         record.locks.update_or_create(action=action, defaults={"is_exclusive": exclusive})
-    return in_the_way
+    return conflict
 
 
 def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> Outcome | None:
     """Take all of these locks for an action and return None, or take none and return a RETRY.
 
-    They come in the order of `cluster.models.locks`, so that no two wait for each other: clusters before nodes, the
-    root stack before its resources.
+    To avoid deadlocks, they must be in the order of `cluster.models.locks`: clusters before nodes, the root stack
+    before its resources.
     """
     with transaction.atomic():
         for record, exclusive in wanted:
             if holder := take_lock(record, action, exclusive=exclusive):
                 transaction.set_rollback(True)
-                return refusal(record, holder)
+                return make_retry(record, holder)
     return None
 
 
 @transaction.atomic
 def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> Outcome | None:
     """Take exclusive locks on a cluster and its nodes, like `take_locks`, in a constant number of statements."""
-    if in_the_way := take_locks(action, [(cluster, True)]):
-        return in_the_way
+    if conflict := take_locks(action, [(cluster, True)]):
+        return conflict
     nodes = Node.objects.present().select_for_update(no_key=True).filter(uuid__in=uuids).order_by("pk")
     by_key = {node.pk: node for node in nodes}
     others = Lock.objects.filter(node__in=by_key).exclude(action=action)
@@ -83,29 +83,29 @@ def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> Outcome | N
     others.exclude(action__in=list(living.values_list("uuid", flat=True))).delete()
     if held := others.order_by("pk").first():
         transaction.set_rollback(True)
-        return refusal(by_key[held.node_id], held.action)
+        return make_retry(by_key[held.node_id], held.action)
     locks = [Lock(node=node, action=action, is_exclusive=True) for node in by_key.values()]
     Lock.objects.bulk_create(locks, ignore_conflicts=True)
     return None
 
 
-def refusal(record: Lockable, holder: UUID) -> Outcome:
+def make_retry(record: Lockable, holder: UUID) -> Outcome:
     """Return the RETRY of an action that waits for a lock that another action holds; the message is Senlin's."""
     reason = f"Failed in locking {record._meta.verbose_name} {record.uuid}: action {holder} is at work on it"
     return Outcome(Answer.RETRY, reason, lock_holder=holder)
 
 
 def wake_waiting(holder: UUID) -> int:
-    """Make the actions due that wait for a lock of an action that has ended, and return their number.
+    """Make actions due that wait for a lock of an action that has ended, and return their number.
 
-    An action that is not woken tries again when its pause is over.
+    Other actions are retried when their pause is over.
     """
     waiting = Action.objects.pending().filter(lock_holder=holder, due_time__gt=timezone.now())
     keys = dict(waiting.values_list("pk", "action_plan"))
     if not keys:
         return 0
     with transaction.atomic():
-        # As for a signal: the rows of the plans are locked first, and their appliers then read the table.
+        # As for a signal: lock the rows of the plans first, and notify their appliers by the counter.
         with_plans = waiting.select_related("action_plan").only("action_plan", "action_plan__uuid")
         locked = with_plans.select_for_update(of=("action_plan",), no_key=True).order_by("action_plan")
         plans = {action.action_plan_id: action.action_plan for action in locked.filter(pk__in=keys)}
@@ -116,7 +116,7 @@ def wake_waiting(holder: UUID) -> int:
 
 
 def require_known(model: SimulatedCloud, record: Cluster | Stack) -> None:
-    """Raise `CannotBeForeseen` if an earlier action of the plan would change a cluster or a stack."""
+    """Raise `CannotBeForeseen` if an earlier action of the plan changes this cluster or stack."""
     if record.uuid in model.members.changed:
         kind = record._meta.verbose_name
         raise CannotBeForeseen(f"Another action of the plan changes {kind} {record.uuid} before.")
@@ -129,17 +129,17 @@ def require_unlocked(model: SimulatedCloud, action: str, wanted: Sequence[tuple[
         CannotBeForeseen: the action would wait for another one, which may change the later decision.
     """
     for record, exclusive in wanted:
-        for holder in holders_of(model, record, alone=not exclusive):
+        for holder in holders_of(model, record, exclusive_only=not exclusive):
             if holder not in model.members.ended and str(holder) != action:
-                raise CannotBeForeseen(f"It would wait: {refusal(record, holder).reason}")
+                raise CannotBeForeseen(f"It would wait: {make_retry(record, holder).reason}")
 
 
-def holders_of(model: SimulatedCloud, record: Lockable, *, alone: bool) -> Sequence[UUID]:
+def holders_of(model: SimulatedCloud, record: Lockable, *, exclusive_only: bool) -> Sequence[UUID]:
     """Return the same as `find_holders`, but read the locks of all stacks and resources once, in two queries."""
     if isinstance(record, Stack | StackResource):
         held = model.members.read_once(("locks", "stacks"), read_stack_locks).get(record.uuid, ())
-        return [holder for holder, is_exclusive in held if is_exclusive or not alone]
-    return find_holders(record, alone=alone)
+        return [holder for holder, is_exclusive in held if is_exclusive or not exclusive_only]
+    return find_holders(record, exclusive_only=exclusive_only)
 
 
 def read_stack_locks() -> Mapping[UUID, Sequence[tuple[UUID, bool]]]:

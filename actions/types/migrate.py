@@ -1,4 +1,4 @@
-"""Move a server to another compute node."""
+"""Migrate a server to another compute node."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,9 +26,9 @@ DESTINATION = "destination_node"
 
 
 class Migrate(ActionType):
-    """Findings and their texts are those that existing clients know; a PAUSED server migrates live as well.
+    """Migrates a server, live or cold. Only live migrations can be aborted.
 
-    Only a live migration can be aborted: a cold one, once begun, runs to its end.
+    The messages are Watcher's. In addition to ACTIVE servers, PAUSED ones can be migrated live.
     """
 
     name = "migrate"
@@ -112,7 +112,7 @@ class Migrate(ActionType):
 
     def execute(self) -> Outcome:
         self.move(self.destination)
-        # The migration is done: a cloud that does not answer now only leaves the record incomplete.
+        # The migration has succeeded. Without an answer of the cloud, only the output is missing.
         with suppress(CloudError):
             if self.destination is None:
                 self.record_destination(cloud().find_server(self.server).host)
@@ -137,7 +137,7 @@ class Migrate(ActionType):
         raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was aborted")
 
     def revert(self) -> bool:
-        """Move the server back, also if an earlier attempt to do so was interrupted."""
+        """Migrate the server back, also after an interrupted attempt to do so."""
         if cloud().reconcile(self.server, self.context.checkpoint).host != self.source:
             self.move(self.source)
         return True

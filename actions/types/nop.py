@@ -1,4 +1,4 @@
-"""An action without effect, with parameters to try out the results of actions."""
+"""An action without effect, with parameters that produce results for tests."""
 
 import structlog
 

@@ -18,7 +18,7 @@ from cluster.drivers.base import CloudServer, ServerNotFound, cloud
 
 
 class Resize(ActionType):
-    """The flavor is named by its id or its name. A resize once begun runs to its end, and is not reverted."""
+    """Resizes a server to the flavor with this id or name. It cannot be aborted or reverted."""
 
     name = "resize"
     description = "Resize a server with specified flavor."

@@ -24,7 +24,7 @@ class Sleep(ActionType):
     }
 
     def execute(self) -> Outcome:
-        """Sleep for whole seconds, 3.2 as 3, as existing plans expect."""
+        """Sleep for whole seconds, as existing plans expect: 3.2 is 3."""
         end = time.monotonic() + int(self.input_parameters["duration"])
         self.context.checkpoint()
         while (left := end - time.monotonic()) > 0:

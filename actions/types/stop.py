@@ -22,7 +22,7 @@ STOPPED = "SHUTOFF"
 
 
 class Stop(ActionType):
-    """A stop can not be aborted: once begun it runs to its end."""
+    """Stops a server. It cannot be aborted."""
 
     name = "stop"
     description = "Stop a VM instance"
@@ -51,7 +51,7 @@ class Stop(ActionType):
         require_need(self.input_parameters)
 
     def execute(self) -> Outcome:
-        """Accept a server that was deleted meanwhile: it does not run either."""
+        """Stop the server, or do nothing if it was deleted meanwhile."""
         with suppress(ServerNotFound):
             cloud().stop(self.server)
         return DONE

@@ -1,4 +1,4 @@
-"""Move a volume to another pool, or give it another type."""
+"""Migrate a volume to another pool, or change its type."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ MIGRATE, RETYPE, SWAP = "migrate", "retype", "swap"
 
 
 class VolumeMigrate(ActionType):
-    """``swap`` is another word for ``migrate``. Once begun it runs to its end, and it is not reverted."""
+    """Migrates or retypes a volume; ``swap`` is the same as ``migrate``. It cannot be aborted or reverted."""
 
     name = "volume_migrate"
     description = "Moving a volume to destination_node or destination_type"
@@ -47,7 +47,7 @@ class VolumeMigrate(ActionType):
 
     @classmethod
     def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
-        """Return the affected resources without ``destination_node``, which is a pool and no compute node."""
+        """Return the affected resources without ``destination_node``, which is a pool, not a compute node."""
         return Affected(input_parameters.get("resource_id"))
 
     @property

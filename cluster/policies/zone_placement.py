@@ -91,7 +91,7 @@ class ZonePlacement(PolicyType):
         check.data["deletion"] = {**check.data.get("deletion", {}), "count": count, "zones": dict(leaving)}
 
     def surplus(self, zone: str, have: int) -> tuple[bool, float]:
-        """Return the sort key of a zone. Nodes leave the zone with the largest key, first zones that are not listed."""
+        """Return the sort key of a zone. Nodes leave the zone with the largest key; unlisted zones come first."""
         return have > 0 and zone not in self.weights, have / self.weights.get(zone, 1)
 
     def find_spread(self, check: PolicyCheck) -> Counter[str]:

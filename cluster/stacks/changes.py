@@ -88,7 +88,7 @@ class Decider:
         return Change(uuid=uuid, name=name, **options)
 
     def add_nested_stack(self, parent: str, name: str, wanted: Wanted, stack: str) -> tuple[str, list[list[Change]]]:
-        """Add a new stack within a resource to the decision; return its UUID and the changes that create its content."""
+        """Add a stack within a resource to the decision; return its UUID and the changes that create its content."""
         template, ending = nested_template(wanted), f"-{random_name()}"
         within = NewStack(str(uuid4()), f"{stack}-{name}"[: NAME_LENGTH - len(ending)] + ending, parent, template)
         self.decision.stacks.append(within)

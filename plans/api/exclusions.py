@@ -18,7 +18,7 @@ from actions.exclusions.records import (
     change_exclusion,
     create_exclusion,
     delete_exclusion,
-    drafted,
+    draft_exclusion,
 )
 from actions.exclusions.rules import Rule
 from actions.exclusions.targets import KINDS
@@ -228,7 +228,7 @@ class ExclusionView(NamedLookup, ResourceView):
         """
         body = read_body(request, TrialSerializer)
         attributes = read_attributes(body["exclusion"], NewExclusionSerializer)
-        return self.answer_trial(request, drafted(attributes, request.user.get_username()), body)
+        return self.answer_trial(request, draft_exclusion(attributes, request.user.get_username()), body)
 
     def try_saved(self, request: Request, identifier: str) -> Response:
         """Tell which actions of a plan this rule excludes, and why."""
@@ -282,5 +282,5 @@ def excluded_action_row(action: Action, match: Match) -> Row:
         "action_type": action.action_type,
         "target": action.target,
         "state": action.state,
-        "why": match.why,
+        "why": match.target_names,
     }

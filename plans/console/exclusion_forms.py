@@ -10,8 +10,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from actions.exclusions import targets
-from actions.exclusions.matching import touched_by
-from actions.exclusions.records import attributes_of, mistakes
+from actions.exclusions.matching import find_affected
+from actions.exclusions.records import attributes_of, find_mistakes
 from actions.exclusions.targets import CLUSTERS, COMPUTE_NODES, KINDS, SERVERS
 from actions.models import Action
 from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
@@ -125,7 +125,7 @@ class ExclusionForm(WindowFields):
         """Report all mistakes at once, as saving the rule would stop at the first."""
         # No owner is the person who saves it.
         said = {name: value for name, value in self.attributes().items() if (name, value) != ("owner", "")}
-        for mistake in mistakes(self.exclusion, said, timezone.now()):
+        for mistake in find_mistakes(self.exclusion, said, timezone.now()):
             self.add_refusal(mistake)
         if self.errors and "name" in said and self.is_taken(said["name"]):
             self.add_refusal(str(refuse_name(Exclusion(name=said["name"]))))
@@ -171,7 +171,7 @@ def values_excluding(actions: Sequence[Action]) -> dict[str, Any]:
     values: dict[str, Any] = {"action_types": sorted({action.action_type for action in actions})}
     if len(reasons) == 1:
         values["reason"] = reasons.pop()
-    touched = touched_by(actions, PROPOSED_KINDS).values()
+    touched = find_affected(actions, PROPOSED_KINDS).values()
     # An action must affect a target of each kind that a rule names.
     kind = next((kind for kind in PROPOSED_KINDS if touched and all(found.get(kind) for found in touched)), None)
     if kind:

@@ -15,8 +15,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views import View
 
-from actions.exclusions.records import change_exclusion, create_exclusion, delete_exclusion, drafted, redrafted
-from actions.exclusions.rules import Rule, force_in_words, what_in_words
+from actions.exclusions.records import (
+    change_exclusion,
+    create_exclusion,
+    delete_exclusion,
+    draft_change,
+    draft_exclusion,
+)
+from actions.exclusions.rules import Rule, describe_force, describe_scope
 from actions.exclusions.targets import KINDS, names_of
 from actions.models import Action
 from actions.models.exclusions import Exclusion
@@ -62,10 +68,10 @@ class ExclusionTable(tables.Table):
         attrs = TABLE_ATTRIBUTES
 
     def render_force(self, record: Exclusion) -> str:
-        return force_in_words(record)
+        return describe_force(record)
 
     def render_action_types(self, record: Exclusion) -> str:
-        return what_in_words(record)
+        return describe_scope(record)
 
     def render_window(self, record: Exclusion) -> str:
         return describe_window(record.window, record.zone) or gettext("all hours")
@@ -98,7 +104,7 @@ class ExclusionPage(RecordPage):
         may_try = all(map(self.may, TO_TRY))
         return super().get_context_data(
             exclusion=exclusion,
-            force=force_in_words(exclusion),
+            force=describe_force(exclusion),
             next_in_force=next_in_force(exclusion),
             targets=[(gettext(KINDS[kind][0]), found) for kind, found in names_of(exclusion.targets).items()],
             window=describe_window(exclusion.window, exclusion.zone),
@@ -169,7 +175,7 @@ class ExclusionEditing(ResumableFormPage, View):
         return None
 
     def build_record(self, current: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
-        return drafted(attributes, self.requested_by)
+        return draft_exclusion(attributes, self.requested_by)
 
     def save(self, current: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
         return create_exclusion(attributes, self.requested_by)
@@ -199,7 +205,7 @@ class ChangeExclusion(ByUUID, ExclusionEditing):
         return found
 
     def build_record(self, current: Any, attributes: dict[str, Any]) -> Exclusion:
-        return redrafted(current, attributes, self.requested_by)
+        return draft_change(current, attributes, self.requested_by)
 
     def save(self, current: Any, attributes: dict[str, Any]) -> Exclusion:
         return change_exclusion(current, attributes, self.requested_by)

@@ -38,7 +38,7 @@ class Trial:
 
 
 def try_rule(exclusion: Exclusion, plan: ActionPlan, at: str | None = None) -> Trial:
-    """Return which actions of a plan a rule excludes that was saved or just `drafted`.
+    """Return which actions of a plan a rule excludes that was saved or just `draft_exclusion`.
 
     The number of queries does not grow with the plan, but for one more each few thousand actions.
 
@@ -58,7 +58,7 @@ def try_rule(exclusion: Exclusion, plan: ActionPlan, at: str | None = None) -> T
 
 def describe_trial(trial: Trial) -> str:
     """Return what came of it for a terminal: a line for each action, and how many these are."""
-    listed = [f"{one.state:<9}  {one.uuid}  {one.called}  {match.why}".rstrip() for one, match in trial.found]
+    listed = [f"{one.state:<9}  {one.uuid}  {one.called}  {match.target_names}".rstrip() for one, match in trial.found]
     return "\n".join([*listed, f"Excluded: {len(trial.found)} of {trial.total}. {in_force(trial)}"])
 
 

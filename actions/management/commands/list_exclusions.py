@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from actions.exclusions.rules import expiry_in_words, force_in_words, what_in_words
+from actions.exclusions.rules import describe_expiry, describe_force, describe_scope
 from actions.models.exclusions import Exclusion
 from watcher_site.processes import commands
 from watcher_site.windows.wall_clock import describe_window
@@ -18,6 +18,6 @@ class Command(commands.Command):
 
 def line(exclusion: Exclusion) -> str:
     hours = describe_window(exclusion.window, exclusion.zone) or "at every hour"
-    what, until = what_in_words(exclusion), expiry_in_words(exclusion)
-    parts = [exclusion.name, force_in_words(exclusion), what, hours, until, exclusion.owner]
+    what, until = describe_scope(exclusion), describe_expiry(exclusion)
+    parts = [exclusion.name, describe_force(exclusion), what, hours, until, exclusion.owner]
     return "  ".join([*filter(None, parts), exclusion.reason]).rstrip()

@@ -1,1 +1,1 @@
-"""The action types that attach, update and detach policies of clusters."""
+"""Action types that attach, update and detach policies of clusters."""

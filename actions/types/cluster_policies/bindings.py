@@ -1,4 +1,4 @@
-"""The base of the actions on the policies of a cluster."""
+"""The base class of actions on the policies of a cluster."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -28,23 +28,22 @@ POLICY = {**UUID_SCHEMA, "description": "The UUID of the policy."}
 class PolicyAction(ClusterAction, ABC):
     """An action on one policy, ``policy_id``, of a cluster. The status of the cluster does not change.
 
-    The change in the cloud comes before the change of the rows: after a crash, another worker does both, or the
-    second.
+    The cloud is changed before the rows: after a crash, another worker repeats both changes, or makes the second.
     """
 
     @abstractmethod
-    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+    def change_cloud(self, cluster: Cluster, policy: Policy) -> None:
         """Make the changes in the cloud. May be called twice. Raises: `PolicyRefused`, `ActionFailed`."""
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
         """Decide nothing: the inputs determine the change."""
 
     def decision(self, cluster: Cluster) -> dict[str, Any]:
-        """Apply no policies: also a policy that cannot be loaded any more can be detached."""
+        """Return the data without applying policies, so that a policy that is not installed can be detached."""
         return dict(self.context.data)
 
     def require_possible(self, cluster: Cluster, policy: Policy) -> None:
-        """Check by the tables that the action is possible. Raises: `ActionFailed`."""
+        """Check in the tables that the action is possible. Raises: `ActionFailed`."""
         self.binding(cluster)
 
     def foresee(self) -> Outcome:
@@ -60,12 +59,12 @@ class PolicyAction(ClusterAction, ABC):
         return DONE
 
     def execute(self) -> Outcome:
-        if in_the_way := self.lock(self.cluster()):
-            return in_the_way
+        if conflict := self.lock(self.cluster()):
+            return conflict
         if not self.context.data.get(BEGUN):
             cluster = self.cluster()  # Before the lock, another action might have changed it.
             try:
-                self.reach_out(cluster, self.policy())
+                self.change_cloud(cluster, self.policy())
             except PolicyRefused as refusal:
                 raise ActionFailed(f"Policy check failure: {refusal}") from refusal
             self.begin(self.decision(cluster))
@@ -76,7 +75,7 @@ class PolicyAction(ClusterAction, ABC):
         return str(self.input_parameters["policy_id"])
 
     def policy(self) -> Policy:
-        """Return the policy. Raises: `ActionFailed`, if there is none."""
+        """Return the policy. Raises: `ActionFailed` if there is none."""
         found: Policy | None = Policy.objects.present().filter(uuid=self.policy_uuid).first()
         if found is None:
             raise ActionFailed(f"policy_id: there is no policy {self.policy_uuid}")
@@ -88,7 +87,7 @@ class PolicyAction(ClusterAction, ABC):
         return found
 
     def binding(self, cluster: Cluster) -> PolicyBinding:
-        """Return the binding of the policy to the cluster. Raises: `ActionFailed`, if there is none."""
+        """Return the binding of the policy to the cluster. Raises: `ActionFailed` if there is none."""
         found = self.find_binding(cluster)
         if found is None:
             raise ActionFailed("Policy not attached.")
@@ -96,7 +95,7 @@ class PolicyAction(ClusterAction, ABC):
 
 
 def type_of(policy: Policy) -> type[PolicyType]:
-    """Return the type of a policy. Raises: `ActionFailed`, if it is no longer installed."""
+    """Return the type of a policy. Raises: `ActionFailed` if it is not installed."""
     found: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
     if found is None:
         raise ActionFailed(f"Policy type {policy.type} is not installed")

@@ -11,23 +11,23 @@ from cluster.policies.base import PolicyRefused, PolicyType
 from watcher_site.database.locks import lock_present
 
 ATTACHED = "Policy already attached."
-REACHED_OUT = "reached_out"
+CHANGES_CLOUD = "reached_out"
 """The key in an action's data that is set before the policy changes the cloud."""
 
 
 class ClusterAttachPolicy(PolicyAction):
-    """Attaches a policy. If the cluster has the policy, the action succeeds and changes nothing."""
+    """Attaches a policy. If the cluster has the policy already, the action succeeds without changes."""
 
     name = "CLUSTER_ATTACH_POLICY"
     description = "Attaching a policy to a cluster"
     schema = schema_of("policy_id", policy_id=POLICY, **BOUND)
 
-    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+    def change_cloud(self, cluster: Cluster, policy: Policy) -> None:
         policy_type = type_of(policy)
         if not self.find_binding(cluster):
             require_single(cluster, policy, policy_type)
             if self.is_enabled:
-                self.context.save_data({**self.context.data, REACHED_OUT: True})
+                self.context.save_data({**self.context.data, CHANGES_CLOUD: True})
                 policy_type(policy.spec).attach(cluster)
 
     def require_possible(self, cluster: Cluster, policy: Policy) -> None:
@@ -39,7 +39,7 @@ class ClusterAttachPolicy(PolicyAction):
     def is_enabled(self) -> bool:
         return bool(self.input_parameters.get("enabled", True))
 
-    def hold(self) -> None:
+    def lock_related_rows(self) -> None:
         """Lock the policy, so that it is not deleted meanwhile."""
         lock_present(self.policy())
 
@@ -61,7 +61,7 @@ class ClusterAttachPolicy(PolicyAction):
     def post_condition(self) -> None:
         """Undo the attachment in the cloud if it was not completed."""
         cluster, data = self.find(), self.context.data
-        if cluster is None or not data.get(REACHED_OUT) or data.get(BEGUN) or self.find_binding(cluster):
+        if cluster is None or not data.get(CHANGES_CLOUD) or data.get(BEGUN) or self.find_binding(cluster):
             return
         policy = self.policy()
         try:

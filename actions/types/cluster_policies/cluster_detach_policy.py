@@ -15,7 +15,7 @@ class ClusterDetachPolicy(PolicyAction):
     description = "Detaching a policy from a cluster"
     schema = schema_of("policy_id", policy_id=POLICY)
 
-    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+    def change_cloud(self, cluster: Cluster, policy: Policy) -> None:
         self.binding(cluster)
         if policy_type := plugins.load("POLICY_TYPES").get(policy.type):
             policy_type(policy.spec).detach(cluster)

@@ -12,7 +12,7 @@ class ClusterUpdatePolicy(PolicyAction):
     description = "Updating a policy of a cluster"
     schema = schema_of("policy_id", policy_id=POLICY, **BOUND)
 
-    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+    def change_cloud(self, cluster: Cluster, policy: Policy) -> None:
         """Attach the policy in the cloud when it is enabled."""
         if self.input_parameters.get("enabled") and not self.binding(cluster).enabled:
             type_of(policy)(policy.spec).attach(cluster)

@@ -8,19 +8,19 @@ from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import find_done
 from actions.types.clusters.rules import bounds_of, require_size
 from actions.types.locking import Lockable, take_all
-from actions.types.nodes.membership import NODES, named_nodes, require_orphan
+from actions.types.nodes.membership import NODES, named_nodes, require_standalone
 from actions.types.nodes.nodes import node_action, schema_of
 from cluster.models import Cluster, Node
 
 
 class ClusterAddNodes(ClusterAction):
-    """Adds the named nodes, in this order. It also takes a lock on each of them."""
+    """Adds the given nodes in order. It also takes a lock on each of them."""
 
     name = "CLUSTER_ADD_NODES"
     description = "Adding existing nodes to a cluster"
     only_derives = True
     schema = schema_of("nodes", nodes={**NODES, "description": "The UUIDs of ACTIVE nodes without a cluster."})
-    at_work = Cluster.Status.RESIZING
+    status_while_running = Cluster.Status.RESIZING
 
     def lock(self, cluster: Cluster) -> Outcome | None:
         return take_all(self.context.action_uuid, cluster, self.input_parameters["nodes"])
@@ -36,7 +36,7 @@ class ClusterAddNodes(ClusterAction):
     def require_fit(self, cluster: Cluster, data: Data) -> None:
         joining = self.find_joining(data)
         for node in joining:
-            require_orphan(node)
+            require_standalone(node)
         require_size(bounds_of(cluster), cluster.members().count() + len(joining))
 
     def find_joining(self, data: Data) -> list[Node]:

@@ -10,12 +10,12 @@ from cluster.models import Cluster
 
 
 class ClusterCheck(ClusterAction):
-    """Checks all members of a cluster. It succeeds if each could be checked; the cluster's status has the result."""
+    """Checks all members of a cluster and sets its status. It succeeds if all members could be checked."""
 
     name = "CLUSTER_CHECK"
     description = "Checking the nodes of a cluster"
     only_derives = True
-    at_work = Cluster.Status.CHECKING
+    status_while_running = Cluster.Status.CHECKING
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
         """Decide nothing: all members are checked."""

@@ -12,12 +12,12 @@ from cluster.models import Cluster, Node
 class ClusterCreate(ClusterAction):
     """Creates nodes. If some fail, the cluster keeps the others, and can be recovered or deleted.
 
-    In a plan that continues its plan, members without a server get one, and missing members are created.
+    In a plan that continues its plan, servers of members and missing members are created.
     """
 
     name = "CLUSTER_CREATE"
     description = "Creating the nodes of a cluster"
-    at_work = Cluster.Status.CREATING
+    status_while_running = Cluster.Status.CREATING
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
         members = cluster.members()

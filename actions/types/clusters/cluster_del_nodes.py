@@ -36,7 +36,7 @@ class ClusterDelNodes(ClusterAction):
             ),
         },
     )
-    at_work = Cluster.Status.RESIZING
+    status_while_running = Cluster.Status.RESIZING
     decides_once = True
 
     def prepare(self, cluster: Cluster, data: Data) -> None:

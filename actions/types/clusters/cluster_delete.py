@@ -21,13 +21,13 @@ SHOWN = 10
 class ClusterDelete(ClusterAction):
     """Deletes the members of a cluster, its bindings to policies, and the cluster.
 
-    If members are left, it names them.
+    If members remain, the message names them.
     """
 
     name = "CLUSTER_DELETE"
     description = "Deleting a cluster and its nodes"
     only_derives = True
-    at_work = Cluster.Status.DELETING
+    status_while_running = Cluster.Status.DELETING
 
     def decide(self, cluster: Cluster, data: Data) -> None:
         """Decide nothing: all members are deleted."""
@@ -59,22 +59,22 @@ class ClusterDelete(ClusterAction):
         locked = self.find(lock=True)
         if locked is None:
             return
-        if locked.status != self.at_work:
-            locked.begin(self.at_work, f"{self.description} in progress")
+        if locked.status != self.status_while_running:
+            locked.begin(self.status_while_running, f"{self.description} in progress")
             locked.save_state()
         locked.remove()
 
     def settle(self) -> None:
-        """Set the status, but not to ACTIVE: the cluster was not deleted, and wants no nodes."""
+        """Set the status after a failed deletion, to WARNING instead of ACTIVE."""
         left = self.find()
-        if left is not None and left.status == self.at_work:
+        if left is not None and left.status == self.status_while_running:
             settle_status(left, f"{self.name}: {{}}")
             if left.status == Cluster.Status.ACTIVE:
                 left.settle(Cluster.Status.WARNING, f"{self.name}: the cluster was not deleted")
             self.save(left)
 
     def detach_policies(self, cluster: Cluster) -> None:
-        """Detach the policies. Raises: `ActionFailed`, if one of them refuses."""
+        """Detach the policies. Raises: `ActionFailed` if one of them refuses."""
         for binding in cluster.policy_bindings.present().select_related("policy").order_by("-priority", "-pk"):
             try:
                 if binding.policy.type in installed("POLICY_TYPES"):

@@ -13,14 +13,14 @@ from actions.types.nodes.server_changes import CHECK, OPERATION, Operation
 from cluster.models import Cluster, Node
 
 Status = Node.Status
-# The server ran at the last check, or is being deleted.
-LEFT_ALONE = (Status.ACTIVE, Status.WARNING, Status.DELETING)
+# The statuses of nodes whose server ran at the last check, or is being deleted.
+NOT_RECOVERED = (Status.ACTIVE, Status.WARNING, Status.DELETING)
 
 
 class ClusterRecover(ClusterAction):
-    """Recovers members that the last check found broken or that have no server; with ``check``, checks all first.
+    """Recovers members in ERROR at the last check, or without a server. With ``check``, checks all members first.
 
-    With ``check_capacity``, nodes that are missing from the desired capacity are created, too.
+    With ``check_capacity``, also creates the nodes that are missing from the desired capacity.
     """
 
     name = "CLUSTER_RECOVER"
@@ -34,14 +34,14 @@ class ClusterRecover(ClusterAction):
             "description": "Whether to create the nodes that are missing from the desired capacity.",
         },
     )
-    at_work = Cluster.Status.RECOVERING
+    status_while_running = Cluster.Status.RECOVERING
 
     @property
-    def looks_first(self) -> bool:
+    def checks_first(self) -> bool:
         return bool(self.input_parameters.get("check"))
 
     def prepare(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        """Decide the number of new nodes, which the policies then place."""
+        """Decide the number of new nodes, which the policies then assign to hosts."""
         missing = cluster.desired_capacity - cluster.members().count()
         if self.input_parameters.get("check_capacity") and missing > 0:
             data.setdefault("creation", {"count": missing})
@@ -51,7 +51,7 @@ class ClusterRecover(ClusterAction):
         operation = self.input_parameters.get("operation") or recovered or Operation.RECREATE
         members = cluster.members()
         broken = (
-            members.exclude(status=Status.DELETING) if self.looks_first else members.exclude(status__in=LEFT_ALONE)
+            members.exclude(status=Status.DELETING) if self.checks_first else members.exclude(status__in=NOT_RECOVERED)
         )
         data["recovery"] = {
             "operation": operation,
@@ -68,7 +68,7 @@ class ClusterRecover(ClusterAction):
             raise ActionFailed(f"It would have {size} nodes then, and {cluster.desired_capacity} are wanted")
 
     def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
-        inputs = {"operation": data["recovery"]["operation"], **({"check": True} if self.looks_first else {})}
+        inputs = {"operation": data["recovery"]["operation"], **({"check": True} if self.checks_first else {})}
         broken = cluster.members().filter(uuid__in=data["recovery"]["nodes"])
         recoveries = [node_action("NODE_RECOVER", node, inputs) for node in broken]
         return [*recoveries, *(creations(cluster, data) if "creation" in data else [])]

@@ -12,7 +12,7 @@ from actions.types.clusters.resizing import (
     decide_shrinkage,
     deletions,
     find_done,
-    find_going,
+    find_leaving,
     find_size_left,
     remove_uncreated,
     shrink,
@@ -58,7 +58,7 @@ class ClusterResize(ClusterAction):
             "description": "False: a size outside the bounds becomes the nearest allowed size. Otherwise it fails.",
         },
     )
-    at_work = Cluster.Status.RESIZING
+    status_while_running = Cluster.Status.RESIZING
     decides_once = True
 
     def prepare(self, cluster: Cluster, data: Data) -> None:
@@ -70,7 +70,7 @@ class ClusterResize(ClusterAction):
             data["creation" if change > 0 else "deletion"] = {"count": abs(change)}
 
     def bounds(self, cluster: Cluster) -> Bounds:
-        """Return the new bounds. Raises: `ActionFailed`, if they are invalid."""
+        """Return the new bounds. Raises: `ActionFailed` if they are invalid."""
         new = {
             name: size for name in ("min_size", "max_size") if (size := self.input_parameters.get(name)) is not None
         }
@@ -80,10 +80,10 @@ class ClusterResize(ClusterAction):
         return bounds
 
     def find_change(self, cluster: Cluster, size: int) -> int:
-        """Return the requested change of the number of nodes, negative for a loss, for a cluster of ``size`` nodes.
+        """Return the requested change of a cluster with ``size`` nodes; negative if it shrinks.
 
         Raises:
-            ActionFailed: the inputs make no sense, or the new size is not allowed.
+            ActionFailed: the inputs are invalid, or the new size is not allowed.
         """
         inputs, bounds = self.input_parameters, self.bounds(cluster)
         adjustment, number, step = inputs.get("adjustment_type"), inputs.get("number"), inputs.get("min_step")
@@ -104,16 +104,16 @@ class ClusterResize(ClusterAction):
             decide_shrinkage(cluster, data, data["deletion"]["count"], self.find_excluded, bounds=self.bounds(cluster))
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
-        """Check that the decision is still the same, not counting nodes that it has already added or removed."""
-        size = cluster.members().count() + self.count_gone(cluster, data) - self.count_come(data)
+        """Check that the decision would be the same without the nodes that it has already added or removed."""
+        size = cluster.members().count() + self.count_removed(cluster, data) - self.count_created(data)
         decided = data.get("creation", {}).get("count", 0) - data.get("deletion", {}).get("count", 0)
         if (change := self.find_change(cluster, size)) != decided:
             raise ActionFailed(f"The cluster has {size} nodes: it would be resized by {change}, not by {decided}.")
 
-    def count_gone(self, cluster: Cluster, data: Data) -> int:
-        return len(data["deletion"]["candidates"]) - len(find_going(cluster, data)) if "deletion" in data else 0
+    def count_removed(self, cluster: Cluster, data: Data) -> int:
+        return len(data["deletion"]["candidates"]) - len(find_leaving(cluster, data)) if "deletion" in data else 0
 
-    def count_come(self, data: Data) -> int:
+    def count_created(self, data: Data) -> int:
         come = Node.objects.present().filter(uuid__in=data.get("creation", {}).get("nodes", []))
         return come.count()
 

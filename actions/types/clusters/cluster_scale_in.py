@@ -33,7 +33,7 @@ class ClusterScaleIn(ClusterAction):
             "description": "The number of nodes to remove. By default as in the scaling policy, or else 1.",
         }
     )
-    at_work = Cluster.Status.RESIZING
+    status_while_running = Cluster.Status.RESIZING
     decides_once = True
 
     def decide(self, cluster: Cluster, data: Data) -> None:

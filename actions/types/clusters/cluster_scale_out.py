@@ -26,7 +26,7 @@ class ClusterScaleOut(ClusterAction):
             "description": "The number of nodes to add. By default as in the scaling policy, or else 1.",
         }
     )
-    at_work = Cluster.Status.RESIZING
+    status_while_running = Cluster.Status.RESIZING
     decides_once = True
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:

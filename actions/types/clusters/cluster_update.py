@@ -13,14 +13,14 @@ from actions.types.nodes.server_changes import find_profile
 from cluster.models import Cluster, Node
 
 PROPERTIES = ("name", "metadata", "timeout")
-LONGEST = 2**31 - 1
-GOOD_ENDS = {Action.State.SUCCEEDED, Action.State.SKIPPED}
+MAX_TIMEOUT = 2**31 - 1
+SUCCESSFUL = {Action.State.SUCCEEDED, Action.State.SKIPPED}
 
 
 class ClusterUpdate(ClusterAction):
-    """Updates a cluster. All members get a new profile, unless it is only for later members (``profile_only``).
+    """Updates a cluster, and with a new profile all members, unless it is only for future members (``profile_only``).
 
-    If a policy has decided on steps, the nodes of each step wait for those of the step before, and for a pause.
+    If a policy has decided on steps, the nodes of each step wait for those of the previous step, and for a pause.
     """
 
     name = "CLUSTER_UPDATE"
@@ -31,7 +31,7 @@ class ClusterUpdate(ClusterAction):
         timeout={
             "type": "integer",
             "minimum": 0,
-            "maximum": LONGEST,
+            "maximum": MAX_TIMEOUT,
             "description": "The timeout of actions on the cluster, in seconds. 0 is the site's default.",
         },
         new_profile_id=NEW_PROFILE,
@@ -40,7 +40,7 @@ class ClusterUpdate(ClusterAction):
             "description": "True: the new profile applies to future nodes only, and the current ones are not changed.",
         },
     )
-    at_work = Cluster.Status.UPDATING
+    status_while_running = Cluster.Status.UPDATING
 
     @property
     def new_profile(self) -> str | None:
@@ -54,7 +54,7 @@ class ClusterUpdate(ClusterAction):
             members = [str(uuid) for uuid in cluster.members().values_list("uuid", flat=True)]
             data.setdefault("update", {"pause_time": 0, "plan": [members] if members else []})
 
-    def hold(self) -> None:
+    def lock_related_rows(self) -> None:
         if self.new_profile:
             find_profile(self.new_profile, lock=True)
 
@@ -65,7 +65,7 @@ class ClusterUpdate(ClusterAction):
             cluster.profile = find_profile(self.new_profile)
 
     def plan(self) -> Sequence[ProposedAction]:
-        """Plan all steps; with pauses between them, only the first: the others are derived when they are due."""
+        """Return the actions of all steps, or of the first step if there are pauses; others are derived when due."""
         cluster = self.cluster()
         data = self.decision(cluster)
         planned: list[ProposedAction] = []
@@ -90,21 +90,21 @@ class ClusterUpdate(ClusterAction):
         return derived
 
     def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
-        """Return the actions of the first step; the others follow as each has ended."""
+        """Return the actions of the first step; `go_on` derives the others."""
         return next(filter(None, map(self.updates, steps_of(data))), [])
 
     def updates(self, step: Sequence[str], **options: Any) -> list[ProposedAction]:
-        """Return the actions on the nodes of a step that still exist, in its order."""
+        """Return the actions on the existing nodes of a step, in order."""
         nodes = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=step)}
         inputs = {"new_profile_id": self.new_profile}
         return [node_action("NODE_UPDATE", nodes[uuid], inputs, **options) for uuid in step if uuid in nodes]
 
     def go_on(self) -> Outcome:
-        """Begin the next step after its pause, which holds no worker. A step that failed is the last."""
+        """Derive the actions of the next step, delayed by the pause. A failed step is the last one."""
         derived = self.context.derived
         done = {str(one.target) for one in derived}
         pause = pause_of(self.context.data)
-        if all(one.state in GOOD_ENDS for one in derived):
+        if all(one.state in SUCCESSFUL for one in derived):
             for step in steps_of(self.context.data):
                 if not done.intersection(step) and (actions := self.updates(step, delay=pause)):
                     return Outcome(Answer.WAIT, f"next: {len(actions)} of its nodes", actions)

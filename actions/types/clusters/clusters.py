@@ -1,8 +1,8 @@
-"""The base of the actions on clusters: lock, policies, decision, node actions, and the result.
+"""The base class of actions on clusters.
 
-An action on a cluster is executed in two parts. First it decides: the decision, from policies and inputs, is saved as
-its data. Then it begins: the cluster's row gets the new status, and node actions are derived. When these have ended it
-continues, and updates the cluster's status. After a crash, the next execution finds the decision and follows it.
+An action on a cluster is executed in two parts. First it decides, by policies and inputs, and saves the decision as
+its data. Then it sets the cluster's status, and derives actions on nodes. When these have ended, it continues, and
+updates the status. After a crash, the next execution uses the saved decision.
 """
 
 from abc import ABC, abstractmethod
@@ -29,7 +29,7 @@ from actions.types.base import (
     Recovery,
 )
 from actions.types.clusters.resizing import kind_of, name_of, placements_of
-from actions.types.clusters.rules import ask_policies, settle_status
+from actions.types.clusters.rules import apply_policies, settle_status
 from actions.types.locking import Lockable, require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import node_action, schema_of
 from cluster.models import Cluster, Node
@@ -51,37 +51,37 @@ class ClusterAction(ActionType, ABC):
     schema = schema_of()
     takes_locks = True
     inherits_foresight = True
-    at_work: ClassVar[Cluster.Status | None] = None
+    status_while_running: ClassVar[Cluster.Status | None] = None
     """The status of the cluster while the action runs; None keeps the status."""
     decides_once: ClassVar[bool] = False
-    """Whether the action, in a plan that continues its plan, completes its decision rather than decide again."""
+    """Whether the action keeps its decision in a plan that continues its plan, instead of deciding again."""
 
     # Overridden by subclasses.
 
     def prepare(self, cluster: Cluster, data: Data) -> None:
-        """Write the values that the policies need beforehand into the data, unless it has them.
+        """Add the values that the policies need to the data, unless it contains them.
 
         Raises:
-            ActionFailed: it may not be done.
+            ActionFailed: the operation is not allowed.
         """
 
     @abstractmethod
     def decide(self, cluster: Cluster, data: Data) -> None:
-        """Complete the decision in the data where the policies have not decided.
+        """Complete the decision of the policies in the data.
 
         Raises:
-            ActionFailed: it may not be done.
+            ActionFailed: the operation is not allowed.
         """
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
-        """Check that the decision, perhaps from the time when its plan was made, fits the current cluster.
+        """Check that the decision, which may be as old as the plan, matches the current cluster.
 
         Raises:
-            ActionFailed: it does not fit; the message gives the reason.
+            ActionFailed: it does not match; the message gives the reason.
         """
 
-    def hold(self) -> None:
-        """Lock other rows that must not change while `apply` writes, and that are locked before a cluster's row.
+    def lock_related_rows(self) -> None:
+        """Lock other rows that must not change while `apply` writes, and that precede clusters in the lock order.
 
         Raises:
             ActionFailed: a row was deleted.
@@ -98,7 +98,7 @@ class ClusterAction(ActionType, ABC):
         """
 
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
-        """Return the actions on nodes that carry out the decision."""
+        """Return the actions on nodes that implement the decision."""
         return ()
 
     def complete(self, cluster: Cluster, data: Data) -> None:
@@ -117,7 +117,7 @@ class ClusterAction(ActionType, ABC):
         return str(self.input_parameters["resource_id"])
 
     @property
-    def gone(self) -> str:
+    def not_found_message(self) -> str:
         return f"Cluster {self.uuid} not found"
 
     def find(self, *, lock: bool = False) -> Cluster | None:
@@ -126,10 +126,10 @@ class ClusterAction(ActionType, ABC):
         return (clusters.select_for_update(no_key=True, of=("self",)) if lock else clusters).first()
 
     def cluster(self, *, lock: bool = False) -> Cluster:
-        """Return the cluster, as `find` does. Raises: `ActionFailed`, where it was deleted."""
+        """Return the cluster, as `find`. Raises: `ActionFailed` if it was deleted."""
         found = self.find(lock=lock)
         if found is None:
-            raise ActionFailed(self.gone)
+            raise ActionFailed(self.not_found_message)
         return found
 
     @classmethod
@@ -140,7 +140,7 @@ class ClusterAction(ActionType, ABC):
 
     def pre_condition(self) -> None:
         if self.find() is None:
-            raise ActionSkipException(self.gone)
+            raise ActionSkipException(self.not_found_message)
 
     def plan(self) -> Sequence[ProposedAction]:
         """Decide now, before a person starts the plan, and return the node actions that the action will derive.
@@ -154,14 +154,14 @@ class ClusterAction(ActionType, ABC):
         return self.derive(cluster, self.decision(cluster))
 
     def execute(self) -> Outcome:
-        if in_the_way := self.lock(self.cluster()):
-            return in_the_way
+        if conflict := self.lock(self.cluster()):
+            return conflict
         cluster = self.cluster()  # Before the lock, another action might have changed it.
         data = self.decision(cluster)
         planned = self.context.derived
         if not data.get(BEGUN):
             self.require_fit(cluster, data)
-            self.begin(ask_policies(self, When.BEFORE, cluster, data, left_out=self.left_out))
+            self.begin(apply_policies(self, When.BEFORE, cluster, data, left_out=self.left_out))
         derived = () if planned else self.derive(cluster, data)
         delay = data.get("deletion", {}).get("grace_period", 0)
         return Outcome(Answer.WAIT, derived=derived, delay=delay) if planned or derived else self.go_on()
@@ -180,7 +180,7 @@ class ClusterAction(ActionType, ABC):
         planned = self.context.derived
         if not data.get(BEGUN):
             self.require_fit(cluster, data)
-            ask_policies(self, When.BEFORE, cluster, data, deciding_only=True, left_out=self.left_out)
+            apply_policies(self, When.BEFORE, cluster, data, deciding_only=True, left_out=self.left_out)
         model.members.changed.add(cluster.uuid)
         derived = self.derive_all(cluster, data, {str(one.target) for one in planned})
         foresee_new(model.members, cluster, data)
@@ -188,18 +188,18 @@ class ClusterAction(ActionType, ABC):
         return Outcome(Answer.WAIT, derived=derived) if planned or derived else Outcome(Answer.OK)
 
     def derive_all(self, cluster: Cluster, data: Data, planned: Collection[str]) -> Sequence[ProposedAction]:
-        """Return all actions on nodes that it would derive, or none if the plan holds some already.
+        """Return all actions on nodes that it would derive, or none if the plan contains some already.
 
         Args:
             planned: the UUIDs of the nodes of the planned actions.
 
         Raises:
-            CannotBeForeseen: further actions would follow that cannot be known now.
+            CannotBeForeseen: it would derive further actions that cannot be predicted.
         """
         return () if planned else self.derive(cluster, data)
 
     def locks(self, cluster: Cluster) -> list[tuple[Lockable, bool]]:
-        """Return each lock that `lock` takes, with whether it is exclusive."""
+        """Return the locks that `lock` takes, as pairs of the object and whether the lock is exclusive."""
         return [(cluster, True)]
 
     def lock(self, cluster: Cluster) -> Outcome | None:
@@ -209,8 +209,8 @@ class ClusterAction(ActionType, ABC):
     def decision(self, cluster: Cluster) -> Data:
         """Return the decision, from the data of an earlier run or made and saved now.
 
-        Policies that decide are applied first: policies that change the cloud find a complete decision, and are
-        applied only if it can be carried out. A decision stays, whatever policies are added later.
+        Deciding policies are applied first, so that policies that change the cloud find a complete decision, and are
+        applied only if it is possible. Policies that are added later do not change a decision.
 
         Raises:
             ActionFailed: a policy refuses, or the operation is not allowed.
@@ -220,7 +220,7 @@ class ClusterAction(ActionType, ABC):
             return data
         self.prepare(cluster, data)
         excluded = partial(self.find_excluded, cluster)
-        data = ask_policies(self, When.BEFORE, cluster, data, deciding_only=True, excluded=excluded)
+        data = apply_policies(self, When.BEFORE, cluster, data, deciding_only=True, excluded=excluded)
         self.decide(cluster, data)
         data[DECIDED] = True
         self.context.save_data(data)
@@ -228,11 +228,11 @@ class ClusterAction(ActionType, ABC):
 
     @transaction.atomic
     def begin(self, data: Data) -> None:
-        """Write the beginning of the action. Raises: `ActionFailed`, as `apply`, or if the cluster was deleted."""
-        self.hold()
+        """Write the beginning of the action. Raises: `ActionFailed` as `apply`, or if the cluster was deleted."""
+        self.lock_related_rows()
         cluster = self.cluster(lock=True)
-        if self.at_work:
-            cluster.begin(self.at_work, f"{self.description} in progress")
+        if self.status_while_running:
+            cluster.begin(self.status_while_running, f"{self.description} in progress")
         self.apply(cluster, data)
         self.save(cluster)
         self.context.save_data({**data, BEGUN: True})
@@ -241,7 +241,7 @@ class ClusterAction(ActionType, ABC):
     def left_out(self) -> set[str]:
         """Return the UUIDs of the nodes that stay unchanged: the targets of its SKIPPED node actions.
 
-        People or rules skipped these. Before it begins, the candidates that a rule in force excludes are added.
+        Before the action begins, the candidates that a rule in force excludes are added.
         """
         skipped = {str(one.target) for one in self.context.derived if one.state == Action.State.SKIPPED}
         deletion = {} if self.context.data.get(BEGUN) else self.context.data.get("deletion", {})
@@ -249,7 +249,7 @@ class ClusterAction(ActionType, ABC):
         return skipped.union(self.find_excluded(self.cluster(), kind_of(deletion), candidates) if candidates else ())
 
     def find_excluded(self, cluster: Cluster, kind: str, uuids: Collection[str] | None = None) -> set[str]:
-        """Return the UUIDs of the members, or of these, on which rules in force allow no action of a type."""
+        """Return the UUIDs of the members, or of these nodes, for which rules in force exclude an action type."""
         if not current_rules().rules:
             return set()
         members = cluster.members() if uuids is None else cluster.members().filter(uuid__in=uuids)
@@ -266,13 +266,13 @@ class ClusterAction(ActionType, ABC):
         self.adjust()
         failed = any(one.state in (Action.State.FAILED, Action.State.CANCELLED) for one in self.context.derived)
         # Policies that act on the cloud are applied to the created nodes even after a failure.
-        self.context.save_data(ask_policies(self, When.AFTER, cluster, data, acting_only=failed))
+        self.context.save_data(apply_policies(self, When.AFTER, cluster, data, acting_only=failed))
         self.settle()
         return Outcome(Answer.OK)
 
     @transaction.atomic
     def adjust(self) -> None:
-        """Adapt the cluster's row to the actions on nodes that were skipped while this action waited."""
+        """Update the cluster's row if actions on nodes were skipped while this action waited."""
         if not any(one.state == Action.State.SKIPPED for one in self.context.derived):
             return
         if cluster := self.find(lock=True):
@@ -282,7 +282,7 @@ class ClusterAction(ActionType, ABC):
     def settle(self) -> None:
         """Set the cluster's status from its nodes, if it still has the status of this action."""
         cluster = self.find()
-        if cluster is not None and self.at_work and cluster.status == self.at_work:
+        if cluster is not None and self.status_while_running and cluster.status == self.status_while_running:
             settle_status(cluster, f"{self.name}: {{}}")
             self.save(cluster)
 

@@ -1,4 +1,4 @@
-"""Growth and shrinkage of clusters: which nodes are created or removed, their rows, and the actions on them."""
+"""Growth and shrinkage of clusters: the choice of nodes, their rows, and the actions on them."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from cluster.models import Cluster, Node
 from cluster.policies.scale_in import choose_nodes_to_remove
 from cluster.policies.sizes import Bounds
 
-# Where no policy says otherwise.
-USUAL = {"destroy_after_deletion": True, "grace_period": 0, "reduce_desired_capacity": True}
+# Without a deletion policy.
+DEFAULTS = {"destroy_after_deletion": True, "grace_period": 0, "reduce_desired_capacity": True}
 
 
 def decide_growth(data: Data, count: int) -> None:
@@ -27,8 +27,8 @@ def decide_growth(data: Data, count: int) -> None:
 def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) -> int:
     """Write the rows of the new nodes, as members of the cluster, and return their number.
 
-    An action that continues an earlier one finds some rows written. The nodes get their indexes in the order of the
-    decision; the caller saves the cluster in the same transaction.
+    Rows that an earlier action wrote are not written again. The nodes get their indexes in the order of the decision.
+    The caller saves the cluster in the same transaction.
     """
     decided = data["creation"]["nodes"]
     known = {str(uuid) for uuid in Node.objects.filter(uuid__in=decided).values_list("uuid", flat=True)}
@@ -63,7 +63,7 @@ def remove_uncreated(cluster: Cluster, data: Data, left_out: Collection[str]) ->
 
 
 def placements_of(uuids: Sequence[str], data: Data) -> dict[str, Data]:
-    """Return, by UUID, the decided placements of the servers of nodes."""
+    """Return the decided placements of nodes' servers by the UUID of the node."""
     placements = data.get("placement", {}).get("placements", [])
     return {uuid: {"placement": placement} for uuid, placement in zip(uuids, placements, strict=False)}
 
@@ -88,33 +88,33 @@ def decide_shrinkage(
     find_excluded: Callable[[Cluster, str], Collection[str]],
     *,
     bounds: Bounds | None = None,
-    **usual: Any,
+    **defaults: Any,
 ) -> None:
     """Choose the members that leave and how, so that another execution of the action removes the same members.
 
-    Members that a rule in force excludes stay, and other members leave in their place if there are any.
+    Members that a rule in force excludes stay, and other members leave instead if there are any.
 
     Args:
-        find_excluded: returns the UUIDs of the members on which rules in force allow no action of a type.
-        bounds: the new limits of the cluster's size, if they change.
-        usual: defaults that replace those of `USUAL`, for decisions that no policy made.
+        find_excluded: returns the UUIDs of the members for which rules in force exclude an action type.
+        bounds: the new bounds of the cluster's size, if they change.
+        defaults: values that replace those of `DEFAULTS`, for decisions that no policy made.
 
     Raises:
-        ActionFailed: the cluster would be too small, or each member that could leave is excluded.
+        ActionFailed: the cluster would be too small, or all members are excluded.
     """
     deletion = data.setdefault("deletion", {})
     deletion.setdefault("count", count)
-    kind = kind_of({**USUAL, **usual, **deletion})
+    kind = kind_of({**DEFAULTS, **defaults, **deletion})
     if "candidates" not in deletion:
         members = cluster.members().exclude(uuid__in=find_excluded(cluster, kind))
         deletion["candidates"] = choose_nodes_to_remove(members, deletion["count"], zones=deletion.get("zones"))
-    data["deletion"] = {**USUAL, **usual, **deletion}
+    data["deletion"] = {**DEFAULTS, **defaults, **deletion}
     if deletion["count"] and not deletion["candidates"] and find_excluded(cluster, kind):
         raise ActionFailed(f"No node can go: exclusions keep {kind} from all members of cluster {cluster.uuid}.")
     require_left(bounds or bounds_of(cluster), cluster.members().count() - len(deletion["candidates"]))
 
 
-def find_going(cluster: Cluster, data: Data) -> list[Node]:
+def find_leaving(cluster: Cluster, data: Data) -> list[Node]:
     """Return the members to remove that still exist, in the order of the decision.
 
     Raises:
@@ -124,7 +124,7 @@ def find_going(cluster: Cluster, data: Data) -> list[Node]:
 
 
 def find_members(cluster: Cluster, uuids: Sequence[str]) -> list[Node]:
-    """Return those of these nodes that still exist. Raises: `ActionFailed`, if one is no longer a member."""
+    """Return the existing ones of these nodes. Raises: `ActionFailed` if one is no longer a member."""
     found = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=uuids)}
     if strays := [uuid for uuid, node in found.items() if node.cluster_id != cluster.pk]:
         raise ActionFailed(f"Node {strays[0]}, which was to go, is no longer a member of cluster {cluster.uuid}.")
@@ -132,9 +132,9 @@ def find_members(cluster: Cluster, uuids: Sequence[str]) -> list[Node]:
 
 
 def find_size_left(cluster: Cluster, data: Data, left_out: Collection[str]) -> int:
-    """Return the number of members that remain, including those whose removal was skipped. Raises: as `find_going`."""
-    going = [node for node in find_going(cluster, data) if str(node.uuid) not in left_out]
-    return int(cluster.members().count()) - len(going)
+    """Return the number of remaining members, including those whose removal was skipped. Raises: as `find_leaving`."""
+    leaving = [node for node in find_leaving(cluster, data) if str(node.uuid) not in left_out]
+    return int(cluster.members().count()) - len(leaving)
 
 
 def shrink(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
@@ -144,16 +144,18 @@ def shrink(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
 
 
 def shrink_again(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
-    """Repeat `shrink` when the actions on nodes have ended: candidates that were skipped are still members."""
+    """Repeat `shrink` after the actions on nodes have ended, since skipped candidates are still members."""
     if data.get("deletion", {}).get("reduce_desired_capacity"):
-        going = set(data["deletion"]["candidates"]).difference(left_out)
-        cluster.desired_capacity = cluster.members().exclude(uuid__in=going).count()
+        leaving = set(data["deletion"]["candidates"]).difference(left_out)
+        cluster.desired_capacity = cluster.members().exclude(uuid__in=leaving).count()
 
 
 def deletions(cluster: Cluster, data: Data) -> list[ProposedAction]:
     """Return the actions that remove the members of the decision."""
     deletion = data["deletion"]
-    return [node_action(kind_of(deletion), node, delay=deletion["grace_period"]) for node in find_going(cluster, data)]
+    return [
+        node_action(kind_of(deletion), node, delay=deletion["grace_period"]) for node in find_leaving(cluster, data)
+    ]
 
 
 def find_done(derived: Collection[DerivedAction], *kinds: str) -> list[str]:

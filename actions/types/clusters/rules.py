@@ -1,4 +1,4 @@
-"""The rules of a cluster for actions on it and on its nodes: policies, bounds of its size, and its status."""
+"""Rules for actions on a cluster and its nodes: policies, bounds of the size, and the status."""
 
 from collections.abc import Callable, Collection
 
@@ -14,7 +14,7 @@ from cluster.policies.sizes import Bounds
 Status = Cluster.Status
 
 
-def ask_policies(
+def apply_policies(
     action: ActionType,
     when: When,
     cluster: Cluster,
@@ -29,7 +29,7 @@ def ask_policies(
     """Apply the policies that were not applied yet, and return the action's data, which is saved after each policy.
 
     Args:
-        left_out: the UUIDs of nodes that people excluded from the plan, or that rules exclude.
+        left_out: the UUIDs of nodes whose actions were skipped.
         excluded: as in `PolicyCheck`.
 
     Raises:
@@ -56,19 +56,19 @@ def bounds_of(cluster: Cluster) -> Bounds:
 
 
 def require_size(bounds: Bounds, size: int) -> None:
-    """Raise `ActionFailed` if a cluster within these bounds must not have this number of nodes."""
+    """Raise `ActionFailed` if a cluster with these bounds must not have this number of nodes."""
     if breach := bounds.find_breach(size):
         raise ActionFailed(breach)
 
 
 def require_left(bounds: Bounds, size: int) -> None:
-    """Raise `ActionFailed` if a cluster must not have so few nodes. Its maximum is not checked."""
+    """Raise `ActionFailed` if a cluster must not have this few nodes. The maximum is not checked."""
     if breach := Bounds(min_size=bounds.min_size).find_breach(size):
         raise ActionFailed(breach)
 
 
 def settle_status(cluster: Cluster, reason: str) -> None:
-    """Set a cluster's status to ACTIVE, WARNING or ERROR by the number of its ACTIVE nodes. It is not saved.
+    """Set a cluster's status to ACTIVE, WARNING or ERROR by the number of its ACTIVE nodes, without saving it.
 
     Args:
         reason: contains ``{}``, which is replaced by a description of the nodes.
@@ -79,7 +79,7 @@ def settle_status(cluster: Cluster, reason: str) -> None:
 
 
 def find_status(cluster: Cluster, active: int) -> tuple[Cluster.Status, str]:
-    """Return the status of a cluster with so many ACTIVE nodes, and why."""
+    """Return the status of a cluster with this number of ACTIVE nodes, and the reason."""
     number = f"number of active nodes is {active}"
     if active < cluster.min_size:
         return Status.ERROR, f"{number}, below min_size ({cluster.min_size})"

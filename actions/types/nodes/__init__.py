@@ -1,1 +1,1 @@
-"""The action types on nodes of clusters."""
+"""Action types on nodes of clusters."""

@@ -1,4 +1,4 @@
-"""Membership: nodes that join a cluster or leave it, and the nodes that an action's inputs name."""
+"""Joining and leaving clusters, and the nodes in the inputs of an action."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ NODES: dict[str, Any] = {
 
 
 def named_nodes(action: ActionType) -> list[Node]:
-    """Return the nodes that the inputs name, in that order. Raises: `ActionFailed`, if there is no such node."""
+    """Return the nodes in the inputs, in order. Raises: `ActionFailed` if one does not exist."""
     named = [uuid.lower() for uuid in action.input_parameters["nodes"]]
     present = Node.objects.present().select_related("cluster").filter(uuid__in=named)
     found = {str(node.uuid): node for node in present}
@@ -31,19 +31,19 @@ def named_nodes(action: ActionType) -> list[Node]:
 
 
 def find_joined(action: NodeAction, node: Node) -> Cluster | None:
-    """Return the cluster that a node joins, if its inputs name one, else the one that it is a member of, if any.
+    """Return the cluster that a node is to join according to the inputs, else its current cluster, which may be None.
 
     Raises:
-        ActionFailed: there is no such cluster, or the node is a member of another.
+        ActionFailed: there is no such cluster, or the node is a member of another one.
     """
     named = action.input_parameters.get("cluster_id")
     if named is None:
         return node.cluster
     if node.cluster is not None:
         if str(node.cluster.uuid) != named.lower():
-            raise ActionFailed(owned(node))
+            raise ActionFailed(already_member(node))
         return node.cluster
-    found = find_named(named)
+    found = find_named_cluster(named)
     if found is None:
         raise ActionFailed(f"Cluster {named} not found")
     if found.project_id != node.project_id:
@@ -51,8 +51,8 @@ def find_joined(action: NodeAction, node: Node) -> Cluster | None:
     return found
 
 
-def find_named(uuid: str) -> Cluster | None:
-    """Return the cluster of this UUID; a preflight reads each once."""
+def find_named_cluster(uuid: str) -> Cluster | None:
+    """Return the cluster with this UUID, or None. A preflight reads each cluster once."""
 
     def read() -> Cluster | None:
         found: Cluster | None = Cluster.objects.present().filter(uuid=uuid).first()
@@ -62,22 +62,22 @@ def find_named(uuid: str) -> Cluster | None:
     return model.members.read_once(("cluster", uuid), read) if model else read()
 
 
-def require_orphan(node: Node) -> None:
+def require_standalone(node: Node) -> None:
     """Raise `ActionFailed` if a node is a member of a cluster, or is not ACTIVE."""
     if node.cluster is not None:
-        raise ActionFailed(owned(node))
+        raise ActionFailed(already_member(node))
     if node.status != Node.Status.ACTIVE:
         raise ActionFailed(f"Node {node.uuid} is {node.status}: only an ACTIVE one joins a cluster.")
 
 
-def owned(node: Node) -> str:
+def already_member(node: Node) -> str:
     return f"Node {node.uuid} is already owned by cluster {node.cluster and node.cluster.uuid}."
 
 
 def join_as_requested(cluster: Cluster, node: Node) -> None:
-    """Make a node a member of a cluster if it is none yet, and increase the cluster's desired capacity.
+    """Add a node to a cluster unless it is a member, and increase the cluster's desired capacity.
 
-    The caller's transaction has locked the cluster's row, and saves it afterwards.
+    The caller has locked the cluster's row in a transaction, and saves it afterwards.
 
     Raises:
         ActionFailed: the cluster would be too large.
@@ -91,13 +91,13 @@ def join_as_requested(cluster: Cluster, node: Node) -> None:
 
 
 def require_joinable(cluster: Cluster, node: Node) -> None:
-    """Raise `ActionFailed` if a node that is to join a cluster would exceed the cluster's maximum size."""
+    """Raise `ActionFailed` if a node that joins a cluster would exceed the cluster's maximum size."""
     if node.cluster_id != cluster.pk:
         require_size(bounds_of(cluster), cluster.members().count() + 1)
 
 
 def join(cluster: Cluster, node: Node) -> None:
-    """Make a stand-alone node the last member, in the same transaction. Raises: `ConcurrentTransition`."""
+    """Add a stand-alone node as the last member, in the caller's transaction. Raises: `ConcurrentTransition`."""
     node.cluster, node.index = cluster, cluster.next_index
     cluster.next_index += 1
     node.save_state(guards={"cluster_id": None})
@@ -116,7 +116,7 @@ def reduce_desired_capacity(cluster: Cluster, data: Data) -> None:
 
 
 def leave(node: Node) -> None:
-    """Remove a node from its cluster. Raises: `ConcurrentTransition`, if it has just left."""
+    """Remove a node from its cluster. Raises: `ConcurrentTransition` if another action removed it first."""
     member_of = node.cluster_id
     node.cluster, node.index = None, NO_INDEX
     node.save_state(guards={"cluster_id": member_of})

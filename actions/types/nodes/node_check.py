@@ -9,7 +9,7 @@ RUNNING = "ACTIVE"
 
 
 class NodeCheck(NodeAction):
-    """Sets a node's status from its server. It succeeds with any result, and fails only if the check is impossible."""
+    """Sets the status of a node from its server. The action succeeds with any result of the check."""
 
     name = "NODE_CHECK"
     description = "Checking whether the server of a node runs"
@@ -34,7 +34,7 @@ class NodeCheck(NodeAction):
         return True
 
     def revert(self) -> bool:
-        """Succeed: a check changes nothing that could be undone."""
+        """Return true, because a check has no effect to undo."""
         return True
 
     def recover(self) -> Recovery:
@@ -42,7 +42,7 @@ class NodeCheck(NodeAction):
 
 
 def find_problem(node: Node) -> str | None:
-    """Return the fault of the server of a node, or None; a person's mark takes precedence."""
+    """Return the problem of a node's server, or None. A person's mark takes precedence."""
     if node.unhealthy_reason is not None:
         return f"It was marked unhealthy: {node.unhealthy_reason}"
     if node.physical_id is None:

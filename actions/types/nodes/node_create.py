@@ -13,7 +13,7 @@ Status = Node.Status
 
 
 class NodeCreate(NodeAction):
-    """Creates the server of a node with the token of the node, so that repeated executions create one server.
+    """Creates the server of a node. The token of the node ensures that repeated executions create only one server.
 
     With ``cluster_id``, a stand-alone node joins that cluster first.
     """
@@ -39,7 +39,7 @@ class NodeCreate(NodeAction):
     def act(self) -> Outcome:
         node = self.node()
         if self.has_begun and has_server(node):
-            return self.tell(node)
+            return self.store_outputs(node)
         self.change(node, node.begin_creation)
         try:
             server = cloud().create_server(wanted(node), self.context.checkpoint)
@@ -49,14 +49,14 @@ class NodeCreate(NodeAction):
             self.fail(Status.CREATING, explain(problem))
             raise
         self.change(node, node.finish_creation, server.uuid, operation="create", server=server.uuid)
-        return self.tell(node)
+        return self.store_outputs(node)
 
-    def tell(self, node: Node) -> Outcome:
+    def store_outputs(self, node: Node) -> Outcome:
         self.context.outputs["physical_id"] = str(node.physical_id)
         return DONE
 
     def post_condition(self) -> None:
-        """Set a node to ERROR that was not created, for example after too many retries."""
+        """Set a node that was not created to ERROR, for example after too many retries."""
         self.fail(Status.CREATING, "Its server was not created")
         self.settle_cluster()
 
@@ -80,11 +80,11 @@ class NodeCreate(NodeAction):
         self.change(node, node.undo_creation)
 
     def recover(self) -> Recovery:
-        """Continue a creation that has begun: the token keeps the cloud from creating a second server."""
+        """Repeat a creation that has begun. The token keeps the cloud from creating a second server."""
         node = self.node()
         if self.has_begun or not has_server(node):
             return Recovery.AGAIN
-        self.tell(node)
+        self.store_outputs(node)
         return Recovery.DONE
 
 

@@ -13,7 +13,7 @@ from watcher_site.state_machine import ConcurrentTransition
 
 
 class NodeDelete(NodeAction):
-    """A deletion can not be aborted: once begun it runs to its end. It cannot be reverted."""
+    """Deletes a node and its server. It can only be aborted during a grace period, and cannot be reverted."""
 
     name = "NODE_DELETE"
     description = "Deleting a node and its server"
@@ -23,7 +23,7 @@ class NodeDelete(NodeAction):
             self.node_to_act_on()
 
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
-        """Store that the node is being deleted: of two concurrent deletions of the last nodes one is refused."""
+        """Set the node to DELETING, so that one of two concurrent deletions of the last nodes is refused."""
         require_members(cluster, node)
         self.change(node, node.begin_deletion)
 
@@ -49,13 +49,13 @@ class NodeDelete(NodeAction):
         except CloudError as problem:
             self.fail(Node.Status.DELETING, explain(problem))
             raise
-        # Of two concurrent deletions, the second finds no row.
+        # A concurrent deletion may have removed the row.
         with suppress(ConcurrentTransition):
             self.remove(node)
         return DONE
 
     def remove(self, node: Node) -> None:
-        """Delete the row. Raises: `ConcurrentTransition`, if it is deleted already."""
+        """Delete the row. Raises: `ConcurrentTransition` if it was deleted already."""
         if model := simulated_cloud():
             model.members.remove(node)
         else:
@@ -63,16 +63,16 @@ class NodeDelete(NodeAction):
 
     @property
     def grace_period(self) -> int:
-        """Return the grace period in seconds, by a policy of its cluster, if a person deletes the node."""
+        """Return the grace period in seconds that a policy of the cluster decided, or 0."""
         return int(self.context.data.get("deletion", {}).get("grace_period", 0))
 
     def go_on(self) -> Outcome:
-        """Keep a node that still exists: the action that was to delete it later failed or was cancelled."""
+        """Set a node that still exists to ERROR: the derived action that was to delete it failed or was cancelled."""
         self.fail(Node.Status.DELETING, "Its server was not deleted")
         return super().go_on()
 
     def post_condition(self) -> None:
-        """Set a node to ERROR that was not deleted, for example after too many retries."""
+        """Set a node that was not deleted to ERROR, for example after too many retries."""
         self.fail(Node.Status.DELETING, "Its server was not deleted")
         self.settle_cluster()
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Affected, Data, Outcome, Recovery
-from actions.types.nodes.membership import find_joined, join, join_as_requested, require_joinable, require_orphan
+from actions.types.nodes.membership import find_joined, join, join_as_requested, require_joinable, require_standalone
 from actions.types.nodes.nodes import NodeAction, schema_of
 from cluster.models import Cluster, Node
 from watcher_site.state_machine import ConcurrentTransition
@@ -30,7 +30,7 @@ class NodeJoin(NodeAction):
             return
         if find_joined(self, node) == node.cluster:
             raise ActionSkipException(f"Node {self.uuid} is a member of the cluster already")
-        require_orphan(node)
+        require_standalone(node)
 
     def find_cluster(self, node: Node) -> Cluster | None:
         return find_joined(self, node)

@@ -5,14 +5,14 @@ from typing import Any
 
 from actions.types.base import DONE, ActionFailed, Outcome, Recovery, explain
 from actions.types.nodes.node_check import find_problem
-from actions.types.nodes.nodes import NodeAction, find_server, schema_of, written_together
+from actions.types.nodes.nodes import NodeAction, atomic_unless_simulated, find_server, schema_of
 from actions.types.nodes.server_changes import CHECK, OPERATION, Operation, replace_server
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Node
 
 Status = Node.Status
 STOPPED = "SHUTOFF"
-# What is done to the server that a node has, in Nova's words.
+# Nova's names of the operations on the current server.
 OPERATIONS = {Operation.REBOOT: "reboot", Operation.REBUILD: "rebuild", Operation.RECREATE: "delete"}
 RECOVERY = "recovery"
 """The key in an action's data of its decision: the operation and the generation of the server."""
@@ -23,7 +23,7 @@ class NodeRecover(NodeAction):
 
     The operation is decided and saved when the node becomes RECOVERING, and repeated after a crash.
 
-    With ``check`` the server is checked first, and is left alone if it runs.
+    With ``check``, the server is checked first, and not changed if it runs.
     """
 
     name = "NODE_RECOVER"
@@ -32,7 +32,7 @@ class NodeRecover(NodeAction):
 
     @property
     def operation(self) -> Operation:
-        """Return the operation on the server: the requested one, else the health policy's, else RECREATE."""
+        """Return the operation on the server: the requested one, else that of the health policy, else RECREATE."""
         decided = self.context.data.get("health", {}).get("recover_action")
         return Operation(self.input_parameters.get("operation") or decided or Operation.RECREATE)
 
@@ -40,17 +40,17 @@ class NodeRecover(NodeAction):
         self.require_server(self.node_to_act_on())
 
     def require_server(self, node: Node) -> None:
-        """Raise `ActionFailed` if the operation needs a server and there is none."""
+        """Raise `ActionFailed` if the operation requires a server and the node has none."""
         if node.physical_id is None and self.operation != Operation.RECREATE:
             raise ActionFailed(f"Node {self.uuid} has no server: {self.operation} is not possible, RECREATE is")
 
     def act(self) -> Outcome:
         node = self.node()
         if self.is_done(node):
-            return self.tell(node, self.operation)
+            return self.store_outputs(node, self.operation)
         if not self.is_begun and self.input_parameters.get("check") and not find_problem(node):
             self.change(node, node.pass_check)
-            return self.tell(node, None)
+            return self.store_outputs(node, None)
         self.begin_recovery(node)
         try:
             server = self.restore(node)
@@ -60,7 +60,7 @@ class NodeRecover(NodeAction):
             self.fail(Status.RECOVERING, explain(problem))
             raise
         self.change(node, node.finish_recovery, server, operation="create", server=replaced_by(node, server))
-        return self.tell(node, self.operation)
+        return self.store_outputs(node, self.operation)
 
     @property
     def is_begun(self) -> bool:
@@ -70,14 +70,14 @@ class NodeRecover(NodeAction):
         return self.is_begun and node.status == Status.ACTIVE
 
     def begin_recovery(self, node: Node) -> None:
-        with written_together():
+        with atomic_unless_simulated():
             self.change(node, node.begin_recovery, operation=OPERATIONS[self.operation], server=node.physical_id)
             if not self.is_begun:
                 decision = {"operation": self.operation, "generation": node.generation + 1}
                 self.context.save_data({**self.context.data, RECOVERY: decision})
 
     def restore(self, node: Node) -> str:
-        """Carry out the decision, and return the UUID of the resulting server."""
+        """Perform the decided operation, and return the UUID of the resulting server."""
         decision, checkpoint = self.context.data[RECOVERY], self.context.checkpoint
         server = str(node.physical_id)
         if decision["operation"] == Operation.RECREATE:
@@ -90,14 +90,14 @@ class NodeRecover(NodeAction):
                 cloud().start(server, checkpoint)
         return server
 
-    def tell(self, node: Node, operation: Operation | None) -> Outcome:
+    def store_outputs(self, node: Node, operation: Operation | None) -> Outcome:
         """Store the operation, or None if the server ran, and the status of the node as outputs."""
         outputs: dict[str, Any] = {"operation": operation, "status": node.status, "physical_id": str(node.physical_id)}
         self.context.outputs.update(outputs)
         return DONE
 
     def post_condition(self) -> None:
-        """Set a node to ERROR that was not recovered, for example after too many retries."""
+        """Set a node that was not recovered to ERROR, for example after too many retries."""
         self.fail(Status.RECOVERING, "Its server was not recovered")
         self.settle_cluster()
 
@@ -120,10 +120,10 @@ class NodeRecover(NodeAction):
         node = self.node()
         if self.has_begun or not self.is_done(node):
             return Recovery.AGAIN
-        self.tell(node, self.operation)
+        self.store_outputs(node, self.operation)
         return Recovery.DONE
 
 
 def replaced_by(node: Node, server: str) -> str | None:
-    """Return the server if it is another one than the node had, else None."""
+    """Return the server if it is a new one, else None."""
     return None if str(node.physical_id) == server else server

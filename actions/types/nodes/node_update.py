@@ -10,11 +10,11 @@ from actions.types.nodes.nodes import (
     NEW_NAME,
     NEW_PROFILE,
     NodeAction,
+    atomic_unless_simulated,
     delete_server_of,
     schema_of,
-    written_together,
 )
-from actions.types.nodes.server_changes import Way, change_server, find_profile, way_to
+from actions.types.nodes.server_changes import ServerChange, change_server, find_profile, find_server_change
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Node, Profile
 from cluster.simulated import simulated_cloud
@@ -22,14 +22,14 @@ from cluster.simulated import simulated_cloud
 Status = Node.Status
 NOTHING_TO_DO = "No property to update."
 PROPERTIES = ("name", "role", "metadata", "tainted")
-# What is done to the server that a node has, in Nova's words.
-OPERATIONS = {Way.RESIZE: "resize", Way.REBUILD: "rebuild", Way.RECREATE: "delete"}
+# Nova's names of the operations on the current server.
+OPERATIONS = {ServerChange.RESIZE: "resize", ServerChange.REBUILD: "rebuild", ServerChange.RECREATE: "delete"}
 UPDATE = "update"
 """The key in an action's data of the change of the server: its kind, and the next generation."""
 
 
 class NodeUpdate(NodeAction):
-    """Updates a node. The way to the new profile is decided and saved when the node becomes UPDATING.
+    """Updates a node. The change of its server is decided and saved when the node becomes UPDATING.
 
     If the cloud refuses to change the server, the server stays as it is, and the node keeps its profile.
     """
@@ -50,22 +50,22 @@ class NodeUpdate(NodeAction):
     def act(self) -> Outcome:
         node = self.node()
         profile, changes = self.new_profile(), self.changes_of(node)
-        if not changes and profile in (None, node.profile) and not self.is_at_work(node):
-            return DONE if UPDATE in self.context.data else self.tell_nothing()
-        if profile in (None, node.profile) and not self.is_at_work(node):
+        if not changes and profile in (None, node.profile) and not self.is_updating(node):
+            return DONE if UPDATE in self.context.data else self.report_no_change()
+        if profile in (None, node.profile) and not self.is_updating(node):
             return self.write(node, None)
-        way = self.decided(node, profile)
-        if way is None:
+        server_change = self.decide_server_change(node, profile)
+        if server_change is None:
             return self.write(node, profile)
-        self.carry_out(node, profile or node.profile, way)
+        self.carry_out(node, profile or node.profile, server_change)
         return self.write(node, profile)
 
-    def tell_nothing(self) -> Outcome:
+    def report_no_change(self) -> Outcome:
         self.context.outputs["reason"] = NOTHING_TO_DO
         return DONE
 
     def new_profile(self) -> Profile | None:
-        """Return the requested new profile, if there is one. Raises: `ActionFailed`, if it does not exist."""
+        """Return the requested new profile, or None. Raises: `ActionFailed` if it does not exist."""
         uuid = self.input_parameters.get("new_profile_id")
         if uuid and (model := simulated_cloud()):
             return model.members.read_once(("profile", uuid), partial(find_profile, uuid))
@@ -75,35 +75,39 @@ class NodeUpdate(NodeAction):
         given = {name: self.input_parameters[name] for name in PROPERTIES if name in self.input_parameters}
         return {name: value for name, value in given.items() if getattr(node, name) != value}
 
-    def is_at_work(self, node: Node) -> bool:
+    def is_updating(self, node: Node) -> bool:
         return UPDATE in self.context.data and node.status == Status.UPDATING
 
-    def decided(self, node: Node, profile: Profile | None) -> Way | None:
+    def decide_server_change(self, node: Node, profile: Profile | None) -> ServerChange | None:
         """Return the change of the server, from an earlier run or decided and saved now, or None if it stays."""
-        if self.is_at_work(node):
-            return Way(self.context.data[UPDATE]["way"])
-        way = way_to(node.profile.spec, profile.spec) if profile and is_there(node) else None
-        if way:
-            self.begin_update(node, way)
-        return way
+        if self.is_updating(node):
+            return ServerChange(self.context.data[UPDATE]["way"])
+        server_change = (
+            find_server_change(node.profile.spec, profile.spec) if profile and has_changeable_server(node) else None
+        )
+        if server_change:
+            self.begin_update(node, server_change)
+        return server_change
 
-    def begin_update(self, node: Node, way: Way) -> None:
-        with written_together():
-            self.change(node, node.begin_update, operation=OPERATIONS[way], server=node.physical_id)
-            self.context.save_data({**self.context.data, UPDATE: {"way": way, "generation": node.generation + 1}})
+    def begin_update(self, node: Node, server_change: ServerChange) -> None:
+        with atomic_unless_simulated():
+            self.change(node, node.begin_update, operation=OPERATIONS[server_change], server=node.physical_id)
+            self.context.save_data(
+                {**self.context.data, UPDATE: {"way": server_change, "generation": node.generation + 1}}
+            )
 
-    def carry_out(self, node: Node, profile: Profile, way: Way) -> None:
+    def carry_out(self, node: Node, profile: Profile, server_change: ServerChange) -> None:
         try:
-            change_server(self, node, profile, way, self.context.data[UPDATE]["generation"])
+            change_server(self, node, profile, server_change, self.context.data[UPDATE]["generation"])
         except CloudBusy:
             raise
         except CloudError as problem:
             self.leave(explain(problem))
             raise
-        self.context.outputs["operation"] = way
+        self.context.outputs["operation"] = server_change
 
     def write(self, node: Node, profile: Profile | None) -> Outcome:
-        """Write the result: the properties, the profile, and the status by the server."""
+        """Write the result: the properties, the profile, and the status derived from the server."""
         for name, value in self.changes_of(node).items():
             setattr(node, name, value)
         node.profile = profile or node.profile
@@ -118,7 +122,7 @@ class NodeUpdate(NodeAction):
 
     @property
     def is_recreated(self) -> bool:
-        return self.context.data.get(UPDATE, {}).get("way") == Way.RECREATE
+        return self.context.data.get(UPDATE, {}).get("way") == ServerChange.RECREATE
 
     def leave(self, reason: str) -> None:
         """Set the status of a node whose update was interrupted from its server."""
@@ -156,7 +160,7 @@ class NodeUpdate(NodeAction):
         return Recovery.AGAIN
 
 
-def is_there(node: Node) -> bool:
+def has_changeable_server(node: Node) -> bool:
     """Return whether a node has a server that can be changed.
 
     A missing server is created later, from the new profile.

@@ -1,7 +1,7 @@
-"""The base of the actions on nodes: the node, changes of its status, and its server.
+"""The base class of actions on nodes of clusters.
 
-An action that a person requested takes locks, and applies the policies of the node's cluster. A derived action needs
-neither: the action that derived it holds the locks, and has applied the policies.
+An action that a person requested takes locks, and applies the policies of the node's cluster. For a derived action,
+the action that derived it has done both.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ from actions.types.base import (
     Data,
     Outcome,
 )
-from actions.types.clusters.rules import ask_policies, settle_status
+from actions.types.clusters.rules import apply_policies, settle_status
 from actions.types.locking import has_lock, require_known, require_unlocked, take_locks
 from cluster.drivers import server_properties
 from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
@@ -61,7 +61,7 @@ def schema_of(*required: str, **properties: Any) -> dict[str, Any]:
 class NodeAction(ActionType, ABC):
     """An action on one node, ``resource_id``. Its ``resource_name`` is for users.
 
-    If an action on the cluster derived it, it only acts. If a person requested it, it does more: see `execute_alone`.
+    A derived action only performs the operation. For one that a person requested, see `execute_standalone`.
     """
 
     schema = schema_of()
@@ -72,7 +72,7 @@ class NodeAction(ActionType, ABC):
 
     @abstractmethod
     def act(self) -> Outcome:
-        """Carry out the operation on the node. May be called again if it was completed but not recorded."""
+        """Perform the operation on the node. It may be called again if it was completed but not recorded."""
 
     def find_cluster(self, node: Node) -> Cluster | None:
         """Return the cluster whose policies apply if a person requested the action."""
@@ -81,7 +81,7 @@ class NodeAction(ActionType, ABC):
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
         """Write the changes at the beginning of a requested action, in one transaction with the cluster's row.
 
-        That row is locked, and saved afterwards. ``data`` has the decisions of the policies.
+        The row is locked, and saved afterwards. ``data`` contains the decisions of the policies.
 
         Raises:
             ActionFailed: the cluster's rules do not allow it.
@@ -91,22 +91,22 @@ class NodeAction(ActionType, ABC):
         """Check that the cluster's rules allow the changes that `begin` writes. Raises: `ActionFailed`."""
 
     def foresee_act(self, node: Node) -> Outcome:
-        """Apply `act` to the model of the cloud and to the node in memory."""
+        """Perform the operation on the simulated cloud and on the node in memory."""
         return self.act()
 
     def end(self, cluster: Cluster, data: Data) -> None:
-        """Write the result, success or failure, into the cluster's row, which is locked and saved. Called once."""
+        """Write the result, even a failure, to the cluster's row, which the caller locks and saves. Called once."""
 
     # Shared by all subclasses.
 
     def execute(self) -> Outcome:
-        return self.act() if self.context.is_derived else execute_alone(self)
+        return self.act() if self.context.is_derived else execute_standalone(self)
 
     def foresee(self) -> Outcome:
-        return self.foresee_act(self.node()) if self.context.is_derived else foresee_alone(self)
+        return self.foresee_act(self.node()) if self.context.is_derived else foresee_standalone(self)
 
     def go_on(self) -> Outcome:
-        return finish_alone(self)
+        return finish_standalone(self)
 
     def post_condition(self) -> None:
         self.settle_cluster()
@@ -134,21 +134,21 @@ class NodeAction(ActionType, ABC):
         return model.members.find(self.uuid) if model else Node.objects.find(self.uuid)
 
     def node(self) -> Node:
-        """Return the current node. Raises: `ActionFailed`, if it was deleted."""
+        """Return the current node. Raises: `ActionFailed` if it was deleted."""
         found = self.find()
         if found is None:
-            raise ActionFailed(self.gone)
+            raise ActionFailed(self.not_found_message)
         return found
 
     def node_to_act_on(self) -> Node:
-        """Return the current node. Raises: `ActionSkipException`, if it was deleted."""
+        """Return the current node. Raises: `ActionSkipException` if it was deleted."""
         found = self.find()
         if found is None:
-            raise ActionSkipException(self.gone)
+            raise ActionSkipException(self.not_found_message)
         return found
 
     @property
-    def gone(self) -> str:
+    def not_found_message(self) -> str:
         return f"Node {self.uuid} not found"
 
     def change(
@@ -181,19 +181,19 @@ class NodeAction(ActionType, ABC):
         return self.context.is_derived or has_lock(node, self.context.action_uuid)
 
 
-def execute_alone(action: NodeAction) -> Outcome:
-    """Execute an action that a person requested: take the locks, apply the policies, do the work, update the cluster.
+def execute_standalone(action: NodeAction) -> Outcome:
+    """Execute a requested action: take locks, apply policies, perform the operation, and update the cluster.
 
-    After a crash, another worker does the rest.
+    After a crash, another worker continues.
     """
-    if CLUSTER not in action.context.data and (in_the_way := begin_alone(action)):
-        return in_the_way
+    if CLUSTER not in action.context.data and (conflict := begin_standalone(action)):
+        return conflict
     outcome = action.act()
-    return finish_alone(action) if outcome.answer is Answer.OK else outcome
+    return finish_standalone(action) if outcome.answer is Answer.OK else outcome
 
 
-def foresee_alone(action: NodeAction) -> Outcome:
-    """Check the locks, apply the policies that decide, and act on the model of the cloud. Raises: as `begin_alone`."""
+def foresee_standalone(action: NodeAction) -> Outcome:
+    """Check the locks, apply the deciding policies, and simulate the operation. Raises: as `begin_standalone`."""
     node, model = action.node(), simulated_cloud()
     cluster = action.find_cluster(node)
     if model and cluster is not None:
@@ -203,12 +203,12 @@ def foresee_alone(action: NodeAction) -> Outcome:
         require_unlocked(model, action.context.action_uuid, [*locks, (node, True)])
         if cluster is not None:
             data = action.context.data
-            action.context.save_data(ask_policies(action, When.BEFORE, cluster, data, node=node, deciding_only=True))
+            action.context.save_data(apply_policies(action, When.BEFORE, cluster, data, node=node, deciding_only=True))
             action.require_fit(cluster, node)
     return action.foresee_act(node)
 
 
-def begin_alone(action: NodeAction) -> Outcome | None:
+def begin_standalone(action: NodeAction) -> Outcome | None:
     """Take the locks, apply the policies, and write the beginning; return a RETRY if another action holds a lock.
 
     Raises:
@@ -217,13 +217,13 @@ def begin_alone(action: NodeAction) -> Outcome | None:
     node = action.node()
     cluster = action.find_cluster(node)
     locks: list[tuple[Cluster | Node, bool]] = [(cluster, False)] if cluster else []
-    if in_the_way := take_locks(action.context.action_uuid, [*locks, (node, True)]):
-        return in_the_way
+    if conflict := take_locks(action.context.action_uuid, [*locks, (node, True)]):
+        return conflict
     locked = action.node()
     if locked.cluster_id != node.cluster_id:
         return Outcome(Answer.RETRY, f"Failed in locking node {node.uuid}: it has just joined or left a cluster")
     if cluster is not None:
-        data = ask_policies(action, When.BEFORE, cluster, action.context.data, node=locked)
+        data = apply_policies(action, When.BEFORE, cluster, action.context.data, node=locked)
         write_beginning(action, cluster, locked, data)
     return None
 
@@ -236,20 +236,20 @@ def write_beginning(action: NodeAction, cluster: Cluster, node: Node, data: Data
     action.context.save_data({**data, CLUSTER: str(cluster.uuid)})
 
 
-def finish_alone(action: NodeAction) -> Outcome:
-    """Update the cluster, and apply its policies for afterwards, unless a derived action failed or was cancelled."""
+def finish_standalone(action: NodeAction) -> Outcome:
+    """Update the cluster, and apply its policies after the action, unless a derived action failed or was cancelled."""
     write_result(action)
     cluster = read_cluster(action.context.data)
     failed = [one for one in action.context.derived if one.state in (Action.State.FAILED, Action.State.CANCELLED)]
     if cluster is not None and not failed:
         node = action.find()
-        data = ask_policies(action, When.AFTER, cluster, action.context.data, node=node)
+        data = apply_policies(action, When.AFTER, cluster, action.context.data, node=node)
         action.context.save_data(data)
     return DONE
 
 
 def write_result(action: NodeAction) -> None:
-    """Write the result to the row of the cluster, once, and only if the action began."""
+    """Write the result to the row of the cluster once, if the action has begun."""
     data = action.context.data
     if CLUSTER in data and not data.get(SETTLED) and simulated_cloud() is None:
         write_end(action, data)
@@ -273,8 +273,8 @@ def read_cluster(data: Data, *, lock: bool = False) -> Cluster | None:
     return found
 
 
-def written_together() -> AbstractContextManager[Any]:
-    """Return a transaction for the writes within; a preflight, which writes nothing, gets none."""
+def atomic_unless_simulated() -> AbstractContextManager[Any]:
+    """Return a transaction, or a context without effect in a preflight, which writes nothing."""
     return transaction.atomic() if simulated_cloud() is None else nullcontext()
 
 
@@ -292,7 +292,7 @@ def delete_server_of(node: Node) -> None:
 
 
 def wanted(node: Node) -> NewServer:
-    """Return the server to create for a node, by its profile and the placement that policies decided."""
+    """Return the request for a node's server, from its profile and the placement that policies decided."""
     spec, placement = node.profile.spec, node.data.get("placement", {})
     return NewServer(
         name=node.name,

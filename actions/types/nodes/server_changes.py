@@ -1,6 +1,6 @@
-"""Changes of a node's server: the operations that recover it, replacement, and the change to another profile.
+"""Changes of a node's server: recovery, replacement, and the change to another profile.
 
-A replacement creates one new server, even if processes are killed in between.
+A replacement creates only one new server, even if processes are killed.
 """
 
 from collections.abc import Mapping
@@ -36,81 +36,83 @@ OPERATION = {
 CHECK = {"type": "boolean", "description": "Whether to check first, and to leave servers that run unchanged."}
 
 
-class Way(StrEnum):
+class ServerChange(StrEnum):
     RESIZE = "RESIZE"
     REBUILD = "REBUILD"
     RECREATE = "RECREATE"
 
 
-def way_to(before: Mapping[str, Any], after: Mapping[str, Any]) -> Way | None:
-    """Return the least change that turns a server of one spec into one of another, or None if they are equal."""
+def find_server_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerChange | None:
+    """Return the smallest change from one description of a server to another, or None if they are equal."""
     differing = [part for part in PARTS if (before.get(part) or None) != (after.get(part) or None)]
     if not differing:
         return None
     if differing == ["flavor"]:
-        return Way.RESIZE
-    return Way.REBUILD if differing == ["image"] and after["image"] else Way.RECREATE
+        return ServerChange.RESIZE
+    return ServerChange.REBUILD if differing == ["image"] and after["image"] else ServerChange.RECREATE
 
 
-def change_server(action: NodeAction, node: Node, profile: Profile, way: Way, generation: int) -> None:
+def change_server(
+    action: NodeAction, node: Node, profile: Profile, server_change: ServerChange, generation: int
+) -> None:
     """Change the server of a node to the description of a profile. Repeating it after a crash gives the same result.
 
     Raises:
-        CloudError: the cloud did not do it.
+        CloudError: the cloud refused the change, or it failed.
         ActionFailed: another operation on the node is in progress.
     """
     checkpoint = action.context.checkpoint
-    if way == Way.RECREATE:
+    if server_change == ServerChange.RECREATE:
         node.profile = profile
         node.physical_id = UUID(replace_server(action, node, generation).uuid)
-    elif way == Way.REBUILD:
+    elif server_change == ServerChange.REBUILD:
         cloud().rebuild_server(str(node.physical_id), profile.spec["image"], checkpoint)
     else:
         resize(str(node.physical_id), profile.spec["flavor"], action)
 
 
 def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServer:
-    """Replace a node's server by that of a generation: delete the former server if it exists, and create the new one.
+    """Replace a node's server: delete the former server if it exists, and create the new one.
 
     Args:
-        generation: as decided and saved before the replacement began.
+        generation: the generation of the new server, which was saved before the replacement began.
 
     Raises:
-        CloudError: the cloud did not do it. The node is left as it is, and the replacement can be continued.
+        CloudError: the cloud refused the change, or it failed. The replacement can be continued.
         ActionFailed: another operation on the node is in progress.
     """
     if node.generation < generation:
         delete_server_of(node)
         action.change(node, node.begin_generation, generation)
-    return cloud().create_server(freed(wanted(node)), action.context.checkpoint)
+    return cloud().create_server(without_unavailable_host(wanted(node)), action.context.checkpoint)
 
 
-def freed(server: NewServer) -> NewServer:
-    """Return a new server without its decided host if that host takes no servers: it may be the cause of the fault."""
-    if server.host and not takes_servers(server.host):
+def without_unavailable_host(server: NewServer) -> NewServer:
+    """Return a request without its host if that is down or disabled, as it may have caused the failure."""
+    if server.host and not accepts_servers(server.host):
         return replace(server, host=None)
     return server
 
 
-def takes_servers(host: str) -> bool:
+def accepts_servers(host: str) -> bool:
     if model := simulated_cloud():
-        return any(is_taking(candidate.node) for candidate in model.capacities.named(host))
+        return any(is_schedulable(candidate.node) for candidate in model.capacities.named(host))
     return bool(ComputeNode.objects.present().schedulable().filter(hostname=host).exists())
 
 
-def is_taking(node: ComputeNode) -> bool:
+def is_schedulable(node: ComputeNode) -> bool:
     return node.status == node.Status.ENABLED and node.state == node.State.UP
 
 
 def resize(server: str, flavor: str, action: ActionType) -> None:
-    """Resize a server, unless an earlier attempt did so and was lost before it was recorded."""
+    """Resize a server, unless an unrecorded earlier attempt did so."""
     current = cloud().reconcile(server, action.context.checkpoint)
     if current.flavor != cloud().find_flavor(flavor).name:
         cloud().resize(server, flavor, action.context.checkpoint)
 
 
 def find_profile(uuid: str, *, lock: bool = False) -> Profile:
-    """Return a profile, locked if it is to be used. Raises: `ActionFailed`, if there is none."""
+    """Return a profile, optionally locked. Raises: `ActionFailed` if there is none."""
     profiles = Profile.objects.present().filter(uuid=uuid)
     found: Profile | None = (profiles.select_for_update(no_key=True) if lock else profiles).first()
     if found is None:

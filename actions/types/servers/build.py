@@ -1,4 +1,4 @@
-"""Start a server that never ran on a free host."""
+"""Build a server that never ran."""
 
 from actions.types.base import DONE, ActionSkipException, Answer, Outcome, Recovery
 from actions.types.servers.servers import ServerAction
@@ -9,7 +9,7 @@ INTERRUPTED = "Its build was interrupted too often"
 
 
 class Build(ServerAction):
-    """A build can not be aborted: once begun it runs to its end. A server without a host is PENDING or in ERROR."""
+    """Builds a server that never ran and is PENDING or in ERROR. It cannot be aborted."""
 
     name = "build"
     description = "Build a server that has not run yet"
@@ -23,7 +23,7 @@ class Build(ServerAction):
         try:
             self.build()
         except ServerNotFound:
-            return Outcome(Answer.CANCEL, self.gone)
+            return Outcome(Answer.CANCEL, self.not_found_message)
         return DONE
 
     def build(self) -> None:
@@ -33,7 +33,7 @@ class Build(ServerAction):
         return self.execute()
 
     def clean_up(self) -> None:
-        """Set a server whose build was interrupted to ERROR, as no action would build it."""
+        """Set a server whose build was interrupted to ERROR, because no action will build it."""
         found = self.find()
         if found and found.status == BUILDING:
             cloud().reset_state(self.server, "error", reason=INTERRUPTED, expected=BUILDING)

@@ -8,7 +8,7 @@ from cluster.drivers.base import ServerNotFound, cloud
 
 
 class DeleteServer(ServerAction):
-    """A deletion can not be aborted: once begun it runs to its end. It cannot be reverted."""
+    """Deletes a server. It cannot be aborted or reverted."""
 
     name = "delete_server"
     description = "Delete a server"

@@ -1,4 +1,4 @@
-"""Build a server on another compute node in the place of its own, which is down."""
+"""Evacuate a server from a failed compute node."""
 
 from actions.types.base import (
     DONE,
@@ -29,12 +29,12 @@ STATUS, DESTINATION = "status", "destination_node"
 
 
 class Evacuate(ServerAction):
-    """An evacuation from a node that is fenced: on one that runs, the cloud would start a second copy of the server.
+    """Evacuates a server from a fenced node. If the node still ran, the server would run twice.
 
     A node is fenced if it is switched off, if its compute service was forced down, or if a person has confirmed it
-    (``fencing``). It is evacuated only while it is disabled, so that nothing comes to it when it is back.
+    (``fencing``). It must also be disabled, so that no server is scheduled to it when it is up again.
 
-    The destination is a preference: where it cannot take the server, the cloud chooses. Nothing undoes an evacuation.
+    The destination is a preference: if it lacks capacity, the cloud chooses. An evacuation cannot be undone.
     """
 
     name = "evacuate"
@@ -99,10 +99,10 @@ class Evacuate(ServerAction):
         return f"Compute node {self.source} is up again: instance {self.server} stays there"
 
     def require_fenced(self, service: ComputeService) -> None:
-        """Check that a node which is down is disabled, and known to be off.
+        """Check that a node which is down is disabled and fenced.
 
         Raises:
-            ActionFailed: it is not; the message says what a person can do.
+            ActionFailed: it is not; the message tells users how to change that.
         """
         if service.status != DISABLED:
             raise ActionFailed(
@@ -118,9 +118,9 @@ class Evacuate(ServerAction):
     def execute(self) -> Outcome:
         found = self.find()
         if found is None:
-            return Outcome(Answer.CANCEL, self.gone)
+            return Outcome(Answer.CANCEL, self.not_found_message)
         if found.host == self.source:
-            # Once more, as the process that checked it may have been lost some time ago.
+            # Checked again, because the process that ran pre_condition may have been lost some time ago.
             service = cloud().find_compute_service(self.source)
             if service.state == UP:
                 return Outcome(Answer.CANCEL, self.why_needless)
@@ -138,7 +138,7 @@ class Evacuate(ServerAction):
         return self.execute()
 
     def move(self) -> None:
-        """Evacuate the server to its destination, or where that cannot take it to a node that the cloud chooses."""
+        """Evacuate the server to the requested destination, else to a node that the cloud chooses."""
         if destination := self.find_destination():
             try:
                 return cloud().evacuate(self.server, destination, self.context.checkpoint)
@@ -147,7 +147,7 @@ class Evacuate(ServerAction):
         return cloud().evacuate(self.server, None, self.context.checkpoint)
 
     def find_destination(self) -> str | None:
-        """Return the requested destination, or None if there is none that takes servers."""
+        """Return the requested destination, or None if there is none, or if it is down or disabled."""
         wanted = self.input_parameters.get(DESTINATION)
         if wanted in {None, self.source}:
             return None
@@ -158,7 +158,7 @@ class Evacuate(ServerAction):
         return str(wanted) if service.state == UP and service.status != DISABLED else None
 
     def require_arrival(self, server: CloudServer) -> None:
-        """Check that the server is well on another node, and record on which.
+        """Check that the server is healthy on another node, and store that node as an output.
 
         Raises:
             ActionFailed: it is not.
@@ -170,11 +170,11 @@ class Evacuate(ServerAction):
         self.context.outputs[DESTINATION] = server.host
 
     def is_to_be_stopped(self, server: CloudServer) -> bool:
-        """Return whether a server that was stopped runs, as it was in error when it was evacuated once more."""
+        """Return whether a server that was stopped before runs, because a repeated evacuation found it in ERROR."""
         return self.context.data.get(STATUS) == STOPPED and server.status == RUNNING
 
     def abort(self) -> bool:
-        """Wait for the end of an evacuation that the cloud goes on with."""
+        """Wait for the end of the evacuation, which the cloud continues."""
         try:
             found = cloud().reconcile(self.server, self.context.checkpoint)
         except ServerNotFound:

@@ -8,7 +8,7 @@ STATES = {"active": "ACTIVE", "error": "ERROR"}
 
 
 class ResetState(ServerAction):
-    """As Nova's ``os-resetState``. With ``expected_status``, a server in another status is not changed."""
+    """Resets the state as Nova's ``os-resetState``, with ``expected_status`` only if the server is in that status."""
 
     name = "reset_state"
     description = "Reset the state of a server"
@@ -41,7 +41,7 @@ class ResetState(ServerAction):
 
     @property
     def gives_up(self) -> bool:
-        """Return whether the action ends the wait of a server for which there was no capacity."""
+        """Return whether the action ends a server's wait for capacity."""
         return self.input_parameters.get("expected_status") == WAITING and self.input_parameters["state"] == "error"
 
     def execute(self) -> Outcome:
@@ -49,7 +49,7 @@ class ResetState(ServerAction):
         try:
             cloud().reset_state(self.server, self.input_parameters["state"], reason=reason, expected=expected)
         except ServerNotFound:
-            return Outcome(Answer.CANCEL, self.gone)
+            return Outcome(Answer.CANCEL, self.not_found_message)
         return DONE
 
     def foresee(self) -> Outcome:

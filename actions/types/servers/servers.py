@@ -1,4 +1,4 @@
-"""The base of the actions on single servers: the server, the reason for the action, and a server that was deleted."""
+"""The base class of actions on single servers."""
 
 from abc import ABC
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class ServerAction(ActionType, ABC):
         return str(self.input_parameters["resource_id"])
 
     @property
-    def gone(self) -> str:
+    def not_found_message(self) -> str:
         return f"Instance {self.server} no longer exists"
 
     def find(self) -> CloudServer | None:
@@ -64,21 +64,21 @@ class ServerAction(ActionType, ABC):
         """Return the current server. Raises: `ActionSkipException`, if it was deleted."""
         found = self.find()
         if found is None:
-            raise ActionSkipException(self.gone)
+            raise ActionSkipException(self.not_found_message)
         return found
 
     def abort(self) -> bool:
-        """Complete the operation: no cloud can undo it, and an incomplete one is of no use."""
+        """Complete the operation, because clouds cannot undo it."""
         if self.recover() is Recovery.AGAIN:
             self.execute()
         return False
 
 
 def require_need(input_parameters: Mapping[str, Any]) -> None:
-    """Check that one of the servers for which an action frees capacity still waits.
+    """Check that one of the servers for which an action frees capacity is still PENDING.
 
     Raises:
-        ActionSkipException: none of them waits; the message gives the reason.
+        ActionSkipException: none is PENDING; the message gives the reason.
     """
     servers = input_parameters.get("needed_for")
     if not servers:

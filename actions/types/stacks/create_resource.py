@@ -1,12 +1,12 @@
 """Create a resource of a stack."""
 
 from actions.types.base import ActionSkipException, Outcome
-from actions.types.stacks.resources import ResourceAction, delete_made, delete_server
+from actions.types.stacks.resources import ResourceAction, delete_generation, delete_server
 from actions.types.stacks.status import (
     begin_operation,
     begin_stack,
     end_stack,
-    fail_under_way,
+    fail_in_progress,
     former_stacks,
     remove_empty,
     save_part,
@@ -20,7 +20,7 @@ from cluster.models.stacks import IN_PROGRESS, Verb
 class CreateResource(ResourceAction):
     """Creates the server of a resource, or the stack within.
 
-    The token of the server keeps it from being created twice.
+    The token ensures that repeated executions create only one server.
     """
 
     name = "create_resource"
@@ -50,15 +50,15 @@ class CreateResource(ResourceAction):
         if change.nested:
             end_stack(change.nested, self.left_out)
         elif resource.status in IN_PROGRESS:
-            server = self.make_server(resource)
+            server = self.create_generation(resource)
             resource.set_counterpart(server, change.generation)
             return self.finish(resource, self.operation("create", server))
         return self.finish(resource)
 
-    def make_server(self, resource: StackResource, *, may_wait: bool = True) -> str:
-        """Create the server, and store its UUID also while it is PENDING, as the resource has no other server."""
+    def create_generation(self, resource: StackResource, *, may_wait: bool = True) -> str:
+        """Create the server, and store its UUID even while it is PENDING, since the resource has no other server."""
         try:
-            return super().make_server(resource, may_wait=may_wait)
+            return super().create_generation(resource, may_wait=may_wait)
         except WaitingForCapacity as waiting:
             if resource.physical_id != waiting.server:
                 resource.set_counterpart(waiting.server, self.change.generation)
@@ -70,16 +70,16 @@ class CreateResource(ResourceAction):
         if resource is None or resource.status not in IN_PROGRESS:
             return False
         if not self.change.nested:
-            delete_made(resource, self.change.generation)
+            delete_generation(resource, self.change.generation)
         return super().abort()
 
     def revert(self) -> bool:
-        """Delete the server. The resources of a stack within have actions of their own, which are reverted as well."""
+        """Delete the server. The resources of a nested stack have actions of their own, which are also reverted."""
         resource = self.find()
         if resource is None or self.change.nested or resource.status != StackStatus.CREATE_COMPLETE:
             return True
         delete_server(resource.physical_id)
         begin_operation(resource, self.verb)
         resource.physical_id = None
-        fail_under_way(resource, "Its creation was taken back")
+        fail_in_progress(resource, "Its creation was taken back")
         return True

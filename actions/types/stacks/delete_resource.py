@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.db.models import Model
 
 from actions.types.base import DONE, ActionFailed, Outcome
-from actions.types.stacks.resources import ResourceAction, delete_made, delete_server
+from actions.types.stacks.resources import ResourceAction, delete_generation, delete_server
 from actions.types.stacks.status import begin_operation, remove_empty, stacks_within
 from cluster.models import StackResource
 from cluster.models.stacks import Verb
@@ -33,7 +33,7 @@ class DeleteResource(ResourceAction):
             return outcome
         if left := remove_empty(stacks_within(resource), self.left_out):
             raise ActionFailed(left)
-        delete_servers(resource, thorough=self.may_have_left)
+        delete_servers(resource, thorough=self.may_have_leftovers)
         if model := simulated_cloud():
             model.stacks.remove_resource(resource)
         else:
@@ -50,5 +50,5 @@ def delete_servers(resource: StackResource, *, thorough: bool) -> None:
     for server in (resource.physical_id, resource.former_physical_id):
         delete_server(server)
     if thorough:
-        delete_made(resource, resource.generation)
-        delete_made(resource, resource.generation + 1)
+        delete_generation(resource, resource.generation)
+        delete_generation(resource, resource.generation + 1)

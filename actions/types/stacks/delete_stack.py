@@ -2,7 +2,7 @@
 
 from actions.types.base import Answer, Outcome
 from actions.types.stacks.stacks import StackAction
-from actions.types.stacks.status import fail_under_way, remove_empty
+from actions.types.stacks.status import fail_in_progress, remove_empty
 from cluster.models import Stack
 from cluster.models.stacks import Verb
 from cluster.stacks.changes import decide_deletion
@@ -13,7 +13,7 @@ from cluster.stacks.decisions import Decision
 class DeleteStack(StackAction):
     """Deletes the resources of a stack, each after all that depend on it, and then the stack.
 
-    If any are left, it names them.
+    If any remain, the message names them.
     """
 
     name = "delete_stack"
@@ -25,6 +25,6 @@ class DeleteStack(StackAction):
 
     def complete(self, stack: Stack) -> Outcome:
         if reason := remove_empty([stack], self.left_out):
-            fail_under_way(stack, reason)
+            fail_in_progress(stack, reason)
             return Outcome(Answer.ERROR, reason)
         return Outcome(Answer.OK)

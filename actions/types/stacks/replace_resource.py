@@ -1,8 +1,8 @@
 """Replace the server, or the stack, of a resource.
 
-Without an action on the stack, it shares the lock of the root stack, and of the resources that contain its resource,
-with other such actions, and locks its resource exclusively. In the end it updates the status of the stacks that
-contain the resource.
+If a person requested the action, it takes shared locks on the root stack and on the resources that contain its
+resource, and an exclusive lock on its resource. At the end it updates the status of the stacks that contain the
+resource.
 """
 
 from contextlib import suppress
@@ -11,13 +11,13 @@ from django.db import transaction
 
 from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome
 from actions.types.locking import Lockable, require_known, require_unlocked, take_locks
-from actions.types.nodes.nodes import schema_of, written_together
-from actions.types.stacks.resources import ResourceAction, change_metadata, delete_made, delete_server
+from actions.types.nodes.nodes import atomic_unless_simulated, schema_of
+from actions.types.stacks.resources import ResourceAction, change_metadata, delete_generation, delete_server
 from actions.types.stacks.status import (
     begin_operation,
     begin_stack,
     end_stack,
-    end_well,
+    end_with_success,
     former_stacks,
     remove_empty,
     write_part,
@@ -32,22 +32,22 @@ from cluster.stacks.changes import changed_properties, decide_replacement, is_ch
 from cluster.stacks.current import CurrentResource, CurrentStack, read_tree
 
 CLEARED = "cleared"
-"""The key in an action's data that says that no server of an earlier replacement, which failed, is left."""
+"""The key in an action's data that is set when servers of earlier failed replacements have been deleted."""
 IN_PLACE = "in_place"
-"""The key in an action's data, and in its outputs, that says that the server is rebuilt where it is."""
+"""The key in an action's data and outputs that is set if the server is rebuilt on its host."""
 
 # The statuses in which both clouds rebuild a server.
 REBUILDABLE = ("ACTIVE", "SHUTOFF", "ERROR")
 
 
 class ReplaceResource(ResourceAction):
-    """Creates the new server first, then writes it into the resource, then deletes the former server.
+    """Creates the new server, then stores its UUID in the resource, then deletes the former server.
 
     The resource keeps its name and its row. A marked resource whose replacement fails stays marked. If no action on
-    the stack derived the action, it takes locks, and decides by itself (`take_up`).
+    the stack derived the action, it takes locks and decides itself (`lock_and_decide`).
 
-    Where no host has capacity for a new server, but the former one has the same flavor and zone, that is rebuilt on
-    its host: it needs no capacity beside its own, and stays where it is if that fails.
+    If no host has capacity for a new server, and the former server has the same flavor and zone, the former server is
+    rebuilt on its host, which requires no additional capacity.
     """
 
     name = "replace_resource"
@@ -65,7 +65,7 @@ class ReplaceResource(ResourceAction):
     def pre_condition(self) -> None:
         resource = self.find()
         if resource is None:
-            raise ActionSkipException(self.gone)
+            raise ActionSkipException(self.not_found_message)
         if self.status_before is not None:
             return
         if CHANGE in self.context.data and self.is_done(resource):
@@ -75,12 +75,12 @@ class ReplaceResource(ResourceAction):
             raise ActionSkipException(f"Resource {self.uuid} is {resource.status}, and no longer {expected}")
 
     def is_done(self, resource: StackResource) -> bool:
-        """Return whether the replacement exists, and the former one is gone."""
+        """Return whether the replacement exists, and the former counterpart was deleted."""
         ahead = resource.generation - self.change.generation
         return ahead > 0 or (ahead == 0 and resource.former_physical_id is None)
 
     def execute(self) -> Outcome:
-        if not self.context.is_derived and (held := take_up(self)):
+        if not self.context.is_derived and (held := lock_and_decide(self)):
             return held
         return super().execute()
 
@@ -93,9 +93,9 @@ class ReplaceResource(ResourceAction):
         if resource.generation < change.generation:
             if outcome := self.next_step(change.steps, change.pause):
                 return outcome
-            self.take_place(resource)
+            self.switch_over(resource)
         if resource.former_physical_id:
-            delete_server(resource.former_physical_id)  # It is none, where a stack was within.
+            delete_server(resource.former_physical_id)  # Without effect if it is the id of a stack.
         if outcome := self.next_step([*change.steps, change.clearing]):
             return outcome
         if left := remove_empty(former_stacks(resource)):
@@ -103,10 +103,10 @@ class ReplaceResource(ResourceAction):
         resource.former_physical_id = None
         return self.finish(resource)
 
-    def take_place(self, resource: StackResource) -> None:
-        """Make the new one, and have the resource name it. Raises: `CloudError`."""
+    def switch_over(self, resource: StackResource) -> None:
+        """Create the new counterpart, and store its id in the resource. Raises: `CloudError`."""
         change = self.change
-        self.clear_before(resource)
+        self.delete_leftovers(resource)
         if change.nested:
             end_stack(change.nested, self.left_out)
             made = change.nested
@@ -128,11 +128,11 @@ class ReplaceResource(ResourceAction):
         if not self.is_in_place:
             can_rebuild = self.can_rebuild(resource)
             try:
-                return self.make_server(resource, may_wait=not can_rebuild)
+                return self.create_generation(resource, may_wait=not can_rebuild)
             except NoValidHost:
                 if not can_rebuild:
                     raise
-            # Saved before the first step: from then on no other server can be created instead.
+            # Saved before the rebuild, after which no other server may be created instead.
             self.context.save_data({**self.context.data, IN_PLACE: True})
         server, wanted = str(resource.physical_id), self.wanted(resource)["properties"]
         cloud().rebuild_server(server, wanted["image"], self.context.checkpoint)
@@ -141,7 +141,7 @@ class ReplaceResource(ResourceAction):
         return server
 
     def can_rebuild(self, resource: StackResource) -> bool:
-        """Return whether the former server can be rebuilt in place with the result that a new one would have."""
+        """Return whether rebuilding the former server has the same result as creating a new one."""
         wanted = self.wanted(resource)
         if resource.is_nesting or wanted["type"] != resource.type or resource.physical_id is None:
             return False
@@ -155,18 +155,18 @@ class ReplaceResource(ResourceAction):
             return found.has_run and found.task_state is None and found.status in REBUILDABLE
         return False
 
-    def clear_before(self, resource: StackResource) -> None:
-        """Delete what earlier work left that failed, before nobody knows of it any more."""
+    def delete_leftovers(self, resource: StackResource) -> None:
+        """Delete servers that earlier failed operations left, before their ids are overwritten."""
         delete_server(resource.former_physical_id)
         if resource.physical_id is None:
-            delete_made(resource, resource.generation)
-        if self.may_have_left and not self.context.data.get(CLEARED):
-            # It would be taken for the new one, whatever it is.
-            delete_made(resource, self.change.generation)
+            delete_generation(resource, resource.generation)
+        if self.may_have_leftovers and not self.context.data.get(CLEARED):
+            # It has the token of the new server, and would be used instead.
+            delete_generation(resource, self.change.generation)
             self.context.save_data({**self.context.data, CLEARED: True})
 
     def fail(self, reason: str) -> None:
-        with written_together():
+        with atomic_unless_simulated():
             self.keep_mark(reason)
 
     def keep_mark(self, reason: str) -> None:
@@ -186,7 +186,7 @@ class ReplaceResource(ResourceAction):
             settle_above(resource)
 
     def abort(self) -> bool:
-        """A new server goes again; where it took the place already, it is gone on with to the end."""
+        """Delete the new server; if the resource refers to it already, complete the replacement."""
         resource = self.find()
         if resource is None or resource.status not in IN_PROGRESS:
             return False
@@ -196,15 +196,15 @@ class ReplaceResource(ResourceAction):
         if self.is_in_place:
             cloud().reconcile(str(resource.physical_id))
         elif not self.change.nested:
-            delete_made(resource, self.change.generation)
+            delete_generation(resource, self.change.generation)
         return super().abort()
 
 
-def take_up(action: ReplaceResource) -> Outcome | None:
-    """Take the locks, and decide, unless that was done; return a RETRY if another action or operation is in the way.
+def lock_and_decide(action: ReplaceResource) -> Outcome | None:
+    """Take the locks and decide, unless that was done; return a RETRY if another action or operation conflicts.
 
     Raises:
-        ActionFailed: the resource is being deleted, or is gone.
+        ActionFailed: the resource is being deleted, or was deleted.
     """
     resource = action.resource()
     above = holders(resource)
@@ -212,19 +212,19 @@ def take_up(action: ReplaceResource) -> Outcome | None:
     if model := simulated_cloud():
         require_known(model, resource.stack.root or resource.stack)
         require_unlocked(model, action.context.action_uuid, [*shared, (resource, True)])
-    elif in_the_way := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
-        return in_the_way
+    elif conflict := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
+        return conflict
     if CHANGE not in action.context.data:
         try:
             action.pre_condition()  # Before the lock, another action might have changed it.
         except ActionSkipException as superfluous:
             return Outcome(Answer.RETRY, str(superfluous))
-        decide_alone(action, action.resource())
+        decide_standalone(action, action.resource())
     return None
 
 
 def holders(resource: StackResource) -> list[Stack | StackResource]:
-    """Return the root stack, and then the resources that one is within, the outermost first."""
+    """Return the root stack and the resources that contain a resource, the outermost first."""
     found: list[Stack | StackResource] = []
     stack = resource.stack
     while stack.parent_resource:
@@ -233,13 +233,13 @@ def holders(resource: StackResource) -> list[Stack | StackResource]:
     return [stack, *found]
 
 
-def decide_alone(action: ReplaceResource, resource: StackResource) -> None:
-    with written_together():
+def decide_standalone(action: ReplaceResource, resource: StackResource) -> None:
+    with atomic_unless_simulated():
         write_decision(action, resource, find_root(resource))
 
 
 def find_root(resource: StackResource) -> Stack | None:
-    """Return the root stack that a resource is in, locked, unless it was deleted."""
+    """Lock and return the root stack of a resource, or None if it was deleted."""
     if simulated_cloud():
         return resource.stack.root or resource.stack
     found: Stack | None = (
@@ -264,7 +264,7 @@ def write_decision(action: ReplaceResource, resource: StackResource, root: Stack
     else:
         decisions.write_decision(root, decision)
     if decision.changes[0].nested:
-        # A plan that was made before knows the stack within that goes.
+        # Earlier plans refer to the replaced nested stack, and become stale.
         root.revision += 1
         write_part(root)
     action.context.save_data({**action.context.data, CHANGE: decision.changes[0].as_data()})
@@ -280,8 +280,8 @@ def all_resources(stack: CurrentStack) -> list[CurrentResource]:
 def settle_above(replaced: StackResource) -> None:
     """Reset the failed status of the stacks and resources that contain a resource.
 
-    That is done only if everything within is healthy and matches the templates: a person's mark stays. If several such
-    actions end at once, the last one sees the results of the others.
+    This is done only if everything within is healthy and matches the templates. A person's mark stays. If several
+    actions end at the same time, the last one reads the results of the others.
     """
     Stack.objects.select_for_update(no_key=True).get(pk=replaced.stack.root_key)
     resource: StackResource | None = StackResource.objects.select_related("stack").get(pk=replaced.pk)
@@ -292,7 +292,7 @@ def settle_above(replaced: StackResource) -> None:
         clear_failure(stack)
         resource = stack.parent_resource
         if resource is not None and resource.status in FAILED and not resource.is_marked:
-            # What is within is as that says, which is written of it when it is done.
+            # The stack within now matches the template, as after an update of the resource.
             resource.properties = resource.stack.template["resources"][resource.name]["properties"]
             clear_failure(resource)
 
@@ -300,7 +300,7 @@ def settle_above(replaced: StackResource) -> None:
 def clear_failure(part: Stack | StackResource) -> None:
     if part.status in FAILED and not part.is_marked:
         begin_operation(part, Verb.UPDATE)
-        end_well(part)
+        end_with_success(part)
 
 
 def is_whole(stack: Stack) -> bool:

@@ -1,4 +1,4 @@
-"""The base of the actions on single resources of a stack: the resource, its server, and its status."""
+"""The base class of actions on single resources of a stack, and operations on their servers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from django.db.models import Model
 
 from actions.models import Action
 from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipException, Outcome, Recovery, explain, make
-from actions.types.nodes.nodes import schema_of, written_together
-from actions.types.stacks.status import begin_operation, end_well, fail_under_way, stacks_within
+from actions.types.nodes.nodes import atomic_unless_simulated, schema_of
+from actions.types.stacks.status import begin_operation, end_with_success, fail_in_progress, stacks_within
 from actions.types.stacks.steps import CHANGE, Stepping
 from cluster.drivers import server_properties
 from cluster.drivers.base import (
@@ -31,18 +31,18 @@ from cluster.stacks.decisions import Change
 from watcher_site.refusals import NotFound
 
 WAITS_FOR = "waits_for"
-"""The key in an action's data of the UUID of its server that found no host, and is PENDING."""
+"""The key in an action's data of the UUID of its PENDING server."""
 BEGUN = "begun"
-"""The key in an action's data of the status that the resource had before the action began."""
-# The statuses after which nothing is left of earlier work; a check is none of them.
+"""The key in an action's data of the status of the resource before the action."""
+# The statuses after which earlier operations have left no servers.
 WELL_ENDED = (StackStatus.INIT_COMPLETE, StackStatus.CREATE_COMPLETE, StackStatus.UPDATE_COMPLETE)
 
 
 class ResourceAction(Stepping, ABC):
     """An action on one resource, ``resource_id``. Its ``resource_name`` is for users.
 
-    An action on the stack derives it, holds the lock, and has written the wanted resource into the template of its
-    stack.
+    An action on the stack derives it, holds the lock, and has stored the template with the description of the
+    resource.
     """
 
     schema = schema_of()
@@ -51,14 +51,14 @@ class ResourceAction(Stepping, ABC):
 
     @abstractmethod
     def act(self, resource: StackResource) -> Outcome:
-        """Carry out the operation on a resource. May be called again if it was completed in part or whole."""
+        """Perform the operation on a resource. It may be called again if it was completed in part or in whole."""
 
     @property
     def uuid(self) -> str:
         return str(self.input_parameters["resource_id"])
 
     @property
-    def gone(self) -> str:
+    def not_found_message(self) -> str:
         return f"Resource {self.uuid} not found"
 
     @property
@@ -70,38 +70,38 @@ class ResourceAction(Stepping, ABC):
         """Return the current resource, or None if it was deleted, with one query."""
         if model := simulated_cloud():
             return model.stacks.find_resource(self.uuid)
-        # A template may be large: it is read only if it is used.
+        # Templates may be large, and are loaded only if they are used.
         resources = StackResource.objects.present().select_related("stack").defer("stack__template")
         found: StackResource | None = resources.filter(uuid=self.uuid).first()
         return found
 
     def resource(self) -> StackResource:
-        """Return the current resource. Raises: `ActionFailed`, if it was deleted."""
+        """Return the current resource. Raises: `ActionFailed` if it was deleted."""
         found = self.find()
         if found is None:
-            raise ActionFailed(self.gone)
+            raise ActionFailed(self.not_found_message)
         return found
 
     def wanted(self, resource: StackResource) -> Mapping[str, Any]:
-        """Return a resource as the template of its stack describes it."""
+        """Return the description of a resource in the template of its stack."""
         wanted: Mapping[str, Any] = resource.stack.template["resources"][resource.name]
         return wanted
 
     @property
     def status_before(self) -> str | None:
-        """Return the status that the resource had before the action began, or None if it has not begun."""
+        """Return the status of the resource before the action, or None if the action has not begun."""
         return self.context.data.get(BEGUN)
 
     @property
-    def may_have_left(self) -> bool:
-        """Return whether earlier work failed: then servers may exist that are not in the resource's row."""
+    def may_have_leftovers(self) -> bool:
+        """Return whether an earlier operation failed, and may have left servers without a reference to them."""
         return self.status_before not in WELL_ENDED
 
     def pre_condition(self) -> None:
         if CHANGE not in self.context.data:
             raise ActionFailed("It is a part of what is done to a whole stack: ask for update_stack")
         if self.find() is None:
-            raise ActionSkipException(self.gone)
+            raise ActionSkipException(self.not_found_message)
 
     def execute(self) -> Outcome:
         resource = self.find()
@@ -115,8 +115,8 @@ class ResourceAction(Stepping, ABC):
         return self.execute()
 
     def begin(self, resource: StackResource) -> None:
-        """Write the beginning. Raises: `ActionFailed`, if another operation on the resource is in progress."""
-        with written_together():
+        """Write the beginning. Raises: `ActionFailed` if another operation on the resource is in progress."""
+        with atomic_unless_simulated():
             self.context.save_data({**self.context.data, BEGUN: resource.status})
             begin_operation(resource, self.verb, self.begun(resource))
             self.begin_within(resource)
@@ -126,7 +126,7 @@ class ResourceAction(Stepping, ABC):
         return ()
 
     def operation(self, name: str, *servers: str | None) -> list[Model]:
-        """Return the records, not yet written, of an operation, by Nova's name, on these servers, as far as given."""
+        """Return unsaved records of an operation, by Nova's name, on these servers, ignoring None."""
         return [record for server in servers if server for record in self.context.new_operation(server, name)]
 
     def begin_within(self, resource: StackResource) -> None:
@@ -137,7 +137,7 @@ class ResourceAction(Stepping, ABC):
         if resource is None:
             return DONE
         if resource.is_failed:
-            # The worker that wrote the failure died before the action had ended.
+            # The worker died after it wrote the failure and before the end of the action.
             raise ActionFailed(resource.status_reason)
         try:
             return self.act(resource)
@@ -147,15 +147,16 @@ class ResourceAction(Stepping, ABC):
             self.fail(explain(problem))
             raise
 
-    def make_server(self, resource: StackResource, *, may_wait: bool = True) -> str:
+    def create_generation(self, resource: StackResource, *, may_wait: bool = True) -> str:
         """Create the new server of a resource, and return its UUID.
 
         Args:
             may_wait: as in `create_server`.
 
         Raises:
-            CloudError: the cloud did not do it; or, as WaitingForCapacity, not yet.
-            ActionFailed: it was PENDING, and was deleted meanwhile.
+            CloudError: the creation failed.
+            WaitingForCapacity: the server is PENDING.
+            ActionFailed: the server was PENDING, and was deleted meanwhile.
         """
         waits_for = self.context.data.get(WAITS_FOR)
         if waits_for and not is_present(waits_for):
@@ -168,14 +169,14 @@ class ResourceAction(Stepping, ABC):
             raise
 
     def finish(self, resource: StackResource, records: Sequence[Model] = ()) -> Outcome:
-        """Write that the resource is as its template describes it, unless that was written before."""
+        """Store that the resource matches its template, unless that was stored before."""
         if resource.status in IN_PROGRESS:
             resource.type, resource.properties = self.wanted(resource)["type"], self.wanted(resource)["properties"]
-            end_well(resource, self.left_out if self.change.nested else (), records)
+            end_with_success(resource, self.left_out if self.change.nested else (), records)
         self.context.outputs.update(physical_id=resource.physical_id, generation=resource.generation)
         return DONE
 
-    def break_off(self, reason: str) -> Outcome:
+    def stop_with_failure(self, reason: str) -> Outcome:
         self.fail(reason)
         return Outcome(DONE.answer, reason)
 
@@ -185,16 +186,16 @@ class ResourceAction(Stepping, ABC):
         if resource is None or self.status_before is None:
             return
         for stack in stacks_within(resource):
-            fail_under_way(stack, reason)
-        fail_under_way(resource, reason)
+            fail_in_progress(stack, reason)
+        fail_in_progress(resource, reason)
         if WAITS_FOR in self.context.data:
-            forget_waiting(resource, self.change.generation)
+            delete_pending_server(resource, self.change.generation)
 
     def be_given_up(self, reason: str) -> None:
         self.fail(reason)
 
     def post_condition(self) -> None:
-        """Set a resource to failed that is still in progress, for example after too many retries."""
+        """Set a resource that is still in progress to failed, for example after too many retries."""
         self.fail(f"{self.verb} did not come to its end")
 
     def abort(self) -> bool:
@@ -214,14 +215,14 @@ def create_server(
     *,
     may_wait: bool = True,
 ) -> str:
-    """Create the server of a generation, and return its UUID; repeated calls create no second server.
+    """Create the server of a generation, and return its UUID. Repeated calls create no second server.
 
     Args:
-        may_wait: whether it is PENDING if no host has capacity, and the site allows servers to be PENDING.
+        may_wait: whether the server may be PENDING for lack of capacity, if the site allows that.
 
     Raises:
-        CloudError: the cloud did not do it.
-        WaitingForCapacity: it found no host, and is PENDING.
+        CloudError: the creation failed.
+        WaitingForCapacity: the server is PENDING.
     """
     properties = wanted["properties"]
     server = NewServer(
@@ -241,9 +242,9 @@ def create_server(
 
 
 def find_trust(stack: Stack) -> str:
-    """Return the id of the trust by which the servers of a stack are created, if the cloud needs one and it is there.
+    """Return Keystone's id of the trust by which a stack's servers are created, or "" if none is needed or exists.
 
-    A preflight reads that of each root stack once.
+    A preflight reads the trust of each root stack once.
     """
     if not stack.project_id or not load_driver().is_mirrored:
         return ""
@@ -257,36 +258,36 @@ def find_trust(stack: Stack) -> str:
 
 
 def change_metadata(server: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Set the metadata of a server where its properties differ. Raises: `CloudError`."""
+    """Change the metadata of a server if its properties differ. Raises: `CloudError`."""
     former = before.get("metadata") or {}
     if former != after["metadata"]:
         cloud().change_metadata(server, after["metadata"], sorted(set(former).difference(after["metadata"])))
 
 
 def delete_server(server: str | None) -> None:
-    """Delete a server, if it is there. Raises: `CloudError`."""
+    """Delete a server if it exists. Raises: `CloudError`."""
     if server:
         with suppress(ServerNotFound):
             cloud().delete_server(server)
 
 
 def is_present(server: str) -> bool:
-    """Return whether a server exists, also as one that waits for capacity."""
+    """Return whether a server exists, which may be PENDING."""
     if model := simulated_cloud():
         return server in model.stacks.servers
     return bool(Server.objects.present().filter(uuid=server).exists())
 
 
-def forget_waiting(resource: StackResource, generation: int) -> None:
-    """Delete the server of a generation if it is still PENDING. Only tables are read."""
+def delete_pending_server(resource: StackResource, generation: int) -> None:
+    """Delete the server of a generation if it is still PENDING, without requests to the cloud."""
     if simulated_cloud():
-        return  # A preflight has no servers that wait.
+        return  # The simulated cloud has no PENDING servers.
     for server in Server.objects.waiting().filter(token=resource.token(generation)):
         with suppress(NotFound):
             delete_unplaced(server)
 
 
-def delete_made(resource: StackResource, generation: int) -> None:
+def delete_generation(resource: StackResource, generation: int) -> None:
     """Delete the server of a generation, if it exists, even if its UUID was not recorded."""
     found = cloud().find_created(resource.server_name, resource.token(generation), resource.stack.project_id)
     delete_server(found.uuid if found else None)
@@ -296,7 +297,7 @@ def settle_abandoned(root: Stack) -> None:
     """Write the result to each resource of a tree whose action the engine failed: one query if there is none.
 
     Such an action hung, or was recovered too often. The status of its resource is still in progress, and has replaced
-    a person's mark. The caller has made sure that no action works on the stack, and that none begins meanwhile.
+    a person's mark. The caller holds the lock of the stack, so that no other action changes it.
     """
     rows = StackResource.objects.present().tree(root).filter(status__in=IN_PROGRESS)
     targets = [str(uuid) for uuid in rows.values_list("uuid", flat=True)]

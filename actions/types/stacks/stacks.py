@@ -1,11 +1,11 @@
-"""The base of the actions on a root stack: lock, decision, actions on its resources, and the result.
+"""The base class of actions on a root stack.
 
-Such an action decides first, and stores the decision as its data. Then it begins: the rows of the stack and of
-everything within it get their new properties. The actions on its resources change the cloud, and in the end the stack
-gets the result. After a crash, the next execution finds the decision and follows it.
+Such an action decides first, and stores the decision as its data. Then it writes the new properties to the rows of the
+stack and its content. The actions on its resources change the cloud, and at the end the result is written to the
+stack. After a crash, the next execution uses the stored decision.
 
-A decision that was made with a plan becomes stale by another operation on the stack, and by marks that are made or
-withdrawn.
+A decision that was made with a plan becomes stale by another operation on the stack, and by marks that people set or
+remove.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from actions.types.base import ActionFailed, ActionSkipException, Answer, Cannot
 from actions.types.locking import require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import schema_of
 from actions.types.stacks.resources import settle_abandoned
-from actions.types.stacks.status import end_well, fail_under_way, write_part
+from actions.types.stacks.status import end_with_success, fail_in_progress, write_part
 from actions.types.stacks.steps import Stepping, propose_all
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
@@ -51,12 +51,12 @@ class StackAction(Stepping, ABC):
         """Return the decision for a stack in its current state."""
 
     def template(self, stack: Stack) -> Template:
-        """Return the template that the stack gets when the action begins."""
+        """Return the new template of the stack."""
         return stack.template
 
     def complete(self, stack: Stack) -> Outcome:
         """End the operation on the stack with success. May be called twice."""
-        end_well(stack, self.left_out)
+        end_with_success(stack, self.left_out)
         return Outcome(Answer.OK)
 
     # Shared by all subclasses.
@@ -75,14 +75,14 @@ class StackAction(Stepping, ABC):
         return found
 
     def stack(self, *, lock: bool = False) -> Stack:
-        """Return the stack, as `find` does. Raises: `ActionFailed`, where it was deleted."""
+        """Return the stack, as `find`. Raises: `ActionFailed` if it was deleted."""
         found = self.find(lock=lock)
         if found is None:
-            raise ActionFailed(self.gone)
+            raise ActionFailed(self.not_found_message)
         return found
 
     @property
-    def gone(self) -> str:
+    def not_found_message(self) -> str:
         return f"Stack {self.uuid} not found"
 
     @classmethod
@@ -91,14 +91,14 @@ class StackAction(Stepping, ABC):
         if not (proposed and kept.get(BEGUN)):
             return proposed
         decision = Decision.read(kept[DECISION])
-        # The marks of a whole stack, and of resources whose actions have ended, have had their effect.
+        # Marks of the stack itself, and of resources whose actions have ended, were processed.
         left = {*kept[MARKS], *decision.marked}.intersection(ending_generations(decision.changes))
-        # What was replaced since its stack was marked is not marked once more.
+        # Resources that were replaced because of a mark of their stack must not be marked again.
         return {REVISION: kept[REVISION], MARKS: sorted(left), DECISION: {**kept[DECISION], "marked": []}}
 
     def pre_condition(self) -> None:
         if self.find() is None and not self.context.data.get(BEGUN):
-            raise ActionSkipException(self.gone)
+            raise ActionSkipException(self.not_found_message)
 
     def require_current(self) -> None:
         stack, data = self.find(lock=True), self.context.data
@@ -109,7 +109,7 @@ class StackAction(Stepping, ABC):
             raise Conflict(f"Stack {stack.name}: {changed} Plan anew.")
 
     def find_mark_change(self, stack: Stack) -> str | None:
-        """Return a sentence about a mark that was made or withdrawn since the decision, if that makes a difference."""
+        """Return a sentence about a mark that was set or removed since the decision and matters for it, or None."""
         if self.verb == Verb.DELETE:
             return None
         data = self.context.data
@@ -126,8 +126,8 @@ class StackAction(Stepping, ABC):
         return propose_all(self.decision(self.stack()).changes, self.context.timeout)
 
     def execute(self) -> Outcome:
-        if in_the_way := take_locks(self.context.action_uuid, [(self.stack(), True)]):
-            return in_the_way
+        if conflict := take_locks(self.context.action_uuid, [(self.stack(), True)]):
+            return conflict
         if not self.context.data.get(BEGUN):
             settle_abandoned(self.stack())
         decision = self.decision(self.stack())  # Before the lock, another action might have changed it.
@@ -164,7 +164,7 @@ class StackAction(Stepping, ABC):
 
     @transaction.atomic
     def begin(self, decision: Decision) -> None:
-        """Write the beginning of the action. Raises: `ActionFailed`, if the stack has changed since the decision."""
+        """Write the beginning of the action. Raises: `ActionFailed` if the stack has changed since the decision."""
         self.write_beginning(decision)
 
     def write_beginning(self, decision: Decision) -> None:
@@ -191,7 +191,7 @@ class StackAction(Stepping, ABC):
         changes = Decision.read(self.context.data[DECISION]).changes
         return self.next_step([changes]) or self.complete(stack)
 
-    def break_off(self, reason: str) -> Outcome:
+    def stop_with_failure(self, reason: str) -> Outcome:
         self.settle(reason)
         return Outcome(Answer.OK, reason)
 
@@ -201,13 +201,13 @@ class StackAction(Stepping, ABC):
         if stack is not None and self.context.data.get(BEGUN):
             if simulated_cloud() is None:
                 settle_abandoned(stack)
-            fail_under_way(stack, reason)
+            fail_in_progress(stack, reason)
 
     def be_given_up(self, reason: str) -> None:
         self.settle(reason)
 
     def post_condition(self) -> None:
-        """Set a stack to failed that is still in progress, for example after too many retries."""
+        """Set a stack that is still in progress to failed, for example after too many retries."""
         self.settle(f"{self.verb} did not come to its end")
 
     def abort(self) -> bool:
@@ -220,12 +220,12 @@ class StackAction(Stepping, ABC):
 
 
 def require_current_stack(stack: Stack, action: str, revision: int) -> None:
-    """Check that no operation on a stack has changed it, or was started, since a plan for it was made.
+    """Check that no other operation has changed a stack, or was started, since a plan for it was created.
 
     Args:
-        stack: its row is locked: of two plans that start at once, the second finds the first.
+        stack: its row is locked, so that of two plans that start at once, the second finds the first.
         action: the UUID of the planned action.
-        revision: the revision of the stack when the plan was made.
+        revision: the revision of the stack when the plan was created.
 
     Raises:
         Conflict: the message names the operation that came first.
@@ -246,7 +246,7 @@ def require_current_stack(stack: Stack, action: str, revision: int) -> None:
 
 
 def last_replacement(stack: Stack) -> Action | None:
-    """Return the last action that replaced one of its resources without an action on the stack, if there is one."""
+    """Return the last requested action that replaced a resource of a stack, or None."""
     parts = StackResource.objects.tree(stack).values_list("uuid", flat=True)
     alone = Action.objects.present().filter(action_type="replace_resource", derived_from=None)
     ended = alone.filter(target__in=[str(uuid) for uuid in parts], end_time__isnull=False)
@@ -259,15 +259,14 @@ def describe_operation(action: Action) -> str:
 
 
 def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str]) -> str | None:
-    """Return a sentence about a mark that was made or withdrawn after a decision, or None: two queries.
+    """Return a sentence about a mark that was set or removed after a decision, or None: two queries.
 
-    A mark of a resource of which a later generation exists is a new one: the decision replaced, or would have
-    replaced, an earlier generation.
+    If a resource has a later generation than the decision assumed, its mark is a new one.
 
     Args:
-        root: its row is locked, as it is while a part of the tree is marked.
+        root: its row is locked, which prevents concurrent changes of marks.
         changes: the decision.
-        known: the UUIDs of the stacks and resources that were marked when it was made.
+        known: the UUIDs of the stacks and resources that were marked at the time of the decision.
     """
     known, ends = set(known), ending_generations(changes)
     for part in find_marked(root):
@@ -281,7 +280,7 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
 
 
 def find_marked(root: Stack) -> Iterable[Stack | StackResource]:
-    """Return the stacks, and then the resources, of a tree that are marked or whose mark was withdrawn."""
+    """Return the stacks, then the resources, of a tree that are marked or whose mark was removed."""
     if model := simulated_cloud():
         found = [part for part in model.stacks.tree(root) if part.status in {MARKED, WITHDRAWN}]
         return sorted(found, key=lambda part: (isinstance(part, StackResource), part.pk))
@@ -297,7 +296,7 @@ def order_marked(parts: Any) -> Iterable[Stack | StackResource]:
 
 
 def ending_generations(changes: Iterable[Change]) -> Mapping[str, float]:
-    """Return, by UUID, the generation that a change creates, which ends all earlier ones; infinity for a deletion."""
+    """Return the generations that changes create by the UUID of the resource; infinity for a deletion."""
     found: dict[str, float] = {}
     for change in changes:
         if change.kind is Kind.REPLACE:

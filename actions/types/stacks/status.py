@@ -1,6 +1,6 @@
-"""Begin and end operations on stacks and resources, and on the stacks within resources.
+"""Beginning and ending operations on stacks and resources, and on the stacks within resources.
 
-After a crash, a result may have been stored already: it stays.
+A result that was stored before a crash is kept.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ def begin_operation(part: Stack | StackResource, verb: Verb, records: Sequence[M
         raise ActionFailed(f"{part._meta.verbose_name} {part.uuid}: something else is done to it") from problem
 
 
-def end_well(part: Stack | StackResource, left_out: Sequence[str] = (), records: Sequence[Model] = ()) -> None:
-    """End an operation on a stack or a resource with success, and name the resources that were left out."""
+def end_with_success(part: Stack | StackResource, left_out: Sequence[str] = (), records: Sequence[Model] = ()) -> None:
+    """End an operation on a stack or a resource with success, and name the skipped resources in the reason."""
     if part.status not in IN_PROGRESS:
         return
     part.finish()
@@ -40,7 +40,7 @@ def end_well(part: Stack | StackResource, left_out: Sequence[str] = (), records:
     save_part(part, records)
 
 
-def fail_under_way(part: Stack | StackResource, reason: str) -> None:
+def fail_in_progress(part: Stack | StackResource, reason: str) -> None:
     """Set a stack or a resource to failed if an operation on it is in progress."""
     if part.status in IN_PROGRESS:
         part.fail(reason)
@@ -48,7 +48,7 @@ def fail_under_way(part: Stack | StackResource, reason: str) -> None:
 
 
 def save_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
-    """Save a change of a part of a stack. Raises: `ActionFailed`, if another operation has changed it."""
+    """Save a change of a stack or resource. Raises: `ActionFailed` if another operation has changed it."""
     try:
         write_part(part, records)
     except (ConcurrentTransition, TransitionNotAllowed) as problem:
@@ -56,7 +56,7 @@ def save_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> Non
 
 
 def write_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
-    """Write a change of a part of a stack; a preflight writes nothing."""
+    """Write a change of a stack or resource, except in a preflight."""
     if simulated_cloud() is None:
         part.save_state(*records)
 
@@ -67,7 +67,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def begin_stack(uuid: str, verb: Verb) -> None:
-    """Begin an operation on the stack within a resource. Raises: `ActionFailed`, if another one is in progress."""
+    """Begin an operation on the stack within a resource. Raises: `ActionFailed` if another one is in progress."""
     if stack := find_stack(uuid):
         begin_operation(stack, verb)
 
@@ -75,7 +75,7 @@ def begin_stack(uuid: str, verb: Verb) -> None:
 def end_stack(uuid: str, left_out: Sequence[str]) -> None:
     """End an operation on the stack within a resource with success."""
     if stack := find_stack(uuid):
-        end_well(stack, left_out)
+        end_with_success(stack, left_out)
 
 
 def find_stack(uuid: str) -> Stack | None:
@@ -86,19 +86,19 @@ def find_stack(uuid: str) -> Stack | None:
 
 
 def stacks_within(resource: StackResource) -> list[Stack]:
-    """Return all stacks within a resource: its own, former ones, and one that is to replace it."""
+    """Return all stacks within a resource: the current one, former ones, and a future one."""
     if model := simulated_cloud():
         return list(model.stacks.within[resource.pk])
     return list(resource.nested_stacks.present().order_by("pk"))
 
 
 def former_stacks(resource: StackResource) -> list[Stack]:
-    """Return the stacks within a resource that were replaced, or that never replaced another."""
+    """Return the stacks within a resource except the current one."""
     return [stack for stack in stacks_within(resource) if str(stack.uuid) != resource.physical_id]
 
 
 def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | None:
-    """Delete the rows of stacks without resources; return a sentence about the resources that are left, or None.
+    """Delete the rows of stacks without resources; return a sentence about remaining resources, or None.
 
     Args:
         skipped: the names of resources whose deletion was skipped.
@@ -112,7 +112,7 @@ def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | 
 
 
 def names_in(stack: Stack) -> list[str]:
-    """Return the names of the resources that are in a stack, in order."""
+    """Return the sorted names of the resources of a stack."""
     if model := simulated_cloud():
         return sorted(resource.name for resource in model.stacks.parts[stack.pk])
     return list(stack.resources.present().order_by("name").values_list("name", flat=True))

@@ -1,8 +1,8 @@
-"""Derivation of the actions on the resources of a stack, by actions on the stack or on a resource that contains it.
+"""Derivation of actions on resources of a stack, by an action on the stack or on a resource that contains it.
 
-In a plan that starts at once, each action derives the actions of its next step when it is executed, and when the step
-before has ended. In a plan that is reviewed first, all are planned beforehand, except steps that begin after a pause,
-and deletions that come after everything else: these are derived when they are due.
+In a plan that starts at once, an action derives the actions of a step when the previous step has ended. In a plan for
+review, all actions are planned in advance, except for steps after a pause, and final deletions, which are derived when
+they are due.
 """
 
 from abc import ABC, abstractmethod
@@ -20,9 +20,9 @@ from cluster.stacks.decisions import Change
 State = Action.State
 CHANGE = "change"
 """The key in an action's data of its `Change`."""
-MOST_EDGES = 10_000
-"""The most dependencies between two steps of a plan; above that, the later step is derived when it is due."""
-BAD_ENDS = (State.FAILED, State.CANCELLED)
+MAX_EDGES = 10_000
+"""The maximum number of dependencies between two planned steps; with more, the later step is derived when due."""
+UNSUCCESSFUL = (State.FAILED, State.CANCELLED)
 
 
 class Stepping(ActionType, ABC):
@@ -31,16 +31,16 @@ class Stepping(ActionType, ABC):
     foresees_go_on = True
 
     @abstractmethod
-    def break_off(self, reason: str) -> Outcome:
+    def stop_with_failure(self, reason: str) -> Outcome:
         """Write the failure, and return an outcome with the reason. May be called twice."""
 
     def next_step(self, steps: Sequence[Sequence[Change]], pause: float = 0) -> Outcome | None:
-        """Return the outcome of waiting or of a failure, or None when all steps have ended well."""
+        """Return the outcome of waiting or of a failure, or None when all steps have succeeded."""
         if not any(steps):
             return None
         derived = self.context.derived
-        if any(one.state in BAD_ENDS for one in derived):
-            return self.break_off(find_reason(derived))
+        if any(one.state in UNSUCCESSFUL for one in derived):
+            return self.stop_with_failure(find_reason(derived))
         if any(one.state not in Action.FINAL for one in derived):
             return Outcome(Answer.WAIT)
         begun = {one.target for one in derived}
@@ -60,8 +60,8 @@ class Stepping(ActionType, ABC):
 
 
 def find_reason(derived: Sequence[DerivedAction]) -> str:
-    """Return the first reason why a derived action failed or was cancelled, from its resource if that has one."""
-    bad = [one for one in derived if one.state in BAD_ENDS]
+    """Return the reason of the first derived action that failed or was cancelled, from its resource if it failed."""
+    bad = [one for one in derived if one.state in UNSUCCESSFUL]
     rows = find_resources([one.target for one in bad])
     failed = {str(row.uuid): row for row in rows if row.is_failed}
     for one in bad:
@@ -71,7 +71,7 @@ def find_reason(derived: Sequence[DerivedAction]) -> str:
 
 
 def find_resources(uuids: Sequence[str | None]) -> list[StackResource]:
-    """Return those of these resources that exist."""
+    """Return the existing ones of these resources."""
     if model := simulated_cloud():
         return [row for uuid in uuids if uuid and (row := model.stacks.find_resource(uuid))]
     return list(StackResource.objects.present().filter(uuid__in=uuids).select_related("stack")) if uuids else []
@@ -84,8 +84,8 @@ def propose(
 
     Args:
         delay: the seconds before they may begin.
-        timeout: the seconds that each of them may take: the timeout of the stack.
-        parents: actions of the step before, for which all of them wait.
+        timeout: the timeout of each action in seconds, from the stack.
+        parents: the actions of the previous step, for which all of them wait.
     """
     actions = {change.uuid: proposal(change, delay, timeout) for change in changes}
     return [
@@ -102,12 +102,12 @@ def proposal(change: Change, delay: float, timeout: int | None) -> ProposedActio
 
 
 def propose_all(changes: Sequence[Change], timeout: int | None = None) -> list[ProposedAction]:
-    """Return the actions of a plan for review, and those that each of them is to derive, at any depth."""
+    """Return the actions of a plan for review, including actions that others will derive, at any depth."""
     return propose_steps([changes], 0, timeout)
 
 
 def propose_within(data: Mapping[str, Any]) -> list[ProposedAction]:
-    """Return the actions that an action on a resource with this data would derive in time, at any depth."""
+    """Return all actions that an action on a resource with this data will derive, at any depth."""
     if CHANGE not in data:
         return []
     change = Change.read(data[CHANGE])
@@ -119,11 +119,11 @@ def propose_within(data: Mapping[str, Any]) -> list[ProposedAction]:
 def propose_steps(
     steps: Sequence[Sequence[Change]], pause: float, timeout: int | None, origin: UUID | None = None
 ) -> list[ProposedAction]:
-    """Return the actions of the steps that can be planned: those of the others are derived when they are due."""
+    """Return the actions of the steps that can be planned. Other steps are derived when they are due."""
     found: list[ProposedAction] = []
     before: list[ProposedAction] = []
     for step in filter(None, steps):
-        if before and (pause or len(before) * len(step) > MOST_EDGES):
+        if before and (pause or len(before) * len(step) > MAX_EDGES):
             break
         actions = propose(step, parents=[action.uuid for action in before], timeout=timeout)
         before = [ProposedAction(**{**vars(action), "derived_from": origin}) for action in actions]

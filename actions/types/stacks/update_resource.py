@@ -6,14 +6,14 @@ from django.db.models import Model
 
 from actions.types.base import Outcome
 from actions.types.nodes.server_changes import resize
-from actions.types.stacks.resources import ResourceAction, change_metadata, delete_made, delete_server
+from actions.types.stacks.resources import ResourceAction, change_metadata, delete_generation, delete_server
 from actions.types.stacks.status import begin_stack, end_stack, former_stacks, remove_empty
 from cluster.drivers.base import cloud
 from cluster.models import StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.stacks.changes import changed_properties
 
-# What a change of each part of a server is, in Nova's words.
+# Nova's names of the operations that change a property.
 OPERATIONS = {"image": "rebuild", "flavor": "resize"}
 
 
@@ -44,19 +44,19 @@ class UpdateResource(ResourceAction):
             return outcome
         remove_empty(former_stacks(resource))
         if resource.status in IN_PROGRESS:
-            self.clear_away(resource)
+            self.delete_leftovers(resource)
         if change.nested:
             end_stack(change.nested, self.left_out)
         elif resource.status in IN_PROGRESS:
             self.change_server(resource)
         return self.finish(resource)
 
-    def clear_away(self, resource: StackResource) -> None:
-        """Delete the servers that a failed replacement left: the former one, or a new one that was not recorded."""
+    def delete_leftovers(self, resource: StackResource) -> None:
+        """Delete the servers that a failed replacement left: the former one, or a new one whose id was not stored."""
         delete_server(resource.former_physical_id)
         resource.former_physical_id = None
-        if self.may_have_left:
-            delete_made(resource, resource.generation + 1)
+        if self.may_have_leftovers:
+            delete_generation(resource, resource.generation + 1)
 
     def change_server(self, resource: StackResource) -> None:
         """Change the server to its properties in the template. Raises: `CloudError`."""

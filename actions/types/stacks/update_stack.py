@@ -18,7 +18,7 @@ TIMEOUT = {
 
 
 class UpdateStack(StackAction):
-    """Replaces resources that a person marked unhealthy, or that failed; others stay if they match the template."""
+    """Updates resources to the template, and replaces resources that a person marked unhealthy or that failed."""
 
     name = "update_stack"
     description = "Updating a stack"
@@ -35,6 +35,6 @@ class UpdateStack(StackAction):
         return decide(current, self.template(stack))
 
     def template(self, stack: Stack) -> Template:
-        """Return the new template, if one was given, else that which the stack has. Raises: `Invalid`."""
+        """Return the given template, else the current one of the stack. Raises: `Invalid`."""
         given = self.input_parameters.get("template")
         return stack.template if given is None else normalise(given)

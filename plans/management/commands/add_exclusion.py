@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.core.management import CommandParser
 
-from actions.exclusions.records import create_exclusion, drafted
+from actions.exclusions.records import create_exclusion, draft_exclusion
 from actions.exclusions.targets import KINDS
 from plans.models import ActionPlan
 from plans.operations.exclusion_trials import describe_trial, try_rule
@@ -51,7 +51,7 @@ class Command(commands.Command):
         attributes = attributes_of(options)
         try:
             if plan is not None:
-                return describe_trial(try_rule(drafted(attributes, person), ActionPlan.objects.find(plan)))
+                return describe_trial(try_rule(draft_exclusion(attributes, person), ActionPlan.objects.find(plan)))
             return str(create_exclusion(attributes, person).uuid)
         except Refused as refusal:
             raise type(refusal)(by_option(str(refusal))) from refusal

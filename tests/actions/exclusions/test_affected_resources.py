@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actions.exclusions.matching import touched_by
+from actions.exclusions.matching import find_affected
 from actions.exclusions.targets import KINDS
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
@@ -60,7 +60,7 @@ class Recorder:
 
     def note(self, method: str, kind: str, identifier: str) -> None:
         action = Action.objects.get(uuid=OWNER.get().partition("/")[0])
-        declared = touched_by([action], KINDS)[action.uuid].get(kind, {})
+        declared = find_affected([action], KINDS)[action.uuid].get(kind, {})
         self.changed.add((action.action_type, method))
         if identifier not in (declared or {action.target: ""} if kind == "volumes" else declared):
             self.undeclared.add((action.action_type, method, kind))
@@ -186,4 +186,4 @@ def test_every_action_type_declares_each_resource_that_it_changes_in_the_cloud(r
 @pytest.mark.parametrize("parameters", [{}, {"resource_id": 7, "cluster_id": [1]}, {"resource_id": "x" * 300}])
 def test_every_action_type_answers_for_parameters_that_nobody_checked(name: str, parameters: dict[str, Any]) -> None:
     actions = [ProposedAction(name, parameters)]
-    assert touched_by(actions, KINDS)[actions[0].uuid] == {}
+    assert find_affected(actions, KINDS)[actions[0].uuid] == {}

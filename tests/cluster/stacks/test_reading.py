@@ -15,7 +15,7 @@ from tests.builders import make_resource
 
 pytestmark = pytest.mark.django_db
 READERS: dict[str, Callable[[Stack], Any]] = {
-    "tree": grow,
+    "tree": load_tree,
     "health": lambda stack: load_health(),
     "orchestration": lambda stack: [one.stack.name for one in with_stacks(StackResource.objects.filter(stack=stack))],
 }

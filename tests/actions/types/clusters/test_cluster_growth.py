@@ -64,13 +64,13 @@ def test_what_was_written_of_a_cluster_before_the_lock_was_taken_stays(monkeypat
 def test_what_is_written_of_a_cluster_while_its_policies_are_applied_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     make_node()
     cluster = make_cluster(size=1)
-    ask = clusters.ask_policies
+    ask = clusters.apply_policies
 
     def ask_long(action: ActionType, when: When, *arguments: Any, **options: Any) -> Any:
         if when == When.BEFORE:
             Cluster.objects.update(metadata={"owner": "alice"})
         return ask(action, when, *arguments, **options)
 
-    monkeypatch.setattr(clusters, "ask_policies", ask_long)
+    monkeypatch.setattr(clusters, "apply_policies", ask_long)
     assert run("CLUSTER_SCALE_OUT", cluster).state == "SUCCEEDED"
     assert again(cluster).metadata == {"owner": "alice"}

@@ -113,7 +113,7 @@ def test_a_stack_never_stays_half_way_between_failed_and_well(monkeypatch: pytes
     stack.begin(Verb.UPDATE)
     stack.fail("once")
     stack.save_state()
-    monkeypatch.setattr(replace_resource, "end_well", refuse)
+    monkeypatch.setattr(replace_resource, "end_with_success", refuse)
     run("replace_resource", part(stack, "web"))
     assert again(stack).status == "UPDATE_FAILED"
 
