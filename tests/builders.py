@@ -170,7 +170,7 @@ def make_pool(name: str = "a@lvm#one", *, volume_types: Iterable[VolumeType] = (
     node, _ = StorageNode.objects.get_or_create(host=name.partition("#")[0], deleted_at=None)
     node.volume_types.add(*volume_types)
     pool = Pool(**{"name": name, "storage_node": node, "total_capacity_gb": 100, **columns})
-    pool.account(0, 0)
+    pool.set_usage(0, 0)
     pool.save()
     return pool
 
@@ -191,6 +191,6 @@ def make_volume(
     volume: Volume = Volume.objects.create(**{"name": name, "pool": pool, "size": 10, "status": status, **columns})
     VolumeAttachment.objects.bulk_create(VolumeAttachment(volume=volume, server=server) for server in attached_to)
     for held in Pool.objects.filter(pk__in=filter(None, [volume.pool_id, volume.destination_id])):
-        held.account(*Volume.objects.held_by([held])[held.pk])
+        held.set_usage(*Volume.objects.held_by([held])[held.pk])
         held.save()
     return volume

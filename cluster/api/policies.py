@@ -41,7 +41,7 @@ class PolicySerializer(ResourceSerializer):
 
 @extend_schema_field({"type": "object", "description": "its properties, as the schema of the type has them"})
 class PropertiesField(serializers.JSONField):
-    """Properties as they were sent: each of their mistakes is worth words of its own."""
+    """Unvalidated properties; `cluster.operations.policies` checks them with more specific messages."""
 
 
 class PropertiesSerializer(serializers.Serializer[Any]):

@@ -70,7 +70,7 @@ class SpecSerializer(serializers.Serializer[Any]):
 
 @extend_schema_field(SpecSerializer())
 class SpecField(serializers.JSONField):
-    """A spec as it was sent: each of its mistakes is worth words of its own."""
+    """An unvalidated spec; `cluster.operations.profiles` checks it with more specific messages."""
 
 
 class NewProfileSerializer(serializers.Serializer[Any]):

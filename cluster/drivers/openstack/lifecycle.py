@@ -162,7 +162,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
     def request_server(self, wanted: NewServer, access: Access, checkpoint: Checkpoint) -> Any:
         """Request a server once. If the answer is lost, search the list of servers for it.
 
-        The site checks references itself where it acts as an administrator, for whom Nova does not check them.
+        If the site acts as an administrator, it checks references itself, because Nova does not.
         """
         flavor = self.find_flavor(wanted.flavor).flavor_id
         if access is self.access:
