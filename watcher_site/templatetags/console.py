@@ -81,6 +81,8 @@ DERIVED_HEADS = (
 @register.filter
 def head(label: str) -> str:
     """Return the head of a column with a capital, unless it is written as it is on purpose, such as vCPU."""
+    # A lazy text is HTML or not only once it is evaluated.
+    label = str(label)
     if label[1:2].isupper() or isinstance(label, SafeString):
         return label
     text = capfirst(label)

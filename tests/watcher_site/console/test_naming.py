@@ -3,6 +3,9 @@
 from uuid import uuid4
 
 import pytest
+from django.utils.functional import lazy
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString
 
 from tests.builders import action, make_node, make_plan
 from watcher_site.templatetags.console import brief, head, linked, shortened
@@ -52,6 +55,10 @@ def test_in_lists_the_beginning_of_a_uuid_stands_for_it() -> None:
 )
 def test_a_name_that_was_made_up_leaves_the_parts_of_a_second_out(full: str, short: str) -> None:
     assert brief(full) == short
+
+
+def test_a_lazy_head_stays_html() -> None:
+    assert conditional_escape(head(lazy(format_html, SafeString)("<b>{}</b>", "skip"))) == "<b>skip</b>"
 
 
 @pytest.mark.parametrize(("label", "text"), [("memory", "Memory"), ("vCPU", "vCPU"), ("", "")])
