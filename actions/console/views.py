@@ -37,6 +37,7 @@ from watcher_site.console.pages import (
     perform_with_message,
 )
 from watcher_site.console.resumable_forms import ResumableFormPage
+from watcher_site.database.counting import MOST_COUNTED, count_up_to
 from watcher_site.messages import Text
 from watcher_site.refusals import Conflict, worded
 from watcher_site.templatetags.console import short
@@ -110,7 +111,17 @@ class ActionList(ListPage):
             return context
         # A page without further rows is selected by the box in the heading.
         is_partial = context["is_filtered"] or context["table"].paginator.num_pages > 1
-        return {**context, **self.object_list.prunable().count_offered(), "selects_matching": is_partial}
+        actions = self.object_list.prunable()
+        numbers = count_up_to(MOST_COUNTED, [actions.pending(), actions.restorable()])
+        is_too_many = max(numbers) > MOST_COUNTED
+        hint = _("Set filters to skip or restore all actions that match: at most %(most)d at once.")
+        return {
+            **context,
+            "skippable": numbers[0],
+            "restorable": numbers[1],
+            "selects_matching": is_partial and not is_too_many,
+            "guidance_of_selection": hint % {"most": MOST_COUNTED} if is_too_many else "",
+        }
 
     def version_of(self, context: dict[str, Any]) -> tuple[Any, ...]:
         return (*super().version_of(context), context.get("skippable"), context.get("restorable"))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
 
@@ -15,7 +16,11 @@ def count_up_to(most: int, querysets: Sequence[QuerySet[Any]]) -> list[int]:
     counts: list[str] = []
     values: list[Any] = []
     for rows in querysets:
-        sql, own = rows.order_by().values("pk")[: most + 1].query.sql_with_params()
+        try:
+            sql, own = rows.order_by().values("pk")[: most + 1].query.sql_with_params()
+        except EmptyResultSet:  # The conditions exclude all rows.
+            counts.append("0")
+            continue
         counts.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted)")  # noqa: S608 (composed by Django)
         values += own
     with connection.cursor() as cursor:

@@ -23,12 +23,13 @@ from plans.models import ActionPlan
 from plans.models.refusals import PLAN_POLICIES, PlanOperation
 from watcher_site.console.pages import OperationView, perform_with_message
 from watcher_site.console.resumable_forms import ResumableFormPage
+from watcher_site.database.counting import MOST_COUNTED
 from watcher_site.refusals import Conflict, Refused
 from watcher_site.state_machine import ConcurrentTransition
 from watcher_site.templatetags.names import plan_name, short, visible
 
-# The actions that one transaction may change in all plans: those of a large plan.
-MOST_OF_ALL_PLANS = 10_000
+# The actions that one transaction may change in all plans: those of a large plan. The list counts no more.
+MOST_OF_ALL_PLANS = MOST_COUNTED
 
 
 class SelectionView(ResumableFormPage, OperationView):

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
+from actions.console import views
 from actions.models import Action
 from actions.operations.skipping import skip_action, skip_actions
 from plans.console.pruning import skips
@@ -51,6 +52,7 @@ def test_the_list_offers_to_skip_all_actions_on_all_its_pages(administrator: Cli
     text = administrator.get(reverse("actions:list")).content.decode()
     assert "Skip all 90…" in text
     assert text.count('name="actions"') == 50
+    assert '<input type="checkbox" class="form-check-input" id="choose-all"' in text
 
 
 def test_actions_of_plans_that_began_are_not_offered(administrator: Client, plans: list[ActionPlan]) -> None:
@@ -84,6 +86,23 @@ def test_more_actions_than_the_limit_are_not_offered_for_confirmation(
     text = send(administrator, "skip", all="matching", place="").content.decode()
     assert "90 actions match, and at most 89 can be changed at once. Set further filters." in text
     assert 'name="confirmed"' not in text
+
+
+def test_the_list_counts_no_more_actions_than_can_be_skipped_at_once(
+    administrator: Client, plans: list[ActionPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "MOST_COUNTED", 89)
+    text = administrator.get(reverse("actions:list")).content.decode()
+    assert 'id="skip-matching"' not in text
+    assert "Set filters to skip or restore all actions that match: at most 89 at once." in text
+
+
+def test_a_list_with_a_filter_that_is_not_valid_offers_no_action(
+    administrator: Client, plans: list[ActionPlan]
+) -> None:
+    response = administrator.get(reverse("actions:list"), {"action_plan": "unknown"})
+    assert response.status_code == 200
+    assert "skip-matching" not in response.content.decode()
 
 
 def test_the_history_of_each_plan_has_its_own_skips(administrator: Client, plans: list[ActionPlan]) -> None:
