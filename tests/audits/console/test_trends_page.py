@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -15,6 +16,11 @@ from plans.models import ActionPlan
 from tests.builders import make_aggregate, make_node, make_plan, make_server
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_cached_charts() -> None:
+    cache.clear()
 
 
 def trends(client: Client, person: User, **query: str) -> Any:
@@ -127,6 +133,7 @@ def test_the_trends_take_the_same_queries_whatever_there_is(
 ) -> None:
     make_aggregate(1, "fast", make_node())
     trends(client, cloud_admin)
+    cache.clear()
     with django_assert_num_queries(9):
         client.get(reverse("trends"))
     make_aggregate(2, "slow", *(make_node(f"node-{number}") for number in range(3)))
@@ -140,3 +147,19 @@ def test_only_the_pages_with_charts_load_the_library(client: Client, cloud_admin
     client.force_login(cloud_admin)
     for page, is_loaded in (("home", True), ("trends", True), ("plans:list", False)):
         assert ("chart.umd.min" in client.get(reverse(page)).content.decode()) == is_loaded
+
+
+def test_the_charts_are_computed_once_in_five_minutes(client: Client, cloud_admin: User) -> None:
+    ended_plan()
+    assert chart(trends(client, cloud_admin), "plans") == {"SUCCEEDED": [1]}
+    ended_plan()
+    response = trends(client, cloud_admin)
+    assert chart(response, "plans") == {"SUCCEEDED": [1]}
+    assert "Charts updated <time" in response.content.decode()
+    assert chart(trends(client, cloud_admin, days="7"), "plans") == {"SUCCEEDED": [2]}
+
+
+def test_charts_that_were_computed_for_others_need_the_permission(client: Client, cloud_admin: User) -> None:
+    ended_plan()
+    trends(client, cloud_admin)
+    assert trends(client, User.objects.create_user("guest")).context.get("charts") is None
