@@ -177,6 +177,7 @@ MIDDLEWARE = [
     "watcher_site.web.reader.ReaderPreferences",
     "watcher_site.api.errors.DatabaseOutages",
     "watcher_site.web.middleware.Compression",
+    "watcher_site.console.pages.MarkedCharacters",
     "django.middleware.security.SecurityMiddleware",
     "watcher_site.web.static_files.StaticFiles",
     "watcher_site.web.middleware.CacheControl",

@@ -4,7 +4,7 @@ import hashlib
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from typing import Any, ClassVar
 
@@ -31,6 +31,7 @@ from watcher_site.messages import Text
 from watcher_site.refusals import Conflict, Invalid, Refused, worded
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago
+from watcher_site.templatetags.names import mark_invisible
 
 # In seconds: a page that follows its object tells "2 minutes ago" no later than this.
 RELATIVE_TIMES = 30
@@ -294,3 +295,19 @@ def describe_state(record: Any) -> str:
     if record.updated_at is None:
         return _("it is already %(state)s.") % {"state": record.state}
     return _("it is already %(state)s (updated %(ago)s).") % {"state": record.state, "ago": ago(record.updated_at)}
+
+
+class MarkedCharacters:
+    """Show a mark for each control character in the pages of the console, in whatever name or message it is."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        is_page = response.headers.get("Content-Type", "").startswith("text/html") and not response.streaming
+        if is_page and request.path_info.startswith("/console"):
+            html = response.content.decode()
+            if (marked := mark_invisible(html)) is not html:
+                response.content = marked.encode()
+        return response

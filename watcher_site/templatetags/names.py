@@ -21,6 +21,9 @@ PICTURES_OF_CONTROLS = 0x2400
 # The same in HTML, without the white space between its elements; the elements; and the attributes that people read.
 INVISIBLE_IN_HTML = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{BEYOND_ASCII}]")
 ELEMENT = re.compile("(<[^>]*>)")
+# Elements that contain only text, and elements whose text is sent back or executed, and is not changed.
+ONLY_TEXT = re.compile(r"<(?:title|option|text|tspan)\b")
+AS_IT_IS = re.compile(r"<(?:textarea|script|style)\b")
 READ_ATTRIBUTE = re.compile('(?<= )(?:title|aria-label)="[^"]*"')
 
 register = template.Library()
@@ -73,26 +76,29 @@ def name(text: Any) -> SafeString:
 def mark_invisible(html: str) -> str:
     """Return HTML with a visible mark for each control character in its texts and in the attributes that people read.
 
-    Its texts and attributes are escaped, so that each ``<`` begins an element and each ``>`` ends one.
+    Its texts and attributes are escaped, so that each ``<`` begins an element and each ``>`` ends one. The values of
+    fields stay as they are, because they are sent back.
     """
     if not INVISIBLE_IN_HTML.search(html):
         return html
     parts = ELEMENT.split(html)
-    parts[::2] = (
-        INVISIBLE_IN_HTML.sub(lambda match: f'<span class="control">{mark_of(match[0])}</span>', text)
-        for text in parts[::2]
-    )
-    parts[1::2] = (
-        READ_ATTRIBUTE.sub(lambda match: INVISIBLE_IN_HTML.sub(lambda one: mark_of(one[0]), match[0]), element)
-        for element in parts[1::2]
-    )
+    texts, elements = parts[::2], parts[1::2]
+    parts[::2] = [mark_text(text, element) for text, element in zip(texts, ["", *elements], strict=True)]
+    parts[1::2] = [READ_ATTRIBUTE.sub(lambda match: mark_plainly(match[0]), element) for element in elements]
     return "".join(parts)
 
 
-@register.filter
-def marked(text: Any) -> SafeString:
-    """Show a text, which may be HTML with links, with a visible mark for each control character."""
-    return mark_safe(mark_invisible(conditional_escape(text)))  # noqa: S308 (it was escaped)
+def mark_text(text: str, element: str) -> str:
+    """Return the text behind an element with marks, which are elements themselves where that is possible."""
+    if AS_IT_IS.match(element):
+        return text
+    if ONLY_TEXT.match(element):
+        return mark_plainly(text)
+    return INVISIBLE_IN_HTML.sub(lambda match: f'<span class="control">{mark_of(match[0])}</span>', text)
+
+
+def mark_plainly(text: str) -> str:
+    return INVISIBLE_IN_HTML.sub(lambda match: mark_of(match[0]), text)
 
 
 @register.simple_tag

@@ -16,7 +16,6 @@ from django_tables2.rows import BoundRow
 from django_tables2.utils import signature
 
 from watcher_site.templatetags.console import head
-from watcher_site.templatetags.names import mark_invisible
 
 register = template.Library()
 
@@ -62,13 +61,13 @@ class CellWriter:
 
 @register.simple_tag
 def table_rows(table: Any) -> SafeString:
-    """Write the rows of the table's page, with marks for control characters in whatever text a column shows."""
+    """Write the rows of the table's page."""
     writers = [CellWriter(column) for column in table.columns]
     rows = [
         f"<tr {row.attrs.as_html()}>{''.join(writer.write(row, table) for writer in writers)}</tr>"
         for row in table.paginated_rows
     ]
-    return mark_safe(mark_invisible("\n".join(rows)))  # noqa: S308 (each part was escaped)
+    return mark_safe("\n".join(rows))  # noqa: S308 (each part was escaped)
 
 
 @register.simple_tag

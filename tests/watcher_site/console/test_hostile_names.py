@@ -1,5 +1,6 @@
-"""Names with control characters in the lists of the console: none of the characters, but a mark for each."""
+"""Names with control characters on the pages of the console: none of the characters, but a mark for each."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -9,8 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from actions.models import Action, ActionEvent
+from cluster.models import Cluster, Server, Stack
 from plans.models import ActionPlan
 from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import (
@@ -112,6 +115,68 @@ def test_a_page_of_a_plan_marks_the_control_characters_of_names(browser: Client,
     text = text_of(browser, f"{reverse('plans:detail', args=[plan.uuid])}{page}")
     assert "U+202E" in text
     assert [text[match.start() - 60 : match.end()] for match in INVISIBLE_IN_HTML.finditer(text)] == []
+
+
+def records(patterns: Any = None, space: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the names of all pages and dialogs about one record, with its model."""
+    for pattern in get_resolver("watcher_site.console.urls").url_patterns if patterns is None else patterns:
+        if isinstance(pattern, URLResolver):
+            yield from records(pattern.url_patterns, f"{space}{pattern.namespace}:" if pattern.namespace else space)
+        elif list(pattern.pattern.converters) in (["uuid"], ["pk"]):
+            yield f"{space}{pattern.name}", getattr(pattern.callback.view_class, "model", None)
+
+
+RECORDS = dict(records())
+# Values of fields are sent back: they stay as they are.
+FIELD = re.compile(r"<textarea\b.*?</textarea>|<input\b[^>]*>", re.DOTALL)
+WITHOUT_PAGE = {302, 403, 404, 405}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", sorted(RECORDS))
+def test_a_page_about_a_record_marks_the_control_characters_of_names(browser: Client, name: str) -> None:
+    make_hostile_rows()
+    model = RECORDS[name]
+    key = "uuid" if hasattr(model, "uuid") else "pk"
+    for record in model._default_manager.order_by("-pk")[:1] if model else ():
+        response = browser.get(reverse(name, kwargs={key: getattr(record, key)}))
+        assert response.status_code in {200, *WITHOUT_PAGE}
+        text = FIELD.sub("", response.content.decode())
+        assert [ascii(text[match.start() - 60 : match.end()]) for match in INVISIBLE_IN_HTML.finditer(text)] == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "model"), [("cluster:server", Server), ("clusters:detail", Cluster), ("stacks:detail", Stack)]
+)
+def test_the_heading_and_the_title_of_a_record_mark_its_name(browser: Client, name: str, model: Any) -> None:
+    make_hostile_rows()
+    text = text_of(browser, reverse(name, args=[model.objects.order_by("pk")[0].uuid]))
+    mark = '<span class="control">{}</span>'
+    assert (
+        f"<h1><bdi>web{mark.format('U+202E')}gnp.{mark.format('␛')}[31m&lt;b&gt;{mark.format('U+2066')}</bdi>" in text
+    )
+    assert re.search(r"<title>\s*\w+ webU\+202Egnp\.␛\[31m&lt;b&gt;U\+2066", text)
+
+
+@pytest.mark.django_db
+def test_a_form_keeps_the_name_that_it_sends_back(browser: Client) -> None:
+    make_hostile_rows()
+    text = text_of(browser, reverse("clusters:change", args=[Cluster.objects.get().uuid]))
+    assert f'value="{escape(HOSTILE)}"' in text
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<title>a\u202e</title>", "<title>aU+202E</title>"),
+        ('<option value="1">a\u202e</option>', '<option value="1">aU+202E</option>'),
+        ("<svg><text>a\u202e</text></svg>", "<svg><text>aU+202E</text></svg>"),
+        ("<textarea>a\u202e</textarea>\u202e", '<textarea>a\u202e</textarea><span class="control">U+202E</span>'),
+    ],
+)
+def test_elements_of_text_have_plain_marks_and_fields_none(html: str, expected: str) -> None:
+    assert mark_invisible(html) == expected
 
 
 def test_html_without_control_characters_stays_as_it_is() -> None:
