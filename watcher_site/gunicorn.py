@@ -98,7 +98,7 @@ def end_without_migrations() -> None:
     except OperationalError:
         return
     except Conflict as problem:
-        end(problem)
+        end(problem, "Migrations are not applied.")
     finally:
         connection.close()
 
@@ -107,13 +107,13 @@ def start_tracing() -> None:
     try:
         tracing.start(WEB)
     except Invalid as problem:
-        end(problem)
+        end(problem, "Traces cannot be sent.")
 
 
-def end(problem: Refused) -> NoReturn:
-    """End a worker, and then the server, with one line."""
+def end(problem: Refused, reason: str) -> NoReturn:
+    """End a worker, and then the server, with one line on standard error and the reason in the log."""
     # All workers write the same.
-    refusal[:] = str(problem).encode()[:REFUSAL_BYTES].ljust(REFUSAL_BYTES, b"\0")
+    refusal[:] = f"{reason}\0{problem}".encode()[:REFUSAL_BYTES].ljust(REFUSAL_BYTES, b"\0")
     sys.exit(BAD_INPUT)
 
 
@@ -126,5 +126,6 @@ def child_exit(server: Any, worker: Any) -> None:
     """Stop the server, instead of replacing the worker, if migrations are not applied or traces cannot be sent."""
     if refusal[0] and server.num_workers:
         server.num_workers = 0
-        sys.stderr.write(refusal[:].rstrip(b"\0").decode(errors="ignore") + "\n")
-        raise HaltServer("A worker refused to start.", BAD_INPUT)
+        reason, _, line = refusal[:].rstrip(b"\0").decode(errors="ignore").partition("\0")
+        sys.stderr.write(f"{line}\n")
+        raise HaltServer(reason, BAD_INPUT)

@@ -22,7 +22,7 @@ from tests.builders import make_audit, make_plan, make_strategy
 from tests.plans.inline import run_waiting
 from tests.plans.workers.test_request_ids import MESSAGE
 from tests.watcher_site.monitoring.spans import named, recording
-from tests.watcher_site.site_process import run
+from tests.watcher_site.site_process import free_port_number, run
 from watcher_site.models import Service
 from watcher_site.monitoring.tracing import TRACE_ID, add_trace_id, tracing
 from watcher_site.request_context import CallingContext, seal
@@ -251,6 +251,18 @@ sys.exit(run_command(["manage.py", "check"]))
     process = run("-c", code, DJANGO_SETTINGS_MODULE="watcher_site.settings", WATCHER_TRACING="true")
     reason = "needs the packages of OpenTelemetry, which the extra [tracing] brings."
     assert (process.returncode, process.stderr) == (2, f"WATCHER_TRACING: {reason}\n")
+
+
+def test_a_web_process_whose_options_opentelemetry_refuses_ends_and_says_so_once() -> None:
+    ended = run(
+        *("-m", "gunicorn", "--config", "python:watcher_site.gunicorn"),
+        DATABASE_URL="postgres://watcher@127.0.0.1:1/watcher",
+        PORT=str(free_port_number()),
+        WATCHER_TRACING="true",
+        OTEL_BSP_MAX_QUEUE_SIZE="1",
+    )
+    (line,) = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
+    assert (ended.returncode, line.partition(":")[0]) == (2, "OTEL_…")
 
 
 @pytest.mark.parametrize(
