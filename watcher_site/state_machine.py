@@ -1,4 +1,4 @@
-"""State changes: a declared transition in memory, then an UPDATE that is guarded by the values that were read."""
+"""State machines of models: transitions change an instance in memory, and a guarded UPDATE saves them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -22,13 +22,13 @@ __all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
 class StatefulModel(ConcurrentTransitionMixin, Record):
     """A model whose transitions are saved by `save_state`.
 
-    ``guard_fields``, and that it was not deleted, must still stand in the table as they were read, or `save_state`
-    raises `ConcurrentTransition`: someone else was first. After that, after a rollback or an error, drop the instance
-    and get it again: memory is ahead of the table.
+    `save_state` raises `ConcurrentTransition` if ``guard_fields`` or the deletion of the row changed since it was
+    read. After that, and after a rollback or another error, the instance is ahead of the row: discard it and read it
+    again.
     """
 
     notified_as: ClassVar[str | None] = None
-    """The kind of notifications that tell of its objects, if any do."""
+    """The kind of the notifications about objects of this model, or None."""
 
     fault: Mapping[str, Any] | None = None
     """The fault of the change, for notifications: see `payloads.describe_fault`."""
@@ -42,18 +42,18 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
     @property
     def state_fields(self) -> Iterable[Any]:
         fields = columns_of(type(self), (*self.guard_fields, "deleted_at"))
-        # Django's own deletion reads rows with few columns; to read the state of such a row would never end.
+        # Rows that Django reads for a deletion have few columns. Reading a deferred state here would recurse for ever.
         return [field for field in fields if field.attname in self.__dict__]
 
     @classmethod
     def sources(cls, *transitions: str) -> set[str]:
-        """Return the states that these transitions start from, for verbs that change many rows in one statement."""
+        """Return the source states of these transitions, for updates of many rows in one statement."""
         return {str(state) for name in transitions for state in getattr(cls, name)._django_fsm.transitions}
 
     def save_state(
         self, *records: Model, conditions: Sequence[Bound] = (), guards: Mapping[str, Any] | None = None
     ) -> None:
-        """Write what the transitions since the last save touched, and nothing else.
+        """Write the columns that transitions may have changed since the last save.
 
         Rows of other models that belong to the change, new or changed, are written in the same commit.
 
@@ -91,7 +91,7 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         return values
 
     def undeletable(self) -> Refused:
-        """Return why a guarded deletion found no row: in the words that clients know, of the state as it is now."""
+        """Return the exception for a guarded deletion that found no row, with the message of the API."""
         current: Any = type(self)._default_manager.filter(pk=self.pk, deleted_at=None).first()
         if current is None:
             return NotFound(f"{self._meta.object_name} {self.uuid} could not be found")

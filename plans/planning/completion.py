@@ -12,7 +12,7 @@ STUCK = "Action was cancelled: its parents wait for each other."
 
 
 def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> None:
-    """Give the plan its final state; ``counts`` gives the number of its actions in each state, all of them final.
+    """Write the final state of a plan. ``counts`` has the number of its actions by state, all of which are final.
 
     FAILED if an action FAILED, or was ``stuck`` because it could never begin; CANCELLED if a person cancelled one of
     its actions; else SUCCEEDED, also where an action gave itself up. After a cancel of the plan it is CANCELLED,

@@ -35,7 +35,7 @@ TIMED_BY: tuple[tuple[type[Any], type[Any]], ...] = ((ClusterAction, Cluster), (
 
 @transaction.atomic
 def continue_plan(plan: ActionPlan) -> ActionPlan:
-    """Propose a plan of the actions that a FAILED or CANCELLED one left undone, and return it.
+    """Propose a plan of the actions that a FAILED or CANCELLED plan did not complete, and return it.
 
     They wait for each other as they did: also where one waited for another by way of one that succeeded or was
     skipped. What an action derived stays out: done anew, it derives anew. What it had been planned to derive is
@@ -69,7 +69,7 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
 
 
 def left_undone(plan: ActionPlan) -> list[Action]:
-    """Return the actions to be done anew, each after the one that is to derive it."""
+    """Return the actions to repeat, each after the one that derives it."""
     kept: dict[int, Action] = {}
     skipped = plan.actions.present().filter(is_planned=True, state=Action.State.SKIPPED)
     for action in (plan.actions.unachieved() | skipped).order_by("pk"):
@@ -80,13 +80,13 @@ def left_undone(plan: ActionPlan) -> list[Action]:
 
 
 def stays(planned: Action, origin: Action) -> bool:
-    """Return whether a planned action is planned again: not if it found out itself that it is not needed."""
+    """Return whether a planned action is planned again. An action that found itself unnecessary is not."""
     is_skipped = planned.state == Action.State.SKIPPED
     return not is_skipped or may_be_restored(planned) or origin.state == Action.State.SKIPPED
 
 
 def skip_anew(sources: Mapping[UUID, Action]) -> None:
-    """Skip what was planned and a person skipped: what is to derive it must not take it for something to do."""
+    """Skip the planned actions that a person skipped in the earlier plan, so that they are not derived again."""
     skipped = {uuid: source for uuid, source in sources.items() if source.skipped_by is not None}
     # Others a rule skipped again, when the plan was made.
     actions = list(Action.objects.pending().filter(uuid__in=skipped))
@@ -101,7 +101,7 @@ def skip_anew(sources: Mapping[UUID, Action]) -> None:
 
 
 def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[ProposedAction]:
-    """Return the actions as they were proposed once; ``parents`` has the places of each one's parents."""
+    """Return the actions as proposals. ``parents`` has the indexes of the parents of each."""
     uuids: list[UUID] = [uuid4() for _ in actions]
     new = {action.pk: uuid for action, uuid in zip(actions, uuids, strict=True)}
     timeouts = current_timeouts(actions)
@@ -127,12 +127,12 @@ def data_anew(action: Action) -> dict[str, Any]:
 
 
 def given_name(action: Action) -> str:
-    """Return what an action was called when it was proposed; nothing, where its name was made of its own UUID."""
+    """Return the name with which an action was proposed, or an empty text if its name was generated from its UUID."""
     return "" if action.name == generated_name(action.action_type, action.uuid) else action.name
 
 
 def current_timeouts(actions: Sequence[Action]) -> dict[int, int | None]:
-    """Return the timeout of each action in seconds, by primary key; None: the site's default.
+    """Return the timeout of each action in seconds by primary key. None stands for the default of the site.
 
     An action on a cluster or a stack takes the timeout that this has now, and the planned actions on a stack's
     resources that of their origin. All others keep theirs. An action follows the one that is to derive it.
@@ -164,7 +164,7 @@ def own_timeout(action: Action) -> int | None:
 
 
 def dependencies(plan: ActionPlan, kept: Sequence[int]) -> list[list[int]]:
-    """Return for each of the kept actions the places of those that it waits for, directly or by way of others.
+    """Return for each kept action the indexes of the kept actions on which it depends, directly or through others.
 
     Raises:
         Conflict: they are too many, or actions wait for each other.
@@ -177,7 +177,7 @@ def dependencies(plan: ActionPlan, kept: Sequence[int]) -> list[list[int]]:
 
 
 def parents_in(plan: ActionPlan) -> dict[int, list[int]]:
-    """Return the parents of each action, by their keys; but for those edges that tell what derives what."""
+    """Return the parents of each action by key, without the edges between actions and their derived actions."""
     parents: dict[int, list[int]] = {key: [] for key in plan.actions.values_list("pk", flat=True)}
     edges = ActionParent.objects.filter(child__action_plan=plan)
     for child, origin, parent, its_origin in edges.values_list(
@@ -189,7 +189,7 @@ def parents_in(plan: ActionPlan) -> dict[int, list[int]]:
 
 
 def nearest_kept(parents: dict[int, list[int]], places: dict[int, int]) -> dict[int, int]:
-    """Return for each action the set of kept ones that it waits for next, as the bits of a number.
+    """Return for each action the nearest kept actions on which it depends, as the bits of a number.
 
     A plan has any number of actions: bits cost little where sets of keys would fill the memory.
     """

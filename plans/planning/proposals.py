@@ -1,4 +1,4 @@
-"""Write a proposed plan to the tables, completely and checked or not at all, and carry over skips by people."""
+"""The creation of RECOMMENDED plans, with the skips that people made in the previous plan of an audit."""
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -62,7 +62,7 @@ def propose(
 
 
 def carry_skips(plan: ActionPlan, earlier: Collection[int]) -> int:
-    """Skip in a new plan the actions that a person skipped in its audit's newest earlier plan; return their number.
+    """Skip the actions that a person skipped in the previous plan of the audit, and return their number.
 
     Two actions are the same if their types and their parameters are, including the resource. An action that a person
     restored in that plan is not skipped. At most three statements, whatever the number of actions.

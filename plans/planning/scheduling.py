@@ -1,4 +1,4 @@
-"""The schedule of a plan: a person chooses a time, a maintenance window, or both; and the texts about it."""
+"""The schedule of a plan, which is a time, a maintenance window, or both, and texts about it."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -30,7 +30,7 @@ COLUMNS = (*WISHES, "opens_at", "closes_at")
 def schedule(
     plan: ActionPlan, wishes: Mapping[str, Any], start: bool = False, caller: CallingContext | None = None
 ) -> ActionPlan:
-    """Set when a plan begins, and with ``start`` hand it to the appliers; return the changed plan.
+    """Set the schedule of a plan, start it if ``start`` is true, and return it.
 
     The plan's row is locked, as at the beginning of an action, so no action begins outside of the new hours.
 
@@ -64,7 +64,7 @@ def hours_of(plan: ActionPlan) -> dict[str, Any]:
 
 
 def apply(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
-    """Write the wishes, and the hours that follow from them, into the plan."""
+    """Set the schedule of a plan and the hours that follow from it."""
     now = timezone.now()
     zone = read_zone(wishes.get("zone", plan.zone) or "UTC")
     window = read_window(wishes.get("window", plan.window), zone)
@@ -77,7 +77,7 @@ def apply(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
 
 
 def inherited(plan: ActionPlan) -> dict[str, Any]:
-    """Return the columns of the schedule of a plan that continues this one: what is still ahead holds for both."""
+    """Return the columns of the schedule for a plan that continues this one. Times in the past are omitted."""
     now = timezone.now()
     try:
         window = plan.schedule.window
@@ -114,7 +114,7 @@ def open_again(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int:
 
 @transaction.atomic
 def give(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None) -> int:
-    """Give a plan its next hours, unless somebody was first. What waits has all of its time from then on."""
+    """Set the next hours of a plan, unless another process did. Timeouts of its waiting actions start at that time."""
     same = ActionPlan.objects.filter(pk=plan.pk, closes_at=plan.closes_at)
     number = same.update(opens_at=opens_at, closes_at=closes_at)
     if number:
@@ -123,7 +123,7 @@ def give(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None
 
 
 def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
-    """Return the next hours of a plan; None if its window is over or its time zone is not known here.
+    """Return the next hours of a plan, or None if its window is over or its time zone is unknown.
 
     Raises:
         Invalid: its window makes no sense.
@@ -136,7 +136,7 @@ def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
 
 
 def window_in_words(plan: ActionPlan) -> str:
-    """Return a maintenance window by its hours, its days and its zone; nothing, where there is none."""
+    """Return a text with the hours, days and time zone of a maintenance window, empty without one."""
     return describe_window(plan.window, plan.zone)
 
 
@@ -161,7 +161,7 @@ def started_in_words(plan: ActionPlan) -> str:
 
 
 def why_it_waits(plan: ActionPlan) -> str:
-    """Return why no more actions of a plan begin for now; an empty text if they may."""
+    """Return the reason why no actions of a plan begin for now, or an empty text."""
     if plan.is_suspended:
         return f"Suspended by {plan.suspended_by}: nothing more of it begins until somebody resumes it."
     if plan.next_opening:

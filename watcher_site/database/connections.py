@@ -1,4 +1,4 @@
-"""Prepare new connections to PostgreSQL: no statement is compiled to machine code, and timestamps are loaded faster.
+"""Options of new connections to PostgreSQL: no just-in-time compilation, and faster loading of timestamps.
 
 PostgreSQL compiles a statement whose cost it estimates as high: mostly since the statistics are older than the rows.
 That takes seconds for what runs in milliseconds (https://www.postgresql.org/docs/current/jit-decision.html).
@@ -13,7 +13,7 @@ from psycopg.types.datetime import TimestamptzLoader
 
 
 class TimestampLoader(TimestamptzLoader):
-    """Loads what PostgreSQL writes in a session whose zone is UTC, as Django's are.
+    """Loads timestamps of sessions whose time zone is UTC, as those of Django are.
 
     Raises:
         psycopg.DataError: Python has no such time: infinity, or one before the year 1 or after the year 9999.

@@ -1,4 +1,4 @@
-"""Reads of one state of the database by several queries, as the pages of the console show it."""
+"""Consistent reads, in which all queries of a page of the console read the same state of the database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from psycopg.pq import TransactionStatus
 
 @contextmanager
 def consistent_reads() -> Iterator[None]:
-    """Let all queries of a block read the state that the database has at the first one. The block must not write.
+    """Run all queries of a block on the snapshot of the first one. The block must not write.
 
     Neither waits such a transaction for writers, nor do they wait for it, and it cannot fail to be serialized. Within
     another transaction, this does nothing.
@@ -29,7 +29,7 @@ def consistent_reads() -> Iterator[None]:
 
 @contextmanager
 def read_only_transaction() -> Iterator[None]:
-    """Let the next transaction on PostgreSQL read a single state and not write; these options are part of `BEGIN`."""
+    """Make the next transaction on PostgreSQL REPEATABLE READ and READ ONLY, by options of its `BEGIN`."""
     session: Any = connection.connection
     session.isolation_level, session.read_only = IsolationLevel.REPEATABLE_READ, True
     try:
@@ -42,7 +42,7 @@ def read_only_transaction() -> Iterator[None]:
 
 @contextmanager
 def deferred_transaction() -> Iterator[None]:
-    """Let the next transaction on SQLite take no lock: the site's others take that of the writer at their start."""
+    """Begin the next transaction on SQLite without the write lock, which the site's others take at their start."""
     site: Any = connection
     mode = site.transaction_mode
     site.transaction_mode = None

@@ -1,4 +1,4 @@
-"""SQL that Django has no word for, the same on PostgreSQL and SQLite."""
+"""SQL expressions that Django lacks, for PostgreSQL and SQLite."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.db.models import Func, Subquery, TextField
 
 
 class JSONArray(Subquery):
-    """The column ``value`` of a subquery's rows, its only one, in their order, as a JSON array in a text."""
+    """The values of a subquery's only column ``value``, in the order of its rows, as a JSON array in a text."""
 
     template = "array_to_json(ARRAY(%(subquery)s))::text"
     output_field = TextField()
@@ -17,7 +17,7 @@ class JSONArray(Subquery):
 
 
 class UUIDText(Func):
-    """A UUID as people write it. SQLite has no such type, and keeps the digits alone."""
+    """A UUID as a text with hyphens. SQLite has no such type, and stores only the digits."""
 
     template = "(%(expressions)s)::text"
     output_field = TextField()

@@ -10,7 +10,7 @@ Row = TypeVar("Row", bound=Any)
 
 
 def lock_present(record: Row, missing: str = "") -> Row:
-    """Return a record as it is in the table now, locked until the transaction ends.
+    """Return the current row of a record, locked until the transaction ends.
 
     Args:
         missing: the message if there is none, instead of the usual one.

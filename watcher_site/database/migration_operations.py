@@ -1,4 +1,4 @@
-"""Operations of migrations that run while processes of the previous release read and write the tables."""
+"""Operations of migrations that can run while processes of the previous release use the tables."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ BATCH = 1000
 
 
 class AddIndexOnline(AddIndexConcurrently):
-    """Add an index; on PostgreSQL without locking the table against writes.
+    """Add an index, on PostgreSQL without locking the table against writes.
 
     The migration has to be ``atomic = False``. It can be applied again after it was interrupted: an existing
     index is kept, unless PostgreSQL left it invalid.
@@ -39,7 +39,7 @@ class AddIndexOnline(AddIndexConcurrently):
 
 
 def find_validity(schema_editor: Any, index: str) -> bool | None:
-    """Return whether an index is valid; None, if there is none of the name."""
+    """Return whether an index is valid, or None if it does not exist."""
     with schema_editor.connection.cursor() as cursor:
         cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(quote_ident(%s))", [index])
         found = cursor.fetchone()
@@ -47,7 +47,7 @@ def find_validity(schema_editor: Any, index: str) -> bool | None:
 
 
 class RunInBatches(migrations.RunPython):
-    """Change the rows of a model, a batch in each transaction, in the order of their keys.
+    """Change the rows of a model in batches, each in a transaction of its own, in the order of their keys.
 
     The migration has to be ``atomic = False``. If it is interrupted and applied again, it begins with the first batch
     again: the change must be idempotent.

@@ -1,4 +1,4 @@
-"""The migrations that the database lacks, and those of a later release that it has."""
+"""The difference between the migrations of this release and those that the database has applied."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ def read_migration_state() -> MigrationState:
 
 
 def require_applied_migrations() -> None:
-    """Refuse to work on the tables of an earlier release, and log that they are those of a later one.
+    """Refuse to start on the schema of an earlier release, and log a warning on the schema of a later one.
 
     The release before works on the tables of this one, as it does during an upgrade and after one that was taken back.
 

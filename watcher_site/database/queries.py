@@ -1,4 +1,4 @@
-"""Queries composed once in a process and run many times, for the few that it runs at every step or request.
+"""Queries whose SQL is composed once in a process, for those that run at every step or request.
 
 The ORM composes a query anew each time, which takes several times as long as running it. Here a query keeps its text;
 only its values are given anew. The same on every database that Django speaks.
@@ -16,7 +16,7 @@ from django.db.models.query import ModelIterable, get_related_populators
 
 
 class Placeholder(Expression):
-    """Stands in a query for a value of a field, an integer if none is named, that is given when the query runs."""
+    """A parameter of a query, of the type of a field or an integer, whose value is given when the query runs."""
 
     def __init__(self, name: str, field: Any = None) -> None:
         super().__init__(output_field=field or models.IntegerField())
@@ -28,13 +28,13 @@ class Placeholder(Expression):
 
 @dataclass(frozen=True)
 class Bound:
-    """A query with its values."""
+    """A query with the values of its placeholders."""
 
     sql: str
     params: Sequence[Any]
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return the rows as the database gives them."""
+        """Return the rows as tuples of the values that the database returns."""
         with connection.cursor() as cursor:
             cursor.execute(self.sql, self.params)
             return cursor.fetchall()

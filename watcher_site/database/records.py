@@ -1,4 +1,4 @@
-"""The base of all stored objects: a UUID, the times of creation and change, and deletion that keeps the row."""
+"""The base class of stored objects, with a UUID, times of creation and change, and soft deletion."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -24,7 +24,7 @@ def parse_uuid(text: str) -> UUID | None:
 
 
 def uuid_range(text: str) -> tuple[UUID, UUID] | None:
-    """Return the first and the last UUID that begin with these digits, with or without hyphens; None for other texts.
+    """Return the first and the last UUID with this prefix, with or without hyphens, or None for other texts.
 
     The index of a column of UUIDs serves conditions with this range, on each database.
     """
@@ -36,7 +36,7 @@ def uuid_range(text: str) -> tuple[UUID, UUID] | None:
 
 @deconstructible
 class NullsFirst(OrderBy):
-    """Ascending order with nulls first, for indexes: SQLite knows no other order, and refuses the words."""
+    """Ascending order with nulls first, for indexes. SQLite sorts this way, and does not accept NULLS FIRST."""
 
     def __init__(self, field: str) -> None:
         super().__init__(F(field), nulls_first=True)
@@ -49,27 +49,27 @@ IndexExpression.register_wrappers(OrderBy, NullsFirst, Collate)
 
 
 class RecordQuerySet(models.QuerySet[Any]):
-    """Queries that every kind of record shares."""
+    """The queries of all records."""
 
     model: Any
 
     def present(self) -> Self:
-        """Filter out deleted rows."""
+        """Exclude deleted rows."""
         return self.filter(deleted_at__isnull=True)
 
     def beginning_with(self, text: str) -> Self:
-        """Return the rows whose UUID begins with these digits, with or without hyphens."""
+        """Select the rows whose UUID has this prefix, with or without hyphens."""
         bounds = uuid_range(text)
         return self.filter(uuid__range=bounds) if bounds else self.none()
 
     def soft_delete(self) -> int:
-        """Mark these rows deleted, and return how many were not yet."""
+        """Mark these rows as deleted, and return the number of those that were not."""
         now = timezone.now()
         return self.present().update(deleted_at=now, updated_at=now)
 
 
 class Record(models.Model):
-    """A row with a UUID for the outside, creation, update and deletion times.
+    """A row with a public UUID and the times of its creation, change and deletion.
 
     ``updated_at`` is null until the first change, as API clients expect.
     """
@@ -83,7 +83,7 @@ class Record(models.Model):
         abstract = True
 
     def save_changes(self, fields: Iterable[str]) -> datetime:
-        """Write just these columns and the time of the change."""
+        """Write only these columns and the time of the change."""
         self.updated_at = timezone.now()
         self.save(update_fields=[*fields, "updated_at"])
         return self.updated_at

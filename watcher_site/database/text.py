@@ -13,13 +13,13 @@ UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def require_storable(field: str, value: Any) -> None:
-    """Raise `Invalid`, naming the field, for NUL characters, lone surrogates, endless numbers or bottomless depth."""
+    """Raise `Invalid` with the field for NUL characters, lone surrogates, infinite numbers or too deep nesting."""
     for path, problem in find_unstorable(value):
         raise Invalid(f"{field}{''.join(f'.{step}' for step in path)}: must not hold {problem}.")
 
 
 def find_unstorable(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the path and the nature of everything in a JSON value that no column can hold."""
+    """Yield the path and a description of each part of a JSON value that no column can store."""
     if len(path) > DEEPEST:
         yield (), f"anything nested deeper than {DEEPEST} levels"
     elif isinstance(value, dict):
@@ -47,5 +47,5 @@ def make_storable(text: str, length: int | None = None) -> str:
 
 
 def nature_of(text: str) -> str:
-    """Return what of a text that is `UNSTORABLE` cannot be stored."""
+    """Return a description of the character in an `UNSTORABLE` text that cannot be stored."""
     return "NUL characters" if "\0" in text else "lone surrogates"

@@ -1,4 +1,4 @@
-"""Violations of unique constraints: which field an error is about, and the refusal that users read."""
+"""Violations of unique constraints, and the refusals for them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ def is_taken(error: IntegrityError, model: type[Model], field: str) -> bool:
 
 
 def violated_constraint(error: IntegrityError) -> str | None:
-    """Return the database's name for the unique constraint that was violated; None, if it is another error.
+    """Return the name of the unique constraint that was violated, or None for another error.
 
     On PostgreSQL that is its name; on SQLite it is that or, where it has no expressions, the names of its columns.
     """
@@ -50,7 +50,7 @@ def violated_constraint(error: IntegrityError) -> str | None:
 
 
 def constraints_with(model: type[Model], field: str) -> set[str]:
-    """Return all names that the databases use for the unique constraints that a field is part of."""
+    """Return all names that databases use for the unique constraints with a field."""
     names = set()
     for constraint in model._meta.constraints:
         if isinstance(constraint, UniqueConstraint) and field in (parts := fields_of(constraint)):
@@ -63,7 +63,7 @@ def constraints_with(model: type[Model], field: str) -> set[str]:
 
 
 def fields_of(constraint: UniqueConstraint) -> list[str]:
-    """Return the fields of a constraint in their order, also those within expressions."""
+    """Return the fields of a constraint in order, including those in expressions."""
     parts: list[Any] = []
     for expression in constraint.expressions:
         parts += expression.flatten() if isinstance(expression, Expression) else [expression]

@@ -1,4 +1,4 @@
-"""Guarded writes: a row is changed only if the table still holds what was read, with other rows in the same commit."""
+"""Guarded writes, which change a row only if it still has the values that were read, together with other rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from watcher_site.database.queries import Bound, kept_cursor
 
 
 class WrittenOnce:
-    """A mixin of models: a new row that breaks a unique constraint was written before, and is left as it is."""
+    """A mixin of models whose new rows are ignored if they violate a unique constraint, because they exist already."""
 
 
 Rows = dict[type[models.Model], list[models.Model]]

@@ -1,4 +1,4 @@
-"""Read history, for the API, the console, the exports and the command: filters, files, and details in words."""
+"""Filters, exports and texts of history entries, for the API, the console and the commands."""
 
 import csv
 import re
@@ -28,7 +28,7 @@ SEARCHED = ("object_name", "message", "user", "deed")
 
 
 def narrow(entries: HistoryQuerySet, wishes: Mapping[str, Any]) -> HistoryQuerySet:
-    """Return the entries that match all wishes, which are named as in `FILTERS`. Empty values do not filter.
+    """Return the entries that match all filters, which are named as in `FILTERS`. Empty values do not filter.
 
     Raises:
         Invalid: a value makes no sense; the message names the filter and the rule.
@@ -68,7 +68,7 @@ def before(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
 
 
 def with_text(entries: HistoryQuerySet, value: str) -> HistoryQuerySet:
-    """Filter by a text anywhere in an entry, ignoring case. No index serves this: combine it with other filters."""
+    """Filter by a text anywhere in an entry, ignoring case. No index supports this: combine it with others."""
     found = Q()
     for column in SEARCHED:
         found |= Q(**{f"{column}__icontains": value})
@@ -114,7 +114,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "
 
 
 def rows_of(entries: HistoryQuerySet) -> Iterator[tuple[Any, ...]]:
-    """Yield the entries that there are now, the oldest first, with the columns of `COLUMNS`.
+    """Yield the current entries, the oldest first, with the columns of `COLUMNS`.
 
     Each batch is a query of its own: nothing is held open for the time that somebody takes to read it all.
     """
@@ -128,7 +128,7 @@ def rows_of(entries: HistoryQuerySet) -> Iterator[tuple[Any, ...]]:
 
 
 def csv_lines(entries: HistoryQuerySet) -> Iterator[bytes]:
-    """Yield a heading and a line for each entry, as RFC 4180 has them."""
+    """Yield a heading and a line for each entry, in the format of RFC 4180."""
     yield csv_line(COLUMNS)
     for row in rows_of(entries):
         yield csv_line([cell(value) for value in row])
@@ -141,7 +141,7 @@ def csv_line(cells: Any) -> bytes:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a cell that no spreadsheet computes."""
+    """Return a value as a cell that no spreadsheet evaluates."""
     if value is None:
         return ""
     if isinstance(value, dict):
@@ -151,7 +151,7 @@ def cell(value: Any) -> str:
 
 
 def json_lines(entries: HistoryQuerySet) -> Iterator[bytes]:
-    """Yield a JSON object a line for each entry."""
+    """Yield a line with a JSON object for each entry."""
     for row in rows_of(entries):
         yield orjson.dumps(dict(zip(COLUMNS, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE)
 
@@ -163,7 +163,7 @@ FORMATS: dict[str, tuple[str, Callable[[HistoryQuerySet], Iterator[bytes]]]] = {
 
 
 def lines_of(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
-    """Return the media type and the lines of an export of the entries that there are now, and record the export.
+    """Return the media type and the lines of an export of the current entries, and record the export.
 
     Args:
         filters: the filters that the entries were selected by, which are recorded.
@@ -180,7 +180,7 @@ def lines_of(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) ->
 
 
 def download(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) -> StreamingHttpResponse:
-    """Answer with a file of these entries. Raises: as `lines_of`."""
+    """Return a response with a file of these entries. It raises the exceptions of `lines_of`."""
     media_type, lines = lines_of(entries, kind, filters)
     name = f"history-{timezone.now():%Y%m%dT%H%M%SZ}.{kind}"
     return StreamingHttpResponse(
@@ -211,7 +211,7 @@ def details_in_words(details: Mapping[str, Any]) -> str:
 
 
 def value_in_words(value: Any, nothing: Text = NONE) -> str:
-    """Return a value as people write it.
+    """Return a value as a text for people.
 
     Args:
         nothing: what stands for one that is empty.

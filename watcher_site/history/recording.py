@@ -1,4 +1,4 @@
-"""Record who did what, and when: the only functions that write events into history.
+"""The functions that write entries into history: who did what, and when.
 
 Code that changes something for a person calls `record` in the transaction of the change, so that a rollback removes
 the event too. A refusal is recorded in a transaction of its own, after that of the change was rolled back. Repeated
@@ -127,7 +127,7 @@ def entries_of(
 
 
 def identify(target: Any) -> tuple[UUID | None, str]:
-    """Return the UUID and the name of an object, as far as it has them; a text is a UUID or else a name itself."""
+    """Return the UUID and the name of an object, as far as it has them. A text is a UUID or a name itself."""
     if not isinstance(target, str):
         name = getattr(target, "name", None) or getattr(target, "username", None)
         return getattr(target, "uuid", None), name or ""
@@ -138,7 +138,7 @@ def identify(target: Any) -> tuple[UUID | None, str]:
 
 
 def shorten_value(value: Any, depth: int = 4) -> Any:
-    """Return a value as JSON has it, with what is long cut short and what is nested deep left out."""
+    """Return a JSON value in which long texts and lists are cut and deep nesting is omitted."""
     if (
         value is None
         or (isinstance(value, int) and abs(value) <= LARGEST)
@@ -156,7 +156,7 @@ def shorten_value(value: Any, depth: int = 4) -> Any:
 
 
 def differences(before: Details, after: Details) -> dict[str, Any]:
-    """Return for each name whose value is another afterwards what it was and what it is: details of a change."""
+    """Return the previous and the new value of each name whose value changed, as details of a change."""
     return {name: {"from": before.get(name), "to": after[name]} for name in after if after[name] != before.get(name)}
 
 
@@ -195,7 +195,7 @@ def is_recorded(problem: BaseException) -> bool:
 
 
 def record_refusal(event: str, target: Any, message: str, within: Any = None) -> None:
-    """Write down that a person was refused something. Outside of the transaction of what was refused."""
+    """Record a refusal, outside of the transaction of the refused operation."""
     who = current_caller()
     about = tuple(str(getattr(one, "uuid", one)) for one in (target, within))
     limit = reading_refusal_limit if event.endswith(READING) else refusal_limit
@@ -205,7 +205,7 @@ def record_refusal(event: str, target: Any, message: str, within: Any = None) ->
 
 
 def describe_refusal(problem: BaseException) -> str:
-    """Return why something was not done, without what only clients make sense of."""
+    """Return the reason of a refusal without the parts that only API clients need."""
     if isinstance(problem, Refused):
         with override(None):
             return str(problem)

@@ -1,4 +1,4 @@
-"""`Kind`: the objects of one model that notifications tell of, which events their changes are, and what these say."""
+"""The base class of notification kinds: the model, its events, and the payloads of these."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ INFO, WARNING, ERROR = "INFO", "WARN", "ERROR"
 
 @dataclass(frozen=True)
 class Event:
-    """One event of an object: what it is called behind the name of the kind, such as ``execution.start``."""
+    """An event of an object, named without its kind, such as ``execution.start``."""
 
     name: str
     priority: str = INFO
@@ -31,12 +31,12 @@ LIFE = ("create", "update", "delete")
 
 
 def phases_of(*parts: str) -> tuple[str, ...]:
-    """Return the names of the events of operations: start, end and error of each."""
+    """Return the names of the start, end and error events of operations."""
     return tuple(f"{part}.{phase}" for part in parts for phase in ("start", "end", "error"))
 
 
 class Kind(ABC):
-    """The objects of one model. Each kind stands in the settings table ``NOTIFICATION_KINDS``.
+    """A kind of objects with notifications, registered in the settings table ``NOTIFICATION_KINDS``.
 
     The database itself writes down what an object is like (`snapshot`), in the statement or the transaction that
     changes it; the payload is made of that by a relay.
@@ -59,10 +59,10 @@ class Kind(ABC):
 
     @abstractmethod
     def snapshot(self) -> Mapping[str, Any]:
-        """Return by name the expressions, in a query of `model`, of what payloads need: one JSON object for each."""
+        """Return the expressions of a query of `model` whose values form the JSON object of a snapshot, by name."""
 
     def events(self, instance: Any, old_state: str) -> Sequence[Event]:
-        """Return which events it is, in their order, that an instance is about to be written.
+        """Return the events of an instance that is about to be saved, in order.
 
         Args:
             old_state: its state in the table until now.
@@ -70,15 +70,15 @@ class Kind(ABC):
         return self.between(old_state, instance.state, instance.fault)
 
     def between(self, old_state: str, state: str, fault: Mapping[str, Any] | None = None) -> Sequence[Event]:
-        """Return which events it is that an object in one state was changed, and is in this one now."""
+        """Return the events of a change from one state to another."""
         return (UPDATE,)
 
     @abstractmethod
     def payload(self, notification: Any) -> dict[str, Any]:
-        """Return what a `Notification` of one of these objects says: names, versions and shapes as receivers know."""
+        """Return the payload of a `Notification` of one of these objects, as docs/notifications.md describes it."""
 
     @cached_property
     def rows(self) -> QuerySet[Any]:
-        """The query that makes snapshots: primary key, UUID, snapshot."""
+        """The query of snapshots, with the columns primary key, UUID and snapshot."""
         manager: Any = self.model._default_manager
         return manager.order_by().values_list("pk", self.identity, JSONObject(**self.snapshot()))

@@ -1,4 +1,4 @@
-"""The parts of payloads, as receivers know them: versioned objects, times, changes of a state, and faults.
+"""The parts of payloads: versioned objects, times, state changes and faults.
 
 A fault is an error in the format of ``ExceptionPayload``: the place, the exception, and a message without secrets.
 """
@@ -18,7 +18,7 @@ DELETED = "DELETED"
 
 
 def versioned(name: str, version: str, data: Mapping[str, Any], project: str = "watcher") -> dict[str, Any]:
-    """Wrap an object in its name and version, as those of OpenStack's notifications are."""
+    """Wrap an object with its name and version, as in OpenStack's notifications."""
     prefix = f"{project}_object"
     return {
         f"{prefix}.namespace": project,
@@ -29,7 +29,7 @@ def versioned(name: str, version: str, data: Mapping[str, Any], project: str = "
 
 
 def moment(text: str | None) -> str | None:
-    """Return a time of a snapshot as payloads have it: in UTC, to the second."""
+    """Return a time of a snapshot for a payload: in UTC, to the second."""
     if text is None:
         return None
     read = datetime.fromisoformat(text)
@@ -37,12 +37,12 @@ def moment(text: str | None) -> str | None:
 
 
 def identifier(text: str | None) -> str | None:
-    """Return a UUID of a snapshot, which SQLite writes without hyphens, as it goes out."""
+    """Return a UUID of a snapshot for a payload. SQLite writes it without hyphens."""
     return text and str(UUID(text))
 
 
 def structure(value: Any) -> Any:
-    """Return a JSON value of a snapshot, which SQLite writes as a text."""
+    """Return a JSON value of a snapshot. SQLite writes it as a text."""
     return orjson.loads(value) if isinstance(value, str) else value
 
 
@@ -51,12 +51,12 @@ def times(snapshot: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def state_of(snapshot: Mapping[str, Any]) -> Any:
-    """Return the state of an object as receivers know it: what was deleted is in one of its own."""
+    """Return the state of an object for a payload, which is DELETED for a deleted one."""
     return DELETED if snapshot["deleted_at"] else snapshot["state"]
 
 
 def state_update(name: str, notification: Any) -> dict[str, Any]:
-    """Return what became of the state: all null where the change left it as it was."""
+    """Return the state change for a payload, with nulls if the state did not change."""
     old_state, now = notification.old_state, notification.snapshot
     state = state_of(now)
     changed = old_state is not None and old_state != state
@@ -69,7 +69,7 @@ def state_update(name: str, notification: Any) -> dict[str, Any]:
 
 
 def fault(notification: Any) -> dict[str, Any] | None:
-    """Return what went wrong, as far as it is known: where no exception is, the object's own message says it."""
+    """Return the fault of an error event: the recorded one, or else one with the status message of the object."""
     if not notification.event_type.endswith(".error"):
         return None
     found = notification.fault or {
@@ -101,7 +101,7 @@ def make_fault(exception: str, message: str, module: str = "", function: str = "
 
 
 def origin(problem: BaseException) -> tuple[str, str]:
-    """Return the names of the module and the function that raised it."""
+    """Return the names of the module and the function that raised an exception."""
     trace = problem.__traceback__
     if trace is None:
         return "", ""

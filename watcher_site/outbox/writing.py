@@ -1,4 +1,4 @@
-"""The outbox: notifications are written by the statement, or in the transaction, that makes the change.
+"""The outbox: notifications are written in the statement or the transaction of the change.
 
 On PostgreSQL the INSERT is part of the statement that changes a single row; a change of many rows takes one INSERT
 more. A notification without a receiver is not written. Each process reads the table of subscriptions at intervals and
@@ -62,7 +62,7 @@ class Listeners:
         self.looked_at, self.patterns = -inf, frozenset[str]()
 
     def forget_on_commit(self) -> None:
-        """Look into the table now, and again when what this transaction changes is there for all."""
+        """Clear the cache now, and again when the transaction commits."""
         self.forget()
         transaction.on_commit(self.forget)
 
@@ -75,7 +75,7 @@ class Listeners:
 
     @property
     def any(self) -> bool:
-        """Return whether there is any receiver."""
+        """Return whether any receiver exists."""
         return (bool(settings.NOTIFICATION_URL) and bool(settings.NOTIFICATION_LEVEL)) or bool(self.look())
 
     def want(self, event_type: str, priority: str) -> bool:
@@ -100,7 +100,7 @@ def kind_named(name: str) -> Kind:
 
 @dataclass(frozen=True)
 class Announcement:
-    """Events of objects of one kind, the same of each, to be written into the outbox."""
+    """The same events of several objects of one kind, to be written into the outbox."""
 
     kind: Kind
     events: Sequence[Event]
@@ -177,7 +177,7 @@ def wanted(kind: Kind, events: Iterable[Event]) -> list[Event]:
 
 
 def announcement(kind: str, events: Iterable[Event], old_state: str | None = None) -> Announcement | None:
-    """Return what is to be written of these events, or None where nobody listens to any."""
+    """Return the announcement of these events, or None without a receiver."""
     if not listeners.any:
         return None
     listened = wanted(kind_named(kind), events)
@@ -193,7 +193,7 @@ def of_change(instance: Any, old_state: str) -> Announcement | None:
 
 
 def announce(kind: str, events: Iterable[Event], keys: Sequence[int], old_state: str | None = None) -> None:
-    """Write these events of objects, as they are now, into the outbox, where somebody listens.
+    """Write these events of objects into the outbox if they have receivers.
 
     The caller has a transaction open in which the objects were changed, and holds their rows.
     """
@@ -203,7 +203,7 @@ def announce(kind: str, events: Iterable[Event], keys: Sequence[int], old_state:
 
 
 def announce_changes(kind: str, states: Iterable[tuple[int, str]], state: str | None = None) -> None:
-    """Write what it is that many objects were changed, given their primary keys and what state each was in before.
+    """Write the events of changes of many objects, given the previous state of each by primary key.
 
     Args:
         state: what all are in now; None, where that did not change.

@@ -6,11 +6,11 @@ SECONDS = 2
 
 
 class BrokerLost(Exception):
-    """The broker does not answer or refuses the login. The message may name hosts and users: only logs may show it."""
+    """The broker does not answer or refuses the login. The message may name hosts and users, and is only for logs."""
 
 
 def require_broker() -> None:
-    """Connect to the broker and leave again; say nothing where none is needed.
+    """Connect to the broker and disconnect again, or do nothing if the site needs no broker.
 
     Raises:
         BrokerLost: it did not let us in within some seconds.

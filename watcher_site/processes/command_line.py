@@ -33,7 +33,7 @@ def one_line(problem: Exception) -> str:
 
 
 class CommandLine(ManagementUtility):
-    """Django's own, with the version of the site, one line for an unknown command, and completion of objects."""
+    """Django's command line with the version of the site, one line for unknown commands, and completion of objects."""
 
     def execute(self) -> None:
         if self.argv[1:] in (["--version"], ["version"]):

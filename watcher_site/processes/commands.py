@@ -1,4 +1,4 @@
-"""The base class of the management commands: bad input is one line on stderr and exit status 2, never a traceback."""
+"""The base class of the management commands, which print one line and exit with status 2 for bad input."""
 
 import getpass
 import sys
@@ -17,7 +17,7 @@ from watcher_site.request_context import CallingContext, on_behalf_of
 
 
 def operator() -> str:
-    """Return the name of who runs the command, as the operating system knows it."""
+    """Return the operating system's name of the user who runs the command."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -25,17 +25,17 @@ def operator() -> str:
 
 
 def caller(person: str) -> CallingContext:
-    """Return the calling context of a command that is run in the name of a person."""
+    """Return the calling context of a command that is run on behalf of a person."""
     return CallingContext(user=person)
 
 
 def add_person(parser: CommandParser) -> None:
-    """Take the name of the person in whose name something is done: it stands in the record."""
+    """Add an option for the name of the person on whose behalf the command runs, which history records."""
     parser.add_argument("--as", dest="person", default=operator(), help="the name that the record tells (your own)")
 
 
 class Command(BaseCommand):
-    """A command that raises `Refused` for what it will not do.
+    """A command whose refusals are exceptions of the class `Refused`.
 
     From the command line, that and an argument that makes no sense end with one line and status 2, and a database that
     does not answer with one line and status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows where.
@@ -56,7 +56,7 @@ class Command(BaseCommand):
         return parser
 
     def event(self) -> str:
-        """Return the event by which history records that the command was refused."""
+        """Return the history event of a refusal of the command."""
         return f"command.{type(self).__module__.rpartition('.')[2]}"
 
     def status_of(self, refusal: Refused) -> int:

@@ -1,4 +1,4 @@
-"""Complete the command line in a shell, by argcomplete: commands, options, and objects in the database."""
+"""Completion of the command line in a shell, by argcomplete: of commands, options, and objects in the database."""
 
 import os
 from argparse import ArgumentParser
@@ -17,14 +17,14 @@ def is_completing() -> bool:
 
 
 def complete(program: str) -> None:
-    """Print the completions of the command line in the environment, and end the process."""
+    """Print the completions of the command line in the environment, and exit."""
     line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT") or 0)]
     parser = make_parser(program, set(line.split()))
     argcomplete.autocomplete(parser, always_complete_options=False, default_completer=NO_COMPLETER)
 
 
 def make_parser(program: str, words: set[str]) -> ArgumentParser:
-    """Return a parser of all commands. Only those among the words of the line are loaded, which saves time."""
+    """Return a parser of all commands. Only the commands named in the line are loaded, which saves time."""
     commands = get_commands()
 
     def make_command_parser(command: str = "", **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Locks and checks for preparing a site: no other process prepares it, and its port is free."""
+"""Locks and checks for the preparation of a site: a single process prepares it, and its port is free."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ ADVISORY_LOCK = int.from_bytes(b"watcher")
 
 @contextmanager
 def one_at_a_time(tell: Callable[[str], object]) -> Iterator[None]:
-    """Wait until nobody else prepares this database, saying so, and keep others waiting meanwhile.
+    """Hold the lock for preparing this database, and print a line if it has to wait for another process.
 
     The lock goes with the process that holds it, however it ends. It is one of PostgreSQL's own for that database,
     and one on a file for those who share `settings.DATA_DIR`.
@@ -50,7 +50,7 @@ def lock_file(tell: Callable[[str], object]) -> Iterator[None]:
 
 
 def require_free_port(address: str, port: int) -> None:
-    """Raise `Conflict` if another process listens there, `Invalid` if this machine has no such address."""
+    """Raise `Conflict` if the port is taken, or `Invalid` if this machine does not have the address."""
     try:
         family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family) as probe:

@@ -44,12 +44,12 @@ PROVEN = 60.0
 
 
 def pause_before(restart: int) -> float:
-    """Return how many seconds to wait before a restart; the first is number 0."""
+    """Return the seconds to wait before a restart; the first restart has the number 0."""
     return min(FIRST_PAUSE * 2 ** min(restart, 10), LONGEST_PAUSE)
 
 
 class RestartedProcess(Process):
-    """One line of the Procfile. It runs in a process of honcho's own, which only its manager stops."""
+    """A line of the Procfile, which is restarted after a crash. Only honcho's manager stops its process."""
 
     def __init__(self, *args: Any, stopping: tuple[Connection, Connection], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,7 +76,7 @@ class RestartedProcess(Process):
         super()._send_message({"returncode": self.returncode}, type="stop")
 
     def is_end_of_all(self, restarts: int) -> bool:
-        """Return whether the end of the process ends the site; a crash does not, as the other processes can go on."""
+        """Return whether the end of the process ends the site. A crash does not: the other processes can continue."""
         if self.returncode > 0:
             return self.returncode == BAD_INPUT or self.name == WEB
         return restarts >= MOST_RESTARTS
@@ -91,7 +91,7 @@ class RestartedProcess(Process):
         super()._send_message(line.encode())
 
     def _send_message(self, data: Any, type: str = "line") -> None:
-        """Keep to itself that a process ended: the manager would stop the others."""
+        """Do not send the manager the end of a process, after which it would stop the others."""
         if type == "stop":
             self.returncode = data["returncode"]
         else:
@@ -106,14 +106,14 @@ class RestartedProcess(Process):
         return child
 
     def stop_child(self, child: Popen) -> None:
-        """Stop this child whenever all are to end, however early it was known to anybody."""
+        """Stop this process if the site is stopping, even if it has only just started."""
         self.stopping.poll(None)
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGTERM)
 
 
 class LinePrinter(Printer):
-    """honcho's printer, which stops the site when the reader of its output is gone, as with ``make run | head``."""
+    """honcho's printer, which stops the site when the reader of its output has exited, as with ``make run | head``."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         super().__init__(sys.stdout)
@@ -129,7 +129,7 @@ class LinePrinter(Printer):
 
 
 class PatientManager(manager.Manager):
-    """honcho's manager, which stops the processes through a pipe, also those that are only about to start."""
+    """honcho's manager, which also stops processes that are about to start, and is stopped through a pipe."""
 
     def __init__(self) -> None:
         super().__init__(LinePrinter(self.terminate))
@@ -138,7 +138,7 @@ class PatientManager(manager.Manager):
         self._process_ctor = partial(RestartedProcess, stopping=(receiver, self.sender))
 
     def terminate(self) -> None:
-        """Called by signal handlers too: writing to a pipe takes no lock."""
+        """Stop the site. Signal handlers may call this, because writing to a pipe takes no lock."""
         if not self._terminating:
             self._terminating = True
             self.sender.send_bytes(b"stop")
@@ -160,7 +160,7 @@ class PatientManager(manager.Manager):
 
 
 def commands() -> dict[str, str]:
-    """Return the command of each process: those of the Procfile, and those that the settings of the site require.
+    """Return the commands of the processes of the Procfile, and of those that the settings require.
 
     These are a worker where appliers send actions to workers, and a listener where the cloud has a broker. No line of
     the Procfile names them: where they have nothing to do they refuse to run, which would be the end of all.

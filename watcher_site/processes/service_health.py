@@ -1,4 +1,4 @@
-"""The health of the site's services: which kinds the site needs, and of which of these none is active."""
+"""The health of the site's services: the required kinds, and those of them without an active service."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ CONSEQUENCES = {
 
 
 class Component(NamedTuple):
-    """A part of the site, or a server that it depends on, and its problem if it has any."""
+    """A part of the site, or a server on which it depends, with its problem or None."""
 
     name: str
     problem: str | None = None
@@ -31,7 +31,7 @@ class Component(NamedTuple):
 
 
 class ServiceHealth(NamedTuple):
-    """The health of the services of one name: their number by status, and the last heartbeat of any."""
+    """The health of the services of one name: their number by status, and their last heartbeat."""
 
     name: str
     active: int
@@ -41,7 +41,7 @@ class ServiceHealth(NamedTuple):
 
 
 def needed() -> list[str]:
-    """Return the names of the services that the site needs."""
+    """Return the names of the required services."""
     names = [Service.APPLIER, Service.DECISION_ENGINE]
     if settings.EXECUTOR == "celery":
         names.append(Service.WORKER)
@@ -53,7 +53,7 @@ def needed() -> list[str]:
 
 
 def service_health() -> list[ServiceHealth]:
-    """Return the health of all services in one query, with the problem of needed ones of which none is active."""
+    """Return the health of all services with one query. A required service that is not active is a problem."""
     found = list(Service.objects.present())
     expected = needed()
     return [
@@ -76,5 +76,5 @@ def describe_inactive(name: str) -> str:
 
 
 def find_inactive(name: str) -> str | None:
-    """Return the problem if no service of this name is active, else None, in one query."""
+    """Return the problem if no service of this name is active, or None, with one query."""
     return None if Service.objects.active().filter(name=name).exists() else describe_inactive(name)

@@ -1,4 +1,4 @@
-"""Prepare the site, start the processes of the Procfile, and stop them together.
+"""The start of the site: preparation, and the processes of the Procfile.
 
 ``python -m watcher_site.processes.start`` does so.
 
@@ -27,7 +27,7 @@ SERVE = [sys.executable, "-m", "watcher_site.processes.procfile"]
 
 
 class Start:
-    """One start of the site, until a signal or the end of what cannot be started again."""
+    """One run of the site, until a signal or the end of a process that is not restarted."""
 
     def __init__(self) -> None:
         self.received: list[int] = []
@@ -38,7 +38,7 @@ class Start:
         self.received.append(number)
 
     def run(self, *commands: list[str]) -> int:
-        """Run one command after the other; return 0 after a signal, else how the last one ended."""
+        """Run the commands in turn, and return 0 after a signal, or else the exit status of the last one."""
         status = 0
         for command in commands:
             status = status or self.attend(command)
@@ -56,7 +56,7 @@ class Start:
 
 @contextmanager
 def only_start() -> Iterator[None]:
-    """Keep out others who would serve the same port out of this folder, while they could not see that it is taken.
+    """Prevent another start from this folder with the same port, which is not yet taken while the site is prepared.
 
     Raises:
         Conflict: another one is at it.

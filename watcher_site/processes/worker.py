@@ -16,16 +16,16 @@ from watcher_site.monitoring.metrics import database_errors, leases_lost
 from watcher_site.monitoring.tracing import tracing
 
 log = structlog.get_logger(__name__)
-# It goes on while the machine is suspended, where there is such a clock.
+# A clock that also runs while the machine is suspended, where the system has one.
 CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-# What is raised while the database does not answer: nobody's failure, and over some time.
+# The errors that are raised while the database does not answer.
 LOST_DATABASE = (InterfaceError, OperationalError)
-# Faults of the database, of its schema or of the machine: they concern everything, and not the record at hand.
+# Errors of the database, of its schema or of the machine, which are not caused by the current record.
 NOT_OF_ONE_RECORD = (*LOST_DATABASE, ProgrammingError, MemoryError)
 
 
 class Heartbeat:
-    """Keeps a service's row alive, three times within `settings.SERVICE_DOWN_TIME`, from `start` to `stop`."""
+    """The thread that renews a service's row three times within `settings.SERVICE_DOWN_TIME`."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -36,15 +36,15 @@ class Heartbeat:
 
     @property
     def lost(self) -> bool:
-        """Return whether the lease is lost for good: the row is no longer ours, or the heartbeat thread has died."""
+        """Return whether the lease is lost: the row was retired, or the heartbeat thread has died."""
         died = self.thread.ident is not None and not self.thread.is_alive() and not self.stopping.is_set()
         return self.row_lost or died
 
     @property
     def holds(self) -> bool:
-        """Return whether the lease is certainly still ours.
+        """Return whether this process certainly still has the lease.
 
-        Also false in a process that slept through its lease and has not yet looked at its row again.
+        It is also false in a process that was paused for longer than its lease and has not renewed it since.
         """
         return not self.lost and time.clock_gettime(CLOCK) - self.seen < settings.SERVICE_DOWN_TIME
 
@@ -64,7 +64,7 @@ class Heartbeat:
             connection.close()
 
     def beat(self) -> None:
-        """Write one heartbeat; a database that does not answer is tried again at the next one."""
+        """Write one heartbeat. After an error of the database, the next one tries again."""
         began = time.clock_gettime(CLOCK)
         try:
             self.row_lost = not self.service.beat()
@@ -77,14 +77,14 @@ class Heartbeat:
 
 
 class Worker(ABC):
-    """One process's share of the work. The tables are the queue and the truth: it may be killed at any moment.
+    """The base class of processes that take work from the database, and may be killed at any moment.
 
-    `run` is the loop, and each step of it can be called alone. While the database is away it waits, and then goes on
-    from the tables. Its row among the services is the lease on what it holds.
+    `run` is the loop, and `step` one iteration. While the database does not answer, the process waits. Its service row
+    is the lease on the records that it owns.
     """
 
     kind: ClassVar[str]
-    """Its name among the services."""
+    """The name of the service."""
 
     def __init__(self, host: str | None = None) -> None:
         self.host = host or settings.HOST
@@ -121,7 +121,7 @@ class Worker(ABC):
             self.stop()
 
     def advance(self) -> None:
-        """Take a step. Without its database it waits: nothing is lost but time."""
+        """Run one step. If the database does not answer, wait and continue from the tables later."""
         try:
             self.step()
         except LOST_DATABASE as problem:
@@ -131,7 +131,7 @@ class Worker(ABC):
             self.await_database()
 
     def renew(self) -> None:
-        """Begin anew under a row of its own: this process slept so long that its row and its work are others'."""
+        """Register a new service row after the lease was lost, because other processes may own the former work."""
         leases_lost.labels(self.kind).inc()
         self.log.warning("lease lost")
         self.heartbeat.stop()
@@ -150,21 +150,21 @@ class Worker(ABC):
     # What a kind of worker adds.
 
     def prepare(self) -> None:  # noqa: B027 (an applier has nothing to prepare)
-        """Do what comes before the first step."""
+        """Prepare the process before its first step."""
 
     @property
     @abstractmethod
     def is_idle(self) -> bool:
-        """Return whether no work is in progress and the last complete look at the tables found none."""
+        """Return whether no work is in progress and the last poll found none."""
 
     @abstractmethod
     def step(self) -> None:
-        """Look what there is to do, and do some of it."""
+        """Find work, and do a part of it."""
 
     @abstractmethod
     def rest(self) -> None:
-        """Wait until it is worth the while to look again."""
+        """Wait until the next step."""
 
     @abstractmethod
     def await_database(self) -> None:
-        """Wait `settings.POLL_INTERVAL` seconds before the next look at the tables, after a failed one."""
+        """Wait `settings.POLL_INTERVAL` seconds before the next poll, after a failed one."""
