@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
 import pytest
+import yaml
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
@@ -102,21 +104,39 @@ def test_a_wrong_password_is_one_line(keystone: KeystoneService, tmp_path: Path)
     assert refusal.value.returncode == 2
 
 
+def login_of_rosa(keystone: KeystoneService) -> dict[str, str]:
+    return {
+        "auth_url": f"{keystone.url}/v3",
+        "username": "rosa",
+        "password": PASSWORD,
+        "project_name": "shop",
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+
+
+def write_openrc(login: dict[str, str], folder: Path) -> dict[str, str]:
+    """Return the variables that a file openrc exports."""
+    return {"OS_IDENTITY_API_VERSION": "3", **{f"OS_{name.upper()}": value for name, value in login.items()}}
+
+
+def write_clouds_yaml(login: dict[str, str], folder: Path) -> dict[str, str]:
+    """Return the variables that name a cloud in a new file clouds.yaml."""
+    file = folder / "rosa.yaml"
+    file.write_text(yaml.safe_dump({"clouds": {"shop": {"auth": login, "region_name": "RegionOne"}}}))
+    return {"OS_CLIENT_CONFIG_FILE": str(file), "OS_CLOUD": "shop"}
+
+
+@pytest.mark.parametrize("write", [write_openrc, write_clouds_yaml])
 @pytest.mark.django_db(transaction=True)
 def test_the_command_line_client_finds_the_site_by_the_catalog(
-    registered_site: str, keystone: KeystoneService, tmp_path: Path
+    registered_site: str,
+    keystone: KeystoneService,
+    tmp_path: Path,
+    write: Callable[[dict[str, str], Path], dict[str, str]],
 ) -> None:
-    environment = {
-        "OS_AUTH_URL": f"{keystone.url}/v3",
-        "OS_USERNAME": "rosa",
-        "OS_PASSWORD": PASSWORD,
-        "OS_PROJECT_NAME": "shop",
-        "OS_USER_DOMAIN_ID": "default",
-        "OS_PROJECT_DOMAIN_ID": "default",
-        "OS_IDENTITY_API_VERSION": "3",
-        "HOME": str(tmp_path),
-        "PATH": os.environ["PATH"],
-    }
+    variables = write(login_of_rosa(keystone), tmp_path)
+    environment = {**variables, "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     command = [str(Path(sys.executable).with_name("openstack")), "optimize", "service", "list", "-f", "json"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout.strip()) == (0, "[]"), ended.stderr
