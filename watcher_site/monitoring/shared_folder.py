@@ -4,10 +4,14 @@
 """
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+
+# The files of `prometheus_client`: the type of the metrics, and the id of the process.
+FILE_NAME = re.compile(r"(counter|histogram|summary|gauge_\w+)_\d+\.db")
 
 
 class SharedFolder:
@@ -18,9 +22,17 @@ class SharedFolder:
         self.own: str | None = None
 
     def create(self) -> None:
-        """Create the folder in the main process, unless the environment names one."""
+        """Create the folder in the main process, or empty the one that the environment names.
+
+        The counters of a dead worker stay until the end of the main process, because their sum must not decrease.
+        Those of an earlier main process would be added to those of a worker with the same process id.
+        """
         self.own = mkdtemp(prefix="watcher-site-metrics-")
         self.path = Path(os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", self.own))
+        self.path.mkdir(parents=True, exist_ok=True)
+        for file in self.path.iterdir():
+            if FILE_NAME.fullmatch(file.name):
+                file.unlink(missing_ok=True)
 
     def remove(self) -> None:
         if self.own:
