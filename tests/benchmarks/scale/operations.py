@@ -69,7 +69,7 @@ class Claim(Operation):
 
     def perform(self) -> None:
         assert self.applier
-        self.applier.look()
+        self.applier.poll()
         if not self.applier.runs:
             raise RuntimeError("The plan was not claimed.")
 
