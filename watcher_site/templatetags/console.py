@@ -44,6 +44,7 @@ PAGES = {
 CUT_IDENTIFIER = re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{0,26}…")
 # So many seconds make no difference to people.
 JUST_NOW = 10
+MINUTE = 60
 # The units of times that have passed, and of those to come: other languages inflect them.
 AGO: dict[str, Any] = {
     "year": ngettext_lazy("%(num)d year ago", "%(num)d years ago", "num"),
@@ -115,10 +116,9 @@ def when(moment: datetime | None) -> SafeString | str:
 
 
 def ago(moment: datetime) -> str:
-    past = timesince(moment, time_strings=AGO, depth=1)
-    if not past.startswith("0"):
-        return keep_number(past)
     seconds = int((timezone.now() - moment).total_seconds())
+    if seconds >= MINUTE:
+        return keep_number(timesince(moment, time_strings=AGO, depth=1))
     return gettext("just now") if seconds < JUST_NOW else _("%(number)d seconds ago") % {"number": seconds}
 
 

@@ -1,14 +1,18 @@
 """Names that people read: UUIDs in messages as links, audits that were named after the time, hostile names."""
 
+import re
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 from django.utils.functional import lazy
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import override
 
 from tests.builders import action, make_node, make_plan
-from watcher_site.templatetags.console import brief, head, linked, shortened
+from watcher_site.templatetags.console import ago, brief, head, linked, shortened
 from watcher_site.templatetags.names import name, visible
 
 
@@ -80,3 +84,10 @@ def test_in_a_title_control_characters_are_replaced_by_their_marks() -> None:
 
 def test_a_name_in_a_script_that_needs_joiners_stays_as_it_is() -> None:
     assert name("a\u200cb") == "<bdi>a\u200cb</bdi>"
+
+
+def test_a_moment_less_than_a_minute_ago_is_shown_in_seconds_in_each_language() -> None:
+    moment = timezone.now() - timedelta(seconds=30)
+    assert ago(moment).endswith(" seconds ago")
+    with override("de"):
+        assert re.fullmatch(r"vor 3\d Sekunden", ago(moment).replace("\xa0", " "))
