@@ -27,7 +27,9 @@ from watcher_site.console.lists.filters import NameFilter
 class ComputeNodeFilters(django_filters.FilterSet):
     hostname = NameFilter("hostname", label=_("Hostname or UUID"))
     status = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.Status.values), empty_label=_("any"))
-    state = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.State.values), empty_label=_("any"))
+    state = django_filters.ChoiceFilter(
+        label=_("State"), choices=make_choices(ComputeNode.State.values), empty_label=_("any")
+    )
     power_state = django_filters.ChoiceFilter(
         label=_("Power"), choices=make_choices(ComputeNode.PowerState.values), empty_label=_("any")
     )
@@ -44,7 +46,9 @@ class ComputeNodeFilters(django_filters.FilterSet):
 
 class ServerFilters(django_filters.FilterSet):
     name = NameFilter()
-    state = django_filters.ChoiceFilter(choices=make_choices(Server.State.values), empty_label=_("any"))
+    state = django_filters.ChoiceFilter(
+        label=_("State"), choices=make_choices(Server.State.values), empty_label=_("any")
+    )
     node: Any = NameFilter("node__hostname", label=_("Node"))
 
     class Meta:

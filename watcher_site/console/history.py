@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import View
 
@@ -62,6 +62,8 @@ class HistoryTable(tables.Table):
         return render_object(record, self.links)
 
     def render_message(self, value: str, record: HistoryEntry) -> SafeString:
+        if not (value or record.details or record.request_id):
+            return mark_safe("")
         message, details = (self.with_links(text) for text in (value, details_in_words(record.details)))
         words = format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', message, details)
         return (

@@ -184,3 +184,14 @@ def test_the_objects_that_details_and_messages_mention_are_links(browser: Client
     assert f'action plan: <a href="{reverse("plans:detail", args=[other.uuid])}"' in page
     assert f'Server <a href="{reverse("cluster:server", args=[server.uuid])}"' in page
     assert "unlike 00000000 " in page
+
+
+def test_an_entry_without_details_has_an_empty_cell(browser: Client) -> None:
+    HistoryEntry.objects.create(user="rosa", deed="cluster.check")
+    assert '<td class="message" data-label="Details"></td>' in text(browser.get(reverse("history:list")))
+
+
+@pytest.mark.parametrize("page", ["cluster:servers", "cluster:nodes"])
+def test_the_filter_of_states_is_labelled_in_the_language_of_the_reader(browser: Client, page: str) -> None:
+    shown = text(browser.get(reverse(page), headers={"Accept-Language": "de"}))
+    assert "Zustand" in shown.partition('for="id_state"')[2].partition("</label>")[0]
