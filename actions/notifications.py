@@ -80,7 +80,7 @@ class ActionNotifications(Kind):
 
     def payload(self, notification: Any) -> dict[str, Any]:
         what, _, phase = notification.event_type.removeprefix("action.").partition(".")
-        data = describe(notification.snapshot)
+        data = describe_action_fields(notification.snapshot)
         if what == "update":
             data["state_update"] = state_update("ActionStateUpdatePayload", notification)
         if phase == "start":
@@ -99,7 +99,7 @@ def events_after(old_state: str, state: str, fault: Mapping[str, Any] | None) ->
     return (CANCEL_END,) if state == State.CANCELLED and old_state in ABORTED else ()
 
 
-def describe(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def describe_action_fields(snapshot: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an action as all its payloads have them."""
     return {
         "uuid": identifier(snapshot["uuid"]),

@@ -28,7 +28,7 @@ from plans.models import ActionPlan
 from plans.models.preflight_results import OUTCOMES, UNKNOWN
 from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.planning.completion import STUCK
-from plans.planning.continuation import is_of
+from plans.planning.continuation import has_base_type
 from watcher_site import plugins
 
 State = Action.State
@@ -70,7 +70,7 @@ class Prospect:
         return message
 
     @property
-    def is_remarkable(self) -> bool:
+    def is_unsuccessful(self) -> bool:
         """Return whether the action would not succeed."""
         return self.foresight.state != State.SUCCEEDED
 
@@ -95,8 +95,8 @@ class Preflight:
         return {str(outcome): counts[outcome] for outcome in OUTCOMES}
 
     @property
-    def remarkable(self) -> list[Prospect]:
-        return [prospect for prospect in self.prospects if prospect.is_remarkable]
+    def unsuccessful(self) -> list[Prospect]:
+        return [prospect for prospect in self.prospects if prospect.is_unsuccessful]
 
 
 def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
@@ -114,14 +114,14 @@ def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
     require_plan_allowing(PlanOperation.PREFLIGHT, plan)
     actions = {action.pk: action for action in plan.actions.unfinished().defer(*UNUSED).order_by("pk")}
     ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
-    walk = Walk(plan, actions, parents_among(plan, actions), excluded_now(to_begin(actions)))
-    walk.begin_after(ended_parents(plan))
+    walk = PreflightRun(plan, actions, parents_among(plan, actions), excluded_now(pending_actions(actions)))
+    walk.record_ended_parents(ended_parents(plan))
     if any(action.has_planned for action in actions.values()):
-        walk.note_derived(ended_derived(plan, details))
+        walk.record_ended_derived(ended_derived(plan, details))
     return Preflight(walk.prospects(), ended, *freshness())
 
 
-def to_begin(actions: Mapping[int, Action]) -> list[Action]:
+def pending_actions(actions: Mapping[int, Action]) -> list[Action]:
     return [action for action in actions.values() if action.state == State.PENDING and not action.has_derived]
 
 
@@ -165,7 +165,7 @@ def ended_derived(plan: ActionPlan, details: bool) -> list[tuple[int, DerivedAct
     return [(key, replace(one, status_message=generic_message(one.state, one.status_message))) for key, one in found]
 
 
-class Walk:
+class PreflightRun:
     """Goes through the actions of a plan that have not ended, each after those that it waits for."""
 
     def __init__(
@@ -190,24 +190,24 @@ class Walk:
         self.underived: dict[int, Foresight] = {}
         """Of those that end without having derived what was planned: how that ends."""
 
-    def begin_after(self, links: Iterable[tuple[int, int, UUID, str]]) -> None:
+    def record_ended_parents(self, links: Iterable[tuple[int, int, UUID, str]]) -> None:
         """Record the ended parents and their states, to end their dependents."""
         for child, parent, uuid, state in links:
             self.ended_parents[child].append(parent)
             self.ends.setdefault(parent, (len(self.ends), Foresight(State(state), not_executed_message(uuid, state))))
 
-    def note_derived(self, ended: Iterable[tuple[int, DerivedAction]]) -> None:
+    def record_ended_derived(self, ended: Iterable[tuple[int, DerivedAction]]) -> None:
         for origin, one in ended:
             self.derived_ends[origin].append(one)
 
     def prospects(self) -> list[Prospect]:
-        order = in_order(self.actions, self.parents)
+        order = execution_order(self.actions, self.parents)
         for key in order:
             if origin := self.actions[key].derived_from_id:
                 self.derived[origin].append(key)
         self.load_targets()
         for key in order:
-            self.settle(key)
+            self.foresee_with_planned(key)
         found = [Prospect(self.actions[key], self.foreseen[key]) for key in order]
         stuck = self.actions.keys() - set(order)
         return found + [Prospect(self.actions[key], Foresight(State.CANCELLED, STUCK)) for key in sorted(stuck)]
@@ -217,59 +217,61 @@ class Walk:
         types, members = plugins.load("ACTION_TYPES"), self.model.members
         members.ended |= {action.uuid for action in self.actions.values()}
         with_target = [action for action in self.actions.values() if is_uuid(str(action.target))]
-        members.load(str(action.target) for action in with_target if is_of(types, action, NodeAction))
-        self.model.stacks.load(str(action.target) for action in with_target if is_of(types, action, STACK_ACTIONS))
+        members.load(str(action.target) for action in with_target if has_base_type(types, action, NodeAction))
+        self.model.stacks.load(
+            str(action.target) for action in with_target if has_base_type(types, action, STACK_ACTIONS)
+        )
 
-    def settle(self, key: int) -> None:
+    def foresee_with_planned(self, key: int) -> None:
         """Foresee an action and the planned actions that it is to derive, before the actions that wait for it."""
         if key in self.foreseen:
             return
         action = self.actions[key]
-        foresight = self.look(action)
+        foresight = self.foresee_action(action)
         if foresight.derived is not None:
-            self.look_up_rules([self.actions[one] for one in self.derived[key] if self.is_on_new_resource(one)])
+            self.match_rules([self.actions[one] for one in self.derived[key] if self.is_on_new_resource(one)])
             ends = self.derived_ends[key]
             for planned in self.derived[key]:
-                self.settle(planned)
+                self.foresee_with_planned(planned)
                 ends.append(self.foreseen[planned].of(self.actions[planned]))
-            foresight = self.conclude(action, foresight, ends)
-            self.note(action, foresight)
+            foresight = self.foresee_with_derived(action, foresight, ends)
+            self.record_result(action, foresight)
         self.foreseen[key] = foresight
 
-    def conclude(self, action: Action, foresight: Foresight, ends: list[DerivedAction]) -> Foresight:
+    def foresee_with_derived(self, action: Action, foresight: Foresight, ends: list[DerivedAction]) -> Foresight:
         """Foresee the unplanned actions that an action derives, and then the action itself."""
         while foresight.dry_run:
-            ends += self.look_at_new(action, foresight.derived or ())
+            ends += self.foresee_new(action, foresight.derived or ())
             foresight = foresight.dry_run.continue_after(ends)
         return foresight
 
-    def look_at_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[DerivedAction]:
+    def foresee_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[DerivedAction]:
         """Foresee actions that are in no table, in the order of their proposal, each after its parents."""
-        new = [unwritten(one, origin) for one in proposed]
-        self.look_up_rules(new)
+        new = [make_unsaved_action(one, origin) for one in proposed]
+        self.match_rules(new)
         bad: dict[UUID, Foresight] = {}
         found = []
         for one, action in zip(proposed, new, strict=True):
             inherited = next((bad[parent] for parent in one.parents if parent in bad), None)
             match = self.looked_up[rule_key(action)]
-            end = inherited or (exclude(action, match) if match else DryRun(action, self.model).foresee())
+            end = inherited or (excluded_foresight(action, match) if match else DryRun(action, self.model).foresee())
             if end.derived is not None:
-                end = self.conclude(action, end, [])
+                end = self.foresee_with_derived(action, end, [])
             if end.state in WITHOUT_SUCCESS:
                 bad[one.uuid] = inherited or Foresight(*end_with(one.uuid, str(end.state)))
             found.append(end.of(action))
         return found
 
-    def look_up_rules(self, new: Sequence[Action]) -> None:
+    def match_rules(self, new: Sequence[Action]) -> None:
         """Find out which rules exclude actions that no table has, and what these would derive on parts of stacks."""
         unknown = [action for action in new if rule_key(action) not in self.looked_up]
         if not unknown:
             return
-        within = [unwritten(one, action) for action in unknown for one in propose_within(action.data)]
-        excluded = excluded_now([self.as_touching_tables(one) for one in [*unknown, *within]])
+        within = [make_unsaved_action(one, action) for action in unknown for one in propose_within(action.data)]
+        excluded = excluded_now([self.with_stored_target(one) for one in [*unknown, *within]])
         self.looked_up |= {rule_key(one): excluded.get(one.uuid) for one in [*unknown, *within]}
 
-    def look(self, action: Action) -> Foresight:
+    def foresee_action(self, action: Action) -> Foresight:
         is_spared = action.has_derived or action.state != State.PENDING
         parents = (*self.ended_parents[action.pk], *self.parents[action.pk])
         inherited = [self.ends[parent] for parent in parents if parent in self.ends]
@@ -282,18 +284,22 @@ class Walk:
             self.underived[action.pk] = self.underived[action.derived_from_id]
             return self.underived[action.pk]
         origin = self.foreseen.get(action.derived_from_id) if action.derived_from_id else None
-        if origin and origin.state is None and is_of(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST):
+        if origin and origin.state is None and has_base_type(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST):
             # Its target may be one that the deriving action would create.
             return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
         match = self.excluded.get(action.uuid) or self.looked_up.get(rule_key(action))
-        foresight = exclude(action, match) if match else DryRun(action, self.model, self.planned_for(action)).foresee()
-        self.note(action, foresight)
+        foresight = (
+            excluded_foresight(action, match)
+            if match
+            else DryRun(action, self.model, self.planned_actions_of(action)).foresee()
+        )
+        self.record_result(action, foresight)
         return foresight
 
     def is_on_new_resource(self, key: int) -> bool:
         return self.model.stacks.find_new(str(self.actions[key].target)) is not None
 
-    def as_touching_tables(self, action: Action) -> Action:
+    def with_stored_target(self, action: Action) -> Action:
         """Return an action on the root stack instead of one on a resource in no table: both touch only its project."""
         resource = self.model.stacks.find_new(str(action.target))
         if resource is None:
@@ -302,27 +308,27 @@ class Walk:
         inputs = {**action.input_parameters, "resource_id": str(root.uuid)}
         return Action(uuid=action.uuid, action_type=action.action_type, input_parameters=inputs)
 
-    def planned_for(self, action: Action) -> Sequence[DerivedAction]:
+    def planned_actions_of(self, action: Action) -> Sequence[DerivedAction]:
         """Return the planned actions that an action is to derive, as they are before it begins."""
         waiting = [self.actions[key] for key in self.derived[action.pk]]
         return [*self.derived_ends[action.pk], *(Foresight(one.state).of(one) for one in waiting)]
 
-    def note(self, action: Action, foresight: Foresight) -> None:
+    def record_result(self, action: Action, foresight: Foresight) -> None:
         """Remember what an action takes with it if it ends so."""
         if foresight.state is None:
             return  # It cannot be foreseen, or its end follows from its derived actions.
         end = Foresight(*end_with(action.uuid, foresight.state))
         if action.is_to_derive:
             self.underived[action.pk] = end
-        if foresight.state in WITHOUT_SUCCESS and self.is_binding(action):
+        if foresight.state in WITHOUT_SUCCESS and self.ends_dependents(action):
             self.ends[action.pk] = len(self.ends), end
 
-    def is_binding(self, action: Action) -> bool:
+    def ends_dependents(self, action: Action) -> bool:
         """Return whether the dependents of an action end with it."""
         return action.derived_from_id is not None or self.plan.on_failure == ActionPlan.OnFailure.STOP
 
 
-def unwritten(proposed: ProposedAction, origin: Action) -> Action:
+def make_unsaved_action(proposed: ProposedAction, origin: Action) -> Action:
     """Return an action that another would derive, which must not be saved."""
     action = Action(
         uuid=proposed.uuid,
@@ -341,12 +347,12 @@ def rule_key(action: Action) -> tuple[str, str]:
     return action.action_type, str(action.input_parameters.get("resource_id"))
 
 
-def exclude(action: Action, match: Match) -> Foresight:
+def excluded_foresight(action: Action, match: Match) -> Foresight:
     action.exclude(match.rule.key, match.rule.message)
     return Foresight(action.state, action.status_message)
 
 
-def in_order(actions: Mapping[int, Action], parents: Mapping[int, Iterable[int]]) -> list[int]:
+def execution_order(actions: Mapping[int, Action], parents: Mapping[int, Iterable[int]]) -> list[int]:
     """Return the keys as one worker would take them: what runs, then generation by generation, each by its keys.
 
     What waits for each other is left out.

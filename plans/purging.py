@@ -69,7 +69,7 @@ def count_rows(keys: Sequence[int]) -> Counter[int]:
     return numbers
 
 
-def lock(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> list[int]:
+def lock_removable(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> list[int]:
     """Lock plans, and return the keys of those that may still be removed.
 
     Plans that continue them are locked too, since their references are cleared.
@@ -82,7 +82,7 @@ def lock(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> list[int]:
 @transaction.atomic
 def remove_together(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> int:
     """Remove plans in one transaction. Plans that were started meanwhile stay."""
-    locked = lock(plans, keys)
+    locked = lock_removable(plans, keys)
     actions = Action.objects.filter(action_plan__in=locked)
     keep_operations(actions)
     ActionEvent.objects.filter(action__action_plan__in=locked).delete()
@@ -97,7 +97,7 @@ def remove_together(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> int:
 def remove_actions_of(plans: QuerySet[ActionPlan], plan: int) -> int:
     """Remove the actions of a plan in several transactions, and return their number."""
     with transaction.atomic():
-        if not lock(plans, [plan]):
+        if not lock_removable(plans, [plan]):
             return 0
         # Without notifications, as for all other rows that are removed.
         QuerySet.update(ActionPlan.objects.filter(pk=plan, deleted_at=None), deleted_at=timezone.now())

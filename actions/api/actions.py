@@ -22,7 +22,7 @@ from actions.api.serializers import ActionEventsSerializer, ActionSerializer, Si
 from actions.event_details import DETAILS, conceal_faults, sees_details, sees_host
 from actions.models import Action, ActionEvent
 from actions.models.refusals import PERMISSIONS, Operation, WrongActionState
-from actions.models.statuses import Status, having, sortable_former_state, status_expression
+from actions.models.statuses import Status, sortable_former_state, status_condition, status_expression
 from actions.operations.dependencies import FIELD, change_dependencies
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
@@ -119,7 +119,7 @@ class ActionView(ComposedLookup, ResourceView):
         return queryset.filter(action_type__in=known("action", values, plugins.load("ACTION_TYPES")))
 
     def filter_status(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
-        return queryset.filter(having([Status(value) for value in known("status", values, Status.values)]))
+        return queryset.filter(status_condition([Status(value) for value in known("status", values, Status.values)]))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Skip a PENDING action, or change the words of a SKIPPED one (from 1.5).
@@ -165,7 +165,7 @@ class ActionView(ComposedLookup, ResourceView):
             else:
                 skip_action(action.uuid, self.request.user.get_username(), reason)
         except WrongActionState as refusal:
-            raise (refusal.formerly() if is_former else refusal) from None
+            raise (refusal.as_before_suspension() if is_former else refusal) from None
 
     def signal(self, request: Request, identifier: str) -> Response:
         """Tell an action to end (CANCEL), to wait (SUSPEND) or to go on (RESUME). From 1.12."""

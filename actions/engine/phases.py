@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import Model
 from django.utils import timezone
 
-from actions.exclusions.matching import excluded
+from actions.exclusions.matching import find_excluded
 from actions.exclusions.rules import Rule, cached_rules, current_rules
 from actions.graph.proposals import ProposedAction, check_graph
 from actions.models import Action, ActionEvent
@@ -386,7 +386,7 @@ class ExclusionCheck:
         rules = [rule for rule in self.rules.rules if rule.key not in self.checked and rule.is_in_force(now)]
         if not rules:
             return None
-        found = excluded([self.action], rules).get(self.action.uuid)
+        found = find_excluded([self.action], rules).get(self.action.uuid)
         self.checked.update(rule.key for rule in rules)
         return found.rule if found else None
 

@@ -33,7 +33,7 @@ def time_out(action: Action, lease: Lease) -> None:
     # The plan is locked before the other actions, as by signals to actions.
     record.write(phase, hold=True, guards={"waits_until": action.waits_until})
     cancel_derived(action, f"action {action.uuid}, which took longer than {action.seconds_allowed} seconds")
-    action.action_plan.note_signal()
+    action.action_plan.notify_applier()
     record.log.error("action waited too long", seconds=action.seconds_allowed)
 
 

@@ -67,13 +67,13 @@ class Match:
         )
 
 
-def excluded(actions: Sequence[ActionT], rules: Iterable[Rule]) -> dict[UUID, Match]:
+def find_excluded(actions: Sequence[ActionT], rules: Iterable[Rule]) -> dict[UUID, Match]:
     """Return the first of these rules that excludes an action by the UUID of the action, ignoring windows.
 
     The number of queries is constant, and zero if no rule has targets.
     """
     found: dict[UUID, Match] = {}
-    concerned = [(rule, [one for one in actions if rule.concerns(one.action_type)]) for rule in rules]
+    concerned = [(rule, [one for one in actions if rule.applies_to(one.action_type)]) for rule in rules]
     concerned = [(rule, those) for rule, those in concerned if those]
     if not concerned:
         return found
@@ -94,13 +94,13 @@ def excluded_permanently(actions: Sequence[ActionT]) -> dict[UUID, Match]:
     """
     now = timezone.now()
     rules = [rule for rule in current_rules().rules if rule.is_permanent and rule.is_in_force(now)]
-    return excluded(actions, rules)
+    return find_excluded(actions, rules)
 
 
 def excluded_now(actions: Sequence[ActionT]) -> dict[UUID, Match]:
     """Return the rules in force that exclude actions, by the UUID of the action."""
     now = timezone.now()
-    return excluded(actions, [rule for rule in current_rules().rules if rule.is_in_force(now)])
+    return find_excluded(actions, [rule for rule in current_rules().rules if rule.is_in_force(now)])
 
 
 def require_effect(action_type: str, derived: Sequence[ActionT]) -> None:

@@ -133,7 +133,7 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
     if "name" in attributes:
         require_addressable_name(exclusion.name, RESERVED_NAMES)
     if "enabled" in attributes:
-        exclusion.enabled = read_switch(attributes["enabled"])
+        exclusion.enabled = read_boolean(attributes["enabled"])
     if "action_types" in attributes:
         exclusion.action_types = read_action_types(attributes["action_types"])
     if "targets" in attributes:
@@ -177,7 +177,7 @@ def read_line(name: str, text: Any, longest: int, least: int) -> str:
     return line
 
 
-def read_switch(value: Any) -> bool:
+def read_boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise Invalid("enabled: must be true or false.")
     return value

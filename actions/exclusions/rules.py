@@ -71,7 +71,7 @@ class Rule:
         opening = moment if self.window is None else self.window.opening(moment)
         return opening if opening is not None and self.is_in_force(opening) else None
 
-    def concerns(self, action_type: str) -> bool:
+    def applies_to(self, action_type: str) -> bool:
         return not self.action_types or action_type in self.action_types
 
     def matches(self, affected: AffectedTargets) -> bool:

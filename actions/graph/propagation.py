@@ -93,19 +93,19 @@ def skip_planned(origins: Sequence[Action]) -> int:
 
     Actions that a person skipped before do not change. The caller has locked the plan's row.
     """
-    if not (keys := deriving(origins)):
+    if not (keys := deriving_keys(origins)):
         return 0
     return Action.objects.planned_by(keys).end_as(*end_with(origins[0].uuid, State.SKIPPED))
 
 
 def restore_planned(origins: Sequence[Action]) -> int:
     """Restore the actions that were skipped with these origins, and return their number. The plan's row is locked."""
-    if not (keys := deriving(origins)):
+    if not (keys := deriving_keys(origins)):
         return 0
     return Action.objects.planned_by(keys, State.SKIPPED).restore()
 
 
-def deriving(actions: Sequence[Action]) -> list[int]:
+def deriving_keys(actions: Sequence[Action]) -> list[int]:
     return [action.pk for action in actions if action.is_to_derive]
 
 

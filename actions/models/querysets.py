@@ -143,7 +143,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         late = self.pending().filter(is_held_up, has_derived=True, waits_until__lte=timezone.now())
         return late.exclude(Exists(derived.filter(state=self.model.State.SUSPENDED)))
 
-    def wait_anew(self, since: Any) -> int:
+    def restart_timeouts(self, since: Any) -> int:
         """Restart the timeouts of waiting actions at a moment, in one statement."""
         # On SQLite Django computes with durations itself, and needs the type of each operand for that.
         seconds = Coalesce(
@@ -178,7 +178,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         """Select the actions that a living worker is executing in a process of its own."""
         return self.present().filter(owner__in=living_workers())
 
-    def going_on(self) -> Self:
+    def runnable_or_running(self) -> Self:
         """Select, in one statement, the actions that may begin and those that a living worker owns."""
         return self.present().filter(self.ready_condition() | Q(owner__in=living_workers()))
 
@@ -195,7 +195,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         succeeded = self.present().filter(state=self.model.State.SUCCEEDED)
         return succeeded.filter(~Exists(reverts) | Exists(begun_only)).order_by("-updated_at", "-pk")
 
-    def unachieved(self) -> Self:
+    def not_achieved(self) -> Self:
         """Select the actions of an ended plan that failed, were cancelled, or succeeded and were reverted.
 
         Skipped actions are not included: they were not meant to be executed.

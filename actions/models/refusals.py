@@ -74,7 +74,7 @@ class WrongActionState(Conflict):
         self.action, self.wanted = action, wanted
         super().__init__(f"State transition not allowed: ({action.state} -> {wanted})")
 
-    def formerly(self) -> Conflict:
+    def as_before_suspension(self) -> Conflict:
         """Return the same for clients that were written before actions could be SUSPENDED."""
         state = State.ONGOING if self.action.state == State.SUSPENDED else self.action.state
         return Conflict(f"State transition not allowed: ({state} -> {self.wanted})")

@@ -64,6 +64,6 @@ def sortable_former_state() -> Case | F:
     return former_state() if Action.objects.filter(state=State.SUSPENDED).exists() else F("state")
 
 
-def having(statuses: list[Status]) -> Q:
+def status_condition(statuses: list[Status]) -> Q:
     """Return the condition of actions that have one of these statuses."""
     return Q.create([conditions()[status] for status in statuses], connector=Q.OR)

@@ -42,8 +42,8 @@ def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
     require_allowed(Operation(signal), action)
     write_signal(action, signal, by)
     if signal == Signal.RESUME and action.derived_from_id:
-        plan.actions.wait_anew(timezone.now())
-    plan.note_signal()
+        plan.actions.restart_timeouts(timezone.now())
+    plan.notify_applier()
     record("action.signal", action, within=plan, details={"signal": signal})
     return action
 

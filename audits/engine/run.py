@@ -53,7 +53,7 @@ def run_strategy(audit: Audit) -> None:
         Refused: the audit cannot be answered, and the message says why to the person who made it.
         ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
     """
-    ongoing = None if audit.force else ActionPlan.objects.present().moving().first()
+    ongoing = None if audit.force else ActionPlan.objects.present().changing_cloud().first()
     if ongoing:
         skip_run(audit, f"action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
         return

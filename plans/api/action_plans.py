@@ -73,7 +73,7 @@ class Scheduling:
         From 1.12 the body, if there is one, says when it is to begin: at a time, within a maintenance window, or both.
         """
         plan = self.get_object(request, identifier)
-        wishes = read_wishes(request)
+        wishes = read_schedule(request)
         try:
             if wishes:
                 schedule(plan, wishes, start=True, caller=caller_of(request))
@@ -95,7 +95,7 @@ class Scheduling:
         return Response(self.show(plan))
 
 
-def read_wishes(request: Request) -> dict[str, Any]:
+def read_schedule(request: Request) -> dict[str, Any]:
     """Return when a plan that is started is to begin; nothing, where the body is left out.
 
     Before 1.12 a start had no body, and whatever else was sent with it did no harm.

@@ -175,13 +175,13 @@ class ServerReading(OwnedByProjects, ResourceView):
 
     def filter_status(self, queryset: QuerySet[Server], value: list[str]) -> QuerySet[Server]:
         wanted = [status.upper() for status in value]
-        refuse_strays("status", wanted, server_statuses.list_statuses(knows_pending=self.knows_pending))
+        refuse_unknown_fields("status", wanted, server_statuses.list_statuses(knows_pending=self.knows_pending))
         return queryset.filter(server_statuses.with_statuses(wanted, knows_pending=self.knows_pending))
 
     def filter_vm_state(self, queryset: QuerySet[Server], value: list[str]) -> QuerySet[Server]:
         known = set(Server.State.values) - (set() if self.knows_pending else {Server.State.PENDING})
         wanted = {state.lower() for state in value}
-        refuse_strays("vm_state", sorted(wanted), known)
+        refuse_unknown_fields("vm_state", sorted(wanted), known)
         if Server.State.ERROR in wanted and not self.knows_pending:
             wanted.add(Server.State.PENDING)
         return queryset.filter(state__in=wanted)
@@ -198,7 +198,7 @@ class ServerReading(OwnedByProjects, ResourceView):
         return queryset.filter(flavor=value)
 
 
-def refuse_strays(field: str, wanted: list[str], known: Any) -> None:
+def refuse_unknown_fields(field: str, wanted: list[str], known: Any) -> None:
     if strays := [value for value in wanted if value not in known]:
         raise Invalid(f"Invalid input for field/attribute {field}. Value: '{strays[0]}'. There is no such {field}.")
 

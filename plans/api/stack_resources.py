@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.stacks.lookup import missing_resource, resources_named, stacks_at, stacks_within
 from plans.api.marks import Marking, ResourceMarking
-from plans.api.servers import refuse_strays
-from plans.api.stacks import MARK_STACK, STACKS, VIEW_STACK, known_statuses, stack_address
+from plans.api.servers import refuse_unknown_fields
+from plans.api.stacks import MARK_STACK, STACKS, VIEW_STACK, check_statuses, stack_address
 from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.permissions import OwnedByProjects
 from watcher_site.api.serializers import LinkSerializer, ResourceSerializer, Row
@@ -74,7 +74,7 @@ class StackResourceSerializer(ResourceSerializer):
 
     @classmethod
     def add_links(cls, rows: list[Row], host: str) -> None:
-        within = stacks_in([row["id"] for row in rows if row["resource_type"] in StackResource.NESTING])
+        within = names_of_nested_stacks([row["id"] for row in rows if row["resource_type"] in StackResource.NESTING])
         for row in rows:
             stack = stack_address(host, row["stack_name"], row["stack_uuid"])
             row["physical_resource_id"] = row["physical_resource_id"] or ""
@@ -87,7 +87,7 @@ class StackResourceSerializer(ResourceSerializer):
                 row["links"].append({"href": nested, "rel": "nested"})
 
 
-def stacks_in(resources: list[UUID]) -> dict[str, str]:
+def names_of_nested_stacks(resources: list[UUID]) -> dict[str, str]:
     """Return by their ids the names of the stacks within these resources."""
     found = Stack.objects.present().filter(parent_resource__uuid__in=resources) if resources else Stack.objects.none()
     return {str(uuid): name for uuid, name in found.values_list("uuid", "name")}
@@ -153,11 +153,11 @@ class StackResourceView(ResourceMarking, OwnedByProjects, ResourceView):
         return queryset.filter(name__in=value)
 
     def filter_type(self, queryset: QuerySet[StackResource], value: list[str]) -> QuerySet[StackResource]:
-        refuse_strays("type", value, StackResource.Type.values)
+        refuse_unknown_fields("type", value, StackResource.Type.values)
         return queryset.filter(type__in=value)
 
     def filter_status(self, queryset: QuerySet[StackResource], value: list[str]) -> QuerySet[StackResource]:
-        return queryset.filter(status__in=known_statuses("status", value))
+        return queryset.filter(status__in=check_statuses("status", value))
 
     def filter_nested_depth(self, queryset: QuerySet[StackResource], value: str) -> QuerySet[StackResource]:
         """Return the queryset: `get_queryset` applies this filter."""

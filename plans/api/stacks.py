@@ -19,8 +19,8 @@ from cluster.stacks.templates.schemas import TEMPLATE as TEMPLATE_VALIDATOR
 from cluster.stacks.templates.templates import normalise, servers_of
 from plans.api.marks import Marking
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
-from plans.api.servers import refuse_strays
-from plans.operations.stack_progress import having_status, shown_status, starting_operations
+from plans.api.servers import refuse_unknown_fields
+from plans.operations.stack_progress import shown_status, shown_status_condition, starting_operations
 from plans.operations.stacks import create_stack, delete_stack, update_stack
 from watcher_site.api.bodies import FLAG, DescribedField, WholeField, read_body
 from watcher_site.api.errors import NotAcceptableHere
@@ -96,9 +96,9 @@ class TemplateSerializer(serializers.Serializer[Any]):
     resources = serializers.DictField(child=serializers.DictField(), help_text="by name")
 
 
-def known_statuses(field: str, wanted: list[str]) -> list[str]:
+def check_statuses(field: str, wanted: list[str]) -> list[str]:
     found = [status.upper() for status in wanted]
-    refuse_strays(field, found, StackStatus.values)
+    refuse_unknown_fields(field, found, StackStatus.values)
     return found
 
 
@@ -226,7 +226,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         return rows
 
     def filter_status(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
-        return queryset.filter(having_status(known_statuses("status", value)))
+        return queryset.filter(shown_status_condition(check_statuses("status", value)))
 
     def create(self, request: Request) -> Response:
         """Make a stack, and have its resources created by an action."""

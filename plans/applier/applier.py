@@ -22,8 +22,8 @@ from plans.applier.timeouts import fail_overdue_actions
 from plans.executors import Executor, JobStarted, Report, WorkerError
 from plans.models import ActionPlan
 from plans.notifications import CANCEL_START
-from plans.planning.completion import STUCK, settle
-from plans.planning.scheduling import open_again
+from plans.planning.completion import STUCK, complete_plan
+from plans.planning.scheduling import renew_hours
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import action_plan_claims
 from watcher_site.outbox.writing import announce
@@ -81,7 +81,7 @@ class Applier(Worker):
         if self.heartbeat.lost:
             self.renew()
         # The plans of other appliers are opened by these.
-        open_again(self.plans.filter(Q(applier=None) | Q(applier=self.service)), self.guarding)
+        renew_hours(self.plans.filter(Q(applier=None) | Q(applier=self.service)), self.guarding)
         if self.runs:
             fail_overdue_actions(self.service, self.guarding)
         self.read_changes()
@@ -165,7 +165,7 @@ class Applier(Worker):
 
     def adopt(self) -> None:
         """Take over the plans of lost appliers. Their interrupted actions are recovered first."""
-        free = self.plans.free_for(self.service).exclude(pk__in=[*self.runs, *self.faulty])
+        free = self.plans.available_to(self.service).exclude(pk__in=[*self.runs, *self.faulty])
         for pk, owner in free.order_by("pk").values_list("pk", "applier")[: self.free_plans]:
             if ActionPlan.objects.filter(pk=pk, applier=owner).adopt(self.service):
                 with self.guarding(pk):
@@ -305,7 +305,7 @@ class Applier(Worker):
             counts = run.actions.count_states()  # A worker that seemed lost has written the outcome of its action.
         if is_cancelling:
             return self.track_running(run)
-        if run.actions.going_on().exists():
+        if run.actions.runnable_or_running().exists():
             self.track_running(run)
             run.scan_all()
             return True
@@ -327,7 +327,7 @@ class Applier(Worker):
             if counts.get(Action.State.CANCELLED):
                 clean_up_cancelled(run.actions)
             try:
-                settle(plan, counts, stuck=bool(left))
+                complete_plan(plan, counts, stuck=bool(left))
             except ConcurrentTransition:
                 return self.poll_soon()
             self.log.info("plan settled", plan=run.plan_uuid, state=plan.state, message=plan.status_message)

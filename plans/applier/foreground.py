@@ -18,7 +18,7 @@ from actions.models import Action
 from plans.applier.applier import Applier
 from plans.executors import Executor
 from plans.models import ActionPlan
-from plans.planning.scheduling import why_it_waits
+from plans.planning.scheduling import explain_waiting
 from watcher_site.models import Service
 from watcher_site.processes.command_line import INTERRUPTED
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
@@ -142,7 +142,7 @@ class ShownPlan:
         self.counts = plan.actions.all().count_states()
         if sum(self.counts.get(state, 0) for state in UNSUCCESSFUL) != len(self.reported):
             self.print_unsuccessful(display)
-        display.wait(why_it_waits(plan))
+        display.wait(explain_waiting(plan))
         is_ours = plan.applier_id in (None, applier)
         display.show(plan.state, self.counts, None if is_ours else plan.hostname)
 
@@ -249,7 +249,7 @@ class ForegroundApplier(Applier):
 
 def describe_continuation(plan: ActionPlan) -> str:
     """Return a sentence that says when an unfinished plan continues."""
-    if why := why_it_waits(plan):
+    if why := explain_waiting(plan):
         return f"The action plan is {plan.state}. {why} The next applier that is free goes on with it then."
     return f"The action plan is {plan.state} and goes on with the next applier that is free."
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from plans.console.views import ActionPlanOperationView
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, PlanOperation, is_plan_allowing
-from plans.planning.scheduling import apply, schedule, started_in_words
+from plans.planning.scheduling import apply_wishes, describe_start, schedule
 from watcher_site.console.pages import perform_with_message
 from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.refusals import Invalid
@@ -45,7 +45,7 @@ class ScheduleForm(WindowFields):
             wishes["start_at"] = start_at
         wishes["window"] = self.window_of(cleaned)
         try:
-            apply(copy(self.plan), wishes)
+            apply_wishes(copy(self.plan), wishes)
         except Invalid as refusal:
             self.add_refusal(str(refusal))
         return {**cleaned, "wishes": wishes}
@@ -82,7 +82,7 @@ class Schedule(ResumableFormPage, ActionPlanOperationView):
         starts = is_plan_allowing(PlanOperation.START, record)
         scheduled = schedule(record, self.form.cleaned_data["wishes"], start=starts, caller=caller_of(self.request))
         if starts:
-            return started_in_words(scheduled)
+            return describe_start(scheduled)
         is_running = scheduled.state in scheduled.RUNNING
         return gettext("Schedule saved. Running actions finish.") if is_running else gettext("Schedule saved.")
 

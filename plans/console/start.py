@@ -13,7 +13,7 @@ from actions.models import Action
 from plans.console.views import ActionPlanOperationView, find_missing_service
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
-from plans.planning.scheduling import started_in_words, window_in_words
+from plans.planning.scheduling import describe_plan_window, describe_start
 from watcher_site import plugins
 from watcher_site.request_context import caller_of
 
@@ -104,7 +104,7 @@ class Start(ActionPlanOperationView):
             "plan": record,
             "view": self,
             "summary": summary,
-            "window": window_in_words(record),
+            "window": describe_plan_window(record),
             "missing_service": find_missing_service(),
             "may_simulate": may_simulate,
             "simulates": may_simulate and 0 < summary.total <= MOST_SIMULATED,
@@ -113,4 +113,4 @@ class Start(ActionPlanOperationView):
 
     def perform(self, record: ActionPlan) -> str:
         record.launch(caller_of(self.request))
-        return started_in_words(record)
+        return describe_start(record)

@@ -28,7 +28,7 @@ from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, 
 from plans.models.summaries import lead_with_counts
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
-from plans.planning.scheduling import waiting_in_words, window_in_words
+from plans.planning.scheduling import describe_plan_window, describe_waiting
 from watcher_site.console.pages import DeletionView, FollowedPage, ListPage, OperationView, compose_version
 from watcher_site.console.paging import drop_unknown_page_size
 from watcher_site.messages import Text
@@ -124,8 +124,8 @@ class ActionPlanPage(FollowedPage):
             allowed=allowed,
             offers_resume=plan.is_suspended or Action.State.SUSPENDED in counts,
             continuation=continuation,
-            waiting=waiting_in_words(plan),
-            window=window_in_words(plan),
+            waiting=describe_waiting(plan),
+            window=describe_plan_window(plan),
             **list_actions(self.request, plan, allowed),
             suspended_for=total_duration(pauses_of(plan, timezone.now()), Kind.SUSPENDED),
             time_left=estimate_time_left(plan, timezone.now()),

@@ -223,7 +223,7 @@ class ActionPlan(StatefulModel):
     def is_suspended(self) -> bool:
         return self.suspended_by is not None and self.state in self.SUSPENDABLE
 
-    def note_signal(self) -> None:
+    def notify_applier(self) -> None:
         """Notify the plan's applier of a signal. The caller holds the plan's row."""
         type(self).objects.filter(pk=self.pk).update(signals=F("signals") + 1)
 

@@ -52,7 +52,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
     def running(self) -> Self:
         return self.present().filter(state__in=self.model.RUNNING)
 
-    def moving(self) -> Self:
+    def changing_cloud(self) -> Self:
         """Select the ongoing plans that change the cloud, not those that only wait for a PENDING server.
 
         Such a plan would keep other plans from making capacity for its server.
@@ -62,7 +62,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         waits = Exists(own.filter(state=Action.State.PENDING, data__waits_for__isnull=False))
         return self.filter(state=self.model.State.ONGOING).exclude(~at_work & waits)
 
-    def free_for(self, applier: Service) -> Self:
+    def available_to(self, applier: Service) -> Self:
         """Select the running plans that no other living applier holds: orphaned ones, and this applier's own."""
         return self.running().exclude(applier__in=Service.objects.active().exclude(pk=applier.pk).values("pk"))
 
@@ -101,7 +101,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
 
         The caller names the old owner, so that it stands in the WHERE clause: of several that ask at once, one wins.
         """
-        return bool(self.free_for(applier).update(applier=applier, hostname=applier.host))
+        return bool(self.available_to(applier).update(applier=applier, hostname=applier.host))
 
     def release(self, applier: Service) -> int:
         """Release the plans that the applier still runs, so that another one adopts them at once."""
@@ -131,21 +131,25 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
     @transaction.atomic
     def supersede(self, message: str, action_message: str) -> int:
         """Make the RECOMMENDED ones SUPERSEDED with their pending actions CANCELLED, and return how many they were."""
-        return self.give_up(self.model.sources("supersede"), self.model.State.SUPERSEDED, message, action_message)
+        return self.end_unstarted(
+            self.model.sources("supersede"), self.model.State.SUPERSEDED, message, action_message
+        )
 
     @transaction.atomic
     def cancel_recommended(self, message: str, action_message: str) -> int:
         """Cancel the RECOMMENDED plans with their pending actions, and return the number of plans."""
-        return self.give_up(self.model.sources("supersede"), self.model.State.CANCELLED, message, action_message)
+        return self.end_unstarted(self.model.sources("supersede"), self.model.State.CANCELLED, message, action_message)
 
     @transaction.atomic
     def cancel_unfinished(self, message: str) -> int:
         """Cancel what has not begun, have the appliers cancel what has, and return how many plans that were."""
         running = self.present().filter(state__in=self.model.sources("request_cancel"))
         cancelling = self.write_state(running, self.model.State.CANCELLING, message)
-        return cancelling + self.give_up(self.model.sources("cancel"), self.model.State.CANCELLED, message, message)
+        return cancelling + self.end_unstarted(
+            self.model.sources("cancel"), self.model.State.CANCELLED, message, message
+        )
 
-    def give_up(self, sources: set[str], target: str, message: str, action_message: str) -> int:
+    def end_unstarted(self, sources: set[str], target: str, message: str, action_message: str) -> int:
         """End plans that have not begun, so that no applier begins them."""
         keys = self.lock_in_order(sources)
         if keys:

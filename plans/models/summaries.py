@@ -45,17 +45,18 @@ def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str =
     total = sum(counts.values())
     text = f"{opening} {SKIPPED if skipped else ''}".strip()
     if failed:
-        undone = reverts(actions)
+        undone = describe_rollback(actions)
         kept = len(f" {undone}") + KEPT_FOR_OTHERS * (bool(skipped) + bool(cancelled))
-        lead = f"{text} {failed} of {count(total)} failed".lstrip()
-        text = f"{listed(lead, mentions(actions, 'FAILED'), failed, STATUS_MESSAGE_LENGTH - kept)} {undone}".rstrip()
+        lead = f"{text} {failed} of {format_count(total)} failed".lstrip()
+        listed = list_mentions(lead, make_mentions(actions, "FAILED"), failed, STATUS_MESSAGE_LENGTH - kept)
+        text = f"{listed} {undone}".rstrip()
     if skipped:
         lead = f"{text} {skipped} of {total}{' skipped' if failed else ''}"
         length = STATUS_MESSAGE_LENGTH - (KEPT_FOR_OTHERS if cancelled else 0)
-        text = listed(lead, mentions(actions, "SKIPPED"), skipped, length)
+        text = list_mentions(lead, make_mentions(actions, "SKIPPED"), skipped, length)
     if cancelled:
-        lead = f"{text} {cancelled} of {total if text else count(total)} cancelled".lstrip()
-        text = listed(lead, mentions(actions, "CANCELLED"), cancelled, STATUS_MESSAGE_LENGTH)
+        lead = f"{text} {cancelled} of {total if text else format_count(total)} cancelled".lstrip()
+        text = list_mentions(lead, make_mentions(actions, "CANCELLED"), cancelled, STATUS_MESSAGE_LENGTH)
     return text or None
 
 
@@ -65,11 +66,11 @@ def lead_with_counts(message: str) -> str:
     return re.sub(r"^(\d+ of \d+):", r"\1 skipped:", rest) if rest else message
 
 
-def count(number: int) -> str:
+def format_count(number: int) -> str:
     return "1 action" if number == 1 else f"{number} actions"
 
 
-def reverts(actions: ActionQuerySet) -> str:
+def describe_rollback(actions: ActionQuerySet) -> str:
     """Return what a rollback did, if there was one."""
     last = ActionEvent.objects.filter(action__in=actions, event="revert").order_by("pk")
     # What a lost worker left open and was done again counts once.
@@ -77,16 +78,16 @@ def reverts(actions: ActionQuerySet) -> str:
     undone = results.count(ActionEvent.Result.SUCCESS)
     if not results:
         return ""
-    sentence = f"{count(undone)} reverted"
+    sentence = f"{format_count(undone)} reverted"
     return f"{sentence}, {len(results) - undone} could not be." if undone < len(results) else f"{sentence}."
 
 
-def mentions(actions: ActionQuerySet, state: str) -> list[Mention]:
+def make_mentions(actions: ActionQuerySet, state: str) -> list[Mention]:
     first = actions.present().filter(state=state).order_by("pk")[:NAMEABLE]
-    return [mention(action) for action in first]
+    return [make_mention(action) for action in first]
 
 
-def mention(action: Action) -> Mention:
+def make_mention(action: Action) -> Mention:
     if action.skipped_by:
         return Mention(f"{action.uuid} by {action.skipped_by}", action.reason)
     finding = action.status_message or ""
@@ -96,17 +97,17 @@ def mention(action: Action) -> Mention:
     return Mention(str(action.uuid), finding.replace(f" {action.uuid}", "").strip().removesuffix("."))
 
 
-def listed(lead: str, first: Iterable[Mention], total: int, length: int) -> str:
+def list_mentions(lead: str, first: Iterable[Mention], total: int, length: int) -> str:
     """Return the lead and as many actions as fit into ``length`` characters, then the number of the others."""
     named: list[str] = []
     for one in first:
-        before, after = f"{lead}: {', '.join([*named, ''])}", ending(total - len(named) - 1)
+        before, after = f"{lead}: {', '.join([*named, ''])}", describe_rest(total - len(named) - 1)
         words = one.within(length - len(before) - len(after))
         if words is None:
             break
         named.append(words)
-    return f"{lead}: {', '.join(named)}{ending(total - len(named))}" if named else f"{lead}."
+    return f"{lead}: {', '.join(named)}{describe_rest(total - len(named))}" if named else f"{lead}."
 
 
-def ending(more: int) -> str:
+def describe_rest(more: int) -> str:
     return f" and {more} more." if more else "."

@@ -20,7 +20,7 @@ from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explai
 from cluster.models import Cluster, Node, Profile, Server, Stack, Trust
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
-from plans.planning.scheduling import why_it_waits
+from plans.planning.scheduling import explain_waiting
 from watcher_site import plugins
 from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.database.locks import lock_present
@@ -84,26 +84,26 @@ def lock_for_operation(
         Conflict: another operation on it waits or runs. A plan that nobody started is in nobody's way.
     """
     if isinstance(target, Node) and target.cluster_id:
-        locked(Cluster, [target.cluster_id])
+        lock_rows(Cluster, [target.cluster_id])
     current = lock_present(target)
     if isinstance(target, Node) and current.cluster_id != target.cluster_id:
         raise Conflict(f"Node {target.uuid} has just joined or left a cluster.")
-    nodes = locked(Node, [node.pk for node in beside])
+    nodes = lock_rows(Node, [node.pk for node in beside])
     if options.plan_only:
         return current
-    others = [*bound_with(current), *(node.uuid for node in nodes)]
+    others = [*related_targets(current), *(node.uuid for node in nodes)]
     if not (cancels_others and options.may_cancel and cancel_others(action_type, current, others, options)):
         require_no_operation(action_type, current, others)
     return current
 
 
-def locked(model: Any, keys: list[int]) -> list[Any]:
+def lock_rows(model: Any, keys: list[int]) -> list[Any]:
     if not keys:
         return []
     return list(model.objects.present().select_for_update(no_key=True).filter(pk__in=keys).order_by("pk"))
 
 
-def bound_with(target: Any) -> list[UUID]:
+def related_targets(target: Any) -> list[UUID]:
     """Return what else nothing may be done to meanwhile: the members of a cluster, the cluster of a node."""
     found: Any = Cluster.objects.filter(pk=target.cluster_id) if isinstance(target, Node) else target.members()
     return list(found.values_list("uuid", flat=True))
@@ -125,13 +125,13 @@ def require_no_operation(
         raise Conflict(
             f"The {action_type} action for target {target.uuid} conflicts with the following action(s): "
             f"{', '.join(str(action.uuid) for action in in_the_way)}. "
-            f"{' '.join(way_out(plan) for plan in plans.values())}"
+            f"{' '.join(describe_remedies(plan) for plan in plans.values())}"
         )
 
 
-def way_out(plan: ActionPlan) -> str:
+def describe_remedies(plan: ActionPlan) -> str:
     """Return a message on how a plan can end, so that another operation on its target is possible."""
-    return f"Wait for action plan {plan.uuid} to end, or cancel it. {why_it_waits(plan)}".rstrip()
+    return f"Wait for action plan {plan.uuid} to end, or cancel it. {explain_waiting(plan)}".rstrip()
 
 
 def cancel_others(action_type: str, target: Target, others: Iterable[UUID], options: RequestOptions) -> bool:
@@ -159,9 +159,9 @@ def requested_operations(targets: Iterable[UUID]) -> QuerySet[Action]:
     return actions.filter(target__in=[str(uuid) for uuid in targets])
 
 
-def is_operated_on(cluster: Cluster) -> bool:
+def has_unfinished_operation(cluster: Cluster) -> bool:
     """Return whether an operation on a cluster or on one of its nodes is pending or under way."""
-    return requested_operations([cluster.uuid, *bound_with(cluster)]).exists()
+    return requested_operations([cluster.uuid, *related_targets(cluster)]).exists()
 
 
 def parameters_of(action_type: str, target: Target, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,12 +172,12 @@ def parameters_of(action_type: str, target: Target, inputs: Mapping[str, Any]) -
     """
     given = {name: value for name, value in inputs.items() if value is not None}
     parameters = {"resource_id": str(target.uuid), "resource_name": target.name, **given}
-    if violation := find_violation(installed(action_type).validator, parameters):
+    if violation := find_violation(find_action_type(action_type).validator, parameters):
         raise Invalid(violation)
     return parameters
 
 
-def installed(action_type: str) -> type[ActionType]:
+def find_action_type(action_type: str) -> type[ActionType]:
     found: type[ActionType] | None = plugins.load("ACTION_TYPES").get(action_type)
     if found is None:
         raise Invalid(f"Action type {action_type} is not installed")
@@ -203,7 +203,7 @@ def plan_node_action(action_type: str, node: Node, options: RequestOptions, **in
     """Write the plan of one action on a node, and start it unless it is to be looked at. Raises: `Invalid`."""
     take_trust(node, options)
     action = ProposedAction(action_type, parameters_of(action_type, node, inputs))
-    return written(action, [], node, options)
+    return write_plan(action, [], node, options)
 
 
 def plan_cluster_action(action_type: str, cluster: Cluster, options: RequestOptions, **inputs: Any) -> Operation:
@@ -237,16 +237,18 @@ def plan_action(
     """
     parameters = parameters_of(action_type, target, inputs)
     context = ActionContext(str(uuid4()), timeout=seconds_allowed)
-    planned = installed(action_type)(parameters, context)
+    planned = find_action_type(action_type)(parameters, context)
     derived = decide(planned)
     if not options.plan_only and planned.only_derives:
         require_effect(action_type, [one for one in derived if one.derived_from is None])
     uuid, timeout = UUID(context.action_uuid), seconds_allowed
     if not options.plan_only:
-        return written(ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], target, options, event)
+        return write_plan(
+            ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], target, options, event
+        )
     action = ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout, data=context.data)
     others = [replace(one, derived_from=one.derived_from or uuid) for one in derived]
-    return written(action, others, target, options, event)
+    return write_plan(action, others, target, options, event)
 
 
 def decide(action: Any) -> list[ProposedAction]:
@@ -256,7 +258,7 @@ def decide(action: Any) -> list[ProposedAction]:
         raise Conflict(explain(refusal)) from refusal
 
 
-def written(
+def write_plan(
     action: ProposedAction, others: Sequence[ProposedAction], target: Target, options: RequestOptions, event: str = ""
 ) -> Operation:
     """Write the plan of an action and of others beside it, and start it unless it is to be looked at.
@@ -285,7 +287,7 @@ def checked_project(project: Any) -> str:
     return project
 
 
-def profile_named(identifier: Any, project: str) -> Profile:
+def find_profile(identifier: Any, project: str) -> Profile:
     """Return a profile by its UUID or its name, locked: it is not deleted while something is made from it.
 
     It is one of the project, or else of none.
@@ -294,10 +296,10 @@ def profile_named(identifier: Any, project: str) -> Profile:
         raise Invalid("profile: must be a text.")
     found = Profile.objects.present().usable_in(project).named(identifier).first()
     try:
-        return lock_present(found) if found else missing(identifier)
+        return lock_present(found) if found else profile_not_found(identifier)
     except NotFound:
-        return missing(identifier)
+        return profile_not_found(identifier)
 
 
-def missing(identifier: str) -> Profile:
+def profile_not_found(identifier: str) -> Profile:
     raise Invalid(f"profile: there is no profile {identifier}.")

@@ -33,7 +33,7 @@ def attach_policy(
         Conflict: it has the policy, or another one of its type; its priority puts it before a policy whose decision
             it needs; or another operation is pending or running.
     """
-    wanted = policy_named(policy)
+    wanted = find_policy(policy)
     current = lock_for_operation("CLUSTER_ATTACH_POLICY", cluster, options)
     held = PolicyBinding.objects.present().filter(cluster=current).select_related("policy")
     if held.filter(policy=wanted).exists():
@@ -85,7 +85,7 @@ def require_attached(cluster: Cluster, policy: Policy) -> None:
         raise NotFound(f"Policy {policy.uuid} is not attached to cluster {cluster.uuid}")
 
 
-def policy_named(identifier: str) -> Policy:
+def find_policy(identifier: str) -> Policy:
     """Return a policy by its UUID or its name.
 
     Raises:

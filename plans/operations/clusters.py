@@ -19,9 +19,9 @@ from plans.operations.base import (
     Operation,
     RequestOptions,
     checked_project,
+    find_profile,
     lock_for_operation,
     plan_cluster_action,
-    profile_named,
 )
 from watcher_site.refusals import Conflict, Invalid
 
@@ -62,7 +62,7 @@ def create_cluster(
     require_sizes(Bounds(min_size, max_size), wanted)
     cluster = Cluster(
         name=checked_name(name),
-        profile=profile_named(profile, project_id),
+        profile=find_profile(profile, project_id),
         min_size=min_size,
         max_size=max_size,
         desired_capacity=wanted,
@@ -116,7 +116,7 @@ def update_cluster(cluster: Cluster, changes: Mapping[str, Any], *, options: Req
     if "timeout" in changes:
         checked["timeout"] = checked_cluster_timeout(changes["timeout"])
     if "profile" in changes:
-        checked["new_profile_id"] = str(profile_named(changes["profile"], cluster.project_id).uuid)
+        checked["new_profile_id"] = str(find_profile(changes["profile"], cluster.project_id).uuid)
     return plan_cluster_operation("CLUSTER_UPDATE", cluster, options, **checked)
 
 
@@ -211,7 +211,7 @@ def add_nodes(cluster: Cluster, nodes: Sequence[str], *, options: RequestOptions
 
     Raises: as `plan_cluster_operation`.
     """
-    found = nodes_named(nodes)
+    found = find_nodes(nodes)
     current = lock_for_operation("CLUSTER_ADD_NODES", cluster, options, beside=found)
     for node in Node.objects.filter(pk__in=[one.pk for one in found]).select_related("cluster").order_by("pk"):
         if node.cluster is not None:
@@ -239,7 +239,7 @@ def del_nodes(
 
     Raises: as `plan_cluster_operation`.
     """
-    found = nodes_named(nodes)
+    found = find_nodes(nodes)
     current = lock_for_operation("CLUSTER_DEL_NODES", cluster, options)
     for node in found:
         if node.cluster_id != current.pk:
@@ -296,7 +296,7 @@ def require_size(bounds: Bounds, wanted: int, field: str | None) -> None:
         raise Invalid(f"{field or bound}: {breach}")
 
 
-def nodes_named(uuids: Sequence[Any]) -> list[Node]:
+def find_nodes(uuids: Sequence[Any]) -> list[Node]:
     """Return nodes by their UUIDs, in this order.
 
     Raises:
@@ -304,7 +304,7 @@ def nodes_named(uuids: Sequence[Any]) -> list[Node]:
     """
     if not uuids:
         raise Invalid("nodes: must name at least one node.")
-    named = [read(uuid) for uuid in uuids]
+    named = [parse_uuid_of_node(uuid) for uuid in uuids]
     if len(named) > MAX_NODES:
         raise Invalid(f"nodes: must not name more than {MAX_NODES} nodes.")
     for uuid, times in Counter(named).most_common(1):
@@ -316,7 +316,7 @@ def nodes_named(uuids: Sequence[Any]) -> list[Node]:
     return [found[uuid] for uuid in named]
 
 
-def read(uuid: Any) -> UUID:
+def parse_uuid_of_node(uuid: Any) -> UUID:
     try:
         return UUID(str(uuid))
     except ValueError:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from django.utils import timezone
 
-from actions.exclusions.matching import Match, excluded
+from actions.exclusions.matching import Match, find_excluded
 from actions.exclusions.rules import Rule
 from actions.models import Action
 from actions.models.exclusions import Exclusion
@@ -51,7 +51,7 @@ def try_rule(exclusion: Exclusion, plan: ActionPlan, at: str | None = None) -> T
     moment = read_moment("at", at, read_zone(exclusion.zone), THE_BEGINNING) or timezone.now()
     rule = Rule.of(exclusion)
     actions = list(plan.actions.present().order_by("pk"))
-    matches = excluded(actions, [rule])
+    matches = find_excluded(actions, [rule])
     found = [(action, matches[action.uuid]) for action in actions if action.uuid in matches]
     return Trial(rule, moment, len(actions), found)
 
@@ -59,10 +59,10 @@ def try_rule(exclusion: Exclusion, plan: ActionPlan, at: str | None = None) -> T
 def describe_trial(trial: Trial) -> str:
     """Return what came of it for a terminal: a line for each action, and how many these are."""
     listed = [f"{one.state:<9}  {one.uuid}  {one.called}  {match.target_names}".rstrip() for one, match in trial.found]
-    return "\n".join([*listed, f"Excluded: {len(trial.found)} of {trial.total}. {in_force(trial)}"])
+    return "\n".join([*listed, f"Excluded: {len(trial.found)} of {trial.total}. {describe_force(trial)}"])
 
 
-def in_force(trial: Trial) -> str:
+def describe_force(trial: Trial) -> str:
     if not trial.rule.enabled:
         return "The exclusion is disabled."
     if trial.is_in_force:

@@ -16,7 +16,7 @@ from actions.types.clusters.rules import settle_status
 from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
 from cluster.models.stacks import DELETING, MARKED, Verb
 from cluster.operations.marks import Mark, Markable, find_holder, find_mark
-from plans.operations.base import locked
+from plans.operations.base import lock_rows
 from plans.operations.stack_progress import VERBS, starting_operations
 from watcher_site import history
 from watcher_site.database.locks import lock_present
@@ -78,23 +78,23 @@ def checked_reason(reason: Any) -> str:
 @transaction.atomic
 def mark_stack(stack: Stack, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
     """Mark a root stack: an operation on any of its resources writes its status in the end, and is in the way."""
-    root = hold_root(stack)
+    root = lock_root(stack)
     require_unlocked(Lock.objects.filter(stack=root), root)
-    return change(root, "stack", unhealthy, reason, caller, root)
+    return write_mark(root, "stack", unhealthy, reason, caller, root)
 
 
 @transaction.atomic
 def mark_resource(resource: StackResource, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
-    root = hold_root(resource.stack)
+    root = lock_root(resource.stack)
     current = lock_present(
         resource, f"The Resource ({resource.name}) could not be found in Stack {resource.stack.name}."
     )
-    within = Q(stack=root) | Q(resource__in=lineage(current))
+    within = Q(stack=root) | Q(resource__in=ancestor_keys(current))
     require_unlocked(Lock.objects.filter(within, is_exclusive=True), current.stack)
-    return change(current, "resource", unhealthy, reason, caller, root)
+    return write_mark(current, "resource", unhealthy, reason, caller, root)
 
 
-def hold_root(stack: Stack) -> Stack:
+def lock_root(stack: Stack) -> Stack:
     """Return the locked root of a tree; actions that take its lock, or that of a resource in it, lock it too.
 
     Raises:
@@ -107,7 +107,7 @@ def hold_root(stack: Stack) -> Stack:
     return root
 
 
-def lineage(resource: StackResource) -> list[int]:
+def ancestor_keys(resource: StackResource) -> list[int]:
     """Return the keys of a resource and of those that it is in: a stack within a stack is one."""
     keys, stack = [resource.pk], resource.stack
     while stack.parent_resource is not None:
@@ -127,7 +127,7 @@ def refuse_in_progress(stack: Stack, verb: Verb) -> NoReturn:
     raise ActionInProgress(f"Stack {stack.name} already has an action ({verb}) in progress.")
 
 
-def change(
+def write_mark(
     part: Stack | StackResource, kind: str, unhealthy: bool, reason: str, caller: CallingContext | None, root: Stack
 ) -> bool:
     """Write the mark, unless there is nothing to be written, and say which it was."""
@@ -152,7 +152,7 @@ def write_history(
 @transaction.atomic
 def mark_node(node: Node, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
     """Mark a node: it is in ERROR then, so that it is recovered, or goes, first; its cluster's status says so, too."""
-    clusters = locked(Cluster, [node.cluster_id] if node.cluster_id else [])
+    clusters = lock_rows(Cluster, [node.cluster_id] if node.cluster_id else [])
     current = lock_present(node)
     if current.cluster_id != node.cluster_id:
         raise Conflict(f"Node {node.uuid} has just joined or left a cluster.")

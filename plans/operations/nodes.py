@@ -14,9 +14,9 @@ from plans.operations.base import (
     Operation,
     RequestOptions,
     checked_project,
+    find_profile,
     lock_for_operation,
     plan_node_action,
-    profile_named,
 )
 from watcher_site.database.text import require_storable
 from watcher_site.refusals import Conflict, Invalid
@@ -49,7 +49,7 @@ def create_node(
         QuotaExceeded: the project may not have another server.
     """
     owner = find_cluster(cluster, project_id).project_id if cluster else project_id or ""
-    named = None if profile is None else profile_named(profile, owner)  # Profiles are locked before clusters.
+    named = None if profile is None else find_profile(profile, owner)  # Profiles are locked before clusters.
     joined = cluster_to_join(cluster, project_id, options) if cluster else None
     made_from = named or (joined.profile if joined else None)
     if made_from is None:
@@ -110,7 +110,7 @@ def update_node(node: Node, changes: Mapping[str, Any], options: RequestOptions 
         raise Invalid(f"{min(strays)}: cannot be changed; {', '.join(CHANGEABLE)} can.")
     inputs = {name: CHANGEABLE[name](value) for name, value in changes.items() if name != "profile"}
     if "profile" in changes:
-        inputs["new_profile_id"] = str(profile_named(changes["profile"], node.project_id).uuid)
+        inputs["new_profile_id"] = str(find_profile(changes["profile"], node.project_id).uuid)
     return plan_node_operation("NODE_UPDATE", node, options, **inputs)
 
 
@@ -157,7 +157,7 @@ def checked_flag(tainted: Any) -> bool:
 
 CHANGEABLE: dict[str, Callable[..., Any]] = {
     "name": checked_name,
-    "profile": profile_named,
+    "profile": find_profile,
     "role": checked_role,
     "metadata": checked_metadata,
     "tainted": checked_flag,

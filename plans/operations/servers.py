@@ -12,7 +12,7 @@ from cluster.drivers.rules import REBUILDABLE
 from cluster.models import Server
 from cluster.operations.servers import delete_unplaced, request_server
 from plans.models import ActionPlan
-from plans.operations.base import installed, requested_operations, require_no_operation
+from plans.operations.base import find_action_type, requested_operations, require_no_operation
 from plans.planning.proposals import propose
 from watcher_site.database.locks import lock_present
 from watcher_site.history import record
@@ -54,13 +54,13 @@ def delete_server(server: Server, caller: CallingContext) -> None:
         NotFound: it was deleted meanwhile.
         Conflict: a rule excludes its deletion.
     """
-    action = proposal(DELETE, server)
+    action = propose_server_action(DELETE, server)
     require_none_excluded([action])
     if delete_unplaced(server):
         record("server.delete", server)
         record_request(server.uuid, "delete", caller)
     elif not is_to_be_deleted(server):
-        start(action, server, caller)
+        start_action(action, server, caller)
 
 
 def is_to_be_deleted(server: Server) -> bool:
@@ -81,9 +81,9 @@ def rebuild_server(server: Server, image: str | None, caller: CallingContext) ->
     """
     current = lock_present(server)
     if current.task_state:
-        refuse("rebuild", current, "task_state", current.task_state)
+        refuse_value("rebuild", current, "task_state", current.task_state)
     if current.has_run and current.state not in REBUILDABLE:
-        refuse("rebuild", current, "vm_state", current.state)
+        refuse_value("rebuild", current, "vm_state", current.state)
     require_no_operation("rebuild", current)
     parameters = {"image": image} if image else {}
     return start_server_operation("rebuild", current, caller, **parameters)
@@ -99,7 +99,7 @@ def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPl
     """
     current = lock_present(server)
     if state == State.ACTIVE and current.node_id is None:
-        refuse("os-resetState", current, "vm_state", current.state)
+        refuse_value("os-resetState", current, "vm_state", current.state)
     return start_server_operation("reset_state", current, caller, state=state)
 
 
@@ -113,34 +113,34 @@ def give_up_server(server: Server, caller: CallingContext) -> ActionPlan:
     """
     current = lock_present(server)
     if current.state != State.PENDING:
-        refuse("os-resetState", current, "vm_state", current.state)
+        refuse_value("os-resetState", current, "vm_state", current.state)
     return start_server_operation(
         "reset_state", current, caller, state=State.ERROR.value, expected_status=current.state.upper()
     )
 
 
-def refuse(verb: str, server: Server, field: str, value: str) -> None:
+def refuse_value(verb: str, server: Server, field: str, value: str) -> None:
     raise Conflict(f"Cannot '{verb}' instance {server.uuid} while it is in {field} {value}")
 
 
 @transaction.atomic
 def start_server_operation(action_type: str, server: Server, caller: CallingContext, **parameters: Any) -> ActionPlan:
-    action = proposal(action_type, server, **parameters)
+    action = propose_server_action(action_type, server, **parameters)
     require_none_excluded([action])
-    return start(action, server, caller, **parameters)
+    return start_action(action, server, caller, **parameters)
 
 
-def proposal(action_type: str, server: Server, **parameters: Any) -> ProposedAction:
+def propose_server_action(action_type: str, server: Server, **parameters: Any) -> ProposedAction:
     named = {"resource_id": str(server.uuid), "resource_name": server.name}
     return ProposedAction(action_type, {**named, **parameters})
 
 
-def start(action: ProposedAction, server: Server, caller: CallingContext, **details: Any) -> ActionPlan:
+def start_action(action: ProposedAction, server: Server, caller: CallingContext, **details: Any) -> ActionPlan:
     """Write the plan of one action, and start it. ``details`` is what history says beside that."""
     made = propose([action])
     record(HISTORY_EVENTS[action.action_type], server, details={"action_plan": made.uuid, **details})
     made.launch(caller)
-    affected = installed(action.action_type).affected(action.input_parameters)
+    affected = find_action_type(action.action_type).affected(action.input_parameters)
     if verb := affected.operations.get(str(server.uuid)):
         record_request(server.uuid, verb, caller, made.actions.get())
     return made

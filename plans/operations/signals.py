@@ -27,7 +27,7 @@ def signal_plan(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
         ConcurrentTransition: it has just become final.
     """
     if signal != Signal.CANCEL:
-        return wait_or_go_on(plan, signal, by)
+        return suspend_or_resume(plan, signal, by)
     try:
         return plan.abandon(by)
     except TransitionNotAllowed as problem:
@@ -35,7 +35,7 @@ def signal_plan(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
 
 
 @transaction.atomic
-def wait_or_go_on(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
+def suspend_or_resume(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
     """Suspend or resume a plan.
 
     The lock on its row makes sure that an action is either found running, or does not begin.
@@ -48,7 +48,7 @@ def wait_or_go_on(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
         raise plan_conflict(operation, current or plan)
     signal_actions(current.actions.present(), signal, by)
     if not suspends:
-        current.actions.wait_anew(timezone.now())
+        current.actions.restart_timeouts(timezone.now())
     if current.is_suspended != suspends:
         rows.update(suspended_by=by if suspends else None)
     rows.update(signals=F("signals") + 1)

@@ -44,32 +44,32 @@ def shown_status(status: str, reason: str, verb: Verb | None) -> tuple[str, str]
 
 def with_progress(stacks: QuerySet[Any]) -> QuerySet[Any]:
     """Add ``shown_status`` and ``shown_reason``: one query, and one more when the stacks are read."""
-    starting = by_verb()
+    starting = statuses_by_operation()
     return stacks.annotate(
-        shown_status=Case(*whens(starting, "{}_IN_PROGRESS"), default=F("status"), output_field=TextField()),
-        shown_reason=Case(*whens(starting, "{} started"), default=F("status_reason"), output_field=TextField()),
+        shown_status=Case(*status_cases(starting, "{}_IN_PROGRESS"), default=F("status"), output_field=TextField()),
+        shown_reason=Case(*status_cases(starting, "{} started"), default=F("status_reason"), output_field=TextField()),
     )
 
 
-def whens(starting: dict[Verb, list[str]], words: str) -> list[When]:
-    return [When(is_starting(stacks), then=Value(words.format(verb))) for verb, stacks in starting.items()]
+def status_cases(starting: dict[Verb, list[str]], words: str) -> list[When]:
+    return [When(starting_condition(stacks), then=Value(words.format(verb))) for verb, stacks in starting.items()]
 
 
-def having_status(wanted: Iterable[str]) -> Q:
+def shown_status_condition(wanted: Iterable[str]) -> Q:
     """Return the condition for stacks of which users read one of these statuses: one query."""
-    wanted, starting = set(wanted), by_verb()
+    wanted, starting = set(wanted), statuses_by_operation()
     found = Q(status__in=wanted)
     for verb, stacks in starting.items():
         is_wanted = f"{verb}_IN_PROGRESS" in wanted
-        found = found | is_starting(stacks) if is_wanted else found & ~is_starting(stacks)
+        found = found | starting_condition(stacks) if is_wanted else found & ~starting_condition(stacks)
     return found
 
 
-def is_starting(stacks: list[str]) -> Q:
+def starting_condition(stacks: list[str]) -> Q:
     return Q(uuid__in=stacks) & ~Q(status__in=IN_PROGRESS)
 
 
-def by_verb() -> dict[Verb, list[str]]:
+def statuses_by_operation() -> dict[Verb, list[str]]:
     found: dict[Verb, list[str]] = defaultdict(list)
     for stack, verb in starting_operations().items():
         found[verb].append(stack)

@@ -113,7 +113,7 @@ def delete_stack(stack: Stack, *, options: RequestOptions = AT_ONCE) -> Operatio
 def cancel_waiting(stack: Stack, by: str) -> None:
     """Cancel the operations on a stack and on its resources that wait for capacity, if no other action runs."""
     ongoing = ActionPlan.objects.present().filter(state=ActionPlan.State.ONGOING)
-    waiting = ongoing.exclude(pk__in=ActionPlan.objects.moving().values("pk"))
+    waiting = ongoing.exclude(pk__in=ActionPlan.objects.changing_cloud().values("pk"))
     resources = StackResource.objects.present().tree(stack).values_list("uuid", flat=True)
     for action in requested_operations([stack.uuid, *resources]).filter(action_plan__in=waiting).order_by("pk"):
         # The action has ended meanwhile; or it goes on, and the deletion is refused.

@@ -11,7 +11,7 @@ State = Action.State
 STUCK = "Action was cancelled: its parents wait for each other."
 
 
-def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> None:
+def complete_plan(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> None:
     """Write the final state of a plan. ``counts`` has the number of its actions by state, all of which are final.
 
     FAILED if an action FAILED, or was ``stuck`` because it could never begin; CANCELLED if a person cancelled one of
@@ -36,7 +36,9 @@ def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> 
     else:
         plan.succeed(summarize(plan.actions.all(), counts))
     if plan.state == ActionPlan.State.FAILED:
-        plan.fault = payloads.make_fault("ActionPlanFailed", plan.status_message or "", __name__, settle.__name__)
+        plan.fault = payloads.make_fault(
+            "ActionPlanFailed", plan.status_message or "", __name__, complete_plan.__name__
+        )
     plan.save_state()
 
 

@@ -21,7 +21,7 @@ from cluster.operations.named_records import is_uuid
 from plans.models import ActionPlan
 from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.planning.proposals import propose
-from plans.planning.scheduling import inherited
+from plans.planning.scheduling import inherited_schedule
 from watcher_site import plugins
 from watcher_site.history import record
 from watcher_site.outbox.writing import announce_changes
@@ -51,41 +51,41 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     require_plan_allowing(PlanOperation.CONTINUE, current)
     if successor := current.continuation():
         raise Conflict(f"Action plan {plan.uuid} was continued already, by {successor.uuid}. Delete that one first.")
-    actions = left_undone(current)
+    actions = find_unsuccessful_actions(current)
     if not actions:
         raise Conflict(f"Action plan {plan.uuid} has nothing to continue: no action of it failed or was cancelled.")
-    proposed = anew(actions, dependencies(current, [action.pk for action in actions]))
+    proposed = copy_proposals(actions, dependencies(current, [action.pk for action in actions]))
     continuation = propose(
         proposed,
         audit_id=current.audit_id,
         strategy_id=current.strategy_id,
         continues=current,
         on_failure=current.on_failure,
-        schedule=inherited(current),
+        schedule=inherited_schedule(current),
     )
-    skip_anew(dict(zip([one.uuid for one in proposed], actions, strict=True)))
+    repeat_skips(dict(zip([one.uuid for one in proposed], actions, strict=True)))
     record("action_plan.continue", current, details={"action_plan": continuation.uuid})
     return continuation
 
 
-def left_undone(plan: ActionPlan) -> list[Action]:
+def find_unsuccessful_actions(plan: ActionPlan) -> list[Action]:
     """Return the actions to repeat, each after the one that derives it."""
     kept: dict[int, Action] = {}
     skipped = plan.actions.present().filter(is_planned=True, state=Action.State.SKIPPED)
-    for action in (plan.actions.unachieved() | skipped).order_by("pk"):
+    for action in (plan.actions.not_achieved() | skipped).order_by("pk"):
         origin = action.derived_from_id
-        if origin is None or (action.is_planned and origin in kept and stays(action, kept[origin])):
+        if origin is None or (action.is_planned and origin in kept and is_planned_again(action, kept[origin])):
             kept[action.pk] = action
     return list(kept.values())
 
 
-def stays(planned: Action, origin: Action) -> bool:
+def is_planned_again(planned: Action, origin: Action) -> bool:
     """Return whether a planned action is planned again. An action that found itself unnecessary is not."""
     is_skipped = planned.state == Action.State.SKIPPED
     return not is_skipped or may_be_restored(planned) or origin.state == Action.State.SKIPPED
 
 
-def skip_anew(sources: Mapping[UUID, Action]) -> None:
+def repeat_skips(sources: Mapping[UUID, Action]) -> None:
     """Skip the planned actions that a person skipped in the earlier plan, so that they are not derived again."""
     skipped = {uuid: source for uuid, source in sources.items() if source.skipped_by is not None}
     # Others a rule skipped again, when the plan was made.
@@ -100,7 +100,7 @@ def skip_anew(sources: Mapping[UUID, Action]) -> None:
     skip_planned(actions)
 
 
-def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[ProposedAction]:
+def copy_proposals(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[ProposedAction]:
     """Return the actions as proposals. ``parents`` has the indexes of the parents of each."""
     uuids: list[UUID] = [uuid4() for _ in actions]
     new = {action.pk: uuid for action, uuid in zip(actions, uuids, strict=True)}
@@ -112,21 +112,21 @@ def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[Pr
             parents=[uuids[place] for place in parents[number]],
             uuid=uuids[number],
             timeout=timeouts[action.pk],
-            name=given_name(action),
+            name=proposed_name(action),
             derived_from=new[action.derived_from_id] if action.derived_from_id else None,
-            data=data_anew(action),
+            data=copy_action_data(action),
         )
         for number, action in enumerate(actions)
     ]
 
 
-def data_anew(action: Action) -> dict[str, Any]:
+def copy_action_data(action: Action) -> dict[str, Any]:
     proposed: dict[str, Any] = action.initial_data or {}
     action_type = plugins.load("ACTION_TYPES").get(action.action_type)
     return action_type.data_anew(proposed, action.data or {}) if action_type else proposed
 
 
-def given_name(action: Action) -> str:
+def proposed_name(action: Action) -> str:
     """Return the name with which an action was proposed, or an empty text if its name was generated from its UUID."""
     return "" if action.name == generated_name(action.action_type, action.uuid) else action.name
 
@@ -140,19 +140,19 @@ def current_timeouts(actions: Sequence[Action]) -> dict[int, int | None]:
     types = plugins.load("ACTION_TYPES")
     timeouts: dict[int, int | None] = {action.pk: action.timeout for action in actions}
     for base, model in TIMED_BY:
-        timed = [action for action in actions if is_of(types, action, base)]
+        timed = [action for action in actions if has_base_type(types, action, base)]
         targets = {str(action.target) for action in timed if is_uuid(str(action.target))}
         records = {str(one.uuid): one for one in model.objects.filter(uuid__in=targets)} if targets else {}
         for action in timed:
             if found := records.get(str(action.target)):
                 timeouts[action.pk] = own_timeout(action) or found.seconds_allowed
     for action in actions:
-        if action.derived_from_id in timeouts and is_of(types, action, ResourceAction):
+        if action.derived_from_id in timeouts and has_base_type(types, action, ResourceAction):
             timeouts[action.pk] = timeouts[action.derived_from_id]
     return timeouts
 
 
-def is_of(types: Any, action: Action, base: type[Any] | tuple[type[Any], ...]) -> bool:
+def has_base_type(types: Any, action: Action, base: type[Any] | tuple[type[Any], ...]) -> bool:
     installed = types.get(action.action_type)
     return installed is not None and issubclass(installed, base)
 
@@ -169,14 +169,14 @@ def dependencies(plan: ActionPlan, kept: Sequence[int]) -> list[list[int]]:
     Raises:
         Conflict: they are too many, or actions wait for each other.
     """
-    nearest = nearest_kept(parents_in(plan), {key: place for place, key in enumerate(kept)})
+    nearest = nearest_kept_parents(parents_by_action(plan), {key: place for place, key in enumerate(kept)})
     masks = [nearest[key] for key in kept]
     if sum(mask.bit_count() for mask in masks) > MOST_EDGES:
         raise Conflict(f"Action plan {plan.uuid} has too many dependencies among its actions to be continued.")
-    return [bits(mask) for mask in masks]
+    return [set_bits(mask) for mask in masks]
 
 
-def parents_in(plan: ActionPlan) -> dict[int, list[int]]:
+def parents_by_action(plan: ActionPlan) -> dict[int, list[int]]:
     """Return the parents of each action by key, without the edges between actions and their derived actions."""
     parents: dict[int, list[int]] = {key: [] for key in plan.actions.values_list("pk", flat=True)}
     edges = ActionParent.objects.filter(child__action_plan=plan)
@@ -188,7 +188,7 @@ def parents_in(plan: ActionPlan) -> dict[int, list[int]]:
     return parents
 
 
-def nearest_kept(parents: dict[int, list[int]], places: dict[int, int]) -> dict[int, int]:
+def nearest_kept_parents(parents: dict[int, list[int]], places: dict[int, int]) -> dict[int, int]:
     """Return for each action the nearest kept actions on which it depends, as the bits of a number.
 
     A plan has any number of actions: bits cost little where sets of keys would fill the memory.
@@ -203,5 +203,5 @@ def nearest_kept(parents: dict[int, list[int]], places: dict[int, int]) -> dict[
     return nearest
 
 
-def bits(number: int) -> list[int]:
+def set_bits(number: int) -> list[int]:
     return [place for place, digit in enumerate(reversed(f"{number:b}")) if digit == "1"]

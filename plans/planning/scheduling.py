@@ -50,9 +50,9 @@ def schedule(
         if "start_at" in wishes:
             require_plan_allowing(PlanOperation.SET_START_TIME, current)
     before = hours_of(current)
-    apply(current, wishes)
+    apply_wishes(current, wishes)
     current.save_changes(COLUMNS)
-    current.actions.wait_anew(max(timezone.now(), current.opens_at or timezone.now()))
+    current.actions.restart_timeouts(max(timezone.now(), current.opens_at or timezone.now()))
     record("action_plan.schedule", current, details=differences(before, hours_of(current)))
     if start:
         current.launch(caller)
@@ -63,7 +63,7 @@ def hours_of(plan: ActionPlan) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in WISHES}
 
 
-def apply(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
+def apply_wishes(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
     """Set the schedule of a plan and the hours that follow from it."""
     now = timezone.now()
     zone = read_zone(wishes.get("zone", plan.zone) or "UTC")
@@ -76,7 +76,7 @@ def apply(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
     plan.opens_at, plan.closes_at = hours
 
 
-def inherited(plan: ActionPlan) -> dict[str, Any]:
+def inherited_schedule(plan: ActionPlan) -> dict[str, Any]:
     """Return the columns of the schedule for a plan that continues this one. Times in the past are omitted."""
     now = timezone.now()
     try:
@@ -97,7 +97,7 @@ def inherited(plan: ActionPlan) -> dict[str, Any]:
     }
 
 
-def open_again(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int:
+def renew_hours(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int:
     """Set the next hours of the plans whose hours are over, and return the number of plans that have next hours.
 
     Args:
@@ -108,17 +108,17 @@ def open_again(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int:
         with guarding(plan.pk):
             hours = next_hours(plan)
             if hours:
-                number += give(plan, *hours)
+                number += store_hours(plan, *hours)
     return number
 
 
 @transaction.atomic
-def give(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None) -> int:
+def store_hours(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None) -> int:
     """Set the next hours of a plan, unless another process did. Timeouts of its waiting actions start at that time."""
     same = ActionPlan.objects.filter(pk=plan.pk, closes_at=plan.closes_at)
     number = same.update(opens_at=opens_at, closes_at=closes_at)
     if number:
-        plan.actions.wait_anew(opens_at or timezone.now())
+        plan.actions.restart_timeouts(opens_at or timezone.now())
     return number
 
 
@@ -135,12 +135,12 @@ def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
     return Schedule(plan.start_at, read_window(plan.window, zone)).hours(timezone.now())
 
 
-def window_in_words(plan: ActionPlan) -> str:
+def describe_plan_window(plan: ActionPlan) -> str:
     """Return a text with the hours, days and time zone of a maintenance window, empty without one."""
     return describe_window(plan.window, plan.zone)
 
 
-def waiting_in_words(plan: ActionPlan) -> SafeString | str:
+def describe_waiting(plan: ActionPlan) -> SafeString | str:
     """Return a sentence about the time or window that a plan waits for, empty if it does not wait."""
     if plan.state not in {plan.State.PENDING, plan.State.ONGOING}:
         return ""
@@ -154,13 +154,13 @@ def waiting_in_words(plan: ActionPlan) -> SafeString | str:
     return format_html("{} {}: {}.", what, until(opening), at_place(opening, plan.zone)) if opening else ""
 
 
-def started_in_words(plan: ActionPlan) -> str:
+def describe_start(plan: ActionPlan) -> str:
     if plan.next_opening:
         return gettext("Action plan started. An applier will run it at its scheduled time.")
     return gettext("Action plan started. An applier will run it.")
 
 
-def why_it_waits(plan: ActionPlan) -> str:
+def explain_waiting(plan: ActionPlan) -> str:
     """Return the reason why no actions of a plan begin for now, or an empty text."""
     if plan.is_suspended:
         return f"Suspended by {plan.suspended_by}: nothing more of it begins until somebody resumes it."

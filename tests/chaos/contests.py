@@ -17,7 +17,7 @@ from actions.operations.skipping import skip_action
 from actions.types.nop import Nop
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.planning.completion import settle
+from plans.planning.completion import complete_plan
 from tests.chaos.handicap import Handicap
 from tests.plans.test_races import Race
 from watcher_site.models import Service
@@ -146,7 +146,7 @@ class CancelAgainstFinish(Contest):
     def second(self, action: Action) -> bool:
         plan = action.action_plan
         self.execute(plan)
-        settle(plan, plan.actions.count_states())
+        complete_plan(plan, plan.actions.count_states())
         return True
 
     def is_sound(self, outcome: Outcome) -> bool:

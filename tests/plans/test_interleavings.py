@@ -119,7 +119,7 @@ def test_a_plan_that_is_cancelled_while_it_is_settled_is_not_settled(
     person = Rival(lambda: again(plan).abandon("alice"))
     interrupt_before(monkeypatch, completion, "summarize", person)
     with pytest.raises(ConcurrentTransition):
-        completion.settle(again(plan), {"SUCCEEDED": 1})
+        completion.complete_plan(again(plan), {"SUCCEEDED": 1})
     person.result()
     assert again(plan).state == "CANCELLING"
 
@@ -131,7 +131,7 @@ def test_a_cancel_that_comes_while_the_plan_is_settled_is_refused(
     seen = again(plan)
     person = Rival(lambda: refused(lambda: seen.abandon("alice")))
     interrupt_after(monkeypatch, ActionPlan, "save_state", person)
-    completion.settle(again(plan), {"SUCCEEDED": 1})
+    completion.complete_plan(again(plan), {"SUCCEEDED": 1})
     assert (person.result(), again(plan).state) == (True, "SUCCEEDED")
 
 
@@ -216,7 +216,7 @@ def test_a_plan_that_another_adopts_while_it_is_settled_is_left_to_that_one(
     successor = Rival(lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1]))
     interrupt_before(monkeypatch, completion, "summarize", successor)
     with pytest.raises(ConcurrentTransition):
-        completion.settle(again(plan), {"SUCCEEDED": 1})
+        completion.complete_plan(again(plan), {"SUCCEEDED": 1})
     successor.result()
     assert (again(plan).state, again(plan).applier) == ("ONGOING", appliers[1])
 

@@ -14,7 +14,7 @@ from actions.engine import execution
 from actions.operations.skipping import restore_action, skip_action, skip_actions
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.planning.completion import settle
+from plans.planning.completion import complete_plan
 from plans.planning.continuation import continue_plan
 from tests.api import Caller
 from tests.builders import make_plan
@@ -190,7 +190,7 @@ def test_a_cancel_and_a_finish_agree_on_what_became_of_the_plan(appliers: list[S
             plan.actions.update(state="SUCCEEDED")
             mine, theirs = (ActionPlan.objects.get(pk=plan.pk) for _ in range(2))
             settled, cancelled = race.run(
-                lambda mine=mine: settle(mine, {"SUCCEEDED": 1}), lambda theirs=theirs: theirs.abandon("alice")
+                lambda mine=mine: complete_plan(mine, {"SUCCEEDED": 1}), lambda theirs=theirs: theirs.abandon("alice")
             )
             assert settled != cancelled
             assert ActionPlan.objects.get(pk=plan.pk).state == ("SUCCEEDED" if settled else "CANCELLING")

@@ -181,5 +181,5 @@ def use_in_words(moment: datetime | None) -> str:
     return f"last used {moment:%Y-%m-%d %H:%M} UTC" if moment else "never used"
 
 
-def expiry_in_words(expiry: datetime | None) -> str:
+def describe_expiry(expiry: datetime | None) -> str:
     return f"valid until {expiry:%Y-%m-%d %H:%M} UTC" if expiry else "valid for ever"

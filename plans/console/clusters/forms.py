@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from cluster.models import Cluster, Policy, Profile
 from cluster.models.clusters import MAX_PRIORITY, NAME_LENGTH, UNLIMITED
 from cluster.policies.sizes import MAX_NODES, AdjustmentType
-from plans.operations.base import is_operated_on
+from plans.operations.base import has_unfinished_operation
 from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.messages import Text
 
@@ -172,7 +172,7 @@ class DeleteForm(OperationForm):
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
         super().__init__(record, *arguments, **options)
-        if is_operated_on(record):
+        if has_unfinished_operation(record):
             self.fields["force"].label = _(
                 "Cancel the operations in progress, then delete the cluster with its nodes and their servers"
             )

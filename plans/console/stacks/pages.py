@@ -20,7 +20,7 @@ from cluster.models import Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.trees import load_tree
 from plans.console.clusters.pages import RECENT, is_coming, unfinished_holders
-from plans.operations.stack_progress import having_status, with_progress
+from plans.operations.stack_progress import shown_status_condition, with_progress
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
 from watcher_site.console.pages import ByUUID, FollowedPage, ListPage, Page
 
@@ -53,7 +53,7 @@ class ShownStackFilters(StackFilters):
     )
 
     def filter_status(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        return queryset.filter(having_status([value]))
+        return queryset.filter(shown_status_condition([value]))
 
 
 class StackList(ListPage):

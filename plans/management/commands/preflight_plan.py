@@ -26,10 +26,10 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, plan: UUID, **options: Any) -> None:
         found = preflight(ActionPlan.objects.find(plan))
-        for prospect in found.remarkable:
+        for prospect in found.unsuccessful:
             self.stdout.write(line(prospect))
         self.stdout.write(summary(found))
-        if status := exit_status({str(prospect.outcome) for prospect in found.remarkable}):
+        if status := exit_status({str(prospect.outcome) for prospect in found.unsuccessful}):
             sys.exit(status)
 
 

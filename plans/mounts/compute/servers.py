@@ -112,14 +112,14 @@ class ServersView(ComputeView):
             raise missing
         return found
 
-    def in_short(self, server: Server) -> Row:
+    def server_summary(self, server: Server) -> Row:
         own, bookmark = f"{self.base}/servers/{server.uuid}", f"{host(self.request)}/compute/servers/{server.uuid}"
         links = [{"rel": "self", "href": own}, {"rel": "bookmark", "href": bookmark}]
         return {"id": str(server.uuid), "name": server.name, "links": links}
 
-    def in_full(self, server: Any) -> Row:
+    def server_details(self, server: Any) -> Row:
         node = server.node.hostname if server.node else ""
-        fields = self.in_short(server) | {
+        fields = self.server_summary(server) | {
             "status": server.shown,
             "tenant_id": server.project_id,
             "user_id": server.user_id,
@@ -158,15 +158,17 @@ class ServerList(ServersView):
         if strays := sorted(set(request.query_params) - SERVER_ARGUMENTS):
             raise Invalid(f"Additional properties are not allowed ('{strays[0]}' was unexpected)")
         limit = read_limit(request.query_params.get("limit"))
-        page = list(self.after(self.wanted(request)).order_by("-created_at", "-pk")[:limit])
-        answer: Row = {"servers": [self.in_full(one) if self.detailed else self.in_short(one) for one in page]}
+        page = list(self.page_after(self.filtered_servers(request)).order_by("-created_at", "-pk")[:limit])
+        answer: Row = {
+            "servers": [self.server_details(one) if self.detailed else self.server_summary(one) for one in page]
+        }
         if page and len(page) == limit:
             query = urlencode({**request.query_params.dict(), "marker": str(page[-1].uuid)})
             path = f"{self.base}/servers{'/detail' if self.detailed else ''}"
             answer["servers_links"] = [{"rel": "next", "href": f"{path}?{query}"}]
         return Response(answer)
 
-    def wanted(self, request: Request) -> QuerySet[Server]:
+    def filtered_servers(self, request: Request) -> QuerySet[Server]:
         query, servers = request.query_params, self.servers()
         gone = self.sees_all and query.get("deleted", "0").lower() not in NOT_SO
         servers = servers.exclude(deleted_at=None) if gone else servers.filter(deleted_at=None)
@@ -179,7 +181,7 @@ class ServerList(ServersView):
             servers = servers.filter(server_statuses.with_statuses(statuses, knows_pending=False))
         return servers
 
-    def after(self, servers: QuerySet[Server]) -> QuerySet[Server]:
+    def page_after(self, servers: QuerySet[Server]) -> QuerySet[Server]:
         marker = self.request.query_params.get("marker")
         if marker is None:
             return servers
@@ -200,7 +202,7 @@ class OneServer(ServersView):
     policy = "os_compute_api:servers:show"
 
     def get(self, request: Request, identifier: str) -> Response:
-        return Response({"server": self.in_full(self.find_server(identifier))})
+        return Response({"server": self.server_details(self.find_server(identifier))})
 
 
 class InstanceActionsView(ServersView):

@@ -42,7 +42,7 @@ class ComputeVersioning(BaseVersioning):
         self, request: Request, *args: Any, **kwargs: Any
     ) -> Version:
         requested = requested_version(request)
-        return MINIMUM if requested is None else parse(requested)
+        return MINIMUM if requested is None else parse_version(requested)
 
 
 def requested_version(request: Request) -> str | None:
@@ -55,7 +55,7 @@ def requested_version(request: Request) -> str | None:
     return legacy
 
 
-def parse(requested: str) -> Version:
+def parse_version(requested: str) -> Version:
     """Return a version that is spoken here.
 
     Raises:

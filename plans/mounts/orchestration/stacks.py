@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from cluster.models import Stack, StackResource
 from cluster.stacks.lookup import find_resource, stacks_within
 from plans.api.marks import mark_event, read_mark
-from plans.mounts.orchestration.views import TYPES, OrchestrationView, statuses_having
+from plans.mounts.orchestration.views import TYPES, OrchestrationView, matching_statuses
 from plans.operations.marks import mark
-from plans.operations.stack_progress import having_status, with_progress
+from plans.operations.stack_progress import shown_status_condition, with_progress
 from watcher_site.api.paging import Page, SortKey, read_limit, sort_values
 from watcher_site.api.views import describe_exception, is_refusal
 from watcher_site.database.records import parse_uuid
@@ -55,32 +55,32 @@ class StackList(OrchestrationView):
         if strays := sorted(set(query) - {*PAGING, *FLAGS, *TAGS, *FILTERS}):
             raise Invalid(f"Invalid parameters {', '.join(strays)}")
         flags = {name: read_heat_flag(name, query.get(name, "false")) for name in FLAGS}
-        found = self.filtered(self.listed(flags))
+        found = self.filter_stacks(self.listed_stacks(flags))
         page = read_page(query)
         place = None
         if page.marker is not None:
-            marked = self.listed({**flags, "show_nested": True}).filter(uuid=read_marker(page.marker))
+            marked = self.listed_stacks({**flags, "show_nested": True}).filter(uuid=read_marker(page.marker))
             place = sort_values(marked, page, f"The Stack ({page.marker}) could not be found.")
         answer: dict[str, Any] = {"stacks": [self.shapes.stack(stack) for stack in page.rows(found, place, list)]}
         return Response({**answer, "count": found.count()} if flags["with_count"] else answer)
 
-    def listed(self, flags: dict[str, bool]) -> QuerySet[Any]:
+    def listed_stacks(self, flags: dict[str, bool]) -> QuerySet[Any]:
         """Return the stacks that a list is of: those of the project, or of all that this person sees."""
         found = Stack.objects.all() if flags["show_deleted"] else Stack.objects.present()
         found = found if flags["show_nested"] else found.roots()
         if not flags["global_tenant"]:
-            found = found.filter(self.own)
+            found = found.filter(self.project_condition)
         elif not self.sees_all:
             found = found.filter(project_id__in=self.projects)
         return with_progress(found.select_related("parent_resource__stack"))
 
-    def filtered(self, stacks: QuerySet[Any]) -> QuerySet[Any]:
+    def filter_stacks(self, stacks: QuerySet[Any]) -> QuerySet[Any]:
         conditions = {
             "id": lambda values: Q(uuid__in=[uuid for uuid in map(parse_uuid, values) if uuid]),
             "name": lambda values: Q(name__in=values),
             "stack_name": lambda values: Q(name__in=values),
-            "action": lambda values: having_status(statuses_having(0, values)),
-            "status": lambda values: having_status(statuses_having(1, values)),
+            "action": lambda values: shown_status_condition(matching_statuses(0, values)),
+            "status": lambda values: shown_status_condition(matching_statuses(1, values)),
             "tenant": lambda values: Q(project_id__in=values),
             "username": lambda values: Q(user_id__in=values),
             "owner_id": lambda values: Q(
@@ -169,7 +169,7 @@ class ResourceList(OrchestrationView):
         stack = self.find_stack(identifier, name)
         known = with_stacks(StackResource.objects.present().filter(stack__in=stacks_within(stack, depth)))
         every = list(known.order_by("stack__pk", "name", "pk"))
-        kept = [one for one in every if keeps(one, query)]
+        kept = [one for one in every if matches_query(one, query)]
         return Response({"resources": self.shapes.resources(kept, every)})
 
 
@@ -222,7 +222,7 @@ def with_stacks(resources: QuerySet[Any]) -> QuerySet[Any]:
     return resources.select_related("stack__parent_resource__stack").defer("properties", *large)
 
 
-def keeps(resource: StackResource, query: Any) -> bool:
+def matches_query(resource: StackResource, query: Any) -> bool:
     """Return whether a resource matches the filters of a query, of which each may be given several times."""
     held: dict[str, list[str | None]] = {
         "name": [resource.name],
@@ -232,7 +232,7 @@ def keeps(resource: StackResource, query: Any) -> bool:
         "uuid": [str(resource.uuid)],
     }
     statuses = [
-        statuses_having(part, query.getlist(name)) for part, name in enumerate(("action", "status")) if name in query
+        matching_statuses(part, query.getlist(name)) for part, name in enumerate(("action", "status")) if name in query
     ]
     return all(resource.status in wanted for wanted in statuses) and all(
         set(values) & set(query.getlist(name)) for name, values in held.items() if name in query

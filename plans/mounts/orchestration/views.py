@@ -52,9 +52,9 @@ class Shapes:
             "description": stack.template.get("description", ""),
             "stack_status": stack.shown_status,
             "stack_status_reason": stack.shown_reason,
-            "creation_time": when(stack.created_at),
-            "updated_time": when(stack.updated_at),
-            "deletion_time": when(stack.deleted_at),
+            "creation_time": format_time(stack.created_at),
+            "updated_time": format_time(stack.updated_at),
+            "deletion_time": format_time(stack.deleted_at),
             "stack_owner": stack.user_id,
             "stack_user_project_id": None,
             "project": stack.project_id,
@@ -94,8 +94,8 @@ class Shapes:
             "resource_status": resource.status,
             "resource_status_reason": resource.status_reason,
             "physical_resource_id": resource.physical_id or "",
-            "creation_time": when(resource.created_at),
-            "updated_time": when(resource.updated_at or resource.created_at),
+            "creation_time": format_time(resource.created_at),
+            "updated_time": format_time(resource.updated_at or resource.created_at),
             "required_by": sorted(required_by),
             "links": links,
         }
@@ -180,23 +180,25 @@ class OrchestrationView(MountedView):
         return Shapes(f"{self.request.scheme}://{self.request.get_host()}/orchestration/v1/{sent}")
 
     @property
-    def own(self) -> Q:
+    def project_condition(self) -> Q:
         """The condition of what is found in this project."""
         return Q(project_id__in=[self.project, *([""] if self.may_with_all else [])])
 
     def stacks(self) -> QuerySet[Any]:
-        return with_progress(Stack.objects.present().filter(self.own).select_related("parent_resource__stack"))
+        return with_progress(
+            Stack.objects.present().filter(self.project_condition).select_related("parent_resource__stack")
+        )
 
     def find_stack(self, identifier: str, name: str | None = None) -> Stack:
         """Raises: `NotFound`."""
         return find_stack(self.stacks(), identifier, name)
 
 
-def when(time: datetime | None) -> str | None:
+def format_time(time: datetime | None) -> str | None:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if time else None
 
 
-def statuses_having(part: int, values: Iterable[str]) -> list[str]:
+def matching_statuses(part: int, values: Iterable[str]) -> list[str]:
     """Return the statuses whose action (0) or outcome (1) is one of these, in whatever case."""
     wanted = {value.upper() for value in values}
     return [status for status in StackStatus.values if status.split("_", 1)[part] in wanted]

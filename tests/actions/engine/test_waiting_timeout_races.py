@@ -71,6 +71,6 @@ def test_all_that_waits_in_a_plan_is_given_as_much_time_as_each_may_take() -> No
     other = action(waiting(plan.applier or Service()), "a")
     Action.objects.filter(pk=other.pk).update(timeout=7, action_plan=plan)
     now = timezone.now()
-    assert plan.actions.wait_anew(now) == 2
+    assert plan.actions.restart_timeouts(now) == 2
     given = {one.seconds_allowed: one.waits_until for one in plan.actions.exclude(waits_until=None)}
     assert given == {seconds: now + timedelta(seconds=seconds) for seconds in (7, 3600)}

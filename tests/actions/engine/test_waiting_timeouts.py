@@ -17,7 +17,7 @@ from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.operations.clusters import create_cluster
 from plans.operations.signals import signal_plan
-from plans.planning.scheduling import open_again, schedule
+from plans.planning.scheduling import renew_hours, schedule
 from tests.actions.engine.derived.test_derived_actions import again, states
 from tests.builders import action, make_node, make_plan, make_profile
 from tests.plans.deriving import behave, deriving
@@ -258,7 +258,7 @@ def test_so_it_is_with_what_waits_for_a_window_to_open_again(applier: Applier, p
     ActionPlan.objects.filter(pk=plan.pk).update(window=WINDOW, closes_at=now - timedelta(minutes=1))
     let_pass(61)
     assert fail_overdue_actions(applier.service) == 0
-    assert open_again(ActionPlan.objects.all()) == 1
+    assert renew_hours(ActionPlan.objects.all()) == 1
     a, opens_at = action(plan, "a"), again(plan).opens_at
     assert a.waits_until
     assert opens_at
@@ -274,5 +274,5 @@ def test_so_it_is_when_a_person_gives_a_plan_another_window(applier: Applier, pl
 def test_what_may_wait_for_longer_already_keeps_its_time(applier: Applier, plan: ActionPlan) -> None:
     let_pass(-1000)
     before = action(plan, "a").waits_until
-    assert plan.actions.wait_anew(timezone.now()) == 0
+    assert plan.actions.restart_timeouts(timezone.now()) == 0
     assert action(plan, "a").waits_until == before

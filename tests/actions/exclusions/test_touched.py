@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from actions.exclusions.matching import excluded
+from actions.exclusions.matching import find_excluded
 from actions.exclusions.rules import Rule
 from actions.graph.proposals import ProposedAction
 from cluster.models import HostAggregate, Server
@@ -44,7 +44,7 @@ def migration(server: Server, **parameters: Any) -> ProposedAction:
 
 def is_excluded(action: ProposedAction, **attributes: Any) -> bool:
     rule = Rule.of(make_exclusion(f"rule {uuid4()}", **attributes))
-    return action.uuid in excluded([action], [rule])
+    return action.uuid in find_excluded([action], [rule])
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_hundred_actions_and_rules_are_judged_in_as_many_queries_as_two(server
         named = {"aggregates": frozenset({"12"}), "clusters": frozenset({str(uuid4())})}
         rules = [Rule(None, uuid4(), "x", "", frozenset(), named, None, None, True) for _ in range(number)]
         with counted() as statements:
-            assert not excluded(actions, rules)
+            assert not find_excluded(actions, rules)
         costs.append(len(statements))
     assert costs[0] == costs[1] <= 5
 

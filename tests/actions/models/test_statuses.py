@@ -3,7 +3,7 @@
 import pytest
 
 from actions.models import Action
-from actions.models.statuses import Status, conditions, having, status_expression
+from actions.models.statuses import Status, conditions, status_condition, status_expression
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 
@@ -55,7 +55,7 @@ def test_the_filter_finds_an_action_by_the_status_that_it_shows_and_by_no_other(
     plan = make_plan({"a": [], "b": ["a"]}, state=plan_state)
     Action.objects.filter(pk=action(plan, "b").pk).update(state=state)
     for one in plan.actions.all():
-        found = [status for status in Status if plan.actions.filter(having([status]), pk=one.pk).exists()]
+        found = [status for status in Status if plan.actions.filter(status_condition([status]), pk=one.pk).exists()]
         assert found == [status_of(one)]
 
 

@@ -76,7 +76,7 @@ def unchanged(plan: ActionPlan) -> None:
         (Applier, "continue_after", unchanged),
         (Applier, "continues", unchanged),
         (Applier, "conclude", unchanged),
-        (appliers, "settle", unchanged),
+        (appliers, "complete_plan", unchanged),
         (Applier, "take_over", adopted),
         (PlanRun, "recover", adopted),
         (PlanRun, "load_deferred", adopted),

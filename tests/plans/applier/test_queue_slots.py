@@ -42,7 +42,7 @@ def read(post: Post, *queues: str) -> list[int]:
     return [message.action for message in taken]
 
 
-def settle(post: Post, *queues: str) -> None:
+def run_until_settled(post: Post, *queues: str) -> None:
     for _ in range(12):
         post.advance()
         read(post, *queues)
@@ -54,15 +54,15 @@ def states(plan: ActionPlan) -> dict[str, int]:
 
 def test_a_queue_that_nobody_reads_is_not_in_the_way_of_other_plans(post: Post) -> None:
     unread = plan_of(sleeps=6, nops=0)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     other = plan_of(sleeps=0, nops=6)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     assert (states(unread), states(other)) == ({"PENDING": 6}, {"SUCCEEDED": 6})
 
 
 def test_a_queue_that_nobody_reads_is_not_in_the_way_of_what_else_its_plan_holds(post: Post) -> None:
     plan = plan_of(sleeps=150, nops=6)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     assert states(plan) == {"PENDING": 150, "SUCCEEDED": 6}
 
 
@@ -71,7 +71,7 @@ def test_plans_that_wait_for_a_queue_take_no_place_among_those_under_way(post: P
     plan_of(sleeps=1, nops=0)
     plan_of(sleeps=6, nops=0)
     other = plan_of(sleeps=0, nops=1)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     assert states(other) == {"SUCCEEDED": 1}
 
 
@@ -81,13 +81,13 @@ def test_where_every_queue_waits_no_more_plans_are_claimed_than_may_be_under_way
     settings.APPLIER_PLANS = 1
     plan_of(sleeps=1, nops=1)
     waiting = plan_of(sleeps=0, nops=1)
-    settle(post)
+    run_until_settled(post)
     assert ActionPlan.objects.get(pk=waiting.pk).state == "PENDING"
 
 
 def test_actions_without_a_slot_begin_in_their_order_when_their_queue_is_read(post: Post) -> None:
     plan = plan_of(sleeps=30, nops=2)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     begun = []
     for _ in range(20):
         begun += read(post, "slow")
@@ -98,7 +98,7 @@ def test_actions_without_a_slot_begin_in_their_order_when_their_queue_is_read(po
 
 def test_an_action_without_a_slot_that_is_skipped_does_not_begin(post: Post) -> None:
     plan = plan_of(sleeps=4, nops=0)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     keys = list(plan.actions.order_by("pk").values_list("pk", flat=True))
     Action.objects.filter(pk=keys[2]).update(state="SKIPPED")
     begun = []
@@ -110,7 +110,7 @@ def test_an_action_without_a_slot_that_is_skipped_does_not_begin(post: Post) -> 
 
 def test_actions_that_wait_for_a_full_queue_are_not_queried_again(post: Post) -> None:
     plan_of(sleeps=20, nops=1)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     with counted() as statements:
         post.applier.submit()
     assert statements == []
@@ -119,17 +119,17 @@ def test_actions_that_wait_for_a_full_queue_are_not_queried_again(post: Post) ->
 def test_a_plan_with_nothing_but_what_waits_for_a_full_queue_is_not_taken_for_ended(post: Post) -> None:
     plan_of(sleeps=2, nops=0)
     waiting = plan_of(sleeps=1, nops=0)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     assert ActionPlan.objects.get(pk=waiting.pk).state == "ONGOING"
-    settle(post, "watcher", "slow")
+    run_until_settled(post, "watcher", "slow")
     assert ActionPlan.objects.get(pk=waiting.pk).state == "SUCCEEDED"
 
 
 def test_the_plan_of_actions_that_wait_for_a_full_queue_can_be_cancelled(post: Post) -> None:
     plan = plan_of(sleeps=20, nops=0)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     assert (ActionPlan.objects.get(pk=plan.pk).state, states(plan)) == ("CANCELLED", {"CANCELLED": 20})
 
 
@@ -147,7 +147,7 @@ def test_thousands_that_wait_for_a_full_queue_are_looked_through_while_others_ha
 def test_with_one_queue_no_more_actions_are_read_than_there_are_slots(post: Post, settings: Settings) -> None:
     settings.CELERY_QUEUES = {}
     plan = plan_of(sleeps=0, nops=250)
-    settle(post)
+    run_until_settled(post)
     run = post.applier.runs[plan.pk]
     assert (len(run.ready), bool(run.backlog)) == (98, False)
 
@@ -158,6 +158,6 @@ def test_the_broker_is_queried_for_the_readers_of_queues_with_waiting_actions(
     queried: list[set[str]] = []
     monkeypatch.setattr(post.executor.unread, "check", lambda connection, queues: queried.append(queues))
     plan_of(sleeps=1, nops=1)
-    settle(post, "watcher")
+    run_until_settled(post, "watcher")
     post.executor.sender.check_queues(Connection())
     assert queried == [{"slow"}]

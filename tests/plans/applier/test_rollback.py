@@ -143,7 +143,7 @@ def test_a_revert_during_which_the_plan_is_cancelled_is_recorded(
     undone = action(plan, "b")
     assert list(undone.events.filter(event="revert").values_list("result", flat=True)) == ["Success"]
     assert undone.owner is None
-    assert undone in plan.actions.unachieved()
+    assert undone in plan.actions.not_achieved()
 
 
 def test_a_revert_that_another_began_anew_is_not_recorded(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,8 +134,8 @@ def test_of_two_appliers_one_opens_the_next_window() -> None:
             plan = make_plan(state="ONGOING", window=night, opens_at=closed_at, closes_at=closed_at)
             plans = ActionPlan.objects.filter(pk=plan.pk)
             won = race.run(
-                lambda plans=plans: bool(scheduling.open_again(plans)),
-                lambda plans=plans: bool(scheduling.open_again(plans)),
+                lambda plans=plans: bool(scheduling.renew_hours(plans)),
+                lambda plans=plans: bool(scheduling.renew_hours(plans)),
             )
             assert sum(won) == 1
             assert again(plan).closes_at > timezone.now()

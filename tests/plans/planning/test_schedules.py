@@ -13,7 +13,7 @@ from actions.types.nop import Nop
 from plans.applier.applier import Applier
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.planning.scheduling import open_again
+from plans.planning.scheduling import renew_hours
 from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor, run_waiting
 from tests.plans.post import Post
@@ -201,34 +201,34 @@ def over(plan_state: str = "ONGOING", **window: Any) -> ActionPlan:
 def test_a_window_that_has_closed_gives_way_to_the_next(monkeypatch: Any, state: str) -> None:
     plan = over(state)
     monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 3, 2, 4, 5, tzinfo=UTC))
-    assert open_again(ActionPlan.objects.all()) == 1
+    assert renew_hours(ActionPlan.objects.all()) == 1
     opens_at = datetime(2026, 3, 2, 22, tzinfo=UTC)
     assert (again(plan).opens_at, again(plan).closes_at) == (opens_at, opens_at + 6 * HOUR)
 
 
 def test_a_window_that_is_over_for_good_stays_closed() -> None:
     plan = over(last_day="2026-03-01")
-    assert open_again(ActionPlan.objects.all()) == 0
+    assert renew_hours(ActionPlan.objects.all()) == 0
     steps(Applier(InlineExecutor()))
     assert (again(plan).state, states(plan)) == ("ONGOING", {"a": "PENDING"})
 
 
 def test_a_plan_that_has_ended_needs_no_window() -> None:
     over("SUCCEEDED")
-    assert open_again(ActionPlan.objects.all()) == 0
+    assert renew_hours(ActionPlan.objects.all()) == 0
 
 
 def test_a_zone_that_is_not_known_here_leaves_the_plan_closed() -> None:
     plan = over()
     ActionPlan.objects.filter(pk=plan.pk).update(zone="Europe/Atlantis")
-    assert open_again(ActionPlan.objects.all()) == 0
+    assert renew_hours(ActionPlan.objects.all()) == 0
 
 
 def test_looking_after_windows_takes_one_query_where_none_has_closed(django_assert_num_queries: Any) -> None:
     for _ in range(3):
         set_hours(make_plan(state="PENDING"), HOUR, 2 * HOUR)
     with django_assert_num_queries(1):
-        open_again(ActionPlan.objects.all())
+        renew_hours(ActionPlan.objects.all())
 
 
 def test_what_the_database_holds_to_be_too_early_is_not_tried_again_at_once(settings: object) -> None:

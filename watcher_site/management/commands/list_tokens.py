@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management import CommandParser
 
 from watcher_site.accounts.projects import find_user
-from watcher_site.accounts.tokens import describe_scope, details_of, expiry_in_words, use_in_words, valid_tokens
+from watcher_site.accounts.tokens import describe_expiry, describe_scope, details_of, use_in_words, valid_tokens
 from watcher_site.processes import commands
 
 
@@ -29,6 +29,6 @@ class Command(commands.Command):
                 describe_scope(token),
                 f"created {token.created:%Y-%m-%d %H:%M} UTC",
                 use_in_words(details.last_used_at),
-                expiry_in_words(token.expiry),
+                describe_expiry(token.expiry),
             ]
             self.stdout.write("  ".join(columns))

@@ -334,9 +334,9 @@ def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_repo
         run.record_end(one, True)
     assert (job and job.action, run.next_job({""})) == (found, None)
     run.record_end(action(plan, "a"), True)
-    going_on = run.next_job({""})
-    assert going_on
-    assert going_on.action == found
+    next_job = run.next_job({""})
+    assert next_job
+    assert next_job.action == found
 
 
 def test_an_action_knows_whether_another_one_derived_it(monkeypatch: pytest.MonkeyPatch) -> None:
