@@ -57,10 +57,10 @@ class OneQueryBackend(ModelBackend):
         if login is None:
             return super().authenticate(request, username, password, **others)
         login.require_allowed()
-        with verifications.turn():
+        with verifications.wait_for_turn():
             login.require_allowed()
             person = super().authenticate(request, username, password, **others)
-            login.note_success() if person else login.note_failure()
+            login.record_success() if person else login.record_failure()
         return person
 
     def get_user(self, user_id: Any) -> Any:

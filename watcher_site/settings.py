@@ -26,6 +26,7 @@ from watcher_site.configuration.environment import (
     read_api_key,
     read_choice,
     read_database,
+    read_integer,
     read_list,
     read_networks,
     read_number,
@@ -35,7 +36,6 @@ from watcher_site.configuration.environment import (
     read_queue,
     read_queues,
     read_switch,
-    read_whole,
     refuse,
 )
 from watcher_site.configuration.keystone import (
@@ -91,7 +91,7 @@ else:
 HTTPS = read_switch("WATCHER_HTTPS", not DEBUG)
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
-SECURE_HSTS_SECONDS = read_whole("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0) if HTTPS else 0
+SECURE_HSTS_SECONDS = read_integer("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0) if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 # Browser vendors may then list the site as HTTPS only. Removal from the list takes months.
 SECURE_HSTS_PRELOAD = read_switch("WATCHER_HSTS_PRELOAD", False) and HTTPS
@@ -225,7 +225,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     )
 else:
-    DATABASES["default"]["CONN_MAX_AGE"] = read_whole("WATCHER_CONNECTION_AGE", 600, least=0)
+    DATABASES["default"]["CONN_MAX_AGE"] = read_integer("WATCHER_CONNECTION_AGE", 600, least=0)
     # PostgreSQL plans repeated queries once for each connection.
     options = DATABASES["default"].setdefault("OPTIONS", {})
     options.update(server_side_binding=True, prepare_threshold=3)
@@ -262,13 +262,13 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 CSRF_FAILURE_VIEW = "watcher_site.console.resumable_forms.handle_expired_form"
 # The seconds after its last request when a session ends.
-SESSION_COOKIE_AGE = read_whole("WATCHER_SESSION_IDLE_TIMEOUT", 8 * 3600, least=60, most=365 * 24 * 3600)
+SESSION_COOKIE_AGE = read_integer("WATCHER_SESSION_IDLE_TIMEOUT", 8 * 3600, least=60, most=365 * 24 * 3600)
 # The seconds for which a web process caches a verified HTTP Basic credential.
 CREDENTIAL_MEMORY_SECONDS = 60
 # The number of failed logins from an address for one account, and for all accounts, after which logins are refused,
 # and the period.
-MOST_FAILED_LOGINS = read_whole("WATCHER_MOST_FAILED_LOGINS", 10, least=1)
-MOST_FAILED_LOGINS_OF_ADDRESS = read_whole("WATCHER_MOST_FAILED_LOGINS_OF_ADDRESS", 50, least=1)
+MOST_FAILED_LOGINS = read_integer("WATCHER_MOST_FAILED_LOGINS", 10, least=1)
+MOST_FAILED_LOGINS_OF_ADDRESS = read_integer("WATCHER_MOST_FAILED_LOGINS_OF_ADDRESS", 50, least=1)
 FAILED_LOGIN_WINDOW = timedelta(seconds=read_number("WATCHER_FAILED_LOGIN_WINDOW", 600, least=1, most=86_400))
 REST_KNOX = {"TOKEN_TTL": timedelta(hours=read_number("WATCHER_TOKEN_HOURS", 24, least=0.01, most=24 * 3652))}
 # The issuers of tokens that the API accepts: local, keystone, or both.
@@ -317,7 +317,7 @@ CACHES = {
 # API
 
 # The number of requests per minute of a user to one web process; 0 means unlimited.
-API_MOST_REQUESTS = read_whole("WATCHER_API_MOST_REQUESTS", 0, least=0)
+API_MOST_REQUESTS = read_integer("WATCHER_API_MOST_REQUESTS", 0, least=0)
 REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["watcher_site.api.rates.RequestRate"] if API_MOST_REQUESTS else [],
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -333,23 +333,23 @@ REST_FRAMEWORK = {
     "DEFAULT_VERSIONING_CLASS": "watcher_site.api.versions.HeaderVersioning",
     "EXCEPTION_HANDLER": "watcher_site.api.errors.answer_problem",
 }
-API_MAX_LIMIT = read_whole("WATCHER_MAX_LIMIT", 1000, least=1)
-DATA_UPLOAD_MAX_MEMORY_SIZE = read_whole("WATCHER_MAX_BODY_BYTES", 1024 * 1024, least=1024)
+API_MAX_LIMIT = read_integer("WATCHER_MAX_LIMIT", 1000, least=1)
+DATA_UPLOAD_MAX_MEMORY_SIZE = read_integer("WATCHER_MAX_BODY_BYTES", 1024 * 1024, least=1024)
 
 # Quotas
 
 # The default limits of a project; -1 means unlimited. `manage.py set_quota` sets those of a project. Memory is in MB.
 QUOTAS = {
-    "servers": read_whole("WATCHER_QUOTA_SERVERS", 100, least=-1),
-    "vcpus": read_whole("WATCHER_QUOTA_VCPUS", 400, least=-1),
-    "memory": read_whole("WATCHER_QUOTA_MEMORY", 1_024_000, least=-1),
-    "stacks": read_whole("WATCHER_QUOTA_STACKS", 100, least=-1),
+    "servers": read_integer("WATCHER_QUOTA_SERVERS", 100, least=-1),
+    "vcpus": read_integer("WATCHER_QUOTA_VCPUS", 400, least=-1),
+    "memory": read_integer("WATCHER_QUOTA_MEMORY", 1_024_000, least=-1),
+    "stacks": read_integer("WATCHER_QUOTA_STACKS", 100, least=-1),
     # Of one stack, including those of groups and nested stacks.
-    "stack_resources": read_whole("WATCHER_QUOTA_STACK_RESOURCES", 1000, least=1, most=1000),
+    "stack_resources": read_integer("WATCHER_QUOTA_STACK_RESOURCES", 1000, least=1, most=1000),
     # Of a project, and of all clusters without a project.
-    "clusters": read_whole("WATCHER_QUOTA_CLUSTERS", 1000, least=-1),
+    "clusters": read_integer("WATCHER_QUOTA_CLUSTERS", 1000, least=-1),
     # Of one server, as in Nova.
-    "metadata_items": read_whole("WATCHER_QUOTA_METADATA_ITEMS", 128, least=-1),
+    "metadata_items": read_integer("WATCHER_QUOTA_METADATA_ITEMS", 128, least=-1),
 }
 
 # Processes
@@ -359,8 +359,8 @@ HOST = read(env.str, "WATCHER_HOST", socket.gethostname())
 SERVICE_DOWN_TIME = read_number("WATCHER_SERVICE_DOWN_TIME", 30, least=0.5)
 POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
 STOP_GRACE = read_number("WATCHER_STOP_GRACE", 60, least=1)
-APPLIER_WORKERS = read_whole("WATCHER_APPLIER_WORKERS", 4, least=1)
-APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
+APPLIER_WORKERS = read_integer("WATCHER_APPLIER_WORKERS", 4, least=1)
+APPLIER_PLANS = read_integer("WATCHER_APPLIER_PLANS", 4, least=1)
 # The executor of actions: threads of the applier, or workers that receive them through the broker.
 EXECUTOR = read_choice("WATCHER_EXECUTOR", "threads", ["threads", "celery"])
 if EXECUTOR == "celery" and not find_spec("celery"):
@@ -375,10 +375,10 @@ CELERY_BROKER_URL = read_address(
 CELERY_QUEUE = read_queue("WATCHER_CELERY_QUEUE", "watcher")
 CELERY_QUEUES = read_queues("WATCHER_CELERY_QUEUES")
 # The number of actions that an applier sends to workers at once, and the seconds after which a message is sent again.
-CELERY_JOBS = read_whole("WATCHER_CELERY_JOBS", 64, least=1, most=10_000)
+CELERY_JOBS = read_integer("WATCHER_CELERY_JOBS", 64, least=1, most=10_000)
 CELERY_RESEND = read_number("WATCHER_CELERY_RESEND", 60, least=0.1, most=86_400)
 # The number of processes of a worker, each of which executes one action at a time, and the queues that it consumes.
-WORKER_PROCESSES = read_whole("WATCHER_WORKER_PROCESSES", 4, least=1, most=1000)
+WORKER_PROCESSES = read_integer("WATCHER_WORKER_PROCESSES", 4, least=1, most=1000)
 WORKER_QUEUES = read_list("WATCHER_WORKER_QUEUES")
 # The message broker for notifications, its topics, and the lowest priority to send; without an address, none are sent.
 NOTIFICATION_URL = read(env.str, "WATCHER_NOTIFICATION_URL", "")
@@ -399,10 +399,10 @@ WEBHOOK_PRIVATE_ADDRESSES = read_switch("WATCHER_WEBHOOK_PRIVATE_ADDRESSES", Fal
 # The timeout of a receiver in seconds, the number of attempts for each notification, the first pause in seconds, which
 # doubles with each attempt, and the longest pause.
 WEBHOOK_TIMEOUT = read_number("WATCHER_WEBHOOK_TIMEOUT", 10, least=0.1, most=300)
-WEBHOOK_ATTEMPTS = read_whole("WATCHER_WEBHOOK_ATTEMPTS", 12, least=1, most=1000)
+WEBHOOK_ATTEMPTS = read_integer("WATCHER_WEBHOOK_ATTEMPTS", 12, least=1, most=1000)
 WEBHOOK_PAUSE = 5
 WEBHOOK_LONGEST_PAUSE = 3600
-MOST_SUBSCRIPTIONS = read_whole("WATCHER_MOST_SUBSCRIPTIONS", 100, least=1, most=10_000)
+MOST_SUBSCRIPTIONS = read_integer("WATCHER_MOST_SUBSCRIPTIONS", 100, least=1, most=10_000)
 # The number of concurrent requests or messages of a relay to one receiver.
 RELAY_CONNECTIONS = 4
 # The days for which undelivered notifications are kept, so that they can be sent again.
@@ -451,10 +451,10 @@ POLICY_FILE = read_policy_file("WATCHER_POLICY_FILE", has_package=find_spec("osl
 # Whether the plans that provide capacity for PENDING servers start automatically.
 MAKE_ROOM_AUTO_TRIGGER = read_switch("WATCHER_MAKE_ROOM_AUTO_TRIGGER", False)
 # The number of retries of an action, and the first pause in seconds, which doubles with each retry.
-ACTION_RETRIES = read_whole("WATCHER_ACTION_RETRIES", 3, least=0, most=20)
+ACTION_RETRIES = read_integer("WATCHER_ACTION_RETRIES", 3, least=0, most=20)
 ACTION_RETRY_INTERVAL = read_number("WATCHER_ACTION_RETRY_INTERVAL", 10, least=0, most=3600)
 # The default timeout of an action in seconds, and the seconds that it then has to stop.
-DEFAULT_ACTION_TIMEOUT = read_whole("WATCHER_DEFAULT_ACTION_TIMEOUT", 3600, least=1)
+DEFAULT_ACTION_TIMEOUT = read_integer("WATCHER_DEFAULT_ACTION_TIMEOUT", 3600, least=1)
 ACTION_TIMEOUT_GRACE = read_number("WATCHER_ACTION_TIMEOUT_GRACE", 10, least=0)
 ROLLBACK = read_switch("WATCHER_ROLLBACK", False)
 # The hours after which a recommended plan is superseded if it was not started; 0 means never.
@@ -469,7 +469,7 @@ AUDIT_AGE = timedelta(days=read_number("WATCHER_AUDIT_DAYS", 0, least=0, most=36
 
 DATASOURCE = read(env.str, "WATCHER_DATASOURCE", "cluster.datasources.stored.StoredSamples")
 # The number of attempts to query a data source, and the pause and the timeout of each in seconds.
-DATASOURCE_ATTEMPTS = read_whole("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, most=100)
+DATASOURCE_ATTEMPTS = read_integer("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, most=100)
 DATASOURCE_WAIT = 1
 DATASOURCE_TIMEOUT = read_number("WATCHER_DATASOURCE_TIMEOUT", 10, least=0.1, most=600)
 PROMETHEUS_URL = read_address(
@@ -516,7 +516,7 @@ EMBEDDED_CLOUD_FAILURE_RATE = read_number("WATCHER_EMBEDDED_CLOUD_FAILURE_RATE",
 OPENSTACK_CLOUD = read(env.str, "OS_CLOUD", "")
 # The timeout of each request in seconds, the number of attempts, and the first pause in seconds.
 OPENSTACK_TIMEOUT = read_number("WATCHER_OPENSTACK_TIMEOUT", 60, least=0.1, most=3600)
-OPENSTACK_ATTEMPTS = read_whole("WATCHER_OPENSTACK_ATTEMPTS", 3, least=1, most=100)
+OPENSTACK_ATTEMPTS = read_integer("WATCHER_OPENSTACK_ATTEMPTS", 3, least=1, most=100)
 OPENSTACK_WAIT = 1
 # The poll interval and the timeout of an operation in seconds.
 OPENSTACK_POLL_INTERVAL = read_number("WATCHER_OPENSTACK_POLL_INTERVAL", 5, least=0.01, most=600)
@@ -535,11 +535,11 @@ SYNC_MAX_AGE = timedelta(seconds=read_number("WATCHER_SYNC_MAX_AGE", 60, least=0
 # Web server and first start
 
 BIND = read(env.str, "WATCHER_BIND", "127.0.0.1")
-PORT = read_whole("PORT", 8000, least=1, most=65535)
-WEB_WORKERS = read_whole("WATCHER_WEB_WORKERS", 2, least=1, most=1000)
-WEB_THREADS = read_whole("WATCHER_WEB_THREADS", 4, least=1, most=1000)
+PORT = read_integer("PORT", 8000, least=1, most=65535)
+WEB_WORKERS = read_integer("WATCHER_WEB_WORKERS", 2, least=1, most=1000)
+WEB_THREADS = read_integer("WATCHER_WEB_THREADS", 4, least=1, most=1000)
 # The maximum number of connections of a web process, and the seconds within which a request must be received.
-WEB_CONNECTIONS = read_whole("WATCHER_WEB_CONNECTIONS", 500, least=10, most=100_000)
+WEB_CONNECTIONS = read_integer("WATCHER_WEB_CONNECTIONS", 500, least=10, most=100_000)
 REQUEST_TIMEOUT = read_number("WATCHER_REQUEST_TIMEOUT", 30, least=0.1, most=3600)
 DEMO = read_switch("WATCHER_DEMO", True)
 ADMIN_PASSWORD = read(env.str, "WATCHER_ADMIN_PASSWORD", "")

@@ -21,7 +21,7 @@ from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
 from watcher_site.refusals import Invalid, NotFound
 from watcher_site.validation import require_addressable_name
-from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
+from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, serialize_window
 
 WRITABLE = ("name", "reason", "owner", "action_types", "targets", "window", "zone", "expires_at", "enabled")
 MAX_TARGETS = 1000
@@ -231,4 +231,4 @@ def read_times(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetim
             raise Invalid(
                 f"expires_at: the exclusion would expire before its window opens, at {first:%Y-%m-%d %H:%M} UTC."
             )
-    exclusion.zone, exclusion.window, exclusion.expires_at = zone.key, written(window), expires_at
+    exclusion.zone, exclusion.window, exclusion.expires_at = zone.key, serialize_window(window), expires_at

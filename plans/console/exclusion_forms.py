@@ -190,6 +190,6 @@ def exclusion_values(exclusion: Exclusion) -> Mapping[str, Any]:
     return {
         **{name: said[name] for name in ("name", "reason", "owner", "action_types")},
         **{kind: "\n".join(exclusion.targets.get(kind, [])) for kind in KINDS},
-        **fields.held(exclusion.window, exclusion.zone),
+        **fields.window_values(exclusion.window, exclusion.zone),
         "expires_at": f"{expires:%Y-%m-%dT%H:%M}" if expires else None,
     }

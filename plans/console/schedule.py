@@ -58,7 +58,7 @@ def schedule_values(plan: ActionPlan) -> dict[str, Any]:
     # A plan without a schedule has no zone that somebody chose: the reader's is offered.
     is_scheduled = plan.start_at or plan.window
     zone = plan.zone if is_scheduled else timezone.get_current_timezone_name()
-    return {**fields.held(plan.window, zone), "start_at": start_at}
+    return {**fields.window_values(plan.window, zone), "start_at": start_at}
 
 
 class Schedule(ResumableFormPage, ActionPlanOperationView):

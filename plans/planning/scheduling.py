@@ -19,7 +19,7 @@ from watcher_site.history import differences, record
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import CallingContext
 from watcher_site.templatetags.console import at_place, until
-from watcher_site.windows.wall_clock import describe_window, read_moment, read_window, read_zone, written
+from watcher_site.windows.wall_clock import describe_window, read_moment, read_window, read_zone, serialize_window
 
 Guard = Callable[[int], AbstractContextManager[Any]]
 WISHES = ("start_at", "zone", "window")
@@ -72,7 +72,7 @@ def apply_wishes(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
     hours = Schedule(start_at, window).hours(now)
     if hours is None:
         raise Invalid("window.last_day: the window is over before anything of the plan could begin.")
-    plan.start_at, plan.zone, plan.window = start_at, zone.key, written(window)
+    plan.start_at, plan.zone, plan.window = start_at, zone.key, serialize_window(window)
     plan.opens_at, plan.closes_at = hours
 
 

@@ -93,7 +93,7 @@ class Login:
                 FailedLogins.objects.filter(pk=count.pk).update(number=F("number") + 1)
             raise LoginsLimited(max(end_of(count) for count in beyond))
 
-    def note_failure(self) -> None:
+    def record_failure(self) -> None:
         """Count a failed login, and record it in history if it is the last one before a limit."""
         record_summaries()
         account = get_user_model().objects.filter(username=self.name).values_list("username", flat=True).first()
@@ -106,7 +106,7 @@ class Login:
                 if count.number == most:
                     record_count(count, f"Further ones are refused until {end_of(count):%H:%M:%S} UTC.")
 
-    def note_success(self) -> None:
+    def record_success(self) -> None:
         """Delete the count of failed logins with this account at the address; that of the address stays."""
         *_, key = self.keys
         FailedLogins.objects.filter(key=key).delete()
@@ -159,7 +159,7 @@ class Verifications:
         self.places, self.lock = BoundedSemaphore(max(1, threads // 2)), Lock()
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def wait_for_turn(self) -> Iterator[None]:
         """Wait for the turn of this thread, and keep it while the context lasts.
 
         Raises:

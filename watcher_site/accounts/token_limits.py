@@ -45,7 +45,7 @@ def limit_to_group(user: Any, group: str) -> None:
     user.is_superuser = user.is_staff = False
 
 
-def note_use(digest: str, has_details: bool) -> None:
+def record_use(digest: str, has_details: bool) -> None:
     """Store the time of a request with a token, unless another request has stored it within the last minute."""
     now = timezone.now()
     if not has_details:

@@ -177,7 +177,7 @@ def describe_scope(token: Any) -> str:
     return f"{rights}, read only" if details.read_only else rights
 
 
-def use_in_words(moment: datetime | None) -> str:
+def describe_last_use(moment: datetime | None) -> str:
     return f"last used {moment:%Y-%m-%d %H:%M} UTC" if moment else "never used"
 
 

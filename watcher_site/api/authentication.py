@@ -19,7 +19,7 @@ from rest_framework.authentication import BasicAuthentication as RestBasicAuthen
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from watcher_site.accounts.token_limits import USE_INTERVAL, UsedToken, limit_to_group, note_use
+from watcher_site.accounts.token_limits import USE_INTERVAL, UsedToken, limit_to_group, record_use
 from watcher_site.backends import people
 from watcher_site.configuration.keystone import KEYSTONE, LOCAL
 from watcher_site.database.queries import Placeholder, Query
@@ -94,7 +94,7 @@ class SiteTokenAuthentication(KnoxTokenAuthentication):
                 if used.group:
                     limit_to_group(user, used.group)
                 if user.token_used_at is None or timezone.now() - user.token_used_at >= USE_INTERVAL:
-                    note_use(digest, user.token_details is not None)
+                    record_use(digest, user.token_details is not None)
                 return user, used
         raise AuthenticationFailed
 

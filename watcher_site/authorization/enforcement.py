@@ -46,7 +46,7 @@ class PolicyFile:
 
     def refresh(self) -> None:
         """Load the file if it was changed; keep the present rules if it has an error."""
-        if (found := self.sign()) == self.signature:
+        if (found := self.file_signature()) == self.signature:
             return
         with self.lock:
             if found == self.signature:
@@ -62,7 +62,7 @@ class PolicyFile:
                 log.info("policy file loaded", file=self.path, rules=len(rules))
             self.signature = found
 
-    def sign(self) -> Any:
+    def file_signature(self) -> Any:
         try:
             found = Path(self.path).stat()
         except OSError:

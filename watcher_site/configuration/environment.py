@@ -51,7 +51,7 @@ def read_number(name: str, default: float, *, least: float, most: float = 1e9) -
     return number
 
 
-def read_whole(name: str, default: int, *, least: int, most: int = 10**9) -> int:
+def read_integer(name: str, default: int, *, least: int, most: int = 10**9) -> int:
     rule = f"must be a whole number from {least} to {most}."
     number: int = read(env.int, name, default, rule=rule, validate=validate.Range(least, most))
     return number

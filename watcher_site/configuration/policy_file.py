@@ -65,7 +65,7 @@ def require_rule(name: str, rule: Any, parsed: dict[str, Any], line: int) -> Non
 
     What oslo.policy cannot parse, it replaces by a check that always fails, which it writes as "!".
     """
-    checks = [*walk(parsed[name])]
+    checks = [*list_checks(parsed[name])]
     if isinstance(rule, str) and sum(str(one) == "!" for one in checks) > rule.count("!"):
         raise PolicyFault(f"line {line}: the rule {name} cannot be parsed.")
     for check in checks:
@@ -82,7 +82,7 @@ def find_ineffective(rules: dict[str, Any], policies: Collection[str], permissio
         policies: the names of all policies.
         permissions: the names of all permissions.
     """
-    checks = [(name, check) for name, rule in rules.items() for check in walk(rule)]
+    checks = [(name, check) for name, rule in rules.items() for check in list_checks(rule)]
     named = {check.match for _, check in checks if getattr(check, "kind", "") == "rule"}
     strays = [f"{name} is no policy, and no rule refers to it." for name in rules if name not in {*policies, *named}]
     required = {(name, check.match) for name, check in checks if getattr(check, "kind", "") == "right"}
@@ -90,10 +90,10 @@ def find_ineffective(rules: dict[str, Any], policies: Collection[str], permissio
     return strays + [f"{name}: there is no permission {right}." for name, right in unknown]
 
 
-def walk(check: Any) -> list[Any]:
+def list_checks(check: Any) -> list[Any]:
     """Return a check and all checks that it is composed of."""
     parts = getattr(check, "rules", None) or [part for part in [getattr(check, "rule", None)] if part is not None]
-    return [check, *(one for part in parts for one in walk(part))]
+    return [check, *(one for part in parts for one in list_checks(part))]
 
 
 def reachable(name: str, parsed: dict[str, Any]) -> set[str]:
@@ -102,7 +102,7 @@ def reachable(name: str, parsed: dict[str, Any]) -> set[str]:
     pending = [name]
     while pending:
         check = parsed.get(pending.pop())
-        named = {one.match for one in walk(check) if getattr(one, "kind", "") == "rule"}
+        named = {one.match for one in list_checks(check) if getattr(one, "kind", "") == "rule"}
         pending += named - found
         found |= named
     return found

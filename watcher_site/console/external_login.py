@@ -23,7 +23,7 @@ from watcher_site.console.resumable_forms import redirect_with_form
 from watcher_site.history.logins import KEYSTONE_REASON, record_refused_login
 from watcher_site.keystone.login import KeystoneUnavailable, LoginFailed, read_token, revoke_tokens
 from watcher_site.keystone.tokens import TOKEN
-from watcher_site.openid.accounts import enter_account
+from watcher_site.openid.accounts import find_or_make_account
 from watcher_site.openid.provider import (
     ID_TOKEN,
     LoginRejected,
@@ -161,7 +161,7 @@ class OpenIDCallback(View):
             if "error" in request.GET or "code" not in request.GET:
                 raise LoginRejected(f"You were not logged in at {settings.OIDC_NAME}.")
             claims, token = read_claims(request, started)
-            user = enter_account(claims)
+            user = find_or_make_account(claims)
         except ProviderUnavailable as refusal:
             return abort_login(request, refusal)
         except Refused as refusal:

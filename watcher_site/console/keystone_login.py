@@ -79,11 +79,11 @@ class KeystoneLoginForm(forms.Form):
                 self.unscoped = request_token(name, domain, password)
             except LoginFailed:
                 if attempt:
-                    attempt.note_failure()
+                    attempt.record_failure()
                 record_refused_login(str, "", self.request, KEYSTONE_REASON)
                 raise
             if attempt:
-                attempt.note_success()
+                attempt.record_success()
             self.scopes, self.granted = find_scopes_and_token(self.unscoped.token)
         except LoginFailed as refusal:
             raise ValidationError(str(refusal)) from refusal

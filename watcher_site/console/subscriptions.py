@@ -34,7 +34,7 @@ from watcher_site.notifications.subscriptions import (
     CHANGE,
     CHECKS,
     change_subscription,
-    changeable,
+    changeable_values,
     renew_secret,
     send_test,
     subscribe,
@@ -196,7 +196,7 @@ class ChangeSubscription(ResumableFormPage, View):
 
     def get(self, request: HttpRequest, uuid: str) -> HttpResponse:
         current = self.find(uuid)
-        initial = {**changeable(current), "event_types": " ".join(current.event_types)}
+        initial = {**changeable_values(current), "event_types": " ".join(current.event_types)}
         return self.show(current, SubscriptionForm(self.resumed_data(), initial=initial, current=current))
 
     def post(self, request: HttpRequest, uuid: str) -> HttpResponse:

@@ -67,11 +67,11 @@ def find_sections(text: str) -> list[tuple[Section, str]]:
     """
     words = text.lower().split()
     found = [section for section in load_sections() if words and all(word in section.text.lower() for word in words)]
-    found.sort(key=lambda section: rank(section, words), reverse=True)
+    found.sort(key=lambda section: rank_section(section, words), reverse=True)
     return [(section, excerpt(section.text, words[0])) for section in found[:RESULTS]]
 
 
-def rank(section: Section, words: list[str]) -> tuple[int, int]:
+def rank_section(section: Section, words: list[str]) -> tuple[int, int]:
     title, text = section.title.lower(), section.text.lower()
     return sum(word in title for word in words), sum(text.count(word) for word in words)
 

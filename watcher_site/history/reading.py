@@ -22,7 +22,7 @@ from watcher_site.messages import Text, cut
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.refusals import Invalid
-from watcher_site.windows.wall_clock import hours_in_words, read_time
+from watcher_site.windows.wall_clock import describe_hours, read_time
 
 SEARCHED = ("object_name", "message", "user", "deed")
 
@@ -229,7 +229,7 @@ def value_in_words(value: Any, nothing: Text = NONE) -> str:
 
 def object_in_words(value: Mapping[str, Any]) -> str:
     if value.keys() >= {"opens", "closes", "weekdays", "first_day", "last_day"}:
-        return hours_in_words(value)
+        return describe_hours(value)
     return ", ".join(f"{name.replace('_', ' ')} {value_in_words(one)}" for name, one in value.items())
 
 

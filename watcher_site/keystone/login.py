@@ -90,7 +90,7 @@ class Granted:
 
 
 @contextmanager
-def talking(refusal: str = TOKEN_REFUSED) -> Iterator[Any]:
+def keystone_session(refusal: str = TOKEN_REFUSED) -> Iterator[Any]:
     """Yield a session of keystoneauth, while this thread has one of the turns to wait for Keystone.
 
     Raises:
@@ -121,11 +121,11 @@ def request_token(name: str, domain: str, password: str) -> Granted:
     """Return a token without scope for a name and a password.
 
     Raises:
-        LoginFailed, KeystoneUnavailable: as `talking`.
+        LoginFailed, KeystoneUnavailable: as `keystone_session`.
     """
     from keystoneauth1.identity.v3 import Password
 
-    with talking(PASSWORD_REFUSED) as session:
+    with keystone_session(PASSWORD_REFUSED) as session:
         identity = Password(
             settings.KEYSTONE_URL, username=name, user_domain_name=domain, password=password, unscoped=True
         )
@@ -138,12 +138,12 @@ def exchange_token(token: str, scope: Scope) -> Granted:
 
     Raises:
         LoginFailed: Keystone refused the token, or the user has no role in the scope.
-        KeystoneUnavailable: as `talking`.
+        KeystoneUnavailable: as `keystone_session`.
     """
     from keystoneauth1.identity.v3 import Token
 
     wanted: dict[str, Any] = {"project_id": scope.project_id} if scope.project_id else {"system_scope": "all"}
-    with talking() as session:
+    with keystone_session() as session:
         identity = Token(settings.KEYSTONE_URL, token=token, include_catalog=False, **wanted)
         return Granted.of_access(identity.get_access(session))
 
@@ -153,12 +153,12 @@ def find_scopes(token: str) -> list[Scope]:
     """Return the scopes that a token may have, the system first and the projects by name.
 
     Raises:
-        LoginFailed, KeystoneUnavailable: as `talking`.
+        LoginFailed, KeystoneUnavailable: as `keystone_session`.
     """
     from keystoneauth1.exceptions import InternalServerError
 
     options: dict[str, Any] = {"headers": {"X-Auth-Token": token}, "authenticated": False}
-    with talking() as session:
+    with keystone_session() as session:
         projects = session.get(f"{settings.KEYSTONE_URL}/auth/projects", **options).json()["projects"]
         try:
             system = session.get(f"{settings.KEYSTONE_URL}/auth/system", **options).json()["system"]
@@ -179,14 +179,14 @@ def read_token(token: str) -> Granted:
 
     Raises:
         LoginFailed: the token is unknown, was revoked or has expired.
-        KeystoneUnavailable: as `talking`.
+        KeystoneUnavailable: as `keystone_session`.
     """
     from keystoneauth1.access import create
     from keystoneauth1.exceptions import NotFound
 
     address = f"{settings.KEYSTONE_URL}/auth/tokens?nocatalog"
     headers = {"X-Auth-Token": token, "X-Subject-Token": token}
-    with talking() as session:
+    with keystone_session() as session:
         try:
             answer = session.get(address, headers=headers, authenticated=False)
         except NotFound as problem:
@@ -200,7 +200,7 @@ def revoke_tokens(*tokens: str) -> None:
     for token in tokens:
         headers = {"X-Auth-Token": token, "X-Subject-Token": token}
         try:
-            with talking() as session:
+            with keystone_session() as session:
                 # An error means that it was revoked or has expired already.
                 session.delete(address, headers=headers, authenticated=False, raise_exc=False)
         except KeystoneUnavailable:

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
 from watcher_site.configuration.keystone import read_identity_address
-from watcher_site.keystone.login import KeystoneUnavailable, talking
+from watcher_site.keystone.login import KeystoneUnavailable, keystone_session
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Conflict
 
@@ -44,7 +44,7 @@ def create_trust(token: str, user: KeystoneUser, trustee: str) -> tuple[str, lis
         "impersonation": True,
         "allow_redelegation": False,
     }
-    with talking() as session:
+    with keystone_session() as session:
         answer = session.post(
             f"{identity_address()}/OS-TRUST/trusts",
             json={"trust": trust},
@@ -53,8 +53,9 @@ def create_trust(token: str, user: KeystoneUser, trustee: str) -> tuple[str, lis
             raise_exc=False,
         )
     if answer.status_code != CREATED:
+        reason = read_refusal(answer)
         raise Conflict(
-            f"project_id: Keystone refuses that the site creates servers as {user} in the project: {words_of(answer)}"
+            f"project_id: Keystone refuses that the site creates servers as {user} in the project: {reason}"
         )
     return str(answer.json()["trust"]["id"]), roles
 
@@ -64,16 +65,16 @@ def delete_trust(token: str, trust: str) -> None:
     """Delete a trust as its trustor, as far as Keystone answers."""
     address = f"{identity_address()}/OS-TRUST/trusts/{trust}"
     try:
-        with talking() as session:
+        with keystone_session() as session:
             answer = session.delete(address, headers={"X-Auth-Token": token}, authenticated=False, raise_exc=False)
     except KeystoneUnavailable as problem:
         log.warning("A trust could not be deleted.", reason=str(problem))
         return
     if answer.status_code >= 300:
-        log.warning("A trust could not be deleted.", reason=words_of(answer))
+        log.warning("A trust could not be deleted.", reason=read_refusal(answer))
 
 
-def words_of(answer: Any) -> str:
+def read_refusal(answer: Any) -> str:
     """Return what Keystone says of a refusal."""
     try:
         return str(answer.json()["error"]["message"])

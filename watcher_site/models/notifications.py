@@ -125,7 +125,7 @@ class DeliveryQuerySet(RecordQuerySet):
         given_up, waits = (Q(state=state) for state in (self.model.State.UNDELIVERED, self.model.State.PENDING))
         return self.filter(given_up | waits & self.model.is_off())
 
-    def free(self) -> Self:
+    def unclaimed(self) -> Self:
         """Select the deliveries that no living relay is sending."""
         return self.exclude(relay__in=Service.objects.active().values("pk"))
 
@@ -140,7 +140,7 @@ class DeliveryQuerySet(RecordQuerySet):
         """Make these dead letters after one more attempt, say why, and return how many they are."""
         return self.write_attempt(problem, state=self.model.State.UNDELIVERED, due_time=None)
 
-    def give_up_untried(self, problem: str) -> int:
+    def give_up_without_attempt(self, problem: str) -> int:
         """Make these dead letters, whose receiver was tried with others, and return how many they are."""
         return self.write(problem, state=self.model.State.UNDELIVERED, due_time=None)
 

@@ -21,7 +21,7 @@ REPLACED = "REPLACED"
 class ServiceQuerySet(RecordQuerySet):
     def active(self) -> Self:
         """Select the services whose last heartbeat is at most `settings.SERVICE_DOWN_TIME` seconds old."""
-        return self.present().filter(last_seen_up__gte=self.model.horizon())
+        return self.present().filter(last_seen_up__gte=self.model.heartbeat_deadline())
 
     def appliers(self) -> Self:
         return self.filter(name=self.model.APPLIER)
@@ -41,7 +41,7 @@ class ServiceQuerySet(RecordQuerySet):
         """Select the services that own no work: no row of a higher app refers to them."""
         return self.filter(**{f"{relation.name}__isnull": True for relation in self.model._meta.related_objects})
 
-    def retire_gone(self) -> int:
+    def remove_gone_services(self) -> int:
         """Take those that are gone and hold no work off the list of services."""
         return self.missing().idle().soft_delete()
 
@@ -92,18 +92,18 @@ class Service(models.Model):
         return f"{self.name} on {self.host}"
 
     @staticmethod
-    def horizon() -> datetime:
+    def heartbeat_deadline() -> datetime:
         """Return the time before which a last sign of life means that a service is gone."""
         return timezone.now() - timedelta(seconds=settings.SERVICE_DOWN_TIME)
 
     @staticmethod
-    def sign_of_life() -> Coalesce:
+    def last_heartbeat_expression() -> Coalesce:
         return Coalesce("last_seen_up", "updated_at", "created_at")
 
     @property
     def status(self) -> str:
         seen = self.last_seen_up or self.updated_at or self.created_at
-        return ACTIVE if seen >= self.horizon() else FAILED
+        return ACTIVE if seen >= self.heartbeat_deadline() else FAILED
 
     @property
     def lag_problem(self) -> str | None:
@@ -122,8 +122,8 @@ class Service(models.Model):
         guarded by its own row alone. The rows of gone processes of the same name and host are retired.
         """
         service = cls.objects.create(name=name, host=host, last_seen_up=timezone.now())
-        service.succeed_failed()
-        cls.objects.of(name, host).retire_gone()
+        service.clear_failed_status()
+        cls.objects.of(name, host).remove_gone_services()
         return service
 
     def beat(self) -> bool:
@@ -134,12 +134,12 @@ class Service(models.Model):
         now = timezone.now()
         if not type(self).objects.present().filter(pk=self.pk).update(last_seen_up=now, updated_at=now):
             return False
-        self.succeed_failed()
-        type(self).objects.of(self.name, self.host).retire_gone()
+        self.clear_failed_status()
+        type(self).objects.of(self.name, self.host).remove_gone_services()
         return True
 
     @transaction.atomic
-    def succeed_failed(self) -> None:
+    def clear_failed_status(self) -> None:
         """Take over the reported FAILED status of earlier processes of the same name and host.
 
         Receivers of notifications know a service by its name and host: the next notification reports it as ACTIVE. Of

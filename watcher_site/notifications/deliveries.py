@@ -74,7 +74,7 @@ def parse_json(text: str | None) -> Any:
     return None if text is None else orjson.loads(text)
 
 
-def take(subscription: int | None, relay: Service, most: int = 1000) -> list[list[PendingDelivery]]:
+def claim_deliveries(subscription: int | None, relay: Service, most: int = 1000) -> list[list[PendingDelivery]]:
     """Claim lines of a receiver that no living relay holds, and return each in order, up to ``most`` deliveries.
 
     The owner of the first delivery owns the line. Rows that another relay is claiming are skipped.
@@ -84,12 +84,12 @@ def take(subscription: int | None, relay: Service, most: int = 1000) -> list[lis
     """
     held: set[UUID] = set()
     last = 0
-    while window := look(subscription, last, most):
+    while window := read_waiting(subscription, last, most):
         waiting: dict[UUID, list[int]] = {}
         for key, line in window:
             if line not in held:
                 waiting.setdefault(line, []).append(key)
-        taken = claim([keys[0] for keys in waiting.values()], relay)
+        taken = claim_heads([keys[0] for keys in waiting.values()], relay)
         if taken:
             return read_lines(key for keys in waiting.values() if keys[0] in taken for key in keys)
         # These lines are others', or wait for their time, with what comes later of them.
@@ -98,16 +98,16 @@ def take(subscription: int | None, relay: Service, most: int = 1000) -> list[lis
     return []
 
 
-def look(subscription: int | None, after: int, most: int) -> list[tuple[int, UUID]]:
+def read_waiting(subscription: int | None, after: int, most: int) -> list[tuple[int, UUID]]:
     """Return keys and lines of what waits for a receiver, the oldest first."""
     waiting = Delivery.objects.pending().filter(subscription=subscription, pk__gt=after).order_by("pk")
     return list(waiting.values_list("pk", "line")[:most])
 
 
 @transaction.atomic
-def claim(heads: Sequence[int], relay: Service) -> set[int]:
+def claim_heads(heads: Sequence[int], relay: Service) -> set[int]:
     """Take those of the first of lines that are nobody's and may be tried now, and return their keys."""
-    free = Delivery.objects.pending().free().due(timezone.now()).filter(pk__in=heads)
+    free = Delivery.objects.pending().unclaimed().due(timezone.now()).filter(pk__in=heads)
     taken = set(free.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True))
     Delivery.objects.filter(pk__in=taken).update(relay=relay)
     return taken
@@ -120,7 +120,7 @@ def read_lines(keys: Iterable[int]) -> list[list[PendingDelivery]]:
     return list(lines.values())
 
 
-def remove(delivered: Iterable[PendingDelivery]) -> None:
+def remove_delivered(delivered: Iterable[PendingDelivery]) -> None:
     """Remove what was delivered."""
     Delivery.objects.filter(pk__in=[delivery.pk for delivery in delivered]).delete()
 
@@ -158,26 +158,26 @@ def retry_or_give_up(delivery: PendingDelivery, problem: str, least: float = 0) 
     return not gives_up
 
 
-def note_success(subscription: int, moment: datetime, problem: str | None = None) -> None:
+def record_success(subscription: int, moment: datetime, problem: str | None = None) -> None:
     """Store that a receiver accepted a notification, and the problem with another one, if there was any."""
     Subscription.objects.filter(pk=subscription).update(
         failures=0, due_time=None, last_success=moment, problem=problem and cut(problem)
     )
 
 
-def note_problem(tried: Iterable[PendingDelivery], problem: str) -> None:
+def record_problem(tried: Iterable[PendingDelivery], problem: str) -> None:
     """Write why what waits for the broker did not arrive: it has no row of its own."""
     Delivery.objects.pending().filter(pk__in=[delivery.pk for delivery in tried]).update(
         problem=cut(problem), updated_at=timezone.now()
     )
 
 
-def note_refusal(subscription: int, problem: str) -> None:
+def record_rejection(subscription: int, problem: str) -> None:
     Subscription.objects.filter(pk=subscription).update(problem=cut(problem))
 
 
 @transaction.atomic
-def note_silence(subscription: int, problem: str, tried: Iterable[PendingDelivery] = ()) -> int:
+def record_no_answer(subscription: int, problem: str, tried: Iterable[PendingDelivery] = ()) -> int:
     """Write that a receiver does not answer: nothing is sent to it for a while that grows.
 
     When it did not answer so often as a notification is tried, all that waits for it is given up; returns how many
@@ -192,7 +192,7 @@ def note_silence(subscription: int, problem: str, tried: Iterable[PendingDeliver
     for failures in receiver.values_list("failures", flat=True):
         receiver.update(failures=failures + 1, due_time=now + pause_after(failures + 1), problem=cut(problem))
         waiting = Delivery.objects.pending().filter(subscription=subscription)
-        return waiting.give_up_untried(problem) if failures + 1 >= settings.WEBHOOK_ATTEMPTS else 0
+        return waiting.give_up_without_attempt(problem) if failures + 1 >= settings.WEBHOOK_ATTEMPTS else 0
     return 0
 
 

@@ -96,7 +96,7 @@ class DeliveryThread:
 
     def deliver_batch(self) -> bool:
         """Deliver some lines, and say whether to go on at once."""
-        taken = deliveries.take(self.key, self.relay, self.receiver.batch)
+        taken = deliveries.claim_deliveries(self.key, self.relay, self.receiver.batch)
         if not taken:
             return False
         outcomes = self.receiver.send_lines(taken, self.goes_on)
@@ -114,7 +114,7 @@ class DeliveryThread:
         ]
         with transaction.atomic():
             # At once: who has the first of a line has the line, and what was left behind it was nobody's.
-            deliveries.remove(delivered)
+            deliveries.remove_delivered(delivered)
             retried = 0
             for delivery, problem in refusals:
                 if deliveries.retry_or_give_up(delivery, str(problem), problem.pause):
@@ -130,20 +130,20 @@ class DeliveryThread:
         ]
         refused = refusals[0][1] if refusals else None
         if silences:
-            self.record_silence(str(silences[0][1]), [delivery for delivery, _ in silences])
+            self.pause_after_no_answer(str(silences[0][1]), [delivery for delivery, _ in silences])
         elif delivered:
             self.failures = 0
             if self.key is not None:
-                deliveries.note_success(self.key, timezone.now(), str(refused) if refused else None)
+                deliveries.record_success(self.key, timezone.now(), str(refused) if refused else None)
         elif refused and self.key is not None:
-            deliveries.note_refusal(self.key, str(refused))
+            deliveries.record_rejection(self.key, str(refused))
 
     def count(self, outcome: str, number: int) -> None:
         """Count deliveries in the metrics, by the kind of the receiver, as its name may be anything."""
         kind = "broker" if self.key is None else "webhook"
         metrics.deliveries.labels(kind, outcome).inc(number)
 
-    def record_silence(self, problem: str, tried: Sequence[PendingDelivery]) -> None:
+    def pause_after_no_answer(self, problem: str, tried: Sequence[PendingDelivery]) -> None:
         self.failures += 1
         self.count("unanswered", len(tried))
         if self.key is None:
@@ -151,10 +151,10 @@ class DeliveryThread:
             # What waits for the broker is never given up.
             pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
             self.pause(pause)
-            deliveries.note_problem(tried, problem)
+            deliveries.record_problem(tried, problem)
             self.log.warning("broker does not answer", pause=pause)
             return
-        given_up = deliveries.note_silence(self.key, problem, tried)
+        given_up = deliveries.record_no_answer(self.key, problem, tried)
         self.count("given_up", given_up)
         self.log.warning("receiver does not answer", problem=problem, given_up=given_up)
 

@@ -55,7 +55,7 @@ class Outcome:
     def goes_on(self) -> bool:
         return bool(self.left) and self.problem is None
 
-    def note(self, problem: Problem | None) -> None:
+    def record_result(self, problem: Problem | None) -> None:
         """Note what became of the first that is left: None, if it arrived."""
         if problem is None:
             self.delivered.append(self.left.pop(0))
@@ -115,7 +115,7 @@ class SequentialReceiver(Receiver):
     def send_line(self, line: Line, goes_on: Callable[[], bool], silences: list[Unreachable]) -> Outcome:
         outcome = Outcome.of(line)
         while outcome.goes_on and goes_on():
-            outcome.note(self.try_to_send(outcome.left[0].notification))
+            outcome.record_result(self.try_to_send(outcome.left[0].notification))
             if isinstance(outcome.problem, Unreachable):
                 silences.append(outcome.problem)
         return outcome
@@ -151,5 +151,5 @@ class BatchedReceiver(Receiver):
                 break
             results = self.send_batch([outcome.left[0].notification for outcome in batch])
             for outcome, problem in zip(batch, results, strict=True):
-                outcome.note(problem)
+                outcome.record_result(problem)
         return outcomes

@@ -117,26 +117,26 @@ class Relay(Worker):
     def deliver(self) -> bool:
         """Start a thread for each receiver with pending deliveries, and return whether any was started."""
         was_started = False
-        self.dismiss_gone()
-        for key, subscription in self.waited_for().items():
+        self.close_removed_receivers()
+        for key, subscription in self.receivers_with_deliveries().items():
             delivery_thread = self.thread_for(key, subscription)
             if delivery_thread is not None and delivery_thread.is_free and self.heartbeat.holds:
                 delivery_thread.start()
                 was_started = True
         return was_started
 
-    def waited_for(self) -> dict[int | None, Subscription | None]:
+    def receivers_with_deliveries(self) -> dict[int | None, Subscription | None]:
         """Return the receivers to whom something may be sent now, by their keys."""
         now = timezone.now()
         waiting = Delivery.objects.pending().due(now)
         due = Subscription.objects.enabled().filter(Q(due_time=None) | Q(due_time__lte=now))
-        found = due.filter(Exists(waiting.filter(subscription=OuterRef("pk")).free()))
+        found = due.filter(Exists(waiting.filter(subscription=OuterRef("pk")).unclaimed()))
         receivers: dict[int | None, Subscription | None] = {one.pk: one for one in found}
         if settings.NOTIFICATION_URL and waiting.filter(subscription=None).exists():
             receivers[None] = None
         return receivers
 
-    def dismiss_gone(self) -> None:
+    def close_removed_receivers(self) -> None:
         """Close the connections to receivers that were deleted or disabled, once their threads have stopped."""
         known = {key for key in self.threads if key is not None}
         if known:
@@ -179,10 +179,10 @@ class Relay(Worker):
         time.sleep(settings.POLL_INTERVAL)
 
     def renew(self) -> None:
-        self.dismiss(0)
+        self.stop_threads(0)
         super().renew()
 
-    def dismiss(self, timeout: float) -> None:
+    def stop_threads(self, timeout: float) -> None:
         """Stop the threads of all receivers, and wait up to ``timeout`` seconds for messages being sent."""
         until = time.monotonic() + timeout
         for delivery_thread in self.threads.values():
@@ -192,7 +192,7 @@ class Relay(Worker):
         self.threads.clear()
 
     def stop(self) -> None:
-        self.dismiss(2 * settings.WEBHOOK_TIMEOUT)
+        self.stop_threads(2 * settings.WEBHOOK_TIMEOUT)
         super().stop()
 
 

@@ -62,7 +62,7 @@ def subscribe(
         if number >= most:
             raise Conflict(f"There are {number} subscriptions already, and WATCHER_MOST_SUBSCRIPTIONS allows {most}.")
         save_subscription(subscription)
-        record("subscription.create", subscription, details=shown(subscription))
+        record("subscription.create", subscription, details=history_details(subscription))
         listeners.forget_on_commit()
     return subscription, chosen
 
@@ -79,14 +79,14 @@ def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) 
         NotFound: it was deleted meanwhile.
     """
     locked = lock_present(subscription)
-    before, url = shown(locked), locked.url
+    before, url = history_details(locked), locked.url
     for name, value in changes.items():
         # A value that stays is not checked again: its rules, or the host's address, may have changed since.
         if value != getattr(locked, name):
             setattr(locked, name, CHECKS[name](value))
     locked.failures, locked.due_time = 0, None
     save_subscription(locked, [*changes, "failures", "due_time"])
-    details = differences(before, shown(locked))
+    details = differences(before, history_details(locked))
     if locked.url != url:
         details.setdefault("url", "changed")
     if "secret" in changes:
@@ -122,7 +122,7 @@ def unsubscribe(subscription: Subscription) -> None:
     listeners.forget_on_commit()
 
 
-def subscription_named(name: str) -> Subscription:
+def find_subscription(name: str) -> Subscription:
     """Return the subscription that a command names, by its name or its UUID. Raises: `Invalid`."""
     found: Subscription | None = Subscription.objects.present().named(name).first()
     if found is None:
@@ -136,14 +136,14 @@ def save_subscription(subscription: Subscription, fields: list[str] | None = Non
         subscription.save() if fields is None else subscription.save_changes(fields)
 
 
-def changeable(subscription: Subscription) -> dict[str, Any]:
+def changeable_values(subscription: Subscription) -> dict[str, Any]:
     """Return what can be changed of a subscription, as it is."""
     return {name: getattr(subscription, name) for name in CHANGEABLE}
 
 
-def shown(subscription: Subscription) -> dict[str, Any]:
+def history_details(subscription: Subscription) -> dict[str, Any]:
     """Return what history tells of a subscription: of its address the host alone, as the rest often holds a token."""
-    return {**changeable(subscription), "url": origin_of(subscription.url)}
+    return {**changeable_values(subscription), "url": origin_of(subscription.url)}
 
 
 def url_for(user: Any, url: str) -> str:
@@ -190,11 +190,11 @@ def checked_event_types(patterns: Any) -> list[str]:
         if not isinstance(pattern, str) or not PATTERN.fullmatch(pattern):
             raise Invalid("event_types: a pattern is an event type, in which * stands for any letters: action.*")
         if not any(matches([pattern], known) for known in known_event_types()):
-            raise Invalid(f"event_types: there is no event {pattern}; {nearest(pattern)}.")
+            raise Invalid(f"event_types: there is no event {pattern}; {suggest_event_types(pattern)}.")
     return list(dict.fromkeys(patterns))
 
 
-def nearest(pattern: str) -> str:
+def suggest_event_types(pattern: str) -> str:
     """Return a hint at the event types for a pattern that matches none."""
     known = sorted(known_event_types())
     if close := get_close_matches(pattern, known, n=1):

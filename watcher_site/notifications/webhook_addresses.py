@@ -35,7 +35,7 @@ def checked_url(url: object) -> str:
         raise Invalid(f"url: must be a text of 1 to {URL_LENGTH} characters.")
     require_storable("url", url)
     require_seen("url", url)
-    parts = split(url)
+    parts = parse_target(url)
     require_sendable(url, parts)
     if settings.WEBHOOK_PRIVATE_ADDRESSES:
         require_address(*parts)
@@ -51,7 +51,7 @@ class Target(NamedTuple):
     port: int
 
 
-def split(url: str) -> Target:
+def parse_target(url: str) -> Target:
     """Return where a URL leads. Raises: `Invalid`."""
     try:
         parts = urlsplit(url)

@@ -102,7 +102,7 @@ class WebhookReceiver(SequentialReceiver):
             if not settings.WEBHOOK_PRIVATE_ADDRESSES:
                 session.mount("http://", PublicAdapter(is_https_proto=False))
                 session.mount("https://", PublicAdapter(is_https_proto=True))
-            make_watched(session)
+            make_interruptible(session)
             session.trust_env = False
             session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
             self.own.session = session
@@ -115,13 +115,13 @@ class WebhookReceiver(SequentialReceiver):
         headers = {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
         try:
             with (
-                ends_within(settings.WEBHOOK_TIMEOUT) as watch,
+                interrupt_after(settings.WEBHOOK_TIMEOUT) as watch,
                 self.session.post(self.url, data=event.body, headers=headers, stream=True) as answer,
             ):
                 # A head that is broken off reads like a whole one.
                 watch.require_time()
                 drain(answer)
-                judge(answer)
+                require_accepted(answer)
         except InvalidIPAddress:
             raise Undelivered(f"The URL {PRIVATE}.") from None
         except requests.Timeout:
@@ -167,7 +167,7 @@ def drain(answer: requests.Response) -> None:
                 return
 
 
-def judge(answer: requests.Response) -> None:
+def require_accepted(answer: requests.Response) -> None:
     """Raise `Undelivered` unless the status says that the notification was taken; redirects are not followed."""
     if 200 <= answer.status_code < 300:
         return
@@ -182,11 +182,11 @@ def requested_pause(text: str) -> float:
     return min(int(text), MOST_PAUSE) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-# The `Watch` over the request that this thread has under way.
+# The `RequestTimer` over the request that this thread has under way.
 under_way = local()
 
 
-class Watch:
+class RequestTimer:
     """Interrupts a request when its time is over: one timeout for connecting and one for the answer."""
 
     connection: Any = None
@@ -198,12 +198,12 @@ class Watch:
 
     def begin(self) -> None:
         """Start the timer."""
-        self.cease()
+        self.stop()
         self.timer = Timer(self.seconds, self.end)
         self.timer.daemon = True
         self.timer.start()
 
-    def cease(self) -> None:
+    def stop(self) -> None:
         if self.timer:
             self.timer.cancel()
 
@@ -219,57 +219,60 @@ class Watch:
             socket.socket.shutdown(self.connection.sock, socket.SHUT_RDWR)
 
 
-class Watched:
+class InterruptibleConnection:
     """A part of connections."""
 
     def connect(self) -> None:
-        watch = self.be_watched()
+        watch = self.register_with_timer()
         super().connect()  # type: ignore[misc]
         if watch:
             watch.begin()
 
     def request(self, *arguments: Any, **named: Any) -> None:
-        self.be_watched()
+        self.register_with_timer()
         super().request(*arguments, **named)  # type: ignore[misc]
 
-    def be_watched(self) -> Watch | None:
-        watch: Watch | None = getattr(under_way, "watch", None)
+    def register_with_timer(self) -> RequestTimer | None:
+        watch: RequestTimer | None = getattr(under_way, "watch", None)
         if watch:
             watch.connection = self
         return watch
 
 
-class WatchedConnection(Watched, HTTPConnection):
+class InterruptibleHTTPConnection(InterruptibleConnection, HTTPConnection):
     """One over HTTP."""
 
 
-class WatchedSecureConnection(Watched, HTTPSConnection):
+class InterruptibleHTTPSConnection(InterruptibleConnection, HTTPSConnection):
     """One over HTTPS."""
 
 
-class WatchedPool(HTTPConnectionPool):
-    ConnectionCls = WatchedConnection
+class InterruptibleHTTPPool(HTTPConnectionPool):
+    ConnectionCls = InterruptibleHTTPConnection
 
 
-class WatchedSecurePool(HTTPSConnectionPool):
-    ConnectionCls = WatchedSecureConnection
+class InterruptibleHTTPSPool(HTTPSConnectionPool):
+    ConnectionCls = InterruptibleHTTPSConnection
 
 
-def make_watched(session: requests.Session) -> None:
-    """Make the requests of a session interruptible by `ends_within`."""
+def make_interruptible(session: requests.Session) -> None:
+    """Make the requests of a session interruptible by `interrupt_after`."""
     for adapter in session.adapters.values():
         if isinstance(adapter, HTTPAdapter):
-            adapter.poolmanager.pool_classes_by_scheme = {"http": WatchedPool, "https": WatchedSecurePool}
+            adapter.poolmanager.pool_classes_by_scheme = {
+                "http": InterruptibleHTTPPool,
+                "https": InterruptibleHTTPSPool,
+            }
 
 
 @contextmanager
-def ends_within(seconds: float) -> Iterator[Watch]:
+def interrupt_after(seconds: float) -> Iterator[RequestTimer]:
     """Interrupt a request of this thread that is not answered in full ``seconds`` after it was connected.
 
     Raises:
         requests.Timeout: it was interrupted.
     """
-    watch = under_way.watch = Watch(seconds)
+    watch = under_way.watch = RequestTimer(seconds)
     watch.begin()
     try:
         yield watch
@@ -278,5 +281,5 @@ def ends_within(seconds: float) -> Iterator[Watch]:
             raise requests.Timeout from problem
         raise
     finally:
-        watch.cease()
+        watch.stop()
         under_way.watch = None

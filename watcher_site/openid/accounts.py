@@ -26,7 +26,7 @@ NAME_LENGTH, SUBJECT_LENGTH = 150, 255
 log = structlog.get_logger(__name__)
 
 
-def enter_account(claims: dict[str, Any]) -> User:
+def find_or_make_account(claims: dict[str, Any]) -> User:
     """Return the account of a person at the provider with the groups that follow from the claims.
 
     An account is made at the first login. The groups of an account whose person has none any more are removed, too.

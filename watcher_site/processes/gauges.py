@@ -37,7 +37,7 @@ class ServiceGauges(Collector):
 
     def count_services(self) -> Metric:
         rows = Service.objects.present().order_by().values_list("name")
-        is_active = Q(last_seen_up__gte=Service.horizon())
+        is_active = Q(last_seen_up__gte=Service.heartbeat_deadline())
         counted = rows.annotate(Count("pk"), active=Count("pk", filter=is_active))
         found = {name: (active, number - active) for name, number, active in counted}
         numbers: Values = {}

@@ -66,7 +66,7 @@ class RestartedProcess(Process):
             super().run(events, ignore_signals)
             if time.monotonic() - began > PROVEN:
                 restarts = 0
-            if self.stopping.poll() or self.is_end_of_all(restarts):
+            if self.stopping.poll() or self.ends_site(restarts):
                 break
             pause = pause_before(restarts)
             self.say(f"{self.name} {self.end}, and is started again in {pause:g} s\n")
@@ -144,14 +144,14 @@ class PatientManager(manager.Manager):
             self.sender.send_bytes(b"stop")
 
     def _all_stopped(self) -> bool:
-        self.note_the_lost()
+        self.mark_lost_processes()
         return super()._all_stopped()
 
     def _any_stopped(self) -> bool:
         """Return whether the processes are stopping. From then on they have `settings.STOP_GRACE` seconds."""
         return self._terminating or super()._any_stopped()
 
-    def note_the_lost(self) -> None:
+    def mark_lost_processes(self) -> None:
         """Take for ended what no longer has the process that would tell so."""
         for process in self._processes.values():
             if "returncode" not in process and process["process"].exitcode not in {None, 0}:

@@ -41,10 +41,10 @@ class Start:
         """Run the commands in turn, and return 0 after a signal, or else the exit status of the last one."""
         status = 0
         for command in commands:
-            status = status or self.attend(command)
+            status = status or self.run_command(command)
         return 0 if self.received else status
 
-    def attend(self, command: list[str]) -> int:
+    def run_command(self, command: list[str]) -> int:
         if self.received:
             return 0
         process = subprocess.Popen(command, start_new_session=True)  # noqa: S603
@@ -75,7 +75,7 @@ def only_start() -> Iterator[None]:
 
 def main() -> int:
     try:
-        with only_start():
+        with require_single_start():
             return Start().run(PREPARE, SERVE)
     except (ImproperlyConfigured, Conflict) as problem:
         sys.stderr.write(f"{problem}\n")

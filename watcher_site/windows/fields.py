@@ -76,7 +76,7 @@ class WindowFields(forms.Form):
             self.add_error(None, refusal)
 
 
-def held(window: Mapping[str, Any] | None, zone: str) -> dict[str, Any]:
+def window_values(window: Mapping[str, Any] | None, zone: str) -> dict[str, Any]:
     """Return what the fields show of a window that is stored."""
     window = window or {}
     weekdays = window.get("weekdays") or []

@@ -78,7 +78,7 @@ def clock_changes(zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[da
     before = begin
     while before < end:
         after = before + DAY
-        if offset(before, zone) != offset(after, zone):
+        if utc_offset(before, zone) != utc_offset(after, zone):
             yield clock_change(zone, before, after)
         before = after
 
@@ -88,12 +88,12 @@ def clock_change(zone: ZoneInfo, before: datetime, after: datetime) -> datetime:
     before = before.replace(second=0, microsecond=0)
     while after - before > PRECISION:
         middle = before + (after - before) // (2 * PRECISION) * PRECISION
-        if offset(middle, zone) == offset(before, zone):
+        if utc_offset(middle, zone) == utc_offset(before, zone):
             before = middle
         else:
             after = middle
     return after.replace(second=0, microsecond=0)
 
 
-def offset(moment: datetime, zone: ZoneInfo) -> timedelta | None:
+def utc_offset(moment: datetime, zone: ZoneInfo) -> timedelta | None:
     return moment.astimezone(zone).utcoffset()

@@ -135,7 +135,7 @@ def require_year(name: str, day: Any) -> Any:
     return day
 
 
-def written(window: Window | None) -> dict[str, Any] | None:
+def serialize_window(window: Window | None) -> dict[str, Any] | None:
     """Return a window as it is stored and shown: what `read_window` reads."""
     if window is None:
         return None
@@ -150,13 +150,13 @@ def written(window: Window | None) -> dict[str, Any] | None:
 
 def describe_window(document: Mapping[str, Any] | None, zone: str) -> str:
     """Return a window, as it is stored, by its hours, its days and its zone; nothing, where there is none."""
-    return f"{hours_in_words(document)} ({zone})" if document else ""
+    return f"{describe_hours(document)} ({zone})" if document else ""
 
 
-def hours_in_words(stored: Any) -> str:
+def describe_hours(stored: Any) -> str:
     """Return the hours and the days of a stored window as text; an invalid window is quoted."""
     try:
-        document = written(read_window(stored, ZoneInfo("UTC"))) or {}
+        document = serialize_window(read_window(stored, ZoneInfo("UTC"))) or {}
     except Invalid:
         return _("not understood: %(text)s") % {"text": stored}
     days = document["weekdays"]

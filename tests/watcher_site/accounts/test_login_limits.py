@@ -248,7 +248,7 @@ def test_at_most_half_of_the_threads_verify_passwords_or_wait_to(reader: User) -
     waiting: list[threading.Thread] = []
 
     def verify() -> None:
-        with verifications.turn():
+        with verifications.wait_for_turn():
             first.set()
             go_on.wait(PATIENCE)
 
@@ -258,19 +258,19 @@ def test_at_most_half_of_the_threads_verify_passwords_or_wait_to(reader: User) -
     assert first.wait(PATIENCE)
     while verifications.places._value:
         pass
-    with pytest.raises(LoginsBusy), verifications.turn():
+    with pytest.raises(LoginsBusy), verifications.wait_for_turn():
         pass
     go_on.set()
     for thread in waiting:
         thread.join(PATIENCE)
-    with verifications.turn():
+    with verifications.wait_for_turn():
         pass
 
 
 def test_a_password_beyond_the_threads_for_it_is_answered_503(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Verifications(1)
     monkeypatch.setattr("watcher_site.backends.verifications", busy)
-    with busy.turn():
+    with busy.wait_for_turn():
         api, page = goals("alice", "alice-password"), log_in("alice", "alice-password")
     assert (api.status_code, api["Retry-After"]) == (503, "1")
     assert (page.status_code, page["Retry-After"]) == (503, "1")
@@ -283,7 +283,7 @@ def test_a_password_beyond_the_threads_for_it_is_answered_503(monkeypatch: pytes
 def test_failed_logins_at_the_same_time_are_all_counted() -> None:
     def fail(address: str) -> None:
         try:
-            Login(address, "alice").note_failure()
+            Login(address, "alice").record_failure()
         finally:
             connection.close()
 

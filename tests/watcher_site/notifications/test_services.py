@@ -98,7 +98,7 @@ def test_a_service_of_another_host_or_name_and_an_older_one_are_no_successors() 
     fail(dead)
     Service.register(Service.APPLIER, "ctrl-2")
     Service.register(Service.DECISION_ENGINE, "ctrl-1")
-    older.succeed_failed()
+    older.clear_failed_status()
     announce_services()
     assert updates() == [TO_FAILED]
 
@@ -108,7 +108,7 @@ def test_a_replaced_service_that_wakes_up_is_not_notified_again() -> None:
     slept = Service.register(Service.APPLIER, "ctrl-1")
     announce_services()
     fail(slept)
-    Service.objects.create(name=slept.name, host=slept.host, last_seen_up=timezone.now()).succeed_failed()
+    Service.objects.create(name=slept.name, host=slept.host, last_seen_up=timezone.now()).clear_failed_status()
     announce_services()
     Service.objects.update(last_seen_up=timezone.now())
     announce_services()

@@ -186,13 +186,13 @@ def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver
         notify(number=2)
     dispatch()
     one, other, third = (Service.register(Service.RELAY, host) for host in ("one", "other", "third"))
-    first = deliveries.take(subscription.pk, one, most=2)
-    second = deliveries.take(subscription.pk, other)
+    first = deliveries.claim_deliveries(subscription.pk, one, most=2)
+    second = deliveries.claim_deliveries(subscription.pk, other)
     assert [len(line) for line in first + second] == [2, 2, 2, 2]
     assert len({delivery.pk for line in first + second for delivery in line}) == 8
-    assert deliveries.take(subscription.pk, third) == []
+    assert deliveries.claim_deliveries(subscription.pk, third) == []
     one.retire()
-    assert deliveries.take(subscription.pk, third) == first
+    assert deliveries.claim_deliveries(subscription.pk, third) == first
 
 
 def test_a_line_belongs_to_the_relay_that_has_its_first_delivery_and_the_next_line_is_found() -> None:
@@ -200,11 +200,11 @@ def test_a_line_belongs_to_the_relay_that_has_its_first_delivery_and_the_next_li
     notify(uuid4(), number=4)
     dispatch()
     one, other = (Service.register(Service.RELAY, host) for host in ("one", "other"))
-    assert [len(line) for line in deliveries.take(subscription.pk, one, most=2)] == [2]
-    assert deliveries.take(subscription.pk, other, most=2) == []
+    assert [len(line) for line in deliveries.claim_deliveries(subscription.pk, one, most=2)] == [2]
+    assert deliveries.claim_deliveries(subscription.pk, other, most=2) == []
     (later,) = notify()
     dispatch()
-    ((found,),) = deliveries.take(subscription.pk, other, most=2)
+    ((found,),) = deliveries.claim_deliveries(subscription.pk, other, most=2)
     assert found.notification.pk == later.pk
 
 
@@ -232,14 +232,17 @@ def threads_of_receivers() -> list[Thread]:
 def test_deliveries_of_a_thread_that_failed_are_taken_up_again(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remove, failures = deliveries.remove, [OperationalError("the connection is lost"), OperationalError("once more")]
+    remove, failures = (
+        deliveries.remove_delivered,
+        [OperationalError("the connection is lost"), OperationalError("once more")],
+    )
 
     def lose_once(delivered: list[Delivery]) -> None:
         if failures:
             raise failures.pop()
         remove(delivered)
 
-    monkeypatch.setattr(deliveries, "remove", lose_once)
+    monkeypatch.setattr(deliveries, "remove_delivered", lose_once)
     subscribe_to(receiver.url)
     notify(number=2)
     relay()

@@ -30,14 +30,14 @@ class ServiceSerializer(ResourceSerializer):
         collection = "services"
         short = ("id", "name", "host", "status", "links")
         computed = ("status", "links")
-        hidden = ("sign_of_life",)
-        columns = {"sign_of_life": Service.sign_of_life()}
+        hidden = ("last_heartbeat",)
+        columns = {"last_heartbeat": Service.last_heartbeat_expression()}
 
     @classmethod
     def add_status(cls, rows: list[Row]) -> None:
-        horizon = Service.horizon()
+        heartbeat_deadline = Service.heartbeat_deadline()
         for row in rows:
-            row["status"] = "ACTIVE" if row["sign_of_life"] >= horizon else "FAILED"
+            row["status"] = "ACTIVE" if row["last_heartbeat"] >= heartbeat_deadline else "FAILED"
 
     @classmethod
     def finish(cls, values: Iterable[Sequence[Any]], version: Version, detailed: bool, host: str) -> list[Row]:

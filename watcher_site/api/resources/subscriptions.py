@@ -22,7 +22,7 @@ from watcher_site.notifications.subscriptions import (
     CHANGE,
     CHANGEABLE,
     change_subscription,
-    changeable,
+    changeable_values,
     renew_secret,
     send_test,
     subscribe,
@@ -145,7 +145,7 @@ class SubscriptionView(NamedLookup, ResourceView):
         internal = ("/failures", "/problem", "/last_success")
         patch = read_patch(request.data, internal=internal, mandatory=[f"/{name}" for name in (*CHANGEABLE, "secret")])
         subscription = self.get_object(request, identifier)
-        before = {**changeable(subscription), "secret": None}
+        before = {**changeable_values(subscription), "secret": None}
         after = apply_patch(before, patch)
         changes = {name: value for name, value in after.items() if value != before[name]}
         if changes:

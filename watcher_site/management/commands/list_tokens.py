@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management import CommandParser
 
 from watcher_site.accounts.projects import find_user
-from watcher_site.accounts.tokens import describe_expiry, describe_scope, details_of, use_in_words, valid_tokens
+from watcher_site.accounts.tokens import describe_expiry, describe_last_use, describe_scope, details_of, valid_tokens
 from watcher_site.processes import commands
 
 
@@ -28,7 +28,7 @@ class Command(commands.Command):
                 *([details.name] if details.name else []),
                 describe_scope(token),
                 f"created {token.created:%Y-%m-%d %H:%M} UTC",
-                use_in_words(details.last_used_at),
+                describe_last_use(details.last_used_at),
                 describe_expiry(token.expiry),
             ]
             self.stdout.write("  ".join(columns))

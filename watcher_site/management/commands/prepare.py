@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from watcher_site.accounts.users import choose_password, require_sound
 from watcher_site.history import record
 from watcher_site.processes.commands import Command as BaseCommand
-from watcher_site.processes.preparation import one_at_a_time, require_free_port
+from watcher_site.processes.preparation import exclusive_preparation, require_free_port
 
 ADMIN = "admin"
 VARIABLE = "WATCHER_ADMIN_PASSWORD"
@@ -72,7 +72,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         settings.DATA_DIR.mkdir(mode=0o700, exist_ok=True)
-        with one_at_a_time(self.stdout.write):
+        with exclusive_preparation(self.stdout.write):
             require_free_port(settings.BIND, settings.PORT)
             call_command("migrate", interactive=False, verbosity=0)
             account = ensure_admin()

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from watcher_site.notifications.subscriptions import subscription_named, unsubscribe
+from watcher_site.notifications.subscriptions import find_subscription, unsubscribe
 from watcher_site.processes import commands
 
 
@@ -16,4 +16,4 @@ class Command(commands.Command):
         commands.add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        unsubscribe(subscription_named(options["name"]))
+        unsubscribe(find_subscription(options["name"]))

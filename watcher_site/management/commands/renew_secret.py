@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from watcher_site.notifications.subscriptions import renew_secret, subscription_named
+from watcher_site.notifications.subscriptions import find_subscription, renew_secret
 from watcher_site.processes import commands
 
 
@@ -16,5 +16,5 @@ class Command(commands.Command):
         commands.add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> str:
-        _, secret = renew_secret(subscription_named(options["name"]))
+        _, secret = renew_secret(find_subscription(options["name"]))
         return secret

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from watcher_site.notifications import deliveries
-from watcher_site.notifications.subscriptions import subscription_named
+from watcher_site.notifications.subscriptions import find_subscription
 from watcher_site.processes import commands
 
 
@@ -19,5 +19,5 @@ class Command(commands.Command):
     def handle(self, *args: Any, **options: Any) -> str:
         if options["subscription"] is None:
             return str(deliveries.resend_all())
-        receiver = subscription_named(options["subscription"])
+        receiver = find_subscription(options["subscription"])
         return str(deliveries.resend_all(receiver.deliveries.all(), {"subscription": receiver.name}))

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from watcher_site.notifications.subscriptions import send_test, subscription_named
+from watcher_site.notifications.subscriptions import find_subscription, send_test
 from watcher_site.processes import commands
 
 
@@ -16,4 +16,4 @@ class Command(commands.Command):
         commands.add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> str:
-        return str(send_test(subscription_named(options["name"])).uuid)
+        return str(send_test(find_subscription(options["name"])).uuid)

@@ -99,7 +99,7 @@ class Publisher:
             except ChannelError as objection:
                 batch.objection = objection
             finally:
-                self.note(confirms, batch)
+                self.record_answers(confirms, batch)
             if batch.objection:
                 # The broker closed the channel.
                 self.connection.close()
@@ -119,7 +119,7 @@ class Publisher:
             confirms.write(place, *batch.messages[place])
         confirms.await_all(settings.WEBHOOK_TIMEOUT)
 
-    def note(self, confirms: Confirms, batch: Batch) -> None:
+    def record_answers(self, confirms: Confirms, batch: Batch) -> None:
         """Note the answers. A message that no queue took stays open, until its queue is declared again."""
         answers = confirms.collect()
         confirms.declared -= answers.unrouted

@@ -81,7 +81,7 @@ class BrokerReceiver(BatchedReceiver):
         self.connection.close()
 
 
-class TellingDriver(MessagingV2Driver):
+class RaisingDriver(MessagingV2Driver):
     """The oslo.messaging driver for notifications, which raises an error for a lost message rather than log it."""
 
     def notify(self, ctxt: Any, message: Any, priority: str, retry: int) -> None:
@@ -100,7 +100,7 @@ class DriverReceiver(SequentialReceiver):
 
     def __init__(self) -> None:
         self.transport = open_transport()
-        self.driver = TellingDriver(self.transport.conf, topics=settings.NOTIFICATION_TOPICS, transport=self.transport)
+        self.driver = RaisingDriver(self.transport.conf, topics=settings.NOTIFICATION_TOPICS, transport=self.transport)
 
     def send(self, notification: SentNotification) -> None:
         message = broker_message(notification)
