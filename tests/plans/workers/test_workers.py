@@ -45,7 +45,7 @@ def chain(**columns: object) -> ActionPlan:
     return make_plan({"a": [], "b": ["a"], "c": ["b"]}, **{"state": "PENDING", **columns})
 
 
-def make_interrupted_post(post: Post) -> ActionPlan:
+def make_plan_at_worker(post: Post) -> ActionPlan:
     """Make a plan whose one action a worker, which lives, is at work on."""
     plan = make_plan({"a": []}, state="ONGOING", applier=Service.register(Service.APPLIER, "before"))
     plan.actions.update(state="ONGOING", attempt=1, owner=post.worker.register())
@@ -112,7 +112,7 @@ def test_replies_that_are_lost_are_read_in_the_table(post: Post, monkeypatch: py
 
 
 def test_what_a_worker_had_in_hand_when_it_was_lost_is_recovered(post: Post) -> None:
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     ActionPlan.objects.filter(pk=plan.pk).update(applier=post.applier.service)
     post.advance()
     be_lost(post.worker.register())
@@ -122,7 +122,7 @@ def test_what_a_worker_had_in_hand_when_it_was_lost_is_recovered(post: Post) -> 
 
 
 def test_an_applier_that_takes_over_leaves_to_a_living_worker_what_it_has_in_hand(post: Post) -> None:
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     be_lost(plan.applier)
     for _ in range(3):
         post.advance()
@@ -130,7 +130,7 @@ def test_an_applier_that_takes_over_leaves_to_a_living_worker_what_it_has_in_han
 
 
 def test_an_applier_with_threads_leaves_to_a_living_worker_what_it_has_in_hand(post: Post) -> None:
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     be_lost(plan.applier)
     applier = Applier(InlineExecutor())
     for _ in range(3):
@@ -141,7 +141,7 @@ def test_an_applier_with_threads_leaves_to_a_living_worker_what_it_has_in_hand(p
 
 
 def test_an_applier_that_stops_leaves_the_actions_of_workers_and_releases_the_plan(post: Post) -> None:
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     be_lost(plan.applier)
     post.advance()
     post.applier.stop()
@@ -200,7 +200,7 @@ def test_an_action_is_reverted_once_though_the_message_comes_twice(post: Post, s
 
 
 def test_an_action_is_recovered_once_though_two_workers_get_the_message(post: Post) -> None:
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     be_lost(plan.applier)
     be_lost(post.worker.register())
     post.advance()
@@ -270,14 +270,14 @@ def lease_of(post: Post, plan: ActionPlan) -> PlanLease:
 
 
 def test_a_worker_goes_on_when_another_applier_takes_the_plan(post: Post) -> None:
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     checkpoint = Checkpoint(action(plan, "a"), lease_of(post, plan))
     ActionPlan.objects.filter(pk=plan.pk).update(applier=post.applier.service)
     checkpoint()
 
 
 def test_a_worker_stops_when_another_has_the_action(post: Post) -> None:
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     checkpoint = Checkpoint(action(plan, "a"), lease_of(post, plan))
     other = Service.register(Service.WORKER, "worker-2")
     Action.objects.filter(pk=action(plan, "a").pk).update(owner=other)
@@ -331,7 +331,7 @@ def test_what_is_suspended_takes_no_place_among_what_an_applier_has_with_the_wor
     post: Post, settings: Settings
 ) -> None:
     settings.CELERY_JOBS = 1
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     be_lost(plan.applier)
     other = make_plan({"x": []}, state="PENDING")
     post.advance()
@@ -345,7 +345,7 @@ def test_what_is_suspended_takes_no_place_among_what_an_applier_has_with_the_wor
 
 
 def test_what_is_suspended_in_nobody_s_hands_is_not_recovered(post: Post) -> None:
-    plan = make_interrupted_post(post)
+    plan = make_plan_at_worker(post)
     be_lost(plan.applier)
     post.advance()
     plan.actions.update(state="SUSPENDED", owner=None)
