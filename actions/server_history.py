@@ -219,7 +219,7 @@ def operation_values(found: InstanceAction) -> Row:
 
 
 def events_of_operation(found: InstanceAction) -> list[Row]:
-    """Return the events of an operation, the newest first: one query, and none where they were removed for good."""
+    """Return the events of an operation, the newest first: one query, or none if they were purged."""
     if found.action_id is None:
         return list(found.kept_events or [])
     events = ActionEvent.objects.filter(action=found.action_id).order_by("-start_time", "-pk")

@@ -97,7 +97,7 @@ def load_demonstration() -> ActionPlan | None:
 
 @transaction.atomic
 def load_demonstration_again() -> ActionPlan:
-    """Bring the demonstration's cloud back to where it began, with a plan anew. Accounts, audits and plans stay.
+    """Restore the initial state of the demonstration's cloud, with a new plan. Accounts, audits and plans stay.
 
     Raises:
         Conflict: the cloud holds something else than the demonstration, or a plan is at work on it.

@@ -35,7 +35,7 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class Purge:
-    """The rows to remove for good: deleted until `cutoff`, with everything below them that is not pending or running.
+    """The rows to purge: deleted until `cutoff`, with everything below them that is not pending or running.
 
     Below a goal are its strategies, templates and audits, below an audit its plans, below a plan its actions. A goal
     or a strategy stays as long as a remaining row refers to it. The same applies to clusters, policies,

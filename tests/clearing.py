@@ -1,6 +1,6 @@
 """Restore the rows of the migrated database after a test that commits, in one round trip.
 
-Django truncates every table and makes permissions, groups and goals anew, which takes a third of a second for each of
+Django truncates every table and makes permissions, groups and goals again, which takes a third of a second for each of
 hundreds of tests. Here the rows of the migrated database are copied once, and copied back.
 """
 

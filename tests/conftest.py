@@ -24,7 +24,7 @@ from watcher_site.backends import permission_keys
 from watcher_site.history import logins, recording
 from watcher_site.outbox.writing import listeners
 
-# Where no bytecode is to be written, each process of the suite would compile the site, and each run all tests, anew.
+# Where no bytecode is to be written, each process of the suite would compile the site, and each run all tests, again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

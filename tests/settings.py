@@ -43,7 +43,7 @@ if DATABASES["default"]["NAME"] == ":memory:":  # noqa: F405
     # The server of browser tests, started before the test database is made, would share one connection among threads.
     # Nothing may connect before: SQLite makes a file of any name, but no folder.
     DATABASES["default"]["NAME"] = "/no such folder/the test database is not made yet"  # noqa: F405
-# Each client of a test builds the middleware anew: listing every static file takes longer than most requests do.
+# Each client of a test builds the middleware again: listing every static file takes longer than most requests do.
 WHITENOISE_AUTOREFRESH = True
 # The live server finds static files itself, by their own names.
 STORAGES = {

@@ -28,6 +28,25 @@ def test_rejected_openings_of_docstrings_are_found(opening: str) -> None:
     assert (place, line) == ("opening", 2)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It begins anew.",
+        "Lest it waits.",
+        "It is gone for good.",
+        "It knows of it.",
+        "It shall wait.",
+        "Now and then.",
+    ],
+)
+def test_archaic_words_are_found_in_texts(text: str) -> None:
+    assert [place for _, place, _ in broken_rules(f'"""{text}"""\n')] == ["text"]
+
+
+def test_a_rejected_verb_is_found_in_the_name_of_a_function() -> None:
+    assert [rule for rule, _, _ in broken_rules("def draw_anew(): ...\n")] == ["anew"]
+
+
 def test_an_opening_is_not_rejected_within_a_docstring() -> None:
     assert broken_rules('"""Return rows. What follows. Have a look."""\n') == []
 

@@ -37,7 +37,7 @@ class InstanceAction(WrittenOnce, models.Model):
     """One operation on a server, by a person or by a plan. Its events are those of the action that does it.
 
     It is written when a person asks for it, else in the same commit in which the action begins; once, however often
-    the action is begun anew. It stays when the server is deleted, and when the plan is removed for good.
+    the action begins again. It stays when the server is deleted, and when the plan is purged.
     """
 
     server_uuid = models.UUIDField()
@@ -53,7 +53,7 @@ class InstanceAction(WrittenOnce, models.Model):
     )
     project_id = models.CharField(max_length=255, null=True, help_text="in which they did so, where that is known")
     start_time = models.DateTimeField(default=timezone.now)
-    # A copy of the action and its events, made when these were removed for good.
+    # A copy of the action and its events, made when these were removed permanently.
     updated_at = models.DateTimeField(null=True, editable=False)
     message = models.CharField(max_length=64, null=True, editable=False)
     kept_events = models.JSONField(null=True, editable=False)

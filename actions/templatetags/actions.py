@@ -28,7 +28,7 @@ SHOWN, MOST = 10, 200
 
 @dataclass(frozen=True)
 class KeptEvent:
-    """An event of an action that was removed for good, with the attributes of `ActionEvent` that templates read."""
+    """An event of an action that was removed permanently, with the attributes of `ActionEvent` that templates read."""
 
     event: str
     start_time: datetime

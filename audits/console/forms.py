@@ -90,7 +90,7 @@ class AuditForm(forms.Form):
     )
 
     def __init__(self, *arguments: Any, url: str = "", drawn: QueryDict | None = None, **options: Any) -> None:
-        """``drawn`` is what the parameters' fields held, where the form is drawn anew with the same strategy."""
+        """``drawn`` has the values of the parameters' fields if the form is rendered again with the same strategy."""
         super().__init__(*arguments, **options)
         self.redraw = REDRAW | {"hx-post": url}
         goals = Goal.objects.present().order_by("display_name")

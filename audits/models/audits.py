@@ -109,7 +109,7 @@ class Audit(StatefulModel, Named):
 
     @transition(field=state, source=State.ONGOING, target=State.ONGOING, conditions=[is_continuous])
     def await_run(self, next_run_time: datetime | None, message: str | None = None) -> None:
-        """One run of its series ended; without a further one, the series is over at its `end_time`."""
+        """Wait for the next run of the series; without one, the series ends at its `end_time`."""
         self.next_run_time, self.decision_engine = next_run_time, None
         self.status_message = message and cut(message)
 
@@ -134,12 +134,12 @@ class Audit(StatefulModel, Named):
 
     @transition(field=state, source=State.ONGOING, target=State.SUSPENDED, conditions=[is_continuous])
     def suspend(self, message: str) -> None:
-        """A person stops its series for a while. A run that is under way comes to nothing."""
+        """Suspend the series of runs for a person. A run in progress is discarded."""
         self.status_message, self.decision_engine = cut(message), None
 
     @transition(field=state, source=State.SUSPENDED, target=State.ONGOING)
     def resume(self, now: datetime) -> None:
-        """A person lets its series go on, in its old rhythm.
+        """Resume the series of runs for a person, at its former times.
 
         Raises:
             Invalid: no run would come before its end.
@@ -151,7 +151,7 @@ class Audit(StatefulModel, Named):
     # What a person does to it, for API, console and commands. Clients may know the message of a cancel.
 
     def abandon(self) -> None:
-        """Cancel it for a person. A run that is under way comes to nothing.
+        """Cancel the audit for a person. A run in progress is discarded.
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final or suspended.
@@ -160,7 +160,7 @@ class Audit(StatefulModel, Named):
         self.save_state(*entries_of("audit.cancel", self))
 
     def suspend_series(self) -> None:
-        """Suspend it for a person.
+        """Suspend the audit for a person.
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is no series, or not, or no longer, ONGOING.
@@ -179,7 +179,7 @@ class Audit(StatefulModel, Named):
         self.save_state(*entries_of("audit.resume", self))
 
     def end_run(self, now: datetime, message: str | None = None) -> None:
-        """One run ended, with a plan or with a message why there is none; what it missed meanwhile is left out."""
+        """End a run, with a plan or a message why there is none; runs that were missed meanwhile are omitted."""
         if not is_continuous(self):
             self.succeed()
             return
@@ -190,7 +190,7 @@ class Audit(StatefulModel, Named):
             self.succeed(message)
 
     def fail_run(self, now: datetime, reason: str) -> None:
-        """One run broke off. A series goes on, unless no further run can come."""
+        """End a run that failed. A series continues, unless no further run is possible."""
         try:
             goes_on = is_continuous(self) and (self.schedule.following(now, now) or self.end_time)
         except Invalid as problem:
@@ -201,7 +201,7 @@ class Audit(StatefulModel, Named):
             self.fail(reason)
 
     def skip_run(self, now: datetime, obstacle: str) -> None:
-        """One run could not begin: a series leaves it out, an event is kept for later, a single audit is given up."""
+        """End a run that cannot begin: a series omits it, an event is deferred, a ONESHOT audit is cancelled."""
         if is_continuous(self):
             self.end_run(now, f"{self.describe_run()} was left out because {obstacle}")
         elif is_event(self):
@@ -214,7 +214,7 @@ class Audit(StatefulModel, Named):
 
     @transaction.atomic
     def remove(self) -> None:
-        """Delete it, so that it can still be looked back on until it is purged. Its plans stay.
+        """Mark the audit as deleted; it can be read until it is purged. Its plans stay.
 
         Raises:
             Invalid: it is waiting or running.

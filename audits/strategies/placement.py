@@ -1,6 +1,6 @@
 """The placement of servers after the moves that a strategy considers, with running totals of the used capacity.
 
-Strategies move servers here and read the totals again, without computing any sum anew.
+Strategies move servers here and read the totals again, without computing any sum again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -232,7 +232,7 @@ class Cloud(ABC):
         Raises:
             CloudMisconfigured: the cloud driver does not support load balancers.
         """
-        raise CloudMisconfigured("WATCHER_CLOUD: the driver of this cloud knows of no load balancers.")
+        raise CloudMisconfigured("WATCHER_CLOUD: the driver of this cloud has no load balancers.")
 
     @abstractmethod
     def find_server(self, server: str) -> CloudServer:

@@ -9,7 +9,7 @@ from cluster.policies.base import PolicyCheck, PolicyType, When, section
 
 class RecoverAction(TextChoices):
     REBOOT = "REBOOT", "restart the server"
-    REBUILD = "REBUILD", "make the server anew where it is"
+    REBUILD = "REBUILD", "rebuild the server on its node"
     RECREATE = "RECREATE", "delete the server, and create another"
 
 

@@ -85,7 +85,7 @@ class StartColumn(TimeColumn):
 
 
 class EndColumn(TimeColumn):
-    """When a plan ended, and how long it took, or takes up to now."""
+    """The end of a plan, and its duration until then or until now."""
 
     def render(self, value: Any, record: Any = None) -> SafeString:
         if record.start_time is None or (value is None and record.state in record.FINAL):

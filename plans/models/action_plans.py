@@ -136,7 +136,7 @@ class ActionPlan(StatefulModel):
             ),
         ]
         indexes = [
-            # Removing a plan for good looks for the plans that continue it, including deleted ones.
+            # Purging a plan searches the plans that continue it, including deleted ones.
             models.Index("continues", condition=Q(continues__isnull=False), name="action_plan_continues"),
             # The applier looks for waiting and running plans; people sort by state.
             models.Index("state", "id", name="action_plan_by_state"),
@@ -285,14 +285,14 @@ class ActionPlan(StatefulModel):
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, something else than RECOMMENDED.
-            Conflict: nothing of it would ever begin, as its maintenance window is over for good; or what was planned
+            Conflict: nothing of it would ever begin, as its maintenance window is over; or what was planned
                 in it no longer fits, as something else came first.
         """
         self.start()
         if self.hours is None:
             raise Conflict(
                 f"window.last_day: the maintenance window of action plan {self.uuid} is over:"
-                " nothing of it would begin. Schedule it anew first, or start it with another window."
+                " nothing of it would begin. Schedule it again first, or start it with another window."
             )
         self.context = seal(caller) if caller else None
         if caller:

@@ -16,7 +16,7 @@ OUTCOMES = (Action.State.SUCCEEDED, Action.State.SKIPPED, Action.State.FAILED, A
 class PreflightResult(models.Model):
     """The latest result of a plan's preflight, for readers who may see why actions failed, or for all others."""
 
-    # No constraint: processes of the previous release remove plans for good and do not know this table.
+    # No constraint: processes of the previous release remove plans permanently and do not know this table.
     action_plan = models.ForeignKey(
         ActionPlan, models.CASCADE, related_name="preflight_results", db_index=False, db_constraint=False
     )

@@ -38,10 +38,10 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     """Propose a plan of the actions that a FAILED or CANCELLED plan did not complete, and return it.
 
     They wait for each other as they did: also where one waited for another by way of one that succeeded or was
-    skipped. What an action derived stays out: done anew, it derives anew. What it had been planned to derive is
-    planned anew, as far as it was left undone or a person skipped it. Each begins with the data that it was proposed
+    skipped. What an action derived stays out: done again, it derives again. What it had been planned to derive is
+    planned again, as far as it was left undone or a person skipped it. Each begins with the data that it was proposed
     with, unless its type has it end what was decided, and has the timeout that its cluster or stack has now. What of
-    the schedule is still ahead holds anew. A plan is continued once, until the plan that continues it is deleted.
+    the schedule is still ahead holds again. A plan is continued once, until the plan that continues it is deleted.
 
     Raises:
         NotFound: the plan was deleted.

@@ -1,4 +1,4 @@
-"""`manage.py purge` removes for good what was deleted, and nothing else."""
+"""`manage.py purge` permanently removes deleted objects, and nothing else."""
 
 import gc
 from datetime import timedelta
@@ -228,7 +228,7 @@ def test_it_asks_first(answer: Any, left: int, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("builtins.input", reply)
     call_command("purge", "-n", "2000", stdout=StringIO())
-    assert (questions, ActionPlan.objects.count()) == (["Remove all 3 rows for good? [y/N] "], left)
+    assert (questions, ActionPlan.objects.count()) == (["Remove all 3 rows permanently? [y/N] "], left)
 
 
 def test_nothing_to_remove_needs_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:

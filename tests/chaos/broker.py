@@ -87,14 +87,14 @@ class OwnBroker:
         self.process.wait()
 
     def kill(self) -> None:
-        """Kill it and start it anew: what it did not keep on its disk is gone."""
+        """Kill the broker and start it again: messages that it did not store on its disk are lost."""
         self.killed += 1
         self.stop()
         self.start()
 
 
 class Postman:
-    """Takes letters out of a queue now and then, and puts each back twice."""
+    """Takes messages out of a queue at intervals, and puts each back twice."""
 
     def __init__(self, broker: OwnBroker, queue: str, chance: Random) -> None:
         self.broker, self.queue, self.chance = broker, queue, chance

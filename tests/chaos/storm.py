@@ -32,7 +32,7 @@ class Weather:
 
 class Pace:
     """Has something happen whenever about ``every`` so many actions more are over: as often on a slow machine as on a
-    fast one, which by the clock would do nothing any more but begin anew what was killed.
+    fast one, which by the clock would do nothing any more but begin again what was killed.
     """
 
     def __init__(self, chance: Random, every: float) -> None:

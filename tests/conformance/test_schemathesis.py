@@ -226,7 +226,7 @@ def strategies(operation: Any, identifier: str) -> Iterator[tuple[Any, int]]:
     """Make requests that keep to the document, and others that do not, and say how many of each are enough.
 
     Most are for an object that is there: of those for one that is not, nearly all are answered alike. Without a body
-    they differ in little, as do those with a body that is given: more of them reached no line of the site anew.
+    they differ in little, as do those with a body that is given: more of them reached no line of the site again.
     """
     named = {"identifier": identifier, **{name: NAMES[name] for name in NAMES if f"{{{name}}}" in operation.path}}
     if operation.body and operation.path in BODIES:

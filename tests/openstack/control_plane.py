@@ -87,7 +87,7 @@ class ControlPlane:
     def prepare(self) -> None:
         """Create the databases with their tables, and Keystone's users and endpoints, unless that was done.
 
-        An interrupted preparation begins anew.
+        An interrupted preparation begins again.
         """
         stamp, wanted = self.folder / "prepared", " ".join(DATABASES)
         if stamp.exists() and stamp.read_text() == wanted:

@@ -37,7 +37,7 @@ def end_with_account(sender: Any, instance: Any, **_: Any) -> None:
     """End the tokens of an account before its new password is stored, or before it is stored as disabled.
 
     In this order no token outlives the change, whatever happens in between. Only `set_password` sets ``_password``:
-    a password that is hashed anew at a login stays the same.
+    a password that is hashed again at a login stays the same.
     """
     if instance.pk is None:
         return

@@ -134,7 +134,7 @@ def require_authority(actor: Any, user: Any = None, groups: Iterable[Group] = ()
 
 @transaction.atomic
 def set_active(name: str, active: bool) -> bool:
-    """Enable or disable an account, and return whether that changed anything; disabling it ends its tokens for good.
+    """Enable or disable an account, and return whether its state changed; disabling it deletes its tokens.
 
     Raises:
         NotFound: there is no such account.

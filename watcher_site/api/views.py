@@ -318,7 +318,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         """Return an object as it is in the table now.
 
         Raises:
-            NotFound: it was removed for good at the same time.
+            NotFound: it was removed permanently at the same time.
         """
         for row in self.read(self.model.objects.filter(pk=found.pk), detailed=True):
             return row

@@ -1,4 +1,4 @@
-"""The rules of the policy file: who may do what, enforced by oslo.policy, and loaded anew when the file changes.
+"""The rules of the policy file: who may do what, enforced by oslo.policy, and loaded again when the file changes.
 
 A policy that the file does not name is decided by Django's permissions.
 """

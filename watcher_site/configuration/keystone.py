@@ -48,7 +48,7 @@ def read_keystone_file(name: str, is_needed: bool) -> str:
         return path
     if not path:
         refuse(name, f"must be set if WATCHER_AUTH has keystone: the path of a file with a section [{SECTION}].")
-    logging.getLogger("keystonemiddleware").setLevel(logging.ERROR)  # LOGGING sets it for good.
+    logging.getLogger("keystonemiddleware").setLevel(logging.ERROR)  # LOGGING sets it permanently.
     try:
         make_middleware(path)
     except Exception as problem:  # of oslo.config, of keystoneauth, and of the plug-in that the file names

@@ -113,7 +113,7 @@ def read_policy_file(name: str, has_package: bool) -> str:
     path = read_path(name)
     if path and not has_package:
         refuse(name, "needs the package oslo.policy, which the extra [openstack] brings.")
-    logging.getLogger("oslo_policy").setLevel(logging.CRITICAL)  # LOGGING sets it for good.
+    logging.getLogger("oslo_policy").setLevel(logging.CRITICAL)  # LOGGING sets it permanently.
     try:
         if path:
             load_rules(path)

@@ -103,7 +103,7 @@ class Login(LoginView):
 
 
 def handle_expired_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form of an earlier session: show it anew with what was typed, if it came from one of our own pages."""
+    """Answer a form of an earlier session: show it again with its values, if it came from one of our own pages."""
     view = getattr(resolve(request.path).func, "view_class", object)
     own = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
     if issubclass(view, ResumableFormPage) and own and request.user.is_authenticated:

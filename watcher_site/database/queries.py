@@ -1,7 +1,7 @@
 """Queries whose SQL is composed once in a process, for those that run at every step or request.
 
-The ORM composes a query anew each time, which takes several times as long as running it. Here a query keeps its text;
-only its values are given anew. The same on every database that Django speaks.
+The ORM composes a query again each time, which takes several times as long as running it. Here a query keeps its text;
+only its values are given again. The same on every database that Django speaks.
 """
 
 from collections.abc import Mapping, Sequence

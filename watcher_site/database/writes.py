@@ -106,7 +106,7 @@ def write_in_one_statement(
         source, telling, values = announced.parts("changed")
         parts += [*source, f"announced AS ({telling})"]
         params += values
-    # The last part returns the keys of one model, and thereby whether anything was written.
+    # The last part returns the keys of one model, which show whether anything was written.
     keyed = next((model for model in reversed(new) if not issubclass(model, WrittenOnce)), None)
     for model, rows in new.items():
         if model is not keyed:

@@ -109,7 +109,7 @@ COLUMNS = (
 STORED = tuple("within" if name == "within_uuid" else name for name in COLUMNS)
 BATCH = 1000
 # A spreadsheet takes a cell that begins so for a formula, and computes it (OWASP, CSV injection). The last four are
-# those of full width, which some take likewise.
+# those of full width, which some also accept.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 

@@ -1,6 +1,6 @@
 """Log people in at Keystone for the console: their tokens, the scopes that these may have, and what ends them.
 
-The requests are those of keystoneauth, without its attempts to log in anew: a person's password is used once.
+The requests are those of keystoneauth, without its attempts to log in again: a person's password is used once.
 """
 
 from collections.abc import Iterator

@@ -92,7 +92,7 @@ def make_protocol() -> Any:
             return super(AuthProtocol, self).process_request(request)
 
         def fetch_token(self, token: str, **options: Any) -> Any:
-            """Return what Keystone knows of a token.
+            """Return Keystone's data of a token.
 
             The middleware has no public access to its cache, and would query it itself only in a turn.
             """

@@ -234,7 +234,7 @@ def resend_all(chosen: QuerySet[Delivery] | None = None, filters: Mapping[str, s
 
 @transaction.atomic
 def delete_dead_letter(delivery: Delivery) -> None:
-    """Give one up for good. Raises: `Conflict`, if it is no dead letter any more."""
+    """Delete a dead letter. Raises: `Conflict`, if it is no dead letter any more."""
     number, _ = Delivery.objects.undelivered().filter(pk=delivery.pk).delete()
     if not number:
         raise Conflict("It is being sent again.")
@@ -242,7 +242,7 @@ def delete_dead_letter(delivery: Delivery) -> None:
 
 
 def settled_notifications(cutoff: datetime) -> QuerySet[Notification]:
-    """Return the notifications until then that nobody waits for, which may be removed for good.
+    """Return the notifications until a time without open deliveries, which may be purged.
 
     What was given up, or waits for a receiver that is switched off, is kept for some days: somebody may yet do
     something about it.

@@ -237,7 +237,7 @@ def seconds(number: float) -> str:
 
 @register.filter
 def elapsed(record: Any) -> str:
-    """Return how long a record with a start and an end time took, or takes up to now; a dash if that is not known."""
+    """Return the duration of a record with a start and an end time, or its duration until now; a dash if unknown."""
     if record.start_time is None or (record.end_time is None and record.state in record.FINAL):
         return "—"
     return describe_duration((record.end_time or timezone.now()) - record.start_time)

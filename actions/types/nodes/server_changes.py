@@ -22,8 +22,8 @@ PARTS = ("flavor", "image", "metadata", "availability_zone", *server_properties.
 
 
 class Operation(TextChoices):
-    REBOOT = "REBOOT", "it is started anew"
-    REBUILD = "REBUILD", "it is made anew from its image"
+    REBOOT = "REBOOT", "it is rebooted"
+    REBUILD = "REBUILD", "it is rebuilt from its image"
     RECREATE = "RECREATE", "it is deleted, and another one takes its place"
 
 

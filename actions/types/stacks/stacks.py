@@ -106,7 +106,7 @@ class StackAction(Stepping, ABC):
             return
         require_current_stack(stack, self.context.action_uuid, data[REVISION])
         if changed := self.find_mark_change(stack):
-            raise Conflict(f"Stack {stack.name}: {changed} Plan anew.")
+            raise Conflict(f"Stack {stack.name}: {changed} Plan again.")
 
     def find_mark_change(self, stack: Stack) -> str | None:
         """Return a sentence about a mark that was set or removed since the decision and matters for it, or None."""
@@ -241,7 +241,7 @@ def require_current_stack(stack: Stack, action: str, revision: int) -> None:
     first = done or last_replacement(stack)
     operation = describe_operation(first) if first else "another operation"
     raise Conflict(
-        f"Stack {stack.name}: {operation} came first, and has changed it since this plan was made. Plan anew."
+        f"Stack {stack.name}: {operation} came first, and has changed it since this plan was made. Plan again."
     )
 
 

@@ -13,7 +13,7 @@ class Command(commands.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--again", action="store_true", help="bring the demonstration back to where it began, with a plan anew"
+            "--again", action="store_true", help="restore the initial state of the demonstration, with a new plan"
         )
 
     def handle(self, *args: Any, again: bool, **options: Any) -> None:

@@ -56,7 +56,7 @@ class Command(commands.Command):
     def agree(self, total: int, most: int | None) -> bool:
         number = f"all {total}" if most is None or most >= total else f"{most} of these {total}"
         try:
-            return input(f"Remove {number} rows for good? [y/N] ").strip().lower() in {"y", "yes"}
+            return input(f"Remove {number} rows permanently? [y/N] ").strip().lower() in {"y", "yes"}
         except EOFError:
             return False
 

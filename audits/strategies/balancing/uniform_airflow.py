@@ -67,7 +67,7 @@ class UniformAirflow(Strategy):
 def choose_servers(
     placement: Placement, source: Place, cluster: ClusterSnapshot, parameters: Mapping[str, Any]
 ) -> list[ServerSnapshot]:
-    """Return which servers shall leave: all if a fan is broken, else the first."""
+    """Return the servers to migrate: all if a fan is broken, else the first."""
     servers = placement.movable(source, only_active=True)
     temperature, power = cluster.of_node("inlet_temperature", source.node), cluster.of_node("power", source.node)
     if temperature is None or power is None:

@@ -103,7 +103,7 @@ class WorkloadStabilization(Strategy):
 
 
 class Load:
-    """The loads of the nodes by one metric, 1 being all of a node, and their deviation without summing up anew."""
+    """The loads of the nodes by one metric, 1 being all of a node, and their deviation, updated without a new sum."""
 
     def __init__(self, metric: str, host_metric: str, cluster: ClusterSnapshot, places: Iterable[Place]) -> None:
         self.metric, self.host_metric, self.cluster = metric, host_metric, cluster

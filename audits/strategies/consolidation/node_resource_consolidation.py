@@ -85,7 +85,7 @@ class ResourceConsolidation:
             self.targets.refresh(source, target)
 
     def add_without_destinations(self) -> Solution:
-        """Close what shall stay or become empty to the scheduler, and let it choose among the rest."""
+        """Disable the nodes that stay or become empty, so that the scheduler chooses among the others."""
         if not self.moves:
             return self.report(Solution())
         solution = Solution()

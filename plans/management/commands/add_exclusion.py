@@ -43,7 +43,7 @@ class Command(commands.Command):
         parser.add_argument("--weekdays", type=read_names, help=f"on which it begins: {','.join(WEEKDAYS)}")
         parser.add_argument("--first-day", help="on which it may begin, such as 2030-01-31")
         parser.add_argument("--last-day", help="on which it may begin")
-        parser.add_argument("--expires", dest="expires_at", help="when it ends for good, such as 2030-01-31T22:00")
+        parser.add_argument("--expires", dest="expires_at", help="when it expires, such as 2030-01-31T22:00")
         parser.add_argument("--try", dest="plan", type=UUID, help="only tell what it would exclude of this plan")
         commands.add_person(parser)
 

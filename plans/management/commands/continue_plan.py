@@ -1,4 +1,4 @@
-"""``manage.py continue_plan``: propose anew what did not succeed in a plan."""
+"""``manage.py continue_plan``: propose a plan of the actions that did not succeed in a plan."""
 
 from typing import Any
 from uuid import UUID

@@ -39,7 +39,7 @@ def begun(applier: Service, **columns: Any) -> ActionPlan:
     return plan
 
 
-def test_what_another_has_begun_anew_is_left_to_it() -> None:
+def test_what_another_has_begun_again_is_left_to_it() -> None:
     applier = service()
     plan = begun(applier, attempt=2, owner=service("there"))
     phase = plan.actions.get().events.create(event="execute")
@@ -53,7 +53,7 @@ def test_what_another_is_about_to_recover_is_left_to_it() -> None:
     assert state_given_up(begun(applier, owner=service("there")), applier) == "ONGOING"
 
 
-def test_what_the_same_applier_has_begun_anew_is_left_alone() -> None:
+def test_what_the_same_applier_has_begun_again_is_left_alone() -> None:
     applier = service()
     assert state_given_up(begun(applier, attempt=2), applier) == "ONGOING"
 

@@ -81,7 +81,7 @@ def test_an_action_that_lost_its_process_often_is_recovered_alone(losses: int, a
     assert runs_alone(execution.recover, interrupted(lost_service(), losses)) is alone
 
 
-def test_an_action_that_lost_its_process_often_begins_anew_among_others() -> None:
+def test_an_action_that_lost_its_process_often_begins_again_among_others() -> None:
     assert not runs_alone(execution.execute, interrupted(None, MAX_LOSSES, "PENDING"))
 
 

@@ -168,7 +168,7 @@ def test_what_a_rule_skipped_by_itself_is_not_restored_with_the_one_that_is_to_d
     assert states(plan) == {None: "PENDING", "x": "SKIPPED"}
 
 
-def test_a_continued_plan_is_judged_anew() -> None:
+def test_a_continued_plan_is_judged_again() -> None:
     plan = make_plan({"a": [], "b": []}, state="FAILED")
     plan.actions.update(state=Action.State.FAILED)
     make_exclusion(action_types=["nop"])

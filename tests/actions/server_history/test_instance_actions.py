@@ -98,7 +98,7 @@ def test_the_deletion_of_a_server_that_is_nowhere_is_known_although_no_action_do
     assert recorded(server) == [("delete", answer.headers["x-openstack-request-id"], "alice")]
 
 
-def test_an_action_that_is_deferred_and_begun_anew_is_one_operation() -> None:
+def test_an_action_that_is_deferred_and_begun_again_is_one_operation() -> None:
     server = make_server(node=make_node("here"), task_state="migrating", operation_owner="somebody")
     assert run("stop", resource_id=str(server.uuid)).attempt > 1
     assert len(recorded(server)) == 1

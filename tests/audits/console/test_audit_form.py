@@ -131,18 +131,18 @@ def test_another_strategy_begins_with_its_own_defaults(administrator: Client, tr
 
 
 @pytest.mark.parametrize("ticked", [[], ["instance_cpu_usage"], ["instance_cpu_usage", "instance_ram_usage"]])
-def test_boxes_stay_as_they_were_ticked_when_the_form_is_drawn_anew(administrator: Client, ticked: list[str]) -> None:
+def test_boxes_stay_as_they_were_ticked_when_the_form_is_drawn_again(administrator: Client, ticked: list[str]) -> None:
     text = redraw(administrator, "audit_type", **BALANCING, **{"parameter-metrics": ticked})
     inputs = re.findall(r'<input[^>]*name="parameter-metrics"[^>]*>', text)
     assert [re.search('value="(.*?)"', box)[1] for box in inputs if "checked" in box] == ticked
 
 
-def test_drawing_the_form_anew_makes_no_audit(administrator: Client) -> None:
+def test_drawing_the_form_again_makes_no_audit(administrator: Client) -> None:
     redraw(administrator, "audit_type", goal="dummy", audit_type="ONESHOT")
     assert not Audit.objects.exists()
 
 
-def test_json_is_not_quoted_when_the_form_is_drawn_anew(administrator: Client) -> None:
+def test_json_is_not_quoted_when_the_form_is_drawn_again(administrator: Client) -> None:
     typed = '[{"action_type": "nop"}]'
     text = redraw(administrator, "audit_type", goal="unclassified", **{"parameter-actions": typed})
     area = re.search('<textarea name="parameter-actions".*?>(.*?)</textarea>', text, re.DOTALL)
@@ -235,7 +235,7 @@ def test_the_form_comes_back_after_logging_in_again(administrator: Client, cloud
     assert 'value="tonight"' in text.content.decode()
 
 
-def test_a_form_of_an_earlier_session_is_loaded_anew_as_a_whole(cloud_admin: User) -> None:
+def test_a_form_of_an_earlier_session_is_loaded_again_as_a_whole(cloud_admin: User) -> None:
     client = Client(enforce_csrf_checks=True, headers={"Origin": "http://testserver", "HX-Request": "true"})
     client.force_login(cloud_admin)
     response = client.post(reverse("audits:create"), {"goal": "dummy", "name": "tonight"})

@@ -129,7 +129,7 @@ def test_the_cloud_chooses_where_servers_go_while_free_nodes_are_closed() -> Non
     ]
 
 
-def test_the_strategy_chooses_where_servers_go_if_it_shall() -> None:
+def test_the_strategy_chooses_where_servers_go_if_required() -> None:
     solution = solve("node_resource_consolidation", cluster(*two_nodes()), host_choice="specify")
     assert (moves(solution), services(solution)) == ([("b", "compute2", "compute1")], [])
 

@@ -37,7 +37,7 @@ def test_workload_balance_never_brings_the_destination_to_the_threshold() -> Non
     assert moves(solve("workload_balance", lopsided(), threshold=12)) == []
 
 
-def test_workload_balance_counts_memory_if_it_shall() -> None:
+def test_workload_balance_counts_memory_if_required() -> None:
     seen = cluster(
         node("compute1", server("a"), server("b")), node("compute2"), measured={"use": {"a": 9000, "b": 9000}}
     )

@@ -143,7 +143,7 @@ def test_a_rolling_update_takes_failed_ones_first_new_ones_with_the_first_and_th
     assert names(change) == [["update 1", "update 2"], ["update 3", "delete 4"]]
 
 
-def test_a_marked_group_is_made_anew_with_other_names_and_the_former_goes() -> None:
+def test_a_marked_group_is_made_again_with_other_names_and_the_former_goes() -> None:
     found = current_group("web", group(2), current_server("a"), current_server("b"), status="CHECK_FAILED")
     (change,) = decide(stack(found), template(web=group(2))).changes
     assert (change.kind, change.generation, summarize(change.clearing)) == (
@@ -155,7 +155,7 @@ def test_a_marked_group_is_made_anew_with_other_names_and_the_former_goes() -> N
     assert not {one.name for one in change.steps[0]}.intersection("ab")
 
 
-def test_a_marked_stack_within_is_made_anew_as_its_resource_would_be() -> None:
+def test_a_marked_stack_within_is_made_again_as_its_resource_would_be() -> None:
     found = current_group("web", group(1), current_server("a"), stack_status="CHECK_FAILED")
     assert decided(found, web=group(1)) == [("replace", "web")]
 

@@ -29,7 +29,7 @@ ALL = {
 }
 # The rules whose outcome depends on the colours and on the width.
 OF_LOOK = {"runOnly": {"type": "rule", "values": ["color-contrast", "target-size"]}}
-# Loading each page and axe-core anew would take most of the time. Rows after the third are like these.
+# Loading each page and axe-core again would take most of the time. Rows after the third are like these.
 SHOW = """async (path) => {
   const answer = await fetch(path);
   if (!answer.ok) throw new Error(`${answer.status} of ${path}`);

@@ -46,7 +46,7 @@ def test_another_make_waits_for_the_one_that_installs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_environment_whose_making_was_interrupted_is_made_anew(tmp_path: Path) -> None:
+def test_an_environment_whose_making_was_interrupted_is_made_again(tmp_path: Path) -> None:
     """It has a Python and no pip, so that a bare `pip` would be somebody else's."""
     (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
     (tmp_path / ".ci").mkdir()

@@ -79,7 +79,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_actions(
     if verb == "restore":
         send(api, plan, "skip", *names)
     api.get("/action_plans")  # From here on the rights of this person are known.
-    # The plan, the actions with the plan locked, the change, what history tells of it, the actions anew, a savepoint.
+    # The plan, the actions with the plan locked, the change, what history tells of it, the actions again, a savepoint.
     with django_assert_num_queries(8):
         assert api.post(f"/action_plans/{plan.uuid}/{verb}", {"actions": chosen}).status_code == 200
 

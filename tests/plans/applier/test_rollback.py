@@ -146,7 +146,7 @@ def test_a_revert_during_which_the_plan_is_cancelled_is_recorded(
     assert undone in plan.actions.not_achieved()
 
 
-def test_a_revert_that_another_began_anew_is_not_recorded(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revert_that_another_began_again_is_not_recorded(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.ROLLBACK = True
     plan = failing_plan()
 

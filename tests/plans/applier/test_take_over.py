@@ -100,7 +100,7 @@ def test_a_plan_that_the_applier_holds_and_forgot_is_taken_up_again() -> None:
     applier.stop()
 
 
-def test_an_applier_whose_row_was_taken_begins_anew() -> None:
+def test_an_applier_whose_row_was_taken_begins_again() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.advance()
@@ -118,7 +118,7 @@ def test_an_applier_whose_row_was_taken_begins_anew() -> None:
     applier.stop()
 
 
-def test_an_applier_whose_heart_stopped_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_applier_whose_heart_stopped_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Heartbeat, "run", lambda self: None)
     applier = Applier(InlineExecutor())
     before = applier.service

@@ -218,7 +218,7 @@ def test_a_page_that_updates_itself_says_without_javascript_that_it_does_not(
     assert ("Without JavaScript this page does not update itself." in page) == is_shown
 
 
-def test_an_update_after_the_session_ended_loads_the_page_anew(client: Client, db: None) -> None:
+def test_an_update_after_the_session_ended_loads_the_page_again(client: Client, db: None) -> None:
     plan = make_plan({"a": []})
     response = client.get(reverse("plans:detail", args=[plan.uuid]), headers={"HX-Request": "true"})
     assert response.headers["HX-Refresh"] == "true"

@@ -74,7 +74,7 @@ def test_a_cluster_that_shrank_before_its_action_failed_does_not_shrink_again(
     assert look(cluster) == ("ACTIVE", 2, ["ACTIVE"] * 2)
 
 
-def test_what_was_refused_before_it_began_is_decided_anew() -> None:
+def test_what_was_refused_before_it_began_is_decided_again() -> None:
     add_host("large", 10)
     cluster = make_cluster(size=2, max_size=2)
     plan = run("CLUSTER_SCALE_OUT", cluster)

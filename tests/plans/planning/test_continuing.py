@@ -44,7 +44,7 @@ def graph_of(plan: ActionPlan) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])
-def test_what_did_not_succeed_is_recommended_anew(state: str) -> None:
+def test_what_did_not_succeed_is_recommended_again(state: str) -> None:
     plan = ended({"a": [], "b": [], "c": []}, {"b": "FAILED", "c": "CANCELLED"}, state)
     follower = continue_plan(plan)
     assert graph_of(follower) == {"b": set(), "c": set()}
@@ -77,10 +77,10 @@ def test_an_action_keeps_its_type_its_parameters_and_its_timeout() -> None:
     plan.actions.update(
         action_type="sleep", name=generated_name("sleep", uuid), input_parameters={"duration": 3}, timeout=20
     )
-    done_anew = continue_plan(plan).actions.get()
-    assert (done_anew.action_type, done_anew.input_parameters, done_anew.timeout) == ("sleep", {"duration": 3}, 20)
-    assert (done_anew.attempt, done_anew.status_message, done_anew.start_time) == (0, None, None)
-    assert done_anew.name.endswith(str(done_anew.uuid)[:8])
+    copied = continue_plan(plan).actions.get()
+    assert (copied.action_type, copied.input_parameters, copied.timeout) == ("sleep", {"duration": 3}, 20)
+    assert (copied.attempt, copied.status_message, copied.start_time) == (0, None, None)
+    assert copied.name.endswith(str(copied.uuid)[:8])
 
 
 def test_an_action_keeps_a_name_that_was_given_to_it() -> None:
@@ -179,7 +179,7 @@ def planned_and_ended(states: Mapping[str, str], **columns: object) -> ActionPla
     return plan
 
 
-def test_what_was_planned_and_not_done_is_planned_anew() -> None:
+def test_what_was_planned_and_not_done_is_planned_again() -> None:
     plan = planned_and_ended({"a": "FAILED", "x": "FAILED", "y": "FAILED"})
     follower = continue_plan(plan)
     assert graph_of(follower) == {"a": set(), "x": {"a"}, "y": {"a", "x"}}
@@ -232,7 +232,7 @@ def test_what_was_planned_and_found_out_that_it_is_not_needed_stays_out() -> Non
     assert graph_of(continue_plan(planned_and_ended({"a": "FAILED", "z": "SKIPPED"}))) == {"a": set()}
 
 
-def test_an_action_begins_anew_with_the_data_that_it_was_proposed_with() -> None:
+def test_an_action_begins_again_with_the_data_that_it_was_proposed_with() -> None:
     plan = propose([ProposedAction("nop", {"message": "a"}, data={"nodes": ["one"]})])
     ActionPlan.objects.filter(pk=plan.pk).update(state="FAILED")
     plan.actions.update(state="FAILED", data={"nodes": ["one"], "step": 2})

@@ -256,7 +256,7 @@ def test_a_worker_that_can_not_go_on_releases_the_action(post: Post, monkeypatch
     assert (action(plan, "a").state, action(plan, "a").owner) == ("ONGOING", None)
 
 
-def test_a_worker_that_slept_through_its_lease_gets_a_row_of_its_own_anew(post: Post, settings: Settings) -> None:
+def test_a_worker_that_slept_through_its_lease_gets_a_row_of_its_own_again(post: Post, settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME = 60
     before = post.worker.register()
     assert post.worker.heartbeat is not None

@@ -98,7 +98,7 @@ def test_a_weak_password_changes_nothing(cloud_admin: User, token: str, monkeypa
     assert status(token) == 200
 
 
-def test_a_password_that_is_hashed_anew_at_a_login_ends_no_token(
+def test_a_password_that_is_hashed_again_at_a_login_ends_no_token(
     cloud_admin: User, token: str, settings: Settings
 ) -> None:
     before = cloud_admin.password

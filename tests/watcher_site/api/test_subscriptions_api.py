@@ -148,7 +148,7 @@ def test_readers_may_look_and_do_nothing(reader: User) -> None:
     assert one.post("/undelivered/resend").status_code == 403
 
 
-def test_a_secret_is_made_anew_and_shown_this_once(api: Caller, reader: User) -> None:
+def test_a_secret_is_made_again_and_shown_this_once(api: Caller, reader: User) -> None:
     subscription = subscribe_to(PUBLIC, "pager")
     former = unseal_secret(subscription)
     answer = api.post("/subscriptions/pager/secret")

@@ -102,7 +102,7 @@ def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_changed_file_is_loaded_anew(write: Write, cloud_admin: User) -> None:
+def test_a_changed_file_is_loaded_again(write: Write, cloud_admin: User) -> None:
     write(GOOD)
     assert decide("action:update", cloud_admin) is True
     write('"action:update": "!"\n# longer\n')

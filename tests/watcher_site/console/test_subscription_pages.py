@@ -62,7 +62,7 @@ def test_all_that_is_wrong_is_reported_at_once(browser: Client) -> None:
     assert form.errors.keys() == {"name", "url", "event_types"}
 
 
-def test_a_secret_is_made_anew_and_no_page_with_one_is_kept(browser: Client) -> None:
+def test_a_secret_is_made_again_and_no_page_with_one_is_kept(browser: Client) -> None:
     fields = {"name": "pager", "url": PUBLIC, "event_types": "*", "enabled": "on"}
     made = browser.post(reverse("notifications:new"), fields, follow=True)
     subscription = Subscription.objects.get()

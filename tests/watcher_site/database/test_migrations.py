@@ -202,7 +202,7 @@ def test_an_index_is_added_online_once_however_often_the_migration_is_applied() 
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_an_index_that_was_interrupted_is_made_anew() -> None:
+def test_an_index_that_was_interrupted_is_made_again() -> None:
     operation = AddIndexOnline("historyentry", models.Index("id", name="test_online"))
     apply(operation)
     try:

@@ -18,7 +18,7 @@ class Keystone(ThreadingHTTPServer):
     """The service at an address of its own.
 
     Attributes:
-        tokens: what Keystone knows of each token.
+        tokens: Keystone's data of each token.
         validations: the tokens that were validated, in order.
         people: the roles of people who may log in, by scope: system, or the id of a project.
         is_failing: whether it answers 500 to all requests.

@@ -9,7 +9,9 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Disable an account: its password and its sessions are refused from then on, and its tokens end for good."
+    help = (
+        "Disable an account: its password and its sessions are refused from then on, and its tokens end permanently."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the name of the user")

@@ -22,7 +22,7 @@ from watcher_site.notifications.rabbitmq.connections import Confirms, KeptConnec
 from watcher_site.notifications.receivers import Undelivered, Unreachable
 
 log = structlog.get_logger(__name__)
-# How often queues are declared anew when the broker gives a message back, as someone has deleted its queue.
+# How often queues are declared again when the broker gives a message back, as someone has deleted its queue.
 REDECLARATIONS = 1
 REFUSED = "The broker refused it."
 ENVELOPE_VERSION = "2.0"
@@ -109,7 +109,7 @@ class Publisher:
         raise RuntimeError("No queue takes a message, though it was declared.")
 
     def declare(self, confirms: Confirms, batch: Batch) -> None:
-        """Make the queues that are not there, lest messages go nowhere while nobody has listened yet."""
+        """Create missing queues, so that messages sent before the first listener starts are kept."""
         for name in {batch.messages[place][0] for place in batch.open} - confirms.declared:
             default_queue(self.connection.options, self.connection.exchange, name)(confirms.channel).declare()
             confirms.declared.add(name)

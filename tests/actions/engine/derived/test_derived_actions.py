@@ -95,7 +95,7 @@ def test_an_action_that_goes_on_may_derive_more(monkeypatch: pytest.MonkeyPatch)
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_an_action_that_goes_on_may_be_deferred_and_is_not_executed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_action_that_goes_on_may_be_deferred_and_is_not_executed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, derive = [Outcome(Answer.RETRY, "busy"), DONE], deriving({"x": []})
 
     def execute(self: ActionType) -> Outcome:

@@ -192,7 +192,7 @@ def test_a_node_that_left_a_cluster_is_not_deleted_with_it() -> None:
     assert Node.objects.get(pk=left.pk).deleted_at is None
 
 
-def test_a_policy_decides_nothing_anew_about_what_was_looked_at() -> None:
+def test_a_policy_decides_nothing_again_about_what_was_looked_at() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=1)
     policy = make_policy(type="senlin.policy.deletion-1.1", spec={"destroy_after_deletion": False})

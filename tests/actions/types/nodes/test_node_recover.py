@@ -101,7 +101,7 @@ def test_a_server_that_nobody_wrote_down_goes_when_another_one_comes(node: Node)
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
-def test_a_server_is_booted_or_built_anew_where_that_is_requested(broken: Node, operation: str) -> None:
+def test_a_server_is_booted_or_built_again_where_that_is_requested(broken: Node, operation: str) -> None:
     context = derived()
     recovery(broken, context, operation=operation).execute()
     assert servers_of(broken) == [("active", False)]
@@ -110,7 +110,7 @@ def test_a_server_is_booted_or_built_anew_where_that_is_requested(broken: Node, 
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
-def test_a_server_that_is_gone_is_neither_booted_nor_built_anew(broken: Node, operation: str) -> None:
+def test_a_server_that_is_gone_is_neither_booted_nor_built_again(broken: Node, operation: str) -> None:
     cloud().delete_server(str(broken.physical_id))
     with pytest.raises(ServerNotFound):
         recovery(broken, operation=operation).execute()

@@ -142,7 +142,7 @@ def test_of_two_plans_of_one_stack_the_second_is_not_started_after_the_first_and
     answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{second.uuid}/start", {})
     one = find(first, "shop")
     first_one = f"action {one.uuid} (update_stack) of action plan {first.uuid}"
-    words = f"{first_one} came first, and has changed it since this plan was made. Plan anew."
+    words = f"{first_one} came first, and has changed it since this plan was made. Plan again."
     assert (answer.status_code, fault(answer)) == (409, f"Stack shop: {words}")
     assert again(second).state == "RECOMMENDED"
 
@@ -181,7 +181,7 @@ def test_a_plan_made_before_a_mark_is_not_started(cloud_admin: User, path: list[
     marked = marked_part(stack, path)
     mark(marked)
     answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{plan.uuid}/start", {})
-    words = f"Stack shop: {marked.name} was marked unhealthy since this plan was made. Plan anew."
+    words = f"Stack shop: {marked.name} was marked unhealthy since this plan was made. Plan again."
     assert (answer.status_code, fault(answer)) == (409, words)
     assert (again(plan).state, again(marked).status) == ("RECOMMENDED", "CHECK_FAILED")
 
@@ -194,7 +194,7 @@ def test_a_plan_made_before_a_mark_was_withdrawn_is_not_started(cloud_admin: Use
     plan, before = proposed("update_stack", stack, plan_only=True), servers()
     withdraw(marked)
     answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{plan.uuid}/start", {})
-    words = f"Stack shop: The mark of {marked.name} was withdrawn since this plan was made. Plan anew."
+    words = f"Stack shop: The mark of {marked.name} was withdrawn since this plan was made. Plan again."
     assert (answer.status_code, fault(answer)) == (409, words)
     assert (again(plan).state, servers()) == ("RECOMMENDED", before)
 

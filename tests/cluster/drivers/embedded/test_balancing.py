@@ -207,7 +207,7 @@ def test_without_a_grace_period_connections_are_cut(server: str) -> None:
     assert (shown(), Draining.objects.count()) == ([], 0)
 
 
-def test_a_server_that_is_leaving_is_added_again_and_its_next_leaving_counts_anew(server: str) -> None:
+def test_a_server_that_is_leaving_is_added_again_and_its_next_leaving_counts_again(server: str) -> None:
     add(server)
     connect(3)
     drain(server)

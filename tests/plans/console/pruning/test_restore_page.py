@@ -54,7 +54,7 @@ def test_the_button_restores_the_action(administrator: Client, plan: ActionPlan)
     assert not plan.actions.filter(state="SKIPPED").exists()
 
 
-def test_htmx_loads_the_page_anew(administrator: Client, plan: ActionPlan) -> None:
+def test_htmx_loads_the_page_again(administrator: Client, plan: ActionPlan) -> None:
     answer = restore(administrator, plan.actions.get(state="SKIPPED"), headers={"HX-Request": "true"})
     assert answer.headers["HX-Refresh"] == "true"
 

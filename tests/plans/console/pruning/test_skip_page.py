@@ -175,7 +175,7 @@ def test_a_kept_form_comes_once(administrator: Client) -> None:
 
 
 @pytest.mark.parametrize(("origin", "kept"), [("http://testserver", True), ("http://evil.example", False)])
-def test_a_form_of_an_earlier_session_is_shown_anew_if_it_is_our_own(
+def test_a_form_of_an_earlier_session_is_shown_again_if_it_is_our_own(
     cloud_admin: User, origin: str, kept: bool
 ) -> None:
     plan = make_plan({"a": []})

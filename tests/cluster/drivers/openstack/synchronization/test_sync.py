@@ -189,7 +189,7 @@ def test_two_aggregates_may_change_names(emulator: Emulator) -> None:
     assert list(HostAggregate.objects.present().order_by("id").values_list("name", flat=True)) == ["gpu", "ssd"]
 
 
-def test_a_host_that_was_made_anew_takes_the_place_of_the_old(emulator: Emulator) -> None:
+def test_a_host_that_was_made_again_takes_the_place_of_the_old(emulator: Emulator) -> None:
     sync()
     old = emulator.nova.hypervisors.pop(make_uuid("compute1"))
     new = make_uuid("compute1 again")
