@@ -30,7 +30,7 @@ def test_of_two_who_rebuild_a_server_at_once_one_is_refused(monkeypatch: pytest.
 def test_two_who_delete_a_server_at_once_have_it_deleted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     server = make_server(node=make_node())
     second = Rival(lambda: delete_server(server, CallingContext()))
-    interrupt_before(monkeypatch, server_operations, "start", second)
+    interrupt_before(monkeypatch, server_operations, "start_action", second)
     delete_server(server, CallingContext())
     second.result()
     assert kinds() == ["delete_server"]
