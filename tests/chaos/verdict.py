@@ -12,7 +12,7 @@ from actions.engine.execution import INTERRUPTED, LOST_PROCESSES
 from actions.engine.phases import TOO_LONG
 from actions.models import Action, ActionEvent
 from cluster.models import Pool, Server, Volume
-from cluster.models.storage import ACCOUNTS
+from cluster.models.storage import USAGE_COLUMNS
 from plans.models import ActionPlan
 from tests.chaos.effects import changes, effects
 
@@ -131,9 +131,9 @@ def miscounted_pools() -> list[str]:
     held = Volume.objects.held_by(pools)
     wrong = []
     for pool in pools:
-        before = {name: getattr(pool, name) for name in ACCOUNTS}
+        before = {name: getattr(pool, name) for name in USAGE_COLUMNS}
         pool.account(*held[pool.pk])
-        after = {name: getattr(pool, name) for name in ACCOUNTS}
+        after = {name: getattr(pool, name) for name in USAGE_COLUMNS}
         if before != after:
             wrong.append(f"pool {pool.name} counts {before} and holds {after}")
     return wrong

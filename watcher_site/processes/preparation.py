@@ -16,7 +16,7 @@ ADVISORY_LOCK = int.from_bytes(b"watcher")
 
 
 @contextmanager
-def one_at_a_time(tell: Callable[[str], object]) -> Iterator[None]:
+def exclusive_preparation(tell: Callable[[str], object]) -> Iterator[None]:
     """Hold the lock for preparing this database, and print a line if it has to wait for another process.
 
     The lock goes with the process that holds it, however it ends. It is one of PostgreSQL's own for that database,

@@ -55,7 +55,7 @@ class Start:
 
 
 @contextmanager
-def only_start() -> Iterator[None]:
+def require_single_start() -> Iterator[None]:
     """Prevent another start from this folder with the same port, which is not yet taken while the site is prepared.
 
     Raises:

@@ -27,17 +27,17 @@ def test_a_second_start_at_one_port_is_one_line_and_status_2(tmp_path: Path) -> 
 
 
 def test_another_make_waits_for_the_one_that_installs(tmp_path: Path) -> None:
-    exclusive_preparation = [sys.executable, str(ROOT / ".ci" / "one-at-a-time"), str(tmp_path / "lock")]
+    one_at_a_time = [sys.executable, str(ROOT / ".ci" / "one-at-a-time"), str(tmp_path / "lock")]
     read, then_echo = "read line; echo first >> order", "echo second >> order"
     first = subprocess.Popen(
-        [*exclusive_preparation, "sh", "-c", f"echo ready; {read}"],
+        [*one_at_a_time, "sh", "-c", f"echo ready; {read}"],
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     assert first.stdout
     assert first.stdout.readline() == b"ready\n"
-    second = subprocess.Popen([*exclusive_preparation, "sh", "-c", then_echo], cwd=tmp_path, stdout=subprocess.PIPE)
+    second = subprocess.Popen([*one_at_a_time, "sh", "-c", then_echo], cwd=tmp_path, stdout=subprocess.PIPE)
     assert second.stdout
     assert b"waiting for it" in second.stdout.readline()
     first.communicate(b"\n", timeout=PATIENCE)

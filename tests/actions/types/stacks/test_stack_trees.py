@@ -54,7 +54,7 @@ def test_what_is_not_well_is_counted_in_all_that_it_is_in(browser: Client, shop:
 def test_a_large_stack_is_folded_but_for_what_is_not_well(
     browser: Client, shop: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cluster.stacks.trees.UNFOLDED", 2)
+    monkeypatch.setattr("cluster.stacks.trees.MAX_UNFOLDED", 2)
     mark(part(shop, "cache", "node"), True)
     assert page(browser, shop).count("<details open>") == 1
 

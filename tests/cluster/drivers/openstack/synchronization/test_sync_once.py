@@ -12,7 +12,7 @@ from cluster.drivers.base import cloud
 from cluster.models import ComputeNode, Server, Synchronization
 from cluster.models.synchronization import LEASE
 from cluster.operations import synchronization
-from cluster.operations.synchronization import Overtaken, keep, synchronize
+from cluster.operations.synchronization import Overtaken, make_renewal_checkpoint, synchronize
 from cluster.synchronization.mirroring import COMPUTE_NODES
 from tests.cluster.emulator.server import Emulator
 
@@ -81,7 +81,7 @@ def test_a_long_reading_holds_on_to_its_right(emulator: Emulator, monkeypatch: p
     holder = Synchronization.claim()
     assert holder
     Synchronization.objects.update(held_until=timezone.now())
-    keep(holder)()
+    make_renewal_checkpoint(holder)()
     assert Synchronization.current().held_until > timezone.now() + LEASE / 2  # type: ignore[operator]
 
 
@@ -102,7 +102,7 @@ def test_a_reading_that_was_overtaken_breaks_off(emulator: Emulator, monkeypatch
     assert holder
     Synchronization.objects.update(holder="00000000-0000-0000-0000-000000000001")
     with pytest.raises(Overtaken):
-        keep(holder)()
+        make_renewal_checkpoint(holder)()
 
 
 @pytest.mark.django_db
