@@ -71,7 +71,7 @@ def test_no_server_moves_for_a_server_that_placement_refuses_for_its_size(nova: 
     synchronize()
     synchronize_plugins()
     engine = DecisionEngine()
-    while engine.work():
+    while engine.run_next_audit():
         pass
     assert (state(wide), ComputeNode.objects.get(hostname="cmp1").allocation_units["vcpus"]["max_unit"]) == (
         "pending",

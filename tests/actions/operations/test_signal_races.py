@@ -87,7 +87,7 @@ def test_a_cancel_is_not_lost_to_a_worker_that_honours_what_was_said_before(
         for _ in range(ROUNDS):
             one = make_action(applier, state, control=control)
             suspension = Suspension(again(one), lease_of(one))
-            honour = suspension.begin_to_wait if control == "SUSPEND" else suspension.go_on
+            honour = suspension.suspend if control == "SUSPEND" else suspension.resume
             honoured, cancelled = race.run(honour, lambda one=one: say(one, "CANCEL"))
             assert cancelled
             assert again(one).control == "CANCEL"
@@ -154,7 +154,7 @@ def test_a_worker_that_is_about_to_wait_sees_that_the_signal_became_a_cancel(
     one = make_action(applier, control="SUSPEND")
     person = Rival(lambda: say(one, "CANCEL"))
     interrupt_before(monkeypatch, PlanLease, "hold", person)
-    assert not Suspension(again(one), lease_of(one)).begin_to_wait()
+    assert not Suspension(again(one), lease_of(one)).suspend()
     person.result()
     assert (again(one).state, again(one).control) == ("ONGOING", "CANCEL")
 
@@ -163,7 +163,7 @@ def test_a_cancel_waits_for_a_worker_that_is_about_to_wait(monkeypatch: pytest.M
     one = make_action(applier, control="SUSPEND")
     person = Rival(lambda: say(one, "CANCEL"))
     interrupt_before(monkeypatch, Action, "save_state", person)
-    assert Suspension(again(one), lease_of(one)).begin_to_wait()
+    assert Suspension(again(one), lease_of(one)).suspend()
     person.result()
     assert (again(one).state, again(one).control) == ("SUSPENDED", "CANCEL")
 

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[3]
 SECTION = (ROOT / "docs" / "monitoring.md").read_text().partition("## Fields of logs")[2].partition("\n## ")[0]
 METHODS = {"debug", "info", "warning", "error", "exception", "critical", "bind"}
 # The function of the listener that chooses the level.
-CHOSEN = {"say", "bound_contextvars"}
+CHOSEN = {"log_lag", "bound_contextvars"}
 # Fields of all lines, the traceback, which is passed as exc_info, and those of `add_trace_id`.
 COMMON = {"timestamp", "level", "logger", "event", "exception", "trace_id", "span_id"}
 

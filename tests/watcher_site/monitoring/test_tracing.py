@@ -190,7 +190,7 @@ def test_a_message_of_the_previous_release_has_no_span() -> None:
 def test_the_actions_that_an_audit_starts_belong_to_its_trace(spans: InMemorySpanExporter) -> None:
     strategy = make_strategy()
     make_audit(goal=strategy.goal, strategy=strategy, auto_trigger=True)
-    DecisionEngine().work()
+    DecisionEngine().run_next_audit()
     run_waiting()
     finished = spans.get_finished_spans()
     audit = named(finished, "run audit")

@@ -132,14 +132,14 @@ def test_a_run_of_an_audit_is_measured_with_its_strategy_and_outcome() -> None:
     make_audit()
     labels = {"strategy": "dummy", "outcome": "succeeded"}
     with growth_of("watcher_audit_run_duration_seconds_count", **labels) as growth:
-        assert DecisionEngine().work()
+        assert DecisionEngine().run_next_audit()
     assert growth.value == 1
 
 
 def test_a_failed_run_of_an_audit_is_measured_as_failed() -> None:
     make_audit(parameters={"para1": "no number"})
     with growth_of("watcher_audit_run_duration_seconds_count", strategy="dummy", outcome="failed") as growth:
-        assert DecisionEngine().work()
+        assert DecisionEngine().run_next_audit()
     assert growth.value == 1
 
 
@@ -147,7 +147,7 @@ def test_the_time_by_which_a_run_begins_late_is_measured() -> None:
     late = timezone.now() - timedelta(seconds=600)
     make_audit(state="ONGOING", audit_type="CONTINUOUS", interval="3600", next_run_time=late)
     with growth_of("watcher_audit_run_delay_seconds_sum") as growth:
-        DecisionEngine().work()
+        DecisionEngine().run_next_audit()
     assert 600 <= growth.value < 3600
 
 
@@ -155,7 +155,7 @@ def test_a_lost_lease_is_counted() -> None:
     engine = DecisionEngine()
     engine.heartbeat.row_lost = True
     with growth_of("watcher_leases_lost_total", service="watcher-decision-engine") as growth:
-        engine.work()
+        engine.run_next_audit()
     engine.stop()
     assert growth.value == 1
 

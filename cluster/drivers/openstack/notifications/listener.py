@@ -192,8 +192,8 @@ class Listener(Worker):
         lag = self.progress.lag(self.is_behind)
         if self.late != (lag > LATE):
             self.late = not self.late
-            write = self.log.warning if self.late else self.log.info
-            write("listener lags" if self.late else "listener caught up", seconds=round(lag), waiting=self.waiting)
+            log_lag = self.log.warning if self.late else self.log.info
+            log_lag("listener lags" if self.late else "listener caught up", seconds=round(lag), waiting=self.waiting)
         self.service.report(lag, self.progress.handled, self.progress.skipped, self.problem)
 
     def rest(self) -> None:

@@ -43,14 +43,14 @@ def test_an_attach_that_is_refused_half_way_leaves_the_pool_as_it_was(
     cluster: Cluster, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_balancing_pool("web", server(cluster, 1))
-    put, refused = EmbeddedBalancer.put, str(server(cluster, 3).uuid)
+    write_member, refused = EmbeddedBalancer.write_member, str(server(cluster, 3).uuid)
 
-    def put_some(self: EmbeddedBalancer, pool: Any, uuid: str, *arguments: Any) -> Any:
+    def write_some(self: EmbeddedBalancer, pool: Any, uuid: str, *arguments: Any) -> Any:
         if uuid == refused:
             raise OperationRefused("no address there")
-        return put(self, pool, uuid, *arguments)
+        return write_member(self, pool, uuid, *arguments)
 
-    monkeypatch.setattr(EmbeddedBalancer, "put", put_some)
+    monkeypatch.setattr(EmbeddedBalancer, "write_member", write_some)
     plan = attach(cluster, policy)
     assert (plan.state, PolicyBinding.objects.count()) == ("FAILED", 0)
     assert in_pool() == [server(cluster, 1).name]

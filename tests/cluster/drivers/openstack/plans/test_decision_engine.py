@@ -37,14 +37,14 @@ def reread(row: Audit) -> Audit:
 
 def test_an_audit_looks_at_the_cloud_as_it_is(emulator: Emulator, engine: DecisionEngine) -> None:
     answered = audit()
-    engine.work()
+    engine.run_next_audit()
     assert (reread(answered).state, ComputeNode.objects.count()) == ("SUCCEEDED", 2)
 
 
 def test_an_audit_soon_after_a_reading_does_not_read_again(emulator: Emulator, engine: DecisionEngine) -> None:
     synchronize()
     audit()
-    engine.work()
+    engine.run_next_audit()
     assert emulator.count(READING) == 1
 
 
@@ -54,7 +54,7 @@ def test_an_audit_reads_again_what_is_older_than_it_may_be(
     settings.SYNC_MAX_AGE = timedelta(0)
     synchronize()
     audit()
-    engine.work()
+    engine.run_next_audit()
     assert emulator.count(READING) == 2
 
 
@@ -63,7 +63,7 @@ def test_an_audit_of_a_cloud_that_cannot_be_read_fails_with_the_reason(
 ) -> None:
     emulator.fail(READING, 503, times=99, message="Out of order.")
     answered = audit()
-    engine.work()
+    engine.run_next_audit()
     found = reread(answered)
     assert found.state == "FAILED"
     assert found.status_message.startswith("The cloud could not be read: The cloud answered with status 503 at ")
@@ -75,23 +75,23 @@ def test_an_audit_that_needs_nothing_of_the_cloud_succeeds_although_it_cannot_be
 ) -> None:
     emulator.fail(READING, 503, times=99)
     answered = audit("dummy", "dummy")
-    engine.work()
+    engine.run_next_audit()
     assert (reread(answered).state, emulator.count(READING)) == ("SUCCEEDED", 0)
 
 
 def test_the_engine_goes_on_after_a_cloud_that_could_not_be_read(emulator: Emulator, engine: DecisionEngine) -> None:
     emulator.fail(READING, 503, times=3)
     audit()
-    engine.work()
+    engine.run_next_audit()
     answered = audit()
-    engine.work()
+    engine.run_next_audit()
     assert reread(answered).state == "SUCCEEDED"
 
 
 def test_the_engine_reads_the_cloud_by_itself(emulator: Emulator, engine: DecisionEngine, settings: Settings) -> None:
     settings.SYNC_INTERVAL = timedelta(hours=1)
-    engine.work()
-    engine.work()
+    engine.run_next_audit()
+    engine.run_next_audit()
     assert (ComputeNode.objects.count(), emulator.count(READING)) == (2, 1)
 
 
@@ -99,8 +99,8 @@ def test_the_engine_reads_again_when_its_interval_is_over(
     emulator: Emulator, engine: DecisionEngine, settings: Settings
 ) -> None:
     settings.SYNC_INTERVAL = timedelta(microseconds=1)
-    engine.work()
-    engine.work()
+    engine.run_next_audit()
+    engine.run_next_audit()
     assert emulator.count(READING) == 2
 
 
@@ -108,8 +108,8 @@ def test_the_engine_leaves_the_cloud_alone_that_another_engine_read(
     emulator: Emulator, engine: DecisionEngine, settings: Settings
 ) -> None:
     settings.SYNC_INTERVAL = timedelta(hours=1)
-    DecisionEngine().work()
-    engine.work()
+    DecisionEngine().run_next_audit()
+    engine.run_next_audit()
     assert emulator.count(READING) == 1
 
 
@@ -118,10 +118,10 @@ def test_the_engine_goes_on_where_its_reading_fails(
 ) -> None:
     settings.SYNC_INTERVAL = timedelta(hours=1)
     emulator.fail(READING, 503, times=3)
-    engine.work()
+    engine.run_next_audit()
     assert Synchronization.current().problem
     answered = audit()
-    engine.work()
+    engine.run_next_audit()
     assert reread(answered).state == "SUCCEEDED"
 
 
@@ -130,7 +130,7 @@ def test_the_engine_goes_on_where_our_tables_do_not_take_what_it_read(
 ) -> None:
     settings.SYNC_INTERVAL = timedelta(hours=1)
     emulator.nova.flavors["f1"]["vcpus"] = None
-    assert engine.work() is False
+    assert engine.run_next_audit() is False
     assert "does not fit into our tables" in Synchronization.objects.get().problem
 
 

@@ -28,7 +28,7 @@ def test_no_server_moves_for_a_server_that_takes_more_than_placement_allows(
     emulator.nova.servers[lost] |= LOST
     synchronize()
     engine = DecisionEngine()
-    while engine.work():
+    while engine.run_next_audit():
         pass
     assert not Action.objects.filter(action_type="migrate").exists()
 
@@ -45,7 +45,7 @@ def test_a_server_that_nova_left_without_a_host_is_created_again_where_capacity_
     emulator.nova.servers[lost] |= LOST
     synchronize()
     engine = DecisionEngine()
-    while engine.work():
+    while engine.run_next_audit():
         pass
     plan = ActionPlan.objects.get()
     plan.launch()
