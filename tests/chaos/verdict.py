@@ -132,7 +132,7 @@ def miscounted_pools() -> list[str]:
     wrong = []
     for pool in pools:
         before = {name: getattr(pool, name) for name in USAGE_COLUMNS}
-        pool.account(*held[pool.pk])
+        pool.set_usage(*held[pool.pk])
         after = {name: getattr(pool, name) for name in USAGE_COLUMNS}
         if before != after:
             wrong.append(f"pool {pool.name} counts {before} and holds {after}")
