@@ -63,7 +63,7 @@ def format_duration(seconds: float) -> str:
 
 
 def limited_address(address: str) -> str:
-    """Return the address by which failed logins are counted: the network of an IPv6 address, else the address."""
+    """Return the address for counting failed logins: the network of an IPv6 address, or the IPv4 address."""
     parsed = parse_address(address)
     if isinstance(parsed, IPv6Address):
         return str(IPv6Network((parsed, IPV6_PREFIX), strict=False))
@@ -79,14 +79,14 @@ class Login:
 
     @property
     def keys(self) -> dict[str, int]:
-        """Return the key of each count that the attempt belongs to, with its limit; that of the address is first."""
+        """Return the keys of the counts of the attempt with their limits, the one of the address first."""
         return {
             digest(self.address): settings.MOST_FAILED_LOGINS_OF_ADDRESS,
             digest(f"{self.address}\n{self.name}"): settings.MOST_FAILED_LOGINS,
         }
 
     def require_allowed(self) -> None:
-        """Count an attempt beyond a limit, and raise `LoginsLimited` for it."""
+        """Count the attempt and raise `LoginsLimited` if a limit is reached."""
         counts = FailedLogins.objects.filter(key__in=self.keys, began_at__gt=window_start(), number__gte=F("most"))
         if beyond := list(counts):
             for count in beyond:
@@ -107,7 +107,7 @@ class Login:
                     record_count(count, f"Further ones are refused until {end_of(count):%H:%M:%S} UTC.")
 
     def record_success(self) -> None:
-        """Delete the count of failed logins with this account at the address; that of the address stays."""
+        """Delete the count of failed logins of this account at the address, but not the count of the address."""
         *_, key = self.keys
         FailedLogins.objects.filter(key=key).delete()
 
@@ -125,7 +125,7 @@ def end_of(count: FailedLogins) -> datetime:
 
 
 def login_of(request: Any, name: str | None) -> Login | None:
-    """Return the login attempt of a request; None outside of requests, where there are no limits."""
+    """Return the login attempt of a request, or None outside of requests, where no limits apply."""
     address = request.META.get("REMOTE_ADDR", "") if request is not None else ""
     return Login(limited_address(address), name) if address and name else None
 
@@ -160,7 +160,7 @@ class Verifications:
 
     @contextmanager
     def wait_for_turn(self) -> Iterator[None]:
-        """Wait for the turn of this thread, and keep it while the context lasts.
+        """Wait until no other thread verifies a password.
 
         Raises:
             LoginsBusy: too many threads wait already.

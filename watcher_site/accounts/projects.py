@@ -1,4 +1,4 @@
-"""Projects and their members: servers and stacks belong to projects, and their members see and manage them."""
+"""Projects and their members, who see and manage the servers, stacks and clusters of the project."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PROJECT_LENGTH = 255
 
 
 def projects_of(user: Any) -> frozenset[str]:
-    """Return the projects that a person is a member of: one query, and none for a user of Keystone."""
+    """Return the projects of a person, with one query, or none for a user of Keystone."""
     if isinstance(user, KeystoneUser):
         return user.projects
     # A token that is limited to a group may be without them (`watcher_site.accounts.token_limits`).
@@ -27,7 +27,7 @@ def projects_of(user: Any) -> frozenset[str]:
 
 @transaction.atomic
 def add_member(name: str, project: str) -> bool:
-    """Make a person a member of a project, and say whether they were none before.
+    """Make a person a member of a project, and return whether they were not a member before.
 
     Raises:
         Invalid: the project breaks a rule.

@@ -22,7 +22,7 @@ USE_INTERVAL = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class UsedToken:
-    """The token of the site that a request was sent with: what REST framework has as ``request.auth``."""
+    """The token of the site with which a request was sent, the ``request.auth`` of REST framework."""
 
     read_only: bool
     group: str
@@ -33,7 +33,7 @@ class UsedToken:
 
 
 def limit_to_group(user: Any, group: str) -> None:
-    """Give an account that was just read for a request the rights of one of its groups instead of all of its own.
+    """Limit an account, as read for a request, to the rights of one of its groups.
 
     Memberships of projects count only for the group that stands for them, and of the groups only this one
     (``limited_groups``) for the rules of a policy file.

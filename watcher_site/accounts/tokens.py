@@ -1,4 +1,4 @@
-"""Tokens of the API: how they are created, listed and ended before they expire.
+"""Tokens of the API: creation, lists and revocation.
 
 They end when the password of their account changes and when the account is disabled, however that is done. A
 queryset's ``update`` alone sends no signal; a token of an account that it disabled is refused all the same.
@@ -167,7 +167,7 @@ def end_token(token: Any) -> Any:
 
 
 def details_of(token: Any) -> TokenDetails:
-    """Return the details of a token; of one that has none, those that hold for it."""
+    """Return the details of a token, or the defaults if it has none."""
     return getattr(token, "details", None) or TokenDetails(token=token)
 
 

@@ -1,4 +1,4 @@
-"""Accounts as commands make and change them, the rules for names and passwords, and the groups that give rights."""
+"""Accounts: creation and changes, rules for names and passwords, and groups with their permissions."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -26,12 +26,12 @@ MANAGE = "watcher_site.manage_users"
 
 
 def choose_password() -> str:
-    """Return a password of letters and digits, which no shell takes for an option and one click selects."""
+    """Return a random password of letters and digits, which needs no quotes in a shell."""
     return get_random_string(16)
 
 
 def require_sound(password: str, user: Any, source: str) -> None:
-    """Raise `Invalid`, naming where the password comes from and each rule that it breaks."""
+    """Raise `Invalid` with the source of the password and the rules that it breaks."""
     try:
         validate_password(password, user)
     except ValidationError as problem:
@@ -40,7 +40,7 @@ def require_sound(password: str, user: Any, source: str) -> None:
 
 @transaction.atomic
 def create_user(name: str, password: str, source: str, group: str, projects: Iterable[str] = ()) -> Any:
-    """Make an account with the rights of one of the ready groups (`watcher_site.accounts.users`).
+    """Create an account in one of the predefined groups (`watcher_site.accounts.users`).
 
     Args:
         source: where the password was taken from, for the person who has to choose another.
@@ -70,7 +70,7 @@ def create_user(name: str, password: str, source: str, group: str, projects: Ite
 
 @transaction.atomic
 def change_password(name: str, password: str, source: str) -> None:
-    """Give an account another password, which ends its sessions and its tokens.
+    """Change the password of an account, which ends its sessions and tokens.
 
     Raises:
         Invalid: the password breaks a rule.
@@ -84,7 +84,7 @@ def change_password(name: str, password: str, source: str) -> None:
 
 @transaction.atomic
 def store_password(user: Any, password: str) -> None:
-    """Store a password that keeps the rules, which ends the sessions and the tokens of the account.
+    """Store a valid password, which ends the sessions and tokens of the account.
 
     Raises:
         Conflict: the person logs in at a provider.
@@ -174,7 +174,7 @@ def taken(name: str) -> Conflict:
 
 
 def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -> None:
-    """Give the groups the rights on one app's models. Runs after each migrate, and adds only what is missing."""
+    """Give the groups their permissions on the models of an app. It runs after each migrate and adds missing ones."""
     if not isinstance(app_config, SiteApp):
         return
     create_permissions(app_config, verbosity=0, using=using)

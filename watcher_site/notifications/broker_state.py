@@ -16,7 +16,7 @@ UNANSWERED = timedelta(seconds=10)
 
 
 class BrokerState(NamedTuple):
-    """The state of the broker: ``problem`` is why notifications wait, ``oldest`` the time since when they do."""
+    """The state of the broker: why notifications wait (``problem``), and the time of the oldest one (``oldest``)."""
 
     enabled: bool
     waiting: int
@@ -31,7 +31,7 @@ class BrokerState(NamedTuple):
 
 
 def broker_state() -> BrokerState:
-    """Return the state of the broker in at most four queries; notifications that no relay has processed wait, too."""
+    """Return the state of the broker, including notifications that no relay has processed, with up to four queries."""
     own = Delivery.objects.filter(subscription=None).order_by()
     counts = {
         state: (number, oldest)
@@ -50,7 +50,7 @@ def broker_state() -> BrokerState:
 
 
 def count_new() -> list[tuple[int, datetime]]:
-    """Return by priority the number of notifications for the broker that no relay has processed, and since when."""
+    """Return the number of notifications for the broker that no relay has processed, and the oldest, by priority."""
     new = Notification.objects.undispatched().order_by().values_list("priority")
     return [
         (number, oldest)
@@ -60,7 +60,7 @@ def count_new() -> list[tuple[int, datetime]]:
 
 
 def find_hang(oldest: datetime | None) -> str | None:
-    """Return the problem of a broker that takes so long that it may never answer; None, if there is none."""
+    """Return the problem if the broker has not answered for so long that it may never answer, or None."""
     if oldest is None or timezone.now() - oldest < UNANSWERED:
         return None
     return f"The broker has not answered yet: the oldest waits since {oldest:%Y-%m-%d %H:%M:%S} UTC."

@@ -1,4 +1,4 @@
-"""Deliveries: the lines that a relay holds, dead letters, and the notifications that nobody waits for.
+"""Deliveries: claims, releases, retries, dead letters, and notifications that can be purged.
 
 A line holds one object's notifications for one receiver, in order. A relay reads its deliveries as plain tuples, as it
 reads thousands a second. Dead letters are sent again and deleted for the API, the console and the commands.
@@ -75,7 +75,7 @@ def parse_json(text: str | None) -> Any:
 
 
 def claim_deliveries(subscription: int | None, relay: Service, most: int = 1000) -> list[list[PendingDelivery]]:
-    """Claim lines of a receiver that no living relay holds, and return each in order, up to ``most`` deliveries.
+    """Claim deliveries of a receiver for a relay, and return them in lines, one for each object, in order.
 
     The owner of the first delivery owns the line. Rows that another relay is claiming are skipped.
 
@@ -99,14 +99,14 @@ def claim_deliveries(subscription: int | None, relay: Service, most: int = 1000)
 
 
 def read_waiting(subscription: int | None, after: int, most: int) -> list[tuple[int, UUID]]:
-    """Return keys and lines of what waits for a receiver, the oldest first."""
+    """Return the keys and the lines of the pending deliveries of a receiver, the oldest first."""
     waiting = Delivery.objects.pending().filter(subscription=subscription, pk__gt=after).order_by("pk")
     return list(waiting.values_list("pk", "line")[:most])
 
 
 @transaction.atomic
 def claim_heads(heads: Sequence[int], relay: Service) -> set[int]:
-    """Take those of the first of lines that are nobody's and may be tried now, and return their keys."""
+    """Claim the first deliveries of lines that no relay owns and that are due, and return their keys."""
     free = Delivery.objects.pending().unclaimed().due(timezone.now()).filter(pk__in=heads)
     taken = set(free.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True))
     Delivery.objects.filter(pk__in=taken).update(relay=relay)
@@ -121,7 +121,7 @@ def read_lines(keys: Iterable[int]) -> list[list[PendingDelivery]]:
 
 
 def remove_delivered(delivered: Iterable[PendingDelivery]) -> None:
-    """Remove what was delivered."""
+    """Delete the deliveries that were sent."""
     Delivery.objects.filter(pk__in=[delivery.pk for delivery in delivered]).delete()
 
 
@@ -136,13 +136,13 @@ def release_all(subscription: int | None, relay: Service) -> None:
 
 
 def pause_after(failures: int) -> timedelta:
-    """Return how long to wait after so many failures: twice as long each time, up to a limit."""
+    """Return the pause after a number of failures, which doubles up to a limit."""
     seconds = settings.WEBHOOK_PAUSE * 2 ** min(failures - 1, 30)
     return timedelta(seconds=min(seconds, settings.WEBHOOK_LONGEST_PAUSE))
 
 
 def retry_or_give_up(delivery: PendingDelivery, problem: str, least: float = 0) -> bool:
-    """Record why a notification was refused, and return whether it is tried again: otherwise it is given up.
+    """Record the refusal of a notification, and return whether it is retried. Otherwise it becomes a dead letter.
 
     Args:
         least: the shortest pause, in seconds, that the receiver asks for.
@@ -166,7 +166,7 @@ def record_success(subscription: int, moment: datetime, problem: str | None = No
 
 
 def record_problem(tried: Iterable[PendingDelivery], problem: str) -> None:
-    """Write why what waits for the broker did not arrive: it has no row of its own."""
+    """Record the problem of the broker on its pending deliveries, because the broker has no row of its own."""
     Delivery.objects.pending().filter(pk__in=[delivery.pk for delivery in tried]).update(
         problem=cut(problem), updated_at=timezone.now()
     )
@@ -178,7 +178,7 @@ def record_rejection(subscription: int, problem: str) -> None:
 
 @transaction.atomic
 def record_no_answer(subscription: int, problem: str, tried: Iterable[PendingDelivery] = ()) -> int:
-    """Write that a receiver does not answer: nothing is sent to it for a while that grows.
+    """Record that a receiver does not answer, and pause it for a time that grows with each failure.
 
     When it did not answer so often as a notification is tried, all that waits for it is given up; returns how many
     these are. What comes later is tried after the longest pause.
@@ -212,7 +212,7 @@ def resend_deliveries(deliveries: Any = None) -> int:
 
 @transaction.atomic
 def resend(delivery: Delivery) -> None:
-    """Send one again. Raises: `Conflict`, if it is no dead letter any more."""
+    """Resend a dead letter. Raises: `Conflict` if it is not one any more."""
     if not resend_deliveries(Delivery.objects.filter(pk=delivery.pk)):
         raise Conflict("It is being sent already.")
     record("undelivered.resend", delivery, details={"event_type": delivery.notification.event_type})
@@ -220,7 +220,7 @@ def resend(delivery: Delivery) -> None:
 
 @transaction.atomic
 def resend_all(chosen: QuerySet[Delivery] | None = None, filters: Mapping[str, str] | None = None) -> int:
-    """Send many again, and return how many they are.
+    """Resend dead letters, and return their number.
 
     Args:
         chosen: among which; all, where it is left out.
@@ -234,7 +234,7 @@ def resend_all(chosen: QuerySet[Delivery] | None = None, filters: Mapping[str, s
 
 @transaction.atomic
 def delete_dead_letter(delivery: Delivery) -> None:
-    """Delete a dead letter. Raises: `Conflict`, if it is no dead letter any more."""
+    """Delete a dead letter. Raises: `Conflict` if it is not one any more."""
     number, _ = Delivery.objects.undelivered().filter(pk=delivery.pk).delete()
     if not number:
         raise Conflict("It is being sent again.")

@@ -1,4 +1,4 @@
-"""The delivery to one receiver in a thread of its own, so that a slow receiver delays no other."""
+"""The thread that delivers to one receiver, so that a slow receiver delays no other."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ class DeliveryThread:
         return not self.is_running and time.monotonic() >= self.paused_until
 
     def start(self) -> None:
-        """Begin to deliver what waits, in a thread that ends when nothing can be delivered any more."""
+        """Start a thread that sends the pending deliveries, and ends when no more can be sent."""
         self.thread = Thread(target=self.run, name="delivery", daemon=True)
         self.thread.start()
 
@@ -84,7 +84,7 @@ class DeliveryThread:
             self.wake.set()
 
     def release(self) -> None:
-        """Release the lines that it holds. While its relay lives, no other relay would take them."""
+        """Release the deliveries that this thread owns. No other relay would claim them while this one is alive."""
         while self.goes_on():
             try:
                 connection.close()
@@ -95,7 +95,7 @@ class DeliveryThread:
                 return
 
     def deliver_batch(self) -> bool:
-        """Deliver some lines, and say whether to go on at once."""
+        """Send some deliveries, and return whether to continue without waiting."""
         taken = deliveries.claim_deliveries(self.key, self.relay, self.receiver.batch)
         if not taken:
             return False
@@ -107,7 +107,7 @@ class DeliveryThread:
         return not self.stopping and self.holds()
 
     def write(self, outcomes: Sequence[Outcome]) -> None:
-        """Write down what came of some lines."""
+        """Store the results of some deliveries."""
         delivered = [delivery for outcome in outcomes for delivery in outcome.delivered]
         refusals = [
             (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Undelivered)
@@ -139,7 +139,7 @@ class DeliveryThread:
             deliveries.record_rejection(self.key, str(refused))
 
     def count(self, outcome: str, number: int) -> None:
-        """Count deliveries in the metrics, by the kind of the receiver, as its name may be anything."""
+        """Count deliveries in the metrics by the kind of the receiver, because names are not bounded."""
         kind = "broker" if self.key is None else "webhook"
         metrics.deliveries.labels(kind, outcome).inc(number)
 
@@ -162,7 +162,7 @@ class DeliveryThread:
         self.paused_until = time.monotonic() + seconds
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Stop the thread after the current message."""
         self.stopping = True
 
     def close(self, timeout: float) -> None:

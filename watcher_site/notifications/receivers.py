@@ -1,4 +1,4 @@
-"""The receivers of notifications, and how they report what was not delivered.
+"""The interface of receivers of notifications, and the results of deliveries.
 
 A receiver takes one notification at a time from each line, from several lines in parallel, or many notifications at
 once: the first of each line, then the second of each, and so on. If a notification of a batch is refused, no later one
@@ -22,7 +22,7 @@ Line = Sequence[PendingDelivery]
 
 
 class Undelivered(Exception):
-    """A receiver refused one notification: others may still come to it. The message is for people to read."""
+    """A receiver refused one notification; others may still be sent to it. The message is for people."""
 
     def __init__(self, message: str, pause: float = 0) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class Undelivered(Exception):
 
 
 class Unreachable(Exception):
-    """A receiver does not answer: nothing comes to it for now."""
+    """A receiver does not answer, so nothing is sent to it for some time."""
 
 
 Problem = Undelivered | Unreachable
@@ -48,7 +48,7 @@ class Outcome:
 
     @classmethod
     def of(cls, line: Line) -> "Outcome":
-        """Return that of a line of which nothing was sent yet."""
+        """Return the outcome of a line before its first delivery is sent."""
         return cls(left=[*line])
 
     @property
@@ -56,7 +56,7 @@ class Outcome:
         return bool(self.left) and self.problem is None
 
     def record_result(self, problem: Problem | None) -> None:
-        """Note what became of the first that is left: None, if it arrived."""
+        """Record the result of the next delivery: None if it was sent."""
         if problem is None:
             self.delivered.append(self.left.pop(0))
         self.problem = problem
@@ -70,18 +70,18 @@ class Receiver(ABC):
 
     @abstractmethod
     def send_lines(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
-        """Deliver lines, each in its order and up to the first that is not delivered, and return how far each came.
+        """Send lines, each in order until a delivery fails, and return the outcome of each.
 
         Args:
             goes_on: says whether anything more may be begun.
         """
 
     def close(self) -> None:  # noqa: B027 (a receiver may hold nothing)
-        """Close connections and other resources that it holds."""
+        """Close connections and other resources."""
 
 
 def unsendable(problem: Exception) -> Undelivered:
-    """Return what becomes of a notification that could not even be written, which is no fault of the receiver's.
+    """Return the result of a notification that could not be serialized, which is not a fault of the receiver.
 
     The next of its line must not wait for it for ever.
     """
@@ -90,13 +90,13 @@ def unsendable(problem: Exception) -> Undelivered:
 
 
 class SequentialReceiver(Receiver):
-    """One whose `send` is called in several threads at once."""
+    """A receiver whose `send` is called in several threads at once."""
 
     batch = 200
 
     @abstractmethod
     def send(self, notification: SentNotification) -> None:
-        """Deliver a notification, at the latest after the site's timeout.
+        """Send a notification within the timeout of the site.
 
         Raises:
             Undelivered, Unreachable: it was not delivered.
@@ -138,7 +138,7 @@ class BatchedReceiver(Receiver):
 
     @abstractmethod
     def send_batch(self, notifications: Sequence[SentNotification]) -> Sequence[Problem | None]:
-        """Deliver notifications, at the latest after the site's timeout, and return what became of each.
+        """Send notifications within the timeout of the site, and return the result of each.
 
         None says that it was delivered.
         """

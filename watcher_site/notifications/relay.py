@@ -1,4 +1,4 @@
-"""The relay: it dispatches the notifications of the outbox, and has them sent at least once, for each object in order.
+"""The relay, which sends the notifications of the outbox at least once, and those of each object in order.
 
 It may end at any moment: another relay takes its deliveries over, and may send again what was sent already.
 """
@@ -72,7 +72,7 @@ def make_deliveries(notification: New, subscriptions: list[Subscription]) -> Ite
 
 
 def import_broker() -> Any:
-    """Import what only the extra [openstack] brings."""
+    """Import the broker's receiver, which needs the extra [openstack]."""
     # oslo.messaging still imports Eventlet, and uses nothing of it: that it is out of date is no news to operators.
     filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     return import_module("watcher_site.notifications.rabbitmq.receiver")
@@ -84,7 +84,7 @@ def make_broker() -> Receiver:
 
 
 class Relay(Worker):
-    """One process's share of the deliveries: a thread for each receiver that something waits for."""
+    """A process with a delivery thread for each receiver that has pending deliveries."""
 
     kind = Service.RELAY
 

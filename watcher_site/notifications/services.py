@@ -1,4 +1,4 @@
-"""Notifications about the site's own processes: that one is FAILED, and that it or its successor is ACTIVE."""
+"""Notifications about the services of the site that become FAILED or ACTIVE."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +41,7 @@ class ServiceNotifications(Kind):
 
 
 def announce_services() -> None:
-    """Tell of each service whose status is another than the last time that some relay looked: one relay does so."""
+    """Announce each service whose status changed since a relay last checked. Only one relay announces a change."""
     if not listeners.any:
         return
     for service in Service.objects.present():

@@ -1,4 +1,4 @@
-"""Create, change and delete subscriptions, for the API, the console and the commands, and test their receivers."""
+"""Operations on subscriptions for the API, the console and the commands, and test messages."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -110,7 +110,7 @@ def renew_secret(subscription: Subscription) -> tuple[Subscription, str]:
 
 @transaction.atomic
 def unsubscribe(subscription: Subscription) -> None:
-    """Delete a subscription with what still waits for it.
+    """Delete a subscription with its pending deliveries.
 
     Raises:
         NotFound: someone else deleted it.
@@ -137,17 +137,17 @@ def save_subscription(subscription: Subscription, fields: list[str] | None = Non
 
 
 def changeable_values(subscription: Subscription) -> dict[str, Any]:
-    """Return what can be changed of a subscription, as it is."""
+    """Return the current values of the fields of a subscription that can be changed."""
     return {name: getattr(subscription, name) for name in CHANGEABLE}
 
 
 def history_details(subscription: Subscription) -> dict[str, Any]:
-    """Return what history tells of a subscription: of its address the host alone, as the rest often holds a token."""
+    """Return the details of a subscription for history. Of its address, only the host: the rest may be a token."""
     return {**changeable_values(subscription), "url": origin_of(subscription.url)}
 
 
 def url_for(user: Any, url: str) -> str:
-    """Return what a person may see of an address: who may not change a subscription sees no token that is in it."""
+    """Return the address for a person, without its path, which may contain a token, if they may not change it."""
     return url if user.has_perm(CHANGE) else origin_of(url)
 
 

@@ -1,4 +1,4 @@
-"""The addresses of the pages of objects, for lists that have hundreds of links."""
+"""The URLs of the pages of objects, for lists with hundreds of links."""
 
 from functools import cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""The worker class of gunicorn that serves the site: slow clients take none of its threads.
+"""The worker class of gunicorn, which gives requests to threads only when they have arrived completely.
 
 gunicorn's threaded worker gives a connection to a thread before the request has arrived, and a thread waits for the
 rest without a limit of time: as many idle or slow clients as there are threads stop it. Here the main loop of a
@@ -82,7 +82,7 @@ class Connection(TConn):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ceil(settings.REQUEST_TIMEOUT), 0))
 
     def init(self) -> None:
-        """Make the parser, in the thread."""
+        """Create the parser, in the thread of the request."""
         super().init()
         if self.cfg.is_ssl:
             return
@@ -104,7 +104,7 @@ class Connection(TConn):
         return self.is_open
 
     def take_rest(self) -> None:
-        """Take back the bytes that the parser left, which begin the next request."""
+        """Keep the bytes that the parser left, which belong to the next request."""
         if self.parser is not None and not self.cfg.is_ssl:
             self.received += self.parser.unreader.take_buffered()
 
@@ -140,7 +140,7 @@ class BufferingWorker(ThreadWorker):
         self.enqueue_req(Connection(self, client_socket, client_address, listener.getsockname()))
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Give a connection to a thread if a request is there, else wait for it."""
+        """Give a connection to a thread if a complete request has arrived, or else wait for it."""
         conn.take_rest()
         if self.cfg.is_ssl or self.is_ready(conn) or (conn.receive() and self.is_ready(conn)):
             super().enqueue_req(conn)
@@ -155,7 +155,7 @@ class BufferingWorker(ThreadWorker):
         return bool(conn.received) and is_complete(conn.received)
 
     def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
-        """Close a connection after a request whose body did not arrive whole: its rest is no request."""
+        """Close a connection after a request whose body did not arrive completely."""
         kept = super()._keepalive_after(conn, keepalive)
         return kept and (self.cfg.is_ssl or not conn.parser.unreader.exhausted)
 
@@ -217,18 +217,18 @@ class BufferingWorker(ThreadWorker):
         conn.close()
 
     def drop_oldest(self) -> None:
-        """Close the connection that has waited longest; one that sends a whole request at once never waits here."""
+        """Close the connection that has waited longest for the rest of a request."""
         if self.pending_conns:
             self.drop(self.pending_conns[0])
 
     def murder_pending(self) -> None:
-        """Close the connections whose time is over."""
+        """Close the connections that exceeded their timeouts."""
         now = time.monotonic()
         for conn in [conn for conn in self.pending_conns if conn.timeout <= now]:
             self.drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """Shorten the waits for incomplete requests of a process that stops."""
+        """Shorten the timeouts of incomplete requests when the process stops."""
         super()._cap_keepalive(deadline)
         for conn in self.pending_conns:
             conn.timeout = min(conn.timeout, time.monotonic() + STOP_KEEPALIVE_LINGER)

@@ -1,4 +1,4 @@
-"""Sessions of users of Keystone, who have no account: the session itself holds the user and the encrypted tokens.
+"""Sessions of users of Keystone, which store the user and the encrypted tokens, because these users have no account.
 
 A session ends with its token. Every five minutes it is compared with Keystone: it ends if the token was revoked or the
 user disabled, and has the roles of that time. While Keystone does not answer, it goes on as it was.
@@ -27,7 +27,7 @@ CHECK_SECONDS = 300
 
 
 class SessionAuthentication(AuthenticationMiddleware):
-    """Django's middleware, which also finds the users of Keystone."""
+    """Django's middleware for authentication, which also recognises users of Keystone."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
@@ -35,7 +35,7 @@ class SessionAuthentication(AuthenticationMiddleware):
 
 
 def find_person(request: Any) -> Any:
-    """Return the account or the user of Keystone whose session it is, or an anonymous user."""
+    """Return the account or the user of Keystone of a session, or an anonymous user."""
     session = request.session
     if SESSION_KEY in session or KEY not in session:
         return get_user(request)
@@ -47,7 +47,7 @@ def find_person(request: Any) -> Any:
 
 
 def find_keystone_user(session: Any) -> KeystoneUser | None:
-    """Return the user of Keystone whose session it is, or None if the token is valid no longer."""
+    """Return the user of Keystone of a session, or None if the token is not valid any more."""
     stored, now = session[KEY], time()
     if not settings.KEYSTONE_URL or stored["expires_at"] <= now:
         return None
@@ -75,7 +75,7 @@ def user_as_json(user: KeystoneUser) -> dict[str, Any]:
 
 
 def begin_session(request: Any, unscoped: str, granted: Granted) -> None:
-    """Make the session that of a user of Keystone, with another key, and with nothing of an earlier person.
+    """Start a session of a user of Keystone, with a new key and without the data of an earlier session.
 
     Args:
         unscoped: the token by which the user gets one of another scope later.
@@ -104,7 +104,7 @@ def tokens_of(session: Any) -> dict[str, str]:
 
 
 def find_token(request: Any) -> str:
-    """Return the token by which a user of Keystone sends a request: that of the API, or that of the session.
+    """Return the token of a request of a user of Keystone: the one of the API, or the one of the session.
 
     Raises:
         Invalid: those of the session were encrypted with a key that is no longer known.
@@ -115,7 +115,7 @@ def find_token(request: Any) -> str:
 
 
 def tokens_to_revoke(request: Any) -> list[str]:
-    """Return the tokens of the session of a user of Keystone, that with a scope first; of another session, none."""
+    """Return the tokens of the session of a user of Keystone, the scoped one first, or none for another session."""
     try:
         tokens = tokens_of(request.session) if isinstance(request.user, KeystoneUser) else {}
     except Invalid:
@@ -124,7 +124,7 @@ def tokens_to_revoke(request: Any) -> list[str]:
 
 
 def scope_in_session(request: Any) -> str:
-    """Return the scope of the session in words."""
+    """Return the scope of the session as a text."""
     stored = request.session[KEY]
     user = stored["user"]
     return str(Scope(user["scope"], user["project_id"] or "", stored["project"]))

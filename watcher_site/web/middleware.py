@@ -82,7 +82,7 @@ class ClientAddress:
 
 
 class Compression(GZipMiddleware):
-    """Compress pages and static files for browsers that accept it; answers of the API are short, and hold secrets."""
+    """Compress pages and static files. Answers of the API are not compressed, because they contain secrets."""
 
     TYPES = ("text/html", "text/css", "text/javascript", "image/svg+xml")
 
@@ -136,12 +136,12 @@ class SlidingSession:
 
     @classmethod
     def note(cls, session: Any) -> None:
-        """Store the present time as that of the last request in a session."""
+        """Store the time of the last request in a session."""
         session[cls.KEY] = int(time())
 
 
 class RequestId:
-    """Give every request an id, name it in each log line and answer with it, as OpenStack clients show it.
+    """Give every request an id, which each of its log lines and the answer contain.
 
     What is done in a request is done for the person who sent it (`watcher_site.request_context.on_behalf_of`).
     """
@@ -181,7 +181,7 @@ class RetryAfter:
 
 
 class ContentSecurityPolicy(CSPMiddleware):
-    """The pages' policy for all that did not bring one of its own, as the API's answers do."""
+    """Add the content security policy of pages to responses without one."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         return response if HEADER in response else super().process_response(request, response)

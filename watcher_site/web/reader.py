@@ -33,7 +33,7 @@ def known_zone(request: HttpRequest, cookie: str) -> str:
 
 
 class ReaderPreferences:
-    """Answer requests for pages in the language and the time zone of the reader, and no others."""
+    """Activate the language and the time zone of the reader for requests of pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

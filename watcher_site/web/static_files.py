@@ -1,4 +1,4 @@
-"""Static files under names that hold a hash of their content, which browsers keep for a year.
+"""Static files with a hash of their content in their names, which browsers cache for a year.
 
 The files stay where the applications have them: nothing has to be collected, so a start needs no further command and
 the site needs no folder to write to. That is why Django's storage with a manifest, which reads what `collectstatic`
@@ -20,7 +20,7 @@ HASH = re.compile(r"\.[0-9a-f]{12}(?=\.[^./]+$)")
 
 
 class HashedNames(HashedFilesMixin, StaticFilesStorage):  # type: ignore[misc]  # the stubs differ in url
-    """Names static files by their content, except with DEBUG."""
+    """Storage of static files with hashes in their names, except with DEBUG."""
 
     def path(self, name: str | PathLike[str]) -> str:
         found = finders.find(str(name))
@@ -37,7 +37,7 @@ class HashedNames(HashedFilesMixin, StaticFilesStorage):  # type: ignore[misc]  
 
 
 class StaticFiles(WhiteNoiseMiddleware):
-    """Serves each file under both of its names: that with the hash for a year, the other one for a minute.
+    """Serves each file under both names, cached for a year with the hash, and for a minute without it.
 
     During an upgrade a page of the other release may request a file by a hash that is not known here. It gets the
     file as it is here, for a minute.

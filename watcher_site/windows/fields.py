@@ -62,12 +62,12 @@ class WindowFields(forms.Form):
         field.choices = [(name, name) for name in zones()]
 
     def window_of(self, cleaned: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the window as the API has it; None, where it was left empty."""
+        """Return the window in the format of the API, or None if the fields are empty."""
         window = {name: cleaned[name] or None for name in WINDOW if name in cleaned}
         return window if any(window.values()) else None
 
     def add_refusal(self, refusal: str) -> None:
-        """Put a refusal beside the field that it begins with, or above all of them."""
+        """Add a refusal to the field that its message names, or to the form."""
         name, _, words = refusal.partition(": ")
         field = name.removeprefix("window.")
         if field in self.fields:

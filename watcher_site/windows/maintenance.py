@@ -1,4 +1,4 @@
-"""Maintenance windows: hours of days, by the clock on a wall of the place that they are meant for.
+"""Maintenance windows: hours of days, in the local time of a time zone.
 
 The wall decides in every hour: one that is left out in spring is in no window, one that comes twice in autumn is in a
 window both times or neither.
@@ -23,7 +23,7 @@ PRECISION = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Window:
-    """Open from ``opens`` until just before ``closes``; on the day after, where that is not the later of the two.
+    """A window that is open from ``opens`` until just before ``closes``, which is on the next day if it is not later.
 
     ``weekdays`` (0 is Monday), ``first_day`` and ``last_day`` are those of its openings.
     """
@@ -48,17 +48,17 @@ class Window:
         return day.weekday() in self.weekdays and not (is_early or is_late)
 
     def opening(self, moment: datetime) -> datetime | None:
-        """Return the first moment from this one on at which it is open; None, if it is over."""
+        """Return the first moment, from this one on, at which the window is open, or None if it is over."""
         if self.is_open(moment):
             return moment
         return next((change for change in self.changes(moment, self.opens) if self.is_open(change)), None)
 
     def closing(self, moment: datetime) -> datetime:
-        """Return the first moment after this one, at which it is open, at which it is not."""
+        """Return the end of the open time that contains this moment."""
         return next(change for change in self.changes(moment, self.closes) if not self.is_open(change))
 
     def changes(self, moment: datetime, clock: time) -> Iterator[datetime]:
-        """Return the moments after this one, in order, at which the wall shows this time or is set to another."""
+        """Yield the later moments, in order, at which the local time is this one or the UTC offset changes."""
         first = moment.astimezone(self.zone).date() - DAY
         if self.first_day:
             first = max(first, self.first_day - DAY)
@@ -74,7 +74,7 @@ def instant(day: date, clock: time, zone: ZoneInfo, fold: int = 0) -> datetime:
 
 
 def clock_changes(zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[datetime]:
-    """Return the moments at which the clocks of a zone are set to another time."""
+    """Return the moments at which the UTC offset of a zone changes."""
     before = begin
     while before < end:
         after = before + DAY
@@ -84,7 +84,7 @@ def clock_changes(zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[da
 
 
 def clock_change(zone: ZoneInfo, before: datetime, after: datetime) -> datetime:
-    """Return the one moment between these at which the clocks are set to another time: it falls on a minute."""
+    """Return the moment between these two at which the UTC offset changes, which is on a full minute."""
     before = before.replace(second=0, microsecond=0)
     while after - before > PRECISION:
         middle = before + (after - before) // (2 * PRECISION) * PRECISION

@@ -1,4 +1,4 @@
-"""Times, windows and time zones as people write them, and as they are written down."""
+"""Parsing and formatting of times, windows and time zones."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
@@ -24,7 +24,7 @@ def zones() -> tuple[str, ...]:
 
 
 def require_zone(zone: str) -> str:
-    """Return a zone that there is on this machine."""
+    """Return the time zone of a name, which must exist on this machine."""
     return zone if zone in zones() else "UTC"
 
 
@@ -40,7 +40,7 @@ def read_zone(name: Any) -> ZoneInfo:
 
 
 def read_moment(name: str, text: Any, zone: ZoneInfo, now: datetime) -> datetime | None:
-    """Return the moment that a text in ISO 8601 names, by the zone's clock where it says nothing of its own.
+    """Return the moment of a text in ISO 8601, in local time of the zone if the text has no offset.
 
     Of an hour that comes twice, the first is meant.
 
@@ -61,7 +61,7 @@ def read_moment(name: str, text: Any, zone: ZoneInfo, now: datetime) -> datetime
 
 
 def read_time(field: str, value: Any) -> datetime | None:
-    """Return a time that a person gave in ISO 8601, in UTC where it names no zone; nothing for nothing.
+    """Return the moment of a text in ISO 8601, in UTC if it has no offset, or None for an empty text.
 
     Raises:
         Invalid: it is no time.
@@ -76,7 +76,7 @@ def read_time(field: str, value: Any) -> datetime | None:
 
 
 def read_window(document: Any, zone: ZoneInfo) -> Window | None:
-    """Return the window that a JSON object describes: ``opens`` and ``closes``, and on which days.
+    """Return the window of a JSON object with ``opens``, ``closes`` and the days.
 
     Raises:
         Invalid: it describes none, or one that ends before it begins.
@@ -118,7 +118,7 @@ def read_weekdays(names: Any) -> frozenset[int]:
 
 
 def read_names(text: str) -> list[str]:
-    """Return the names of weekdays as an option of a command has them: with commas between, in any letter case."""
+    """Return the names of weekdays in an option of a command: separated by commas, in any case."""
     return [name.strip().lower() for name in text.split(",")]
 
 
@@ -136,7 +136,7 @@ def require_year(name: str, day: Any) -> Any:
 
 
 def serialize_window(window: Window | None) -> dict[str, Any] | None:
-    """Return a window as it is stored and shown: what `read_window` reads."""
+    """Return the JSON object of a window, which `read_window` parses."""
     if window is None:
         return None
     return {
@@ -149,7 +149,7 @@ def serialize_window(window: Window | None) -> dict[str, Any] | None:
 
 
 def describe_window(document: Mapping[str, Any] | None, zone: str) -> str:
-    """Return a window, as it is stored, by its hours, its days and its zone; nothing, where there is none."""
+    """Return a text with the hours, days and zone of a stored window, empty without one."""
     return f"{describe_hours(document)} ({zone})" if document else ""
 
 

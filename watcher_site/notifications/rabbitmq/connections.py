@@ -28,7 +28,7 @@ TLS_VERSIONS = {
 
 @dataclass
 class Answers:
-    """The broker's answers by the marks of messages; for an unrouted message, the queue that it was addressed to."""
+    """The answers of the broker by message. The answer for an unrouted message is the queue to which it was sent."""
 
     taken: set[Any] = field(default_factory=set)
     refused: set[Any] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Answers:
 
 
 class Confirms:
-    """A channel in confirm mode. A written message stands in `awaited` until the broker answers."""
+    """A channel in confirm mode. A message is in `awaited` until the broker answers."""
 
     def __init__(self, connection: Connection, exchange: str, compression: str | None) -> None:
         self.connection, self.channel = connection, connection.channel()
@@ -106,7 +106,7 @@ def make_configuration() -> ConfigOpts:
 
 
 class KeptConnection:
-    """A connection that is opened when it is needed and kept until it is idle for too long. One thread uses it.
+    """A connection for one thread, opened when it is needed and closed after it was idle for some time.
 
     Raises:
         oslo_config.cfg.Error, ValueError: the URL has an option that does not exist, or a wrong value of one.
@@ -125,7 +125,7 @@ class KeptConnection:
         self.used = 0.0
 
     def channel(self) -> Confirms:
-        """Return the channel of the kept connection, or else of a new one.
+        """Return the channel of the open connection, or of a new one.
 
         Raises:
             kombu.exceptions.OperationalError: no broker answers.
@@ -160,7 +160,7 @@ class KeptConnection:
             connection.release()
 
     def addresses(self) -> list[str]:
-        """Return the addresses of the brokers as kombu has them, in random order."""
+        """Return the addresses of the brokers in the format of kombu, in random order."""
         return [
             f"amqp://{quote(host.username or '', safe='')}:{quote(host.password or '', safe='')}"
             f"@{f'[{host.hostname}]' if ':' in host.hostname else host.hostname}:{host.port or PORT}"
@@ -169,7 +169,7 @@ class KeptConnection:
         ]
 
     def tls_parameters(self) -> dict[str, Any] | bool:
-        """Return the TLS parameters as kombu has them, or False without TLS."""
+        """Return the TLS parameters in the format of kombu, or False without TLS."""
         options = self.options
         if not options.ssl:
             return False

@@ -1,4 +1,4 @@
-"""Publishes many messages at once to RabbitMQ, in the format of oslo.messaging's rabbit driver (18.3).
+"""A publisher of batches of messages to RabbitMQ, in the format of oslo.messaging's rabbit driver (18.3).
 
 The answers of the broker to a whole batch are awaited at once, and a broken connection is replaced once.
 
@@ -30,7 +30,7 @@ ENVELOPE_VERSION = "2.0"
 
 @dataclass
 class Batch:
-    """Messages, as pairs of a queue and a body, and what became of each: by its place, None once the broker has it."""
+    """Messages, as pairs of a queue and a body, with the result of each by index: None once the broker has it."""
 
     messages: Sequence[tuple[str, bytes]]
     results: dict[int, Undelivered | Unreachable | None] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Publisher:
         self.connection = connection
 
     def publish(self, messages: Sequence[tuple[str, bytes]]) -> list[Undelivered | Unreachable | None]:
-        """Publish messages, and return what became of each: None, if the broker has it.
+        """Publish messages, and return the result of each: None if the broker has it, or an error.
 
         Args:
             messages: the queue and the body of each.
@@ -68,7 +68,7 @@ class Publisher:
         return [batch.results[place] for place in range(len(messages))]
 
     def publish_singly(self, batch: Batch) -> None:
-        """Find out of the messages that are open which it is that the broker objects to."""
+        """Publish the open messages one by one, to find the one that the broker refuses."""
         for place in batch.open:
             single = Batch([batch.messages[place]])
             self.attempt(single)
@@ -120,7 +120,7 @@ class Publisher:
         confirms.await_all(settings.WEBHOOK_TIMEOUT)
 
     def record_answers(self, confirms: Confirms, batch: Batch) -> None:
-        """Note the answers. A message that no queue took stays open, until its queue is declared again."""
+        """Record the answers. A message that was not routed stays open until its queue is declared again."""
         answers = confirms.collect()
         confirms.declared -= answers.unrouted
         batch.results.update((place, Undelivered(REFUSED)) for place in answers.refused)
@@ -141,7 +141,7 @@ def envelope(message: dict[str, Any]) -> bytes:
 
 
 def default_queue(options: Any, exchange: str, name: str) -> Queue:
-    """Return the queue that a notifier makes where there is none, bound to its exchange under its own name.
+    """Return the queue that a notifier declares if it is missing, bound to its exchange under its own name.
 
     Args:
         options: those of oslo.messaging's rabbit driver.
@@ -160,7 +160,7 @@ def default_queue(options: Any, exchange: str, name: str) -> Queue:
 
 
 def queue_arguments(options: Any) -> dict[str, Any]:
-    """Return the arguments that a queue is declared with.
+    """Return the arguments for declaring a queue.
 
     Raises:
         ValueError: options contradict each other.

@@ -1,4 +1,4 @@
-"""The message broker as a receiver, by oslo.messaging. Imported only where one is set."""
+"""The message broker as a receiver, through oslo.messaging. It is imported only if a broker is set."""
 
 from collections.abc import Sequence
 from logging import ERROR, getLogger
@@ -33,18 +33,18 @@ def make_receiver() -> Receiver:
 
 
 def silence_driver() -> None:
-    """Keep oslo.messaging from logging each attempt in lines of its own, with the address."""
+    """Prevent oslo.messaging from logging each attempt with the address."""
     getLogger("oslo.messaging").setLevel(ERROR + 1)
 
 
 def open_transport() -> Any:
-    """Return what oslo.messaging reaches the broker by. Nothing is connected yet."""
+    """Return the transport of oslo.messaging, which is not connected yet."""
     silence_driver()
     return oslo_messaging.get_notification_transport(make_configuration(), settings.NOTIFICATION_URL)
 
 
 class BrokerReceiver(BatchedReceiver):
-    """RabbitMQ, which receives many notifications at once."""
+    """RabbitMQ, to which notifications are published in batches."""
 
     def __init__(self) -> None:
         self.connection = KeptConnection(settings.NOTIFICATION_URL)
@@ -96,7 +96,7 @@ class RaisingDriver(MessagingV2Driver):
 
 
 class DriverReceiver(SequentialReceiver):
-    """A broker of another kind, which oslo.messaging's driver is left to alone."""
+    """A broker of another kind, for which the driver of oslo.messaging is used as it is."""
 
     def __init__(self) -> None:
         self.transport = open_transport()
