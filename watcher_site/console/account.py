@@ -1,4 +1,4 @@
-"""The console's pages of a person's own account: tokens and password. They need a login and no other right."""
+"""The pages of a person's own account with its tokens and password, for all users who are logged in."""
 
 from abc import abstractmethod
 from datetime import UTC, datetime
@@ -74,7 +74,7 @@ class LocalPage(OwnPage):
 
 
 def may_manage_own_tokens(policy: str, user: Any) -> bool:
-    """Return whether an account may do with its own tokens what a policy is about, if there is a rule for it."""
+    """Return whether the rule of a policy, if there is one, allows an operation on own tokens."""
     return decide(policy, user, {"user_id": user.get_username()}) is not False
 
 
@@ -121,7 +121,7 @@ class TokenTable(tables.Table):
 
 
 class AccountPage(OwnPage, View):
-    """The own account: the rights, the tokens, and the links to what can be changed."""
+    """The page of the own account, with its permissions and tokens."""
 
     http_method_names = ["get"]
 
@@ -168,7 +168,7 @@ class TokenForm(forms.Form):
         self.fields["group"].choices = choices  # type: ignore[attr-defined]
 
     def add_refusal(self, refusal: Refused) -> None:
-        """Put the reason of a refusal beside the field that it is about."""
+        """Add the reason of a refusal to the field that it concerns."""
         name, _, words = str(refusal).partition(": ")
         is_field = name in self.fields
         self.add_error(name if is_field else None, capfirst(words) if is_field else str(refusal))
@@ -264,7 +264,7 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class OwnPassword(LocalPage, View):
-    """The change of the own password: the session goes on, the others and all tokens end."""
+    """The form that changes the own password, which ends all tokens and all other sessions."""
 
     history_event = "user.change_password"
     http_method_names = ["get", "post"]
@@ -302,7 +302,7 @@ def show_secret_once(request: Any, heading: Text, secret: str, about: Text, back
 
 
 class SecretPage(OwnPage, View):
-    """The secret that the last request made, once: neither a reload nor a browser's cache shows it again."""
+    """The page that shows a new secret once. Neither a reload nor the browser's cache shows it again."""
 
     http_method_names = ["get"]
 

@@ -23,7 +23,7 @@ TABLE_ATTRIBUTES = {"class": "table table-hover align-middle mb-0"}
 
 
 class StateColumn(tables.Column):
-    """A state, in colour and in words."""
+    """A state with its colour."""
 
     def render(self, record: Any, bound_column: Any) -> SafeString:
         # The stored word, as the API has it, not the title that Django makes of it.
@@ -31,7 +31,7 @@ class StateColumn(tables.Column):
 
 
 class TimeColumn(tables.Column):
-    """A moment in UTC: how long ago, and on hovering when.
+    """The time since a moment, with the moment itself on hovering.
 
     Name the ``accessor``. Rows without such a moment count as the oldest, as in the API and in the indexes for it.
     """
@@ -51,7 +51,7 @@ class TimeColumn(tables.Column):
 
 
 class DueColumn(TimeColumn):
-    """A moment that is to come: in how long, and on hovering when."""
+    """The time until a moment, with the moment itself on hovering."""
 
     def render(self, value: datetime) -> SafeString | str:
         return until(value)
@@ -137,7 +137,7 @@ class MessageColumn(tables.Column):
 
 
 class NumberColumn(tables.Column):
-    """A number, flush right."""
+    """A number, aligned to the right."""
 
     attrs = {"th": {"class": "text-end"}, "td": {"class": "text-end text-nowrap number"}}
 

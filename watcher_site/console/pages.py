@@ -40,7 +40,7 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 class Page(PermissionRequiredMixin):
-    """A page for those who are logged in and hold ``permission_required``; others log in, or read why not (403)."""
+    """A page for users with ``permission_required``. Others are redirected to the login, or get 403."""
 
     request: HttpRequest
 
@@ -88,7 +88,7 @@ class Page(PermissionRequiredMixin):
 
 
 class ConsistentReadsMixin:
-    """A page whose queries all read one state of the database, so that its parts do not contradict each other.
+    """A page whose queries all read the same state of the database, so that its parts are consistent.
 
     Stands after `Page` among the bases, whose check of the permissions may write: to sessions and to history.
     """
@@ -100,7 +100,7 @@ class ConsistentReadsMixin:
 
 
 class ListPage(Page, ConsistentReadsMixin, SingleTableMixin, FilterView):
-    """A table of records with filters, sorting and pages; nothing is shown that a filter cannot mean.
+    """A table of records with filters, sorting and pages. Invalid filters show no rows.
 
     If it ``follows`` its records, htmx requests the table, and gets it if a value of its records has changed.
     """
@@ -138,12 +138,12 @@ class ListPage(Page, ConsistentReadsMixin, SingleTableMixin, FilterView):
         return super().render_to_response(context, **options)
 
     def version_of(self, context: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the values that the table shows: it is sent again when one of them has changed."""
+        """Return the values that the table shows. It is sent again when one of them changes."""
         return ([{**vars(row.record), "_state": None} for row in context["table"].paginated_rows],)
 
 
 class ByUUID(SingleObjectMixin):
-    """One record by the UUID in the path, unless it was deleted."""
+    """A view of one record, which is found by the UUID in the path and not deleted."""
 
     model: Any
     slug_field = slug_url_kwarg = "uuid"
@@ -153,7 +153,7 @@ class ByUUID(SingleObjectMixin):
 
 
 class RecordPage(Page, ConsistentReadsMixin, ByUUID, DetailView):
-    """All about one record."""
+    """The page of one record."""
 
     def may(self, permission: str, policy: str = "") -> bool:
         """Return whether this person may do an operation; to see this record has a policy of its own."""
@@ -163,7 +163,7 @@ class RecordPage(Page, ConsistentReadsMixin, ByUUID, DetailView):
 
 
 class FollowedPage(RecordPage):
-    """All about one record, with a part that updates itself: htmx requests ``part_template`` alone.
+    """The page of one record with a part that updates itself: htmx requests only ``part_template``.
 
     A page that has a version answers 304 to a request with the same one, without composing the part.
     """
@@ -174,7 +174,7 @@ class FollowedPage(RecordPage):
         return [self.part_template] if getattr(self.request, "htmx", False) else super().get_template_names()
 
     def get_version(self) -> str:
-        """Return a text that is another one when the part has changed, or an empty one if that is not known."""
+        """Return a text that changes whenever the part changes, or an empty one if that is not known."""
         return ""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -186,7 +186,7 @@ class FollowedPage(RecordPage):
 
 
 def is_current(request: HttpRequest, version: str) -> bool:
-    """Return whether htmx has this version of the part that it requests."""
+    """Return whether htmx already has this version of the requested part."""
     htmx = getattr(request, "htmx", None)
     return bool(htmx and htmx.ptag == version)
 
@@ -198,7 +198,7 @@ def compose_version(*parts: Any) -> str:
 
 
 class OperationView(Page, ByUUID, View, ABC):
-    """A button: asks where ``question`` says what is at stake, and on POST does what it says.
+    """A button that performs an operation on POST, after a page with ``question`` if there is one.
 
     A refusal becomes a message on the page that the person returns to: the one place where the console
     words them.
@@ -213,7 +213,7 @@ class OperationView(Page, ByUUID, View, ABC):
 
     @abstractmethod
     def perform(self, record: Any) -> str:
-        """Do it, and return the sentence that tells so.
+        """Perform the operation, and return a sentence about its result.
 
         Raises:
             Refused, TransitionNotAllowed, ConcurrentTransition: it was not done.
@@ -221,7 +221,7 @@ class OperationView(Page, ByUUID, View, ABC):
 
     @abstractmethod
     def redirect_url(self, record: Any, done: bool) -> str:
-        """Return the URL or the name of the page to go to then."""
+        """Return the URL or the name of the page to which the browser is redirected."""
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
@@ -242,7 +242,7 @@ class OperationView(Page, ByUUID, View, ABC):
 
 
 class DeletionView(OperationView):
-    """The button that deletes a record, where its state allows."""
+    """The button that deletes a record, if its state allows it."""
 
     deleted: ClassVar[Text]
     """The message, with the name of the record."""
@@ -260,7 +260,7 @@ class DeletionView(OperationView):
 
 
 def event_of(page: Any) -> str:
-    """Return what history calls that which a page does: ``ScaleOut`` of clusters is ``cluster.scale_out``."""
+    """Return the history event of the operation of a page: ``cluster.scale_out`` for ``ScaleOut`` of clusters."""
     if page.history_event:
         return str(page.history_event)
     kind = page.model._meta.verbose_name.replace(" ", "_")
@@ -271,7 +271,7 @@ def event_of(page: Any) -> str:
 
 
 def perform_with_message(verb: OperationView, record: Model | None) -> bool:
-    """Perform it, leave a message that tells the outcome, and say whether it was done."""
+    """Perform the operation, add a message with its outcome, and return whether it succeeded."""
     try:
         messages.success(verb.request, verb.perform(record))
     except (Refused, ConcurrentTransition, TransitionNotAllowed) as problem:

@@ -89,7 +89,7 @@ def find_refused(refusal: str, names: Iterable[str]) -> tuple[str | None, str]:
 
 
 def humanize_parameter(name: str) -> str:
-    """Return the name of a parameter as people write: ``maintenance_node`` reads "Maintenance node"."""
+    """Return the label of a parameter: "Maintenance node" for ``maintenance_node``."""
     text = IN_FULL.get(name, name).replace("_", " ").strip()
     return text[:1].upper() + text[1:]
 
@@ -166,7 +166,7 @@ def make_json_field(rule: Rule, options: Options) -> forms.Field:
 
 
 class DocumentField(forms.JSONField):
-    """A field for JSON, whose message names the line of the mistake."""
+    """A field for JSON, whose error message contains the line of the mistake."""
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, str) and not self.disabled and value not in self.empty_values:
@@ -232,7 +232,7 @@ class RowsWidget(forms.Widget):
 
 
 class RowsField(forms.Field):
-    """Gives a list of objects, without the cells that were left empty."""
+    """A field for a list of objects, without the cells that are empty."""
 
     def __init__(self, columns: Mapping[str, forms.Field], **options: Any) -> None:
         super().__init__(widget=RowsWidget(columns), **options)
@@ -258,7 +258,7 @@ class RowsField(forms.Field):
 
 
 class LinesField(forms.CharField):
-    """A list of texts, one a line."""
+    """A field for a list of texts, one on each line."""
 
     def __init__(self, **options: Any) -> None:
         options["help_text"] = f"{options['help_text']} {_('One per line, the most important first.')}".strip()

@@ -109,7 +109,7 @@ class SubscriptionList(ListPage):
 
 
 class SubscriptionPage(RecordPage):
-    """One receiver: what it hears of, and how it fares."""
+    """The page of a subscription: its event types, and the state of its deliveries."""
 
     model = Subscription
     permission_required = "watcher_site.view_subscription"
@@ -159,7 +159,7 @@ class SubscriptionForm(forms.Form):
             raise forms.ValidationError(str(refusal).removeprefix(f"{name}: ")) from refusal
 
     def add_refusal(self, refusal: Refused) -> None:
-        """Put why it cannot be so beside the field that it is about."""
+        """Add the reason of a refusal to the field that it concerns."""
         name, _, words = str(refusal).partition(": ")
         self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
 

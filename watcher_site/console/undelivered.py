@@ -1,4 +1,4 @@
-"""The console's pages of what could not be delivered."""
+"""The console's pages of undelivered notifications."""
 
 from typing import Any
 from uuid import UUID
@@ -116,7 +116,7 @@ class UndeliveredList(ListPage):
 
 
 class DeadLetterOperationView(OperationView):
-    """A button beside a dead letter; it leads back to the list as that was filtered."""
+    """A button beside a dead letter, which redirects to the list with its filters."""
 
     model = Delivery
 
@@ -150,7 +150,7 @@ class DeleteUndelivered(DeadLetterOperationView):
 
 
 class ResendAll(Page, View):
-    """Asks how many are meant, by the filters of the list, and sends these again."""
+    """The button that resends all dead letters that match the filters of the list."""
 
     history_event, policy = "undelivered.resend", "undelivered:resend_all"
     permission_required = RESEND
@@ -201,7 +201,7 @@ def filtered_list_address(request: HttpRequest) -> str:
 
 
 def list_query(request: HttpRequest) -> str:
-    """Return what of a query says which of the list are shown, and how; with its question mark."""
+    """Return the query string with the filters, the order and the page of the list."""
     known = (*UndeliveredFilters.base_filters, "sort", "page")
     wanted = {name: request.GET[name] for name in known if name in request.GET}
     return f"?{urlencode(wanted)}" if wanted else ""

@@ -1,4 +1,4 @@
-"""The console's pages of all accounts, for those who may manage users."""
+"""The console's pages of accounts, for administrators of users."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -98,7 +98,7 @@ class ProjectForm(forms.Form):
 
 
 class UserPage(RecordPage):
-    """One account: its groups, projects and tokens."""
+    """The page of one account, with its groups, projects and tokens."""
 
     model = User
     permission_required = MANAGE
@@ -148,7 +148,7 @@ class UserForm(forms.Form):
     )
 
     def add_refusal(self, refusal: Refused) -> None:
-        """Put the reason of a refusal beside the field that it is about."""
+        """Add the reason of a refusal to the field that it concerns."""
         name, _, words = str(refusal).partition(": ")
         is_field = name in self.fields
         self.add_error(name if is_field else None, capfirst(words) if is_field else str(refusal))

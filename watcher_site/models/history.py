@@ -1,4 +1,4 @@
-"""The history: events of who did what, and when. Rows are only added, and deleted when they are old enough."""
+"""The history of who did what, and when. Rows are only added, and deleted after some time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -25,11 +25,11 @@ EVENTS_ON_ALL_ACTIONS = ("action_plan.signal", "action_plan.cancel")
 
 class HistoryQuerySet(models.QuerySet[Any]):
     def present(self) -> Self:
-        """Return all entries: history has no deleted ones."""
+        """Return all entries, because history has no deleted rows."""
         return self.all()
 
     def expired(self) -> Self:
-        """Select the entries that are older than history is kept."""
+        """Select the entries that are older than the retention time."""
         if not settings.HISTORY_AGE:
             return self.none()
         return self.filter(created_at__lt=timezone.now() - settings.HISTORY_AGE)
@@ -66,7 +66,7 @@ class HistoryQuerySet(models.QuerySet[Any]):
 
 
 class HistoryEntry(models.Model):
-    """One event of a person, done or refused.
+    """An operation of a person, completed or refused.
 
     Names are stored as they were, since the person and the object may be deleted. ``deed`` is ``<object>.<verb>``,
     such as ``action_plan.start``; ``within`` is the object that holds this one, such as the plan of an action. Users

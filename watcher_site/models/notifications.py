@@ -1,4 +1,4 @@
-"""Notifications: the outbox that changes write to, the subscriptions, and the deliveries that are still to be sent."""
+"""Notifications of the outbox, subscriptions, and pending deliveries."""
 
 from datetime import datetime
 from typing import Any, Self
@@ -31,7 +31,7 @@ class NotificationQuerySet(models.QuerySet[Any]):
 
 
 class Notification(models.Model):
-    """One event of one object, written in the transaction of its change: a row of the outbox.
+    """An event of an object, written into the outbox in the transaction of the change.
 
     The primary keys of an object's notifications rise in the order of its changes, since a change locks the object's
     row first.
@@ -106,7 +106,7 @@ class Subscription(Record):
 
 class DeliveryQuerySet(RecordQuerySet):
     def present(self) -> Self:
-        """Return all deliveries: a delivery that was sent has no row."""
+        """Return all deliveries, because a delivery that was sent has no row."""
         return self.all()
 
     def pending(self) -> Self:
@@ -137,11 +137,11 @@ class DeliveryQuerySet(RecordQuerySet):
         return self.write_attempt(problem, state=self.model.State.PENDING, due_time=until)
 
     def give_up(self, problem: str) -> int:
-        """Make these dead letters after one more attempt, say why, and return how many they are."""
+        """Make these deliveries dead letters after one more attempt, with the reason, and return their number."""
         return self.write_attempt(problem, state=self.model.State.UNDELIVERED, due_time=None)
 
     def give_up_without_attempt(self, problem: str) -> int:
-        """Make these dead letters, whose receiver was tried with others, and return how many they are."""
+        """Make these deliveries, whose receiver failed for others, dead letters, and return their number."""
         return self.write(problem, state=self.model.State.UNDELIVERED, due_time=None)
 
     def write_attempt(self, problem: str, **columns: Any) -> int:
@@ -158,7 +158,7 @@ class DeliveryQuerySet(RecordQuerySet):
 
 
 class Delivery(models.Model):
-    """A notification that is still to be sent to one receiver; the row is deleted once it was sent."""
+    """A notification that has to be sent to one receiver. The row is deleted when it was sent."""
 
     class State(models.TextChoices):
         PENDING = "PENDING"

@@ -34,7 +34,7 @@ class ServiceQuerySet(RecordQuerySet):
         return self.exclude(pk__in=self.model.objects.active().values("pk"))
 
     def lost(self) -> Self:
-        """Return the services whose lease ran out without a clean stop: their process died, is paused or hangs."""
+        """Select the services whose lease expired without a clean stop: their process died, is paused or hangs."""
         return self.present().missing()
 
     def idle(self) -> Self:
@@ -42,7 +42,7 @@ class ServiceQuerySet(RecordQuerySet):
         return self.filter(**{f"{relation.name}__isnull": True for relation in self.model._meta.related_objects})
 
     def remove_gone_services(self) -> int:
-        """Take those that are gone and hold no work off the list of services."""
+        """Delete the services that are missing and own no work."""
         return self.missing().idle().soft_delete()
 
     def of(self, name: str, host: str) -> Self:
@@ -93,7 +93,7 @@ class Service(models.Model):
 
     @staticmethod
     def heartbeat_deadline() -> datetime:
-        """Return the time before which a last sign of life means that a service is gone."""
+        """Return the time of the oldest heartbeat of a service that counts as active."""
         return timezone.now() - timedelta(seconds=settings.SERVICE_DOWN_TIME)
 
     @staticmethod
@@ -116,7 +116,7 @@ class Service(models.Model):
 
     @classmethod
     def register(cls, name: str, host: str) -> "Service":
-        """Return a row for a process that starts, alive from now on.
+        """Create the row of a process that starts.
 
         Always a new one: a process that only slept may wake up at any moment, and whatever it then writes is
         guarded by its own row alone. The rows of gone processes of the same name and host are retired.
@@ -127,7 +127,7 @@ class Service(models.Model):
         return service
 
     def beat(self) -> bool:
-        """Give a sign of life, and say whether the row still stands.
+        """Write a heartbeat, and return whether the row still exists.
 
         Gone rows of the same name and host that hold no work any more are retired: this process stands for them.
         """
@@ -150,10 +150,10 @@ class Service(models.Model):
             type(self).objects.filter(pk=self.pk).update(told_status=FAILED)
 
     def report(self, lag: float, handled: int, skipped: int, problem: str | None) -> None:
-        """Write how far a listener has come."""
+        """Store the progress of a listener."""
         columns = {"lag": lag, "handled": handled, "skipped": skipped, "problem": problem}
         type(self).objects.filter(pk=self.pk).update(**columns)
 
     def retire(self) -> None:
-        """Delete the row of this process at its end: work that still refers to it has no owner from now on."""
+        """Delete the row of this process when it ends. Work that still refers to it has no owner any more."""
         type(self).objects.filter(pk=self.pk).soft_delete()
