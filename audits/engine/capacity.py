@@ -1,4 +1,4 @@
-"""Run the site's audit of goal capacity when PENDING servers need it, as the tables tell.
+"""The audit of the goal capacity that the site runs when PENDING servers need it.
 
 See docs/strategies.md, "Capacity for servers that wait".
 """
@@ -33,7 +33,7 @@ PAUSE = timedelta(minutes=10)
 
 
 def on_server_pending(**_: object) -> None:
-    """Run the audit, and log an error: the sender of the signal must not fail. A later look finds missed servers."""
+    """Request the audit. Errors are only logged, as the sender must not fail; a later poll finds missed servers."""
     try:
         request_capacity_audit()
     except (DatabaseError, Refused):
@@ -79,7 +79,8 @@ class Answer:
 
 
 def planned_answers() -> dict[str, Answer]:
-    """Return by server's UUID what the newest plan for it does that has not failed to: one query."""
+    """Return the planned action of each PENDING server in its newest plan that has not failed, by UUID, with one
+    query."""
     ends = Action.objects.present().filter(action_plan__in=open_plans(), action_type__in=ENDS)
     ends = ends.exclude(state__in=[Action.State.FAILED, Action.State.CANCELLED]).order_by("pk")
     plan = ("action_plan__uuid", "action_plan__state", "action_plan__audit__name")
@@ -94,7 +95,7 @@ def open_plans() -> QuerySet[ActionPlan]:
 
 
 def find_due(now: datetime) -> list[ServerWait]:
-    """Return the waits of servers for which a search of capacity is due: six queries.
+    """Return the waiting servers for which a search is due, with six queries.
 
     A server that an open plan builds is left to that plan, and a plan that is about to begin comes first. For the
     others the pauses between searches grow, but a host that has got capacity since the last one ends the pause; then
@@ -132,7 +133,7 @@ def has_run_ahead(audit: Audit) -> bool:
 
 
 def find_audit(goal: Goal) -> Audit | None:
-    """Return the audit of the whole site, made where there is none; None, where one has just failed."""
+    """Return the audit of the whole site, which is created if it is missing, or None if it has just failed."""
     audits = Audit.objects.present().filter(goal=goal, audit_type=Audit.Type.EVENT, strategy__name=STRATEGY, scope=[])
     found: Audit | None = audits.exclude(state__in=Audit.DELETABLE - {Audit.State.SUCCEEDED}).order_by("pk").first()
     if found or audits.filter(updated_at__gt=timezone.now() - PAUSE).exists():

@@ -1,4 +1,4 @@
-"""The decision engine: takes audits that wait, and answers each with an action plan."""
+"""The decision engine, which runs audits, each of which proposes an action plan."""
 
 import time
 from collections import Counter
@@ -41,7 +41,7 @@ CANDIDATES = 20
 
 
 class DecisionEngine(Worker):
-    """One process's share of the audits, one audit at a time; for more at once, start more engines.
+    """A process that runs one audit at a time. Several engines run several audits at once.
 
     What it held when it was killed is run again by another, as an audit leaves nothing behind before its end.
     """
@@ -72,7 +72,7 @@ class DecisionEngine(Worker):
         self.found = self.looked = False
 
     def run_next_audit(self) -> bool:
-        """Answer one audit, and say whether there was one."""
+        """Run the next audit, and return whether there was one."""
         if self.heartbeat.lost:
             self.renew()
         self.run_task(self.supersede_expired_plans)
@@ -95,11 +95,11 @@ class DecisionEngine(Worker):
             log.exception("task of the decision engine failed", task=task.__name__)
 
     def end_series(self) -> None:
-        """End the continuous audits whose time is over."""
+        """End the continuous audits whose end time has passed."""
         Audit.objects.end_series(timezone.now())
 
     def supersede_expired_plans(self) -> None:
-        """Supersede the plans that nobody started in time."""
+        """Supersede the plans that were not started in time."""
         if time.monotonic() < self.next_expiry or not settings.ACTION_PLAN_EXPIRY:
             return
         self.next_expiry = time.monotonic() + EXPIRY_PERIOD
@@ -112,7 +112,7 @@ class DecisionEngine(Worker):
             log.info("plans expired", plans=expired)
 
     def synchronize(self) -> None:
-        """Read a cloud that our tables mirror, where no engine did so for some time."""
+        """Read a mirrored cloud if no engine has done so for some time."""
         interval = settings.SYNC_INTERVAL
         if time.monotonic() < self.next_synchronization or not interval:
             return
@@ -123,7 +123,7 @@ class DecisionEngine(Worker):
             log.warning("cloud could not be read", problem=str(problem))
 
     def search_capacity(self) -> None:
-        """Look for PENDING servers at intervals, in case the process died that would have signalled them."""
+        """Search for PENDING servers at intervals, in case the process that should have signalled them was lost."""
         if time.monotonic() >= self.next_capacity_search:
             self.next_capacity_search = time.monotonic() + LOOK_PERIOD
             try:
@@ -138,13 +138,13 @@ class DecisionEngine(Worker):
             record_summaries()
 
     def next_audit(self) -> Audit | None:
-        """Make an audit this engine's own: one that a lost database interrupted, or one that waits."""
+        """Return an audit that this engine owns: an interrupted one, or a waiting one that it claims."""
         return Audit.objects.select_related("strategy", "goal").running_under(self.service).first() or self.claim(
             Audit.objects.all()
         )
 
     def claim(self, audits: AuditQuerySet) -> Audit | None:
-        """Take of these the one that has waited longest, and that no other engine takes at the same moment."""
+        """Claim the audit that has waited longest and that no other engine claims at the same time."""
         now = timezone.now()
         while keys := audits.waiting(now).oldest_first().values_list("pk", flat=True)[:CANDIDATES]:
             for key in keys:
@@ -156,7 +156,7 @@ class DecisionEngine(Worker):
         return None
 
     def answer(self, audit: Audit) -> None:
-        """Answer an audit of this engine's own; whatever goes wrong ends in the audit, not in the engine."""
+        """Run an audit that this engine owns. Errors fail the audit and not the engine."""
         attributes = {"watcher.audit": str(audit.uuid), "watcher.audit_type": audit.audit_type}
         with bound_contextvars(audit=str(audit.uuid)), tracing.span("run audit", attributes) as span:
             log.info("audit started", audit_type=audit.audit_type)

@@ -45,7 +45,7 @@ Measurements = Mapping[str, Mapping[str, float]]
 
 
 def run_strategy(audit: Audit) -> None:
-    """Run the strategy of an ONGOING audit, and write its plan and what becomes of the audit in one transaction.
+    """Run the strategy of an ONGOING audit, and write its plan and the result of the run in one transaction.
 
     Without `force`, it does not run while an action plan is ONGOING anywhere: it would look at a moving cloud.
 
@@ -103,7 +103,7 @@ def model_nodes(cluster: ClusterSnapshot, model: str) -> Mapping[str, Any]:
 
 
 def find_occupied() -> frozenset[str]:
-    """Return the targets of actions that are to be done: one query. A plan that nobody started is in nobody's way."""
+    """Return the targets of unfinished actions of started plans, with one query."""
     begun = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
     unfinished = Action.objects.unfinished().filter(action_plan__in=begun).order_by()
     return frozenset(unfinished.exclude(target=None).values_list("target", flat=True))
@@ -118,7 +118,7 @@ def mark_occupied(clusters: Iterable[NodeClusterSnapshot]) -> None:
 
 
 def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measurements:
-    """Query the data source: one request for each reading, whatever the size of the cluster.
+    """Query the data source, with one request for each metric and aggregation.
 
     If the cloud is the demonstration, its samples are brought up to date before.
 
@@ -141,7 +141,7 @@ def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measur
 
 
 def resources_of(metric: str, cluster: ClusterSnapshot) -> set[str]:
-    """Return what a data source may call those that a metric is of: the compute nodes, or the servers."""
+    """Return the names of the compute nodes or servers of a metric in the data source."""
     if metric.startswith("host_"):
         return {name for node in cluster.nodes.values() for name in (str(node.uuid), node.hostname)}
     return {str(server.uuid) for server in cluster.servers}
@@ -161,7 +161,7 @@ def choose_strategy(audit: Audit) -> Strategy:
 
 
 def lock_run(audit: Audit) -> Audit:
-    """Return an audit as it is in the table now, locked until the transaction ends: a person may have changed it.
+    """Return the current row of an audit, which a person may have changed, locked until the transaction ends.
 
     Raises:
         ConcurrentTransition: its run is no longer this decision engine's.
@@ -183,7 +183,7 @@ def skip_run(audit: Audit, obstacle: str) -> None:
 
 @transaction.atomic
 def fail(audit: Audit, reason: str) -> None:
-    """Write why a run broke off.
+    """Store the reason why a run failed.
 
     Raises:
         ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
@@ -195,7 +195,7 @@ def fail(audit: Audit, reason: str) -> None:
 
 @transaction.atomic
 def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], solution: Solution) -> ActionPlan:
-    """Turn a solution into the plan of an audit, and end its run: all of it, or nothing."""
+    """Write the plan of a solution and end the run of its audit, in one transaction."""
     goal = GOALS[strategy.goal]
     goal.check(solution.indicators)
     actions = PLANNERS[strategy.planner](solution.actions)

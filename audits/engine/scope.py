@@ -17,7 +17,7 @@ ANY = "*"
 
 
 def apply_scope(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
-    """Return the part of a freshly loaded cluster that a scope leaves. Who waits, waits in any part of it."""
+    """Return the part of a cluster that is in the scope. PENDING servers belong to every part."""
     rules = compute_rules(scope)
     mark_excluded_servers(cluster.waiting, exclusions(rules))
     return ClusterSnapshot(
@@ -45,7 +45,7 @@ def narrow_compute(nodes: Mapping[str, NodeSnapshot], rules: Rules) -> dict[str,
 
 
 def node_predicate(rules: Rules) -> Callable[[NodeSnapshot], bool]:
-    """Return the question whether a node is in one of the aggregates or zones, where rules name any."""
+    """Return a predicate: whether a node is in one of the aggregates or zones, if rules name any."""
     if not [*find_rules(rules, "host_aggregates"), *find_rules(rules, "availability_zones")]:
         return lambda node: True
     zones, is_member = rule_values(rules, "availability_zones", "name"), aggregate_predicate(rules)
@@ -75,7 +75,7 @@ def mark_excluded_servers(servers: Sequence[ServerSnapshot], excluded: Rules) ->
 
 
 def metadata_predicate(pairs: Sequence[tuple[str, Any]]) -> Callable[[ServerSnapshot], bool]:
-    """Return the question whether a server's metadata hold one of these pairs, whatever the case of the value."""
+    """Return a predicate: whether a server's metadata contain one of these pairs, ignoring the case of values."""
     wanted = {(key, str(value).lower()) for key, value in pairs}
     return lambda server: any((key, str(value).lower()) in wanted for key, value in server.metadata.items())
 
@@ -94,7 +94,7 @@ def narrow_storage(storage: StorageSnapshot, rules: Rules) -> StorageSnapshot:
 
 
 def remove_storage(node: StorageNodeSnapshot, excluded: Rules) -> None:
-    """Take pools and volumes away. What the volumes take of their pools stays taken."""
+    """Remove pools and volumes. The capacity that removed volumes use in their pools stays used."""
     names = rule_values(excluded, "storage_pools", "name")
     node.pools = [pool for pool in node.pools if pool.name not in names]
     for pool in node.pools:

@@ -1,4 +1,4 @@
-"""Audits: their states, and what a run makes of them."""
+"""Audits, their states, and the transitions by runs and people."""
 
 from datetime import datetime, timedelta
 from typing import Any

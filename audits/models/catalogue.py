@@ -11,12 +11,12 @@ NAME_LENGTH = 63
 
 
 def unique_name(constraint: str) -> models.UniqueConstraint:
-    """Names are unique among what was not deleted, whatever their letter case."""
+    """Return the constraint that names are unique among rows that are not deleted, ignoring case."""
     return models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name=constraint)
 
 
 class Named(Record):
-    """A record that people call by a name."""
+    """A record with a name."""
 
     name = models.CharField(max_length=NAME_LENGTH)
 
@@ -85,7 +85,7 @@ class ScoringEngine(Named):
 
 
 class AuditTemplate(Named):
-    """A goal, a strategy and a scope that audits are made from again and again."""
+    """A goal, a strategy and a scope from which audits are created."""
 
     description = models.CharField(max_length=255, null=True, blank=True)
     goal = models.ForeignKey(Goal, models.CASCADE, related_name="audit_templates")

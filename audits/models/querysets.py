@@ -1,4 +1,4 @@
-"""Questions to the tables of goals, strategies, audit templates and audits."""
+"""Querysets of goals, strategies, audit templates and audits."""
 
 from datetime import datetime
 from typing import Self
@@ -77,7 +77,8 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
         return self.present().filter(state=self.model.State.ONGOING, decision_engine=decision_engine)
 
     def end_series(self, now: datetime) -> int:
-        """Make the CONTINUOUS ones whose end has come SUCCEEDED, but for runs that are under way; return how many."""
+        """End the CONTINUOUS audits whose end time has passed, except for those that are running, and return their
+        number."""
         states = self.model.State
         ended = self.unclaimed().filter(self.ended_condition(now), state__in=[states.PENDING, states.ONGOING])
         return ended.update(
@@ -96,7 +97,7 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
         )
 
     def cancel_unfinished(self, message: str) -> int:
-        """Cancel what waits and what runs, in one statement, and return how many audits that were."""
+        """Cancel the waiting and running audits, in one statement, and return their number."""
         return (
             self.present()
             .exclude(state__in=self.model.FINAL)

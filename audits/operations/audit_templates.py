@@ -27,7 +27,7 @@ def create_audit_template(
     scope: list[Any] | None = None,
     default_parameters: Mapping[str, Any] | None = None,
 ) -> AuditTemplate:
-    """Make a template. ``goal`` and ``strategy`` are names or UUIDs; default parameters are kept as they are sent.
+    """Create a template. ``goal`` and ``strategy`` are names or UUIDs. Default parameters are stored unchanged.
 
     Raises:
         Invalid: the message names the field and the rule; an unknown goal or strategy is one, too.
@@ -76,7 +76,7 @@ def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -
 
 
 def readable_attributes(template: AuditTemplate, names: Iterable[str]) -> dict[str, Any]:
-    """Return these attributes as people read them."""
+    """Return these attributes for history."""
     values = {name: getattr(template, name, None) for name in names}
     return {name: getattr(value, "name", value) for name, value in values.items()}
 
@@ -123,7 +123,7 @@ def checked_text(field: str, text: Any, length: int) -> str:
 
 
 def set_goal_and_strategy(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
-    """Set the goal and the strategy, and see that the one serves the other."""
+    """Set the goal and the strategy, and check that the strategy pursues the goal."""
     if "goal" in changes and not changes["goal"]:
         raise Invalid("Cannot remove 'goal' attribute from an audit template")
     try:

@@ -27,7 +27,7 @@ UNFINISHED = (State.PENDING, State.ONGOING, State.SUSPENDED)
 
 @transaction.atomic
 def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> None:
-    """Apply a patch to an audit, all of it or nothing. A decision engine that runs it goes on, or finds it cancelled.
+    """Apply a patch to an audit, completely or not at all. A run in progress continues, or finds the audit cancelled.
 
     Args:
         is_strict: whether an interval and times are refused for an audit that does not run by them.
@@ -52,7 +52,7 @@ def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> 
 
 
 def serialize_value(value: Any) -> Any:
-    """Return a column as clients see it."""
+    """Return the value of a column in the format of the API."""
     return value.replace(tzinfo=None).isoformat() if isinstance(value, datetime) else value
 
 
@@ -86,7 +86,7 @@ def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, 
 
 
 def checked_value(audit: Audit, name: str, value: Any, now: datetime) -> Any:
-    """Return a value as it is stored, held against the rules for new audits."""
+    """Return a value for the column, validated by the rules for new audits."""
     if name == "name":
         text = checked_name(value)
         if not text:
@@ -138,7 +138,7 @@ def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
 
 @transaction.atomic
 def trigger_audit(audit: Audit) -> None:
-    """Run an EVENT audit once more. Calls that come before it runs share its run.
+    """Request a run of an EVENT audit. Further calls before that run share it.
 
     Raises:
         Invalid: it is of another type, or in a state in which it cannot be triggered, with Watcher's messages.

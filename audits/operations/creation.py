@@ -38,7 +38,7 @@ def create_audit(
     start_time: str | datetime | None = None,
     end_time: str | datetime | None = None,
 ) -> Audit:
-    """Make a PENDING audit: a decision engine takes it at once, when its time has come, or when its webhook is called.
+    """Create a PENDING audit, which runs at once, at its start time, or when its webhook is called, by its type.
 
     ``goal`` and ``strategy`` are names or UUIDs. What is left out comes from the template; its default parameters are
     under those given here. A name that is too long is cut, and without one it is made of the strategy's, the
@@ -126,7 +126,7 @@ def template_of(identifier: str) -> AuditTemplate:
 
 
 def checked_name(name: Any) -> str:
-    """Return the name cut to its length, or nothing where none was given."""
+    """Return the name cut to the maximum length, or an empty text without one."""
     if name is not None and not isinstance(name, str):
         raise Invalid("name: must be a text.")
     require_storable("name", name)
@@ -134,7 +134,7 @@ def checked_name(name: Any) -> str:
 
 
 def default_name(origin: Strategy | AuditTemplate | Goal) -> str:
-    """Name an audit after where it comes from, and the time: whatever is cut, the time stays and tells them apart."""
+    """Return a name for an audit from its template or goal and the time. If it is too long, the time is kept."""
     time = datetime.now(UTC).replace(tzinfo=None).isoformat()
     return f"{origin.name[: NAME_LENGTH - len(time) - 1]}-{time}"
 

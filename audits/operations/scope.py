@@ -1,4 +1,4 @@
-"""The scope of an audit: which part of the cloud it looks at, and what it leaves alone.
+"""The scope of an audit: the schema of the included and excluded parts of the cloud.
 
 A scope is a list of at most one ``{"compute": [rules]}`` and one ``{"storage": [rules]}``; a list of bare rules means
 the former. `audits.engine.scope` says what the rules do.
@@ -61,7 +61,7 @@ SCHEMA = {
 
 
 def check_scope(scope: Any) -> None:
-    """Raise `Invalid` unless this is a scope, naming the rule that is wrong.
+    """Raise `Invalid` with the broken rule if this is not a scope.
 
     A scope of storage alone is refused, as a node that no rule of it concerns would mean nothing.
     """
