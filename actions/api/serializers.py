@@ -91,7 +91,7 @@ class ActionSerializer(ResourceSerializer):
             ),
             "cause": Case(When(derived_from=None, then=Value(RPC_REQUEST)), default=Value(DERIVED_ACTION)),
         }
-        as_before_suspension = {"state": (EXTENDED, former_state())}
+        formerly = {"state": (EXTENDED, former_state())}
         json = ("parents", "input_parameters", "depended_by", "outputs", "data")
         computed = ("links", "description")
         same = SAME

@@ -38,7 +38,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
         short: tuple[str, ...] = ()
         since: Mapping[str, Version] = {}
         columns: Mapping[str, Any] = {}
-        as_before_suspension: Mapping[str, tuple[Version, Any]] = {}
+        formerly: Mapping[str, tuple[Version, Any]] = {}
         json: tuple[str, ...] = ()
         computed: tuple[str, ...] = ()
         same: Mapping[str, str] = {}

@@ -14,7 +14,7 @@ from tests.builders import make_audit, make_node, make_plan, make_server
 from tests.end_to_end.console.browser import browser_page
 from tests.openstack.configuration import PASSWORD
 from tests.openstack.control_plane import ControlPlane
-from tests.openstack.heartbeat_deadline.dashboard import Dashboard
+from tests.openstack.horizon.dashboard import Dashboard
 from tests.openstack.keystone import KeystoneService
 from tests.plans.inline import run_waiting
 
