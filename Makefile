@@ -43,6 +43,7 @@ end-to-end: install-dev
 # Upgrade a site under load from the previous release, the newest tag, or another commit: make upgrade-test FROM=v1.0.0
 upgrade-test: export WATCHER_TEST_RELEASE = $(FROM)
 upgrade-test: export WATCHER_TEST_DATABASE = postgresql
+upgrade-test: export WATCHER_TEST_UPGRADE = 1
 upgrade-test: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest -v tests/end_to_end/upgrades
 

@@ -38,6 +38,7 @@ ON_REQUEST = {
     "conformance": "WATCHER_TEST_CONFORMANCE",
     "keystone": "WATCHER_TEST_KEYSTONE",
     "openstack": "WATCHER_TEST_OPENSTACK",
+    "upgrade_test": "WATCHER_TEST_UPGRADE",
 }
 
 
@@ -83,7 +84,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for name, variable in ON_REQUEST.items():
         if item.get_closest_marker(name) and os.environ.get(variable) != "1":
-            pytest.skip(f"make {name} runs this test")
+            pytest.skip(f"make {name.replace('_', '-')} runs this test")
     for mark in item.iter_markers():
         if mark.name == "postgresql" and DATABASE == "sqlite":
             pytest.skip("needs PostgreSQL, and the suite runs on SQLite")

@@ -18,7 +18,7 @@ from tests.end_to_end.upgrades.site import Client, Site, environment
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.receiver import Receiver, receiving
 
-pytestmark = [pytest.mark.longest, pytest.mark.slow, pytest.mark.postgresql]
+pytestmark = [pytest.mark.upgrade_test, pytest.mark.slow, pytest.mark.postgresql]
 # In seconds, of the load at each stage: some plans begin in it and others end.
 STAGE = 8
 # The commands of the processes other than the web, in the order in which an upgrade restarts them.
