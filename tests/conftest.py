@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.core.cache import cache
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.api import Caller
@@ -150,6 +151,12 @@ def reader(db: None) -> User:
 def stranger(db: None) -> User:
     """Someone who may log in and has no right at all."""
     return person("sam")
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> None:
+    """Clear the cache of the process, which keeps charts for minutes."""
+    cache.clear()
 
 
 @pytest.fixture(autouse=True)

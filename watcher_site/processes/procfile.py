@@ -75,7 +75,7 @@ class RestartedProcess(Process):
             restarts += 1
         super()._send_message({"returncode": self.returncode}, type="stop")
 
-    def is_end_of_all(self, restarts: int) -> bool:
+    def ends_site(self, restarts: int) -> bool:
         """Return whether the end of the process ends the site. A crash does not: the other processes can continue."""
         if self.returncode > 0:
             return self.returncode == BAD_INPUT or self.name == WEB

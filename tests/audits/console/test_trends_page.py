@@ -18,11 +18,6 @@ from tests.builders import make_aggregate, make_node, make_plan, make_server
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def no_cached_charts() -> None:
-    cache.clear()
-
-
 def trends(client: Client, person: User, **query: str) -> Any:
     client.force_login(person)
     return client.get(reverse("trends"), query)
