@@ -49,7 +49,9 @@ def caller_of(request: HttpRequest | Any, project: str | None = None) -> Calling
     """
     user = request.user
     request_id = get_contextvars().get("request_id")
-    caller = CallingContext(user=user.get_username(), request_id=request_id, **tracing.context())
+    caller = CallingContext(user=user.get_username(), request_id=request_id)
+    if tracing.is_on:
+        caller |= tracing.context()
     if isinstance(user, KeystoneUser):
         caller["user_id"] = user.user_id
         project = user.project_id if project is None else project

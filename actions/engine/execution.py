@@ -6,7 +6,7 @@ ones. The beginning of a recovery or a revert is written as well, so that these 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -112,7 +112,8 @@ class Execution(Signalled, Derivation, ActionPhases):
         """
         try:
             # Each line of the log says which action it belongs to, also those of libraries.
-            with bound_contextvars(action=str(self.action.uuid), **self.request), self.acting(), self.tracing(work):
+            traced = self.tracing(work) if tracing.is_on else nullcontext()
+            with bound_contextvars(action=str(self.action.uuid), **self.request), self.acting(), traced:
                 return work()
         except (ConcurrentTransition, Interruption):
             return False

@@ -57,7 +57,7 @@ class ModelPermission(LoggedIn):
 
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
         """Return True for people with the permission, raise otherwise. There is no object for lists and creations."""
-        decision = decide_on(request, view, obj)
+        decision = decide_on(request, view, obj) if settings.POLICY_FILE else None
         needed = required(request, view)
         if decision is None:
             decision = not needed or request.user.has_perm(needed)
@@ -71,8 +71,6 @@ def decide_on(request: Request, view: Any, obj: Any) -> bool | None:
 
     The object is kept for the rights that depend on the body (`watcher_site.api.views.ResourceView.require`).
     """
-    if not settings.POLICY_FILE:
-        return None
     view.policy_target = target_in(view, obj)
     return decide(view.policy_name(), request.user, view.policy_target)
 
@@ -105,7 +103,7 @@ class ProjectPermission(ModelPermission):
 
         Without an object, for lists and creations, the members of any project pass.
         """
-        decision = decide_on(request, view, obj)
+        decision = decide_on(request, view, obj) if settings.POLICY_FILE else None
         if decision is not None:
             # Without an object, the rule may allow the request for what belongs to a project.
             if decision or (obj is None and view.projects):

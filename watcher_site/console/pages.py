@@ -14,6 +14,8 @@ from django.contrib.auth.mixins import PermissionRequiredMixin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import redirect, render
+from django.utils import timezone, translation
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import DetailView, View
 from django.views.generic.detail import SingleObjectMixin
@@ -32,6 +34,7 @@ from watcher_site.refusals import Conflict, Invalid, Refused, worded
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago
 from watcher_site.templatetags.names import mark_invisible
+from watcher_site.web.reader import language_of, zone_of
 
 # In seconds: a page that follows its object tells "2 minutes ago" no later than this.
 RELATIVE_TIMES = 30
@@ -297,16 +300,28 @@ def describe_state(record: Any) -> str:
     return _("it is already %(state)s (updated %(ago)s).") % {"state": record.state, "ago": ago(record.updated_at)}
 
 
-class MarkedCharacters:
-    """Show a mark for each control character in the pages of the console, in whatever name or message it is."""
+class PagesForReaders:
+    """The middleware of pages: they are in the language and the time zone of the reader, and mark control characters.
+
+    The characters are marked in the HTML of all pages of the console, because any name or message may contain them.
+    """
+
+    # All other responses, which programs read, are in English and in UTC.
+    PATHS = ("/console", "/docs", "/v1/docs")
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        is_page = response.headers.get("Content-Type", "").startswith("text/html") and not response.streaming
-        if is_page and request.path_info.startswith("/console"):
+        if not request.path_info.startswith(self.PATHS):
+            return self.get_response(request)
+        language = language_of(request)
+        with translation.override(language), timezone.override(zone_of(request)):
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Language", language)
+        patch_vary_headers(response, ["Accept-Language"])
+        is_html = response.headers.get("Content-Type", "").startswith("text/html") and not response.streaming
+        if is_html and request.path_info.startswith("/console"):
             html = response.content.decode()
             if (marked := mark_invisible(html)) is not html:
                 response.content = marked.encode()

@@ -64,6 +64,7 @@ class Tracing:
     def __init__(self) -> None:
         self.provider: Any = None
         self.tracer: Any = None
+        self.is_on = False
 
     def start(self, service: str) -> None:
         """Export the spans of this process if `settings.TRACING` is on. A process that forks calls it in its children.
@@ -99,11 +100,11 @@ class Tracing:
         resource = Resource.create(own).merge(OTELResourceDetector().detect())
         self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self.provider.add_span_processor(processor)
-        self.tracer = self.provider.get_tracer("watcher_site")
+        self.tracer, self.is_on = self.provider.get_tracer("watcher_site"), True
 
     def stop(self) -> None:
         """Send the remaining spans, but do not wait for long: the collector may be away."""
-        provider, self.provider, self.tracer = self.provider, None, None
+        provider, self.provider, self.tracer, self.is_on = self.provider, None, None, False
         if provider is not None:
             ending = Thread(target=provider.shutdown, name="traces", daemon=True)
             ending.start()

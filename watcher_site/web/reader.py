@@ -1,19 +1,15 @@
 """The language and the time zone of the reader of a page: the chosen ones, or those of the browser."""
 
-from collections.abc import Callable
 from urllib.parse import unquote
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.utils import timezone, translation
-from django.utils.cache import patch_vary_headers
+from django.http import HttpRequest
+from django.utils import translation
 
 from watcher_site.windows.wall_clock import zones
 
 # The cookie of a chosen time zone, and that of the browser's own, which a script of the pages sets.
 ZONE, BROWSER_ZONE = "zone", "browser_zone"
-# The paths of pages for people. All other answers, which programs read, are in English and in UTC.
-PAGES = ("/console", "/docs", "/v1/docs")
 
 
 def chosen_language(request: HttpRequest) -> str:
@@ -32,19 +28,11 @@ def known_zone(request: HttpRequest, cookie: str) -> str:
     return zone if zone in zones() else ""
 
 
-class ReaderPreferences:
-    """Activate the language and the time zone of the reader for requests of pages."""
+def language_of(request: HttpRequest) -> str:
+    """Return the language of a page: the chosen one, or that of the browser."""
+    return chosen_language(request) or translation.get_language_from_request(request)
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path_info.startswith(PAGES):
-            return self.get_response(request)
-        language = chosen_language(request) or translation.get_language_from_request(request)
-        zone = chosen_zone(request) or known_zone(request, BROWSER_ZONE) or settings.TIME_ZONE
-        with translation.override(language), timezone.override(zone):
-            response = self.get_response(request)
-        response.headers.setdefault("Content-Language", language)
-        patch_vary_headers(response, ["Accept-Language"])
-        return response
+def zone_of(request: HttpRequest) -> str:
+    """Return the time zone of a page: the chosen one, that of the browser, or UTC."""
+    return chosen_zone(request) or known_zone(request, BROWSER_ZONE) or settings.TIME_ZONE
