@@ -7,6 +7,7 @@ import pytest
 
 from tests import wording
 
+FIELDS = ("serializers.IntegerField", "models.IntegerField")
 PAGE = (wording.ROOT / "docs" / "contributing.md").read_text()
 
 
@@ -65,6 +66,13 @@ def test_a_word_is_found_in_names(name: str) -> None:
 
 def test_a_word_is_found_in_the_name_of_a_module() -> None:
     assert broken_rules("", "lateness.py") == [("lateness", "name", 1)]
+
+
+def test_texts_of_the_openapi_documents_are_checked_and_help_texts_of_models_are_not() -> None:
+    view = 'def start(self, request: Request) -> Response:\n    """Have the plan put off."""\n'
+    assert {rule for rule, _, _ in broken_rules(view)} == {"Have …", "put off"}
+    serializer, model = (f'time = {name}(help_text="how often it was put off")\n' for name in FIELDS)
+    assert (broken_rules(serializer), broken_rules(model)) == ([("put off", "text", 1)], [])
 
 
 def test_the_texts_of_tests_are_not_checked() -> None:

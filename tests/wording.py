@@ -149,14 +149,11 @@ def python_passages(path: Path, source: str) -> Iterator[Passage]:
 
 
 def contract_texts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the texts that do not change: docstrings of API views and help texts, which are in the OpenAPI documents.
-
-    Help texts of models are in migrations.
-    """
-    if isinstance(node, ast.FunctionDef) and "request: Request" in map(ast.unparse, node.args.args):
-        yield from (each.value for each in node.body[:1] if isinstance(each, ast.Expr))
-    elif isinstance(node, ast.keyword) and node.arg == "help_text":
-        yield from ast.walk(node.value)
+    """Yield the texts that do not change: help texts of models, which are in migrations."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("models.", "FilledCharField")):
+        for keyword in node.keywords:
+            if keyword.arg == "help_text":
+                yield from ast.walk(keyword.value)
 
 
 def is_program_text(path: Path, text: str) -> bool:

@@ -582,7 +582,7 @@ STORAGES = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Watcher Site",
-    "DESCRIPTION": "Action plans for a cloud: reviewed, pruned, run and followed. Speaks OpenStack infra-optim.",
+    "DESCRIPTION": "Review, prune and run action plans for a cloud. Compatible with OpenStack infra-optim.",
     "VERSION": "",  # the document has the microversion only
     "DEFAULT_GENERATOR_CLASS": "watcher_site.api.openapi.documentation.DocumentGenerator",
     # The states of actions, action plans and audits have separate enumerations with the same name of the field.

@@ -39,9 +39,9 @@ from watcher_site.refusals import Invalid
 DIGITS = 18
 SIGNAL = "signal_"
 PARAMETERS = [
-    OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="maximum number of entries"),
     OpenApiParameter(
-        "marker", {"type": "integer", "minimum": 1}, description="the id of the last event of the page before"
+        "marker", {"type": "integer", "minimum": 1}, description="id of the last event of the previous page"
     ),
 ]
 EDGES = re.compile(rf"/{FIELD}(/(-|\d+))?")
@@ -122,9 +122,9 @@ class ActionView(ComposedLookup, ResourceView):
         return queryset.filter(status_condition([Status(value) for value in known("status", values, Status.values)]))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Skip a PENDING action, or change the words of a SKIPPED one (from 1.5).
+        """Skip a PENDING action, or change the reason of a SKIPPED one (from 1.5).
 
-        From 1.12 also restore what a person skipped, or change what an action depends on, until its plan begins.
+        From 1.12 also restore an action that a user skipped, or change its dependencies, until its plan begins.
         """
         edges, others = split(request.data) if used_by(request) >= EXTENDED else ([], request.data)
         changes = read_changes(others)
@@ -168,7 +168,7 @@ class ActionView(ComposedLookup, ResourceView):
             raise (refusal.as_before_suspension() if is_former else refusal) from None
 
     def signal(self, request: Request, identifier: str) -> Response:
-        """Tell an action to end (CANCEL), to wait (SUSPEND) or to go on (RESUME). From 1.12."""
+        """Send a signal to an action: CANCEL, SUSPEND or RESUME. From 1.12."""
         self.require_version(request)
         action = self.get_object(request, identifier)
         signal = Action.Signal(read_body(request, SignalSerializer)["signal"])

@@ -14,7 +14,7 @@ from watcher_site.api.versions import EXTENDED, Version
 from watcher_site.database.expressions import JSONArray, UUIDText
 
 EXCLUSIONS: Version = (1, 13)
-TIME = "in UTC, like 2026-11-20T22:55:41.000000"
+TIME = "UTC, such as 2026-11-20T22:55:41.000000"
 NEW = (
     *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
     "due_time",
@@ -45,31 +45,33 @@ class ActionSerializer(ResourceSerializer):
     parents = serializers.ListField(child=serializers.UUIDField())
     links = links_field()
     name = serializers.CharField()
-    target = serializers.CharField(allow_null=True, help_text="what it acts on, mostly a UUID")
+    target = serializers.CharField(allow_null=True, help_text="the resource that the action changes, usually a UUID")
     status = serializers.ChoiceField(Status.choices)
-    description = serializers.CharField(help_text="the text of the action type, empty for an unknown one")
+    description = serializers.CharField(help_text="the description of the action type; empty if the type is unknown")
     input_parameters = serializers.DictField()
     status_message = serializers.CharField(allow_null=True)
     action = serializers.CharField(help_text="the same as action_type")
     cause = serializers.ChoiceField([RPC_REQUEST, DERIVED_ACTION])
-    owner = serializers.IntegerField(allow_null=True, help_text="the id of the service that executes it")
-    interval = serializers.IntegerField(help_text="in seconds; 0: it is not repeated")
-    timeout = serializers.IntegerField(allow_null=True, help_text="in seconds; null or 0: the site's default")
-    start_time = serializers.DateTimeField(allow_null=True, help_text="when its execution last began")
-    end_time = serializers.DateTimeField(allow_null=True, help_text="when its execution ended")
-    due_time = serializers.DateTimeField(allow_null=True, help_text="before which it does not begin, or begin again")
-    status_reason = serializers.CharField(allow_null=True, help_text="the status_message, or that it succeeded")
+    owner = serializers.IntegerField(allow_null=True, help_text="the id of the service that executes the action")
+    interval = serializers.IntegerField(help_text="seconds between repetitions; 0: the action is not repeated")
+    timeout = serializers.IntegerField(allow_null=True, help_text="seconds; null or 0: the default of the site")
+    start_time = serializers.DateTimeField(allow_null=True, help_text="time at which the last execution began")
+    end_time = serializers.DateTimeField(allow_null=True, help_text="time at which the last execution ended")
+    due_time = serializers.DateTimeField(allow_null=True, help_text="earliest time of the next execution")
+    status_reason = serializers.CharField(
+        allow_null=True, help_text="status_message, or a message of success if there is none"
+    )
     control = serializers.ChoiceField(
-        Action.Signal.choices, allow_null=True, help_text="the signal that it has not honoured yet"
+        Action.Signal.choices, allow_null=True, help_text="the signal that the action has not processed yet"
     )
     inputs = serializers.DictField(help_text="the same as input_parameters")
-    outputs = serializers.DictField(help_text="what came of it; where it failed, the error")
+    outputs = serializers.DictField(help_text="the result, or the error if the action failed")
     depends_on = serializers.ListField(child=serializers.UUIDField(), help_text="the same as parents")
     depended_by = serializers.ListField(child=serializers.UUIDField())
     data = serializers.DictField(  # type: ignore[assignment]
-        help_text="what its type keeps from one run to the next"
+        help_text="data that the action type stores between attempts"
     )
-    exclusion_uuid = serializers.UUIDField(allow_null=True, help_text="the rule that it was skipped by")
+    exclusion_uuid = serializers.UUIDField(allow_null=True, help_text="the exclusion that skipped the action")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
@@ -114,15 +116,17 @@ class ActionSerializer(ResourceSerializer):
 class ActionEventSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     event = serializers.CharField(help_text="pre_condition, execute, post_condition, recover, abort, revert …")
-    attempt = serializers.IntegerField(help_text="in which execution of the action, from 1; 0: before the first")
+    attempt = serializers.IntegerField(help_text="number of the attempt, from 1; 0: before the first attempt")
     start_time = serializers.CharField(help_text=TIME)
-    finish_time = serializers.CharField(allow_null=True, help_text="null while it runs")
-    result = serializers.ChoiceField(ActionEvent.Result.choices, allow_null=True, help_text="null while it runs")
-    host = serializers.CharField(required=False, allow_null=True, help_text="for those who see all actions")
+    finish_time = serializers.CharField(allow_null=True, help_text="null until the event ends")
+    result = serializers.ChoiceField(
+        ActionEvent.Result.choices, allow_null=True, help_text="null until the event ends"
+    )
+    host = serializers.CharField(required=False, allow_null=True, help_text="only for users who may see all actions")
     details = serializers.CharField(
         required=False,
         allow_null=True,
-        help_text="why it failed, or who gave the signal, for those who have the right to be told",
+        help_text="the error or the sender of the signal; only for users with permission to see details",
     )
 
     since = {"details": DETAILS}
@@ -130,7 +134,7 @@ class ActionEventSerializer(serializers.Serializer[Any]):
 
 class ActionEventsSerializer(serializers.Serializer[Any]):
     events = ActionEventSerializer(many=True)
-    next = serializers.CharField(required=False, help_text="the next page, where this one is full")
+    next = serializers.CharField(required=False, help_text="URL of the next page, if this page is full")
 
     since: dict[str, Version] = {}
 

@@ -63,7 +63,7 @@ class StrategyView(NamedLookup, GoalFilters, ResourceView):
     answers = {"state": (200, RequirementSerializer(many=True))}
 
     def state(self, request: Request, identifier: str) -> Response:
-        """Say what the strategy needs and what of it is there."""
+        """List the requirements of a strategy and whether they are available."""
         strategy = self.get_object(request, identifier)
         return Response(requirements(strategy.name))
 
@@ -167,7 +167,7 @@ class WebhookView(NamedLookup, ResourceView):
     answers = {"trigger": (202, None)}
 
     def trigger(self, request: Request, identifier: str) -> Response:
-        """Have an EVENT audit run once more. The body must be JSON, and does not matter."""
+        """Trigger a run of an EVENT audit. The body must be JSON, and is ignored."""
         if not request.headers.get("Content-Length", "0").strip("0"):
             raise Invalid('Missing argument: "body"')
         _ = request.data

@@ -63,22 +63,24 @@ class VolumeInPoolSerializer(serializers.Serializer[Any]):
     node_zone = serializers.CharField()
     node_status = serializers.ChoiceField(["enabled", "disabled"])
     node_state = serializers.ChoiceField(["up", "down"])
-    node_volume_type = serializers.ListField(child=serializers.CharField(), help_text="the types that it serves")
+    node_volume_type = serializers.ListField(
+        child=serializers.CharField(), help_text="volume types that the storage node provides"
+    )
     pool_name = serializers.CharField(required=False)
     pool_total_volumes = serializers.IntegerField(required=False)
     pool_total_capacity_gb = serializers.IntegerField(required=False)
     pool_free_capacity_gb = serializers.IntegerField(required=False)
     pool_provisioned_capacity_gb = serializers.IntegerField(required=False)
     pool_allocated_capacity_gb = serializers.IntegerField(required=False)
-    pool_virtual_free = serializers.IntegerField(required=False, help_text="GB that may still be promised")
+    pool_virtual_free = serializers.IntegerField(required=False, help_text="GB that can still be provisioned")
     volume_uuid = serializers.UUIDField(required=False)
     volume_name = serializers.CharField(required=False)
     volume_size = serializers.IntegerField(required=False, help_text="GB")
     volume_status = serializers.CharField(required=False)
-    volume_host = serializers.CharField(required=False, help_text="the name of its pool")
+    volume_host = serializers.CharField(required=False, help_text="name of the pool")
     volume_volume_type = serializers.CharField(required=False, allow_null=True)
     volume_attachments = serializers.ListField(
-        required=False, child=serializers.DictField(), help_text="a server_id and an attachment_id each"
+        required=False, child=serializers.DictField(), help_text="objects with server_id and attachment_id"
     )
     volume_multiattach = serializers.BooleanField(required=False)
     volume_bootable = serializers.BooleanField(required=False)
@@ -145,7 +147,7 @@ class DataModelView(ResourceView):
             OpenApiParameter(
                 "audit_uuid",
                 {"oneOf": [UUID_SCHEMA, {"type": "integer", "minimum": 1}]},
-                description="the cluster as this audit's scope sees it; uuid or id",
+                description="UUID or id of an audit, to return only the objects in its scope",
             ),
         ]
 
@@ -155,9 +157,9 @@ class DataModelView(ResourceView):
         return {"short_list": (200, DataModelSerializer if has_storage else ComputeDataModelSerializer)}
 
     def short_list(self, request: Request) -> Response:
-        """Show one object for each server on its node, or, from 1.8, each volume in its pool.
+        """Return one object for each server with its node, or, from 1.8, for each volume with its pool.
 
-        A node without servers, a pool without volumes and a storage node without pools give one object each, too.
+        There is also one object for each node without servers, pool without volumes and storage node without pools.
         """
         refuse_unknown_arguments(request.query_params, {"data_model_type", "audit_uuid"})
         kind = request.query_params.get("data_model_type", "compute")

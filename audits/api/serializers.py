@@ -24,7 +24,7 @@ class SpecificationSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     description = serializers.CharField()
     unit = serializers.CharField(allow_null=True)
-    schema = serializers.CharField(allow_null=True, help_text="a JSON Schema, as text")
+    schema = serializers.CharField(allow_null=True, help_text="JSON Schema as text")
 
 
 class GoalSerializer(TimesSerializer):
@@ -47,7 +47,7 @@ class StrategySerializer(ResourceSerializer):
     goal_uuid = serializers.UUIDField()
     goal_name = serializers.CharField()
     links = links_field()
-    parameters_spec = serializers.DictField(help_text="the JSON Schema of its parameters")
+    parameters_spec = serializers.DictField(help_text="JSON Schema of the parameters")
 
     class Meta:
         collection = "strategies"
@@ -60,8 +60,8 @@ class RequirementSerializer(serializers.Serializer[Any]):
     """The requirements of a strategy: entries for data source, metrics, cluster data models, and the name."""
 
     type = serializers.CharField()
-    state = serializers.JSONField(help_text="a text, or a list of objects with one name and its availability each")
-    mandatory = serializers.JSONField(help_text="true, false, or an empty text where it does not apply")
+    state = serializers.JSONField(help_text="a string, or a list of objects that each map a name to its availability")
+    mandatory = serializers.JSONField(help_text="true, false, or an empty string if not applicable")
     comment = serializers.CharField()
 
 
@@ -145,7 +145,7 @@ class AuditSerializer(TimesSerializer):
     next_run_time = ZonelessTimeField(allow_null=True)
     links = links_field()
     parameters = serializers.DictField()
-    hostname = serializers.CharField(allow_null=True, help_text="of the decision engine that runs it, or ran it")
+    hostname = serializers.CharField(allow_null=True, help_text="host of the last decision engine of the audit")
     start_time = ZonelessTimeField(allow_null=True)
     end_time = ZonelessTimeField(allow_null=True)
     force = serializers.BooleanField()
@@ -215,8 +215,8 @@ class NewAuditSerializer(serializers.Serializer[Any]):
     interval = TextField(required=False, allow_null=True)
     auto_trigger = LenientFlagField(until=(1, 8), required=False)
     force = LenientFlagField(until=(1, 8), required=False)
-    start_time = TimeField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
-    end_time = TimeField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
+    start_time = TimeField(required=False, allow_null=True, help_text="ISO 8601; UTC if it has no time zone")
+    end_time = TimeField(required=False, allow_null=True, help_text="ISO 8601; UTC if it has no time zone")
 
     argument = "audit_p"
     since = {"start_time": (1, 1), "end_time": (1, 1)}

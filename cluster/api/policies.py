@@ -25,9 +25,9 @@ from watcher_site.refusals import NotFound
 class PolicySerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     name = serializers.CharField()
-    type = serializers.CharField(help_text="one of /v1/policy_types")
+    type = serializers.CharField(help_text="name of a policy type of /v1/policy_types")
     links = links_field()
-    spec = serializers.DictField(help_text="its properties, as they were given")
+    spec = serializers.DictField(help_text="properties as they were sent")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
@@ -39,7 +39,7 @@ class PolicySerializer(ResourceSerializer):
         computed = ("links",)
 
 
-@extend_schema_field({"type": "object", "description": "its properties, as the schema of the type has them"})
+@extend_schema_field({"type": "object", "description": "properties, validated by the schema of the type"})
 class PropertiesField(serializers.JSONField):
     """Unvalidated properties; `cluster.operations.policies` checks them with more specific messages."""
 
@@ -64,17 +64,19 @@ class CheckedPropertiesSerializer(serializers.Serializer[Any]):
     """The checked properties of a policy."""
 
     type = serializers.CharField()
-    spec = serializers.DictField(help_text="with the defaults of what was left out")
+    spec = serializers.DictField(help_text="the properties, with defaults for omitted ones")
 
 
 class PolicyTypeSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     description = serializers.CharField()
-    priority = serializers.IntegerField(help_text="the smaller, the earlier its policies are asked")
-    is_single = serializers.BooleanField(help_text="whether a cluster can have but one policy of the type")
-    before = serializers.ListField(child=serializers.CharField(), help_text="the actions before which it is asked")
-    after = serializers.ListField(child=serializers.CharField(), help_text="the actions after which it is asked")
-    schema = serializers.DictField(help_text="the JSON Schema of the properties")
+    priority = serializers.IntegerField(help_text="default priority; policies with smaller values are checked first")
+    is_single = serializers.BooleanField(help_text="whether a cluster may have only one policy of the type")
+    before = serializers.ListField(
+        child=serializers.CharField(), help_text="actions before which the policy is checked"
+    )
+    after = serializers.ListField(child=serializers.CharField(), help_text="actions after which the policy is checked")
+    schema = serializers.DictField(help_text="JSON Schema of the properties")
 
 
 class PolicyTypesSerializer(serializers.Serializer[Any]):
@@ -111,13 +113,13 @@ class PolicyView(NamedLookup, ResourceView):
         return self.created(create_policy(**attributes))
 
     def validate(self, request: Request) -> Response:
-        """Say what a policy of these properties would go by, or why there can be none. None is made."""
+        """Validate the properties of a policy, and return them with defaults. No policy is created."""
         attributes = read_body(request, PropertiesSerializer)
         spec = check_spec(attributes["type"], attributes.get("spec"))
         return Response({"type": attributes["type"], "spec": find_type(attributes["type"])(spec).spec})
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Change the name: what a policy says stays."""
+        """Change the name of a policy. The properties cannot be changed."""
         patch = read_patch(request.data, internal=("/type", "/spec"), mandatory=("/name",))
         policy = self.get_object(request, identifier)
         after = apply_patch({"name": policy.name}, patch)
@@ -142,12 +144,12 @@ class PolicyTypeView(ResourceView):
     answers = {"list_types": (200, PolicyTypesSerializer), "show_type": (200, PolicyTypeSerializer)}
 
     def list_types(self, request: Request) -> Response:
-        """List the types that policies can be of, with the schemas of their properties."""
+        """List the policy types, with the schemas of their properties."""
         refuse_unknown_arguments(request.query_params, set())
         return Response({"policy_types": [describe_policy_type(one) for one in plugins.load("POLICY_TYPES").values()]})
 
     def show_type(self, request: Request, identifier: str) -> Response:
-        """Show one of the types that policies can be of."""
+        """Show a policy type."""
         found = plugins.load("POLICY_TYPES").get(identifier)
         if found is None:
             raise NotFound(self.missing(identifier))

@@ -34,12 +34,12 @@ class ProfileSerializer(ResourceSerializer):
     name = serializers.CharField()
     type = serializers.ChoiceField(Profile.Type.choices)
     links = links_field()
-    spec = serializers.DictField(help_text="the properties of the servers that are created from it")
+    spec = serializers.DictField(help_text="properties of the servers that are created from the profile")
     metadata = serializers.DictField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
-    project_id = serializers.CharField(help_text="that it belongs to; empty: to none, and all projects may use it")
+    project_id = serializers.CharField(help_text="project of the profile; empty: all projects may use it")
 
     class Meta:
         collection = "profiles"
@@ -52,8 +52,8 @@ class ProfileSerializer(ResourceSerializer):
 class SpecSerializer(serializers.Serializer[Any]):
     """The schema of a spec in the OpenAPI document; `cluster.operations.profiles` checks specs."""
 
-    flavor = serializers.CharField(max_length=255, help_text="its id or its name")
-    image = serializers.CharField(max_length=255, required=False, allow_null=True, help_text="its id")
+    flavor = serializers.CharField(max_length=255, help_text="id or name of the flavor")
+    image = serializers.CharField(max_length=255, required=False, allow_null=True, help_text="id of the image")
     metadata = serializers.DictField(child=serializers.CharField(max_length=255), required=False)
     availability_zone = serializers.CharField(max_length=255, required=False, allow_null=True)
     key_name = serializers.CharField(max_length=255, required=False)
@@ -83,7 +83,7 @@ class NewProfileSerializer(serializers.Serializer[Any]):
         max_length=PROJECT_LENGTH,
         required=False,
         allow_blank=True,
-        help_text="that it belongs to: one of your projects; for people with rights on all profiles any, or none",
+        help_text="one of the user's projects; users with permission on all profiles may name any project, or none",
     )
 
     argument = "profile"
@@ -138,7 +138,7 @@ class ProfileView(OwnedByProjects, NamedLookup, ResourceView):
         return self.created(create_profile(**attributes))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Change the name or the metadata: what servers are created from stays."""
+        """Change the name or the metadata of a profile. The spec cannot be changed."""
         patch = read_patch(request.data, internal=("/type", "/spec"), mandatory=("/name",))
         profile = self.get_object(request, identifier)
         before = {name: getattr(profile, name) for name in CHANGEABLE}

@@ -51,12 +51,12 @@ class ScheduleSerializer(serializers.Serializer[Any]):
     start_at = TimeTextField(
         required=False,
         allow_null=True,
-        help_text="in ISO 8601, by the clock of the zone where it names none",
+        help_text="ISO 8601; in the time zone of zone if it has no offset",
     )
     zone = serializers.CharField(
         required=False,
         allow_null=True,
-        help_text="such as Europe/Berlin; UTC, if none was ever given, or it was taken back",
+        help_text="time zone, such as Europe/Berlin; null: UTC, which is also the initial value",
     )
     window = WindowField(required=False, allow_null=True)
 
@@ -68,9 +68,9 @@ class Scheduling:
     """The part of the view of action plans for the time at which a plan begins."""
 
     def start(self: Any, request: Request, identifier: str) -> Response:
-        """Hand a RECOMMENDED plan to the appliers.
+        """Start a RECOMMENDED plan.
 
-        From 1.12 the body, if there is one, says when it is to begin: at a time, within a maintenance window, or both.
+        From 1.12, an optional body sets a start time, a maintenance window, or both.
         """
         plan = self.get_object(request, identifier)
         wishes = read_schedule(request)
@@ -84,10 +84,10 @@ class Scheduling:
         return Response(self.show(plan))
 
     def schedule(self: Any, request: Request, identifier: str) -> Response:
-        """Say when a plan is to begin, before it is started or while something of it is still to begin. From 1.12.
+        """Set the start time or the maintenance window of a plan that has not ended. From 1.12.
 
-        What is left out stays as it is, and null takes it back. The time can be changed until the plan begins, the
-        window until the plan ends. What has begun is left to finish.
+        Omitted attributes do not change, and null resets an attribute. The time can be changed until the plan begins,
+        the window until the plan ends. Running actions are not interrupted.
         """
         self.require_version(request)
         plan = self.get_object(request, identifier)
@@ -182,7 +182,7 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         return self.show_actions(body["actions"])
 
     def restore(self, request: Request, identifier: str) -> Response:
-        """Restore a set of actions of the plan that people skipped, all or none. From 1.12."""
+        """Restore a set of actions of the plan that users skipped, all or none. From 1.12."""
         self.require_version(request)
         plan = self.get_object(request, identifier)
         body = read_body(request, ChosenActionsSerializer)
@@ -190,15 +190,15 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         return self.show_actions(body["actions"])
 
     def continue_plan(self, request: Request, identifier: str) -> Response:
-        """Propose a plan of what failed or was cancelled in a FAILED or CANCELLED one, once. From 1.12.
+        """Propose a plan with the failed and cancelled actions of a FAILED or CANCELLED plan, once. From 1.12.
 
-        The actions wait for each other as they did there. The new plan is RECOMMENDED: look at it, skip, and start it.
+        The actions keep their dependencies. The new plan is RECOMMENDED, so that it can be reviewed and pruned.
         """
         self.require_version(request)
         return self.created(continue_plan(self.get_object(request, identifier)))
 
     def signal(self, request: Request, identifier: str) -> Response:
-        """Have a plan end (CANCEL), begin nothing more and wait (SUSPEND), or go on (RESUME). From 1.12."""
+        """Send a signal to a plan: CANCEL, SUSPEND or RESUME. From 1.12."""
         self.require_version(request)
         plan = self.get_object(request, identifier)
         signal = Action.Signal(read_body(request, SignalSerializer)["signal"])
@@ -213,7 +213,7 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         return Response({ActionSerializer.Meta.collection: rows})
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Start or cancel a plan by its state; from 1.12, choose what a failure does to those that depend on it."""
+        """Start or cancel a plan by its state; from 1.12, also set on_failure."""
         patch = read_patch(request.data, internal=("/status_message",), mandatory=("/state", "/on_failure"))
         plan = self.get_object(request, identifier)
         paths = {"/on_failure"} if used_by(request) >= EXTENDED else set()

@@ -45,8 +45,8 @@ from watcher_site.refusals import Invalid, NotFound
 SAYS = ("action_types", "targets", "window", "zone", "expires_at", "enabled")
 SWITCH = {"true": True, "false": False}
 PAGING = [
-    OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many actions at most"),
-    OpenApiParameter("marker", OpenApiTypes.UUID, description="the last action of the page before"),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="maximum number of actions"),
+    OpenApiParameter("marker", OpenApiTypes.UUID, description="last action of the previous page"),
 ]
 
 
@@ -55,7 +55,9 @@ class TargetsSerializer(serializers.Serializer[Any]):
 
     vars().update(
         {
-            kind: serializers.ListField(child=serializers.CharField(), required=False, help_text=f"each {form}")
+            kind: serializers.ListField(
+                child=serializers.CharField(), required=False, help_text=f"identifiers, each {form}"
+            )
             for kind, (_, form) in KINDS.items()
         }
     )
@@ -69,16 +71,18 @@ class TargetsField(serializers.JSONField):
 class ExclusionSerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     name = serializers.CharField()
-    owner = serializers.CharField(help_text="who answers for it: a person or a team")
+    owner = serializers.CharField(help_text="the person or team that is responsible for the rule")
     links = links_field()
-    reason = serializers.CharField(help_text="why; the actions that it excludes tell it")
-    action_types = serializers.ListField(child=serializers.CharField(), help_text="none: all of them")
-    targets = TargetsSerializer(help_text="identifiers by kind; what touches one of each kind is excluded")
-    window = WindowField(allow_null=True, help_text="the hours in which it is in force; null: all")
-    zone = serializers.CharField(help_text="of the window")
-    expires_at = serializers.DateTimeField(allow_null=True, help_text="from when on it is no longer in force")
-    enabled = serializers.BooleanField(help_text="whether it is heeded at all")
-    is_in_force = serializers.BooleanField(help_text="whether it excludes what begins now")
+    reason = serializers.CharField(help_text="reason, which excluded actions show")
+    action_types = serializers.ListField(child=serializers.CharField(), help_text="empty: all action types")
+    targets = TargetsSerializer(
+        help_text="identifiers by kind; actions that affect one target of each kind are excluded"
+    )
+    window = WindowField(allow_null=True, help_text="hours in which the rule is in force; null: all hours")
+    zone = serializers.CharField(help_text="time zone of the window")
+    expires_at = serializers.DateTimeField(allow_null=True, help_text="time from which the rule is no longer in force")
+    enabled = serializers.BooleanField(help_text="whether the rule is applied")
+    is_in_force = serializers.BooleanField(help_text="whether the rule excludes actions that begin now")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
@@ -101,17 +105,19 @@ class NewExclusionSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=NAME_LENGTH)
     owner = serializers.CharField(
-        max_length=TEXT_LENGTH, required=False, allow_null=True, help_text="who sends it, if left out"
+        max_length=TEXT_LENGTH, required=False, allow_null=True, help_text="default: the user who sends the request"
     )
     reason = serializers.CharField(max_length=TEXT_LENGTH, required=False, allow_null=True, allow_blank=True)
     action_types = serializers.ListField(child=serializers.CharField(), required=False, allow_null=True)
     targets = TargetsField(required=False, allow_null=True)
     window = WindowField(required=False, allow_null=True)
-    zone = serializers.CharField(required=False, allow_null=True, help_text="such as Europe/Berlin; UTC, if left out")
-    expires_at = TimeTextField(
-        required=False, allow_null=True, help_text="in ISO 8601, by the clock of the zone where it names none"
+    zone = serializers.CharField(
+        required=False, allow_null=True, help_text="time zone, such as Europe/Berlin; default: UTC"
     )
-    enabled = FlagField(required=False, help_text="whether it is heeded at all; true, if left out")
+    expires_at = TimeTextField(
+        required=False, allow_null=True, help_text="ISO 8601; in the time zone of zone if it has no offset"
+    )
+    enabled = FlagField(required=False, help_text="whether the rule is applied; default: true")
 
     argument = "exclusion"
     since: dict[str, Version] = {}
@@ -120,9 +126,11 @@ class NewExclusionSerializer(serializers.Serializer[Any]):
 class SavedTrialSerializer(serializers.Serializer[Any]):
     """The body that tries a rule that was saved."""
 
-    action_plan = serializers.UUIDField(help_text="the UUID of the action plan")
+    action_plan = serializers.UUIDField(help_text="UUID of the action plan")
     at = TimeTextField(
-        required=False, allow_null=True, help_text="in ISO 8601, by the clock of the rule's zone; now, if left out"
+        required=False,
+        allow_null=True,
+        help_text="ISO 8601; in the time zone of the rule if it has no offset; default: now",
     )
 
     argument = "trial"
@@ -137,7 +145,7 @@ class DraftField(serializers.DictField):
 class TrialSerializer(SavedTrialSerializer):
     """The body that tries a rule before it is saved."""
 
-    exclusion = DraftField(help_text="as in the body of POST /v1/exclusions")
+    exclusion = DraftField(help_text="the rule, as in the body of POST /v1/exclusions")
 
 
 class ExcludedActionSerializer(serializers.Serializer[Any]):
@@ -146,19 +154,25 @@ class ExcludedActionSerializer(serializers.Serializer[Any]):
     action_type = serializers.CharField()
     target = serializers.CharField(allow_null=True)
     state = serializers.ChoiceField(Action.State.choices)
-    why = serializers.CharField(help_text="what the rule names that it touches; empty, where it names but types")
+    why = serializers.CharField(
+        help_text="targets of the rule that the action affects; empty if the rule has no targets"
+    )
     links = links_field()
 
 
 class TrialAnswerSerializer(serializers.Serializer[Any]):
     action_plan_uuid = serializers.UUIDField()
     at = serializers.DateTimeField()
-    is_in_force = serializers.BooleanField(help_text="whether the rule is in force then")
-    in_force_from = serializers.DateTimeField(allow_null=True, help_text="the first moment from then on")
-    total = serializers.IntegerField(help_text="how many actions the plan has")
-    excluded = serializers.IntegerField(help_text="how many of these the rule excludes in the hours of its window")
+    is_in_force = serializers.BooleanField(help_text="whether the rule is in force at that time")
+    in_force_from = serializers.DateTimeField(
+        allow_null=True, help_text="first time from then on at which the rule is in force; null: never"
+    )
+    total = serializers.IntegerField(help_text="number of actions of the plan")
+    excluded = serializers.IntegerField(help_text="number of actions that the rule excludes while it is in force")
     actions = ExcludedActionSerializer(many=True)
-    next = serializers.URLField(required=False, help_text="the next page, where this one is full: sent as this one")
+    next = serializers.URLField(
+        required=False, help_text="URL of the next page, if this page is full; it takes the same body"
+    )
 
 
 class ExclusionView(NamedLookup, ResourceView):
@@ -202,12 +216,12 @@ class ExclusionView(NamedLookup, ResourceView):
         return queryset.filter(enabled=SWITCH[value.lower()])
 
     def create(self, request: Request) -> Response:
-        """Make a rule: from now on, actions that it matches are not begun."""
+        """Create a rule. It skips matching actions that have not begun."""
         attributes = read_body(request, NewExclusionSerializer, ExclusionSerializer._declared_fields)
         return self.created(create_exclusion(attributes, request.user.get_username()))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Change what a rule says: that holds for all that has not begun yet."""
+        """Change a rule. The change applies to all actions that have not begun."""
         patch = read_patch(request.data, internal=("/is_in_force",), mandatory=("/name", "/enabled"))
         exclusion = self.get_object(request, identifier)
         before = attributes_of(exclusion)
@@ -217,21 +231,21 @@ class ExclusionView(NamedLookup, ResourceView):
         return Response(self.show(exclusion))
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        """Delete a rule. What it skipped can be restored, while nothing of its plan has begun."""
+        """Delete a rule. Actions that it skipped can be restored until their plan begins."""
         delete_exclusion(self.get_object(request, identifier))
         return Response(status=204)
 
     def try_draft(self, request: Request) -> Response:
-        """Tell which actions of a plan a rule would exclude, and why. Nothing is saved.
+        """List the actions of a plan that a rule would exclude, with their targets. The rule is not saved.
 
-        All of its actions are looked at, whatever became of them.
+        The rule is tested on all actions of the plan, in any state.
         """
         body = read_body(request, TrialSerializer)
         attributes = read_attributes(body["exclusion"], NewExclusionSerializer)
         return self.answer_trial(request, draft_exclusion(attributes, request.user.get_username()), body)
 
     def try_saved(self, request: Request, identifier: str) -> Response:
-        """Tell which actions of a plan this rule excludes, and why."""
+        """List the actions of a plan that this rule excludes, with their targets."""
         exclusion = self.get_object(request, identifier)
         return self.answer_trial(request, exclusion, read_body(request, SavedTrialSerializer))
 

@@ -30,20 +30,22 @@ from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.serializers import LinkSerializer
 from watcher_site.api.versions import Version, used_by
 
-TIME = "in UTC, like 2026-11-20T22:55:41.000000"
+TIME = "UTC, such as 2026-11-20T22:55:41.000000"
 
 
 class EventSerializer(serializers.Serializer[Any]):
     event = serializers.CharField(help_text="pre_condition, execute, post_condition, recover, abort, revert …")
     start_time = serializers.CharField(help_text=TIME)
-    finish_time = serializers.CharField(allow_null=True, help_text="null while it runs")
-    result = serializers.ChoiceField(ActionEvent.Result.choices, allow_null=True, help_text="null while it runs")
-    hostId = serializers.CharField(  # noqa: N815 (Nova's)
-        allow_blank=True, help_text="tells machines apart, within a project"
+    finish_time = serializers.CharField(allow_null=True, help_text="null until the event ends")
+    result = serializers.ChoiceField(
+        ActionEvent.Result.choices, allow_null=True, help_text="null until the event ends"
     )
-    host = serializers.CharField(required=False, allow_null=True, help_text="for those who see all actions")
+    hostId = serializers.CharField(  # noqa: N815 (Nova's)
+        allow_blank=True, help_text="identifies the host within a project"
+    )
+    host = serializers.CharField(required=False, allow_null=True, help_text="only for users who may see all actions")
     details = serializers.CharField(
-        required=False, allow_null=True, help_text="why it failed, for those who have the right to be told"
+        required=False, allow_null=True, help_text="the error; only for users with permission to see details"
     )
 
     since = {"details": DETAILS}
@@ -57,7 +59,7 @@ class InstanceActionSerializer(serializers.Serializer[Any]):
     project_id = serializers.CharField(allow_null=True)
     start_time = serializers.CharField(help_text=TIME)
     updated_at = serializers.CharField(help_text=TIME)
-    message = serializers.CharField(allow_null=True, help_text="Error as soon as one of its events failed")
+    message = serializers.CharField(allow_null=True, help_text="Error if one of the events failed")
 
     since: dict[str, Version] = {}
 
@@ -68,7 +70,7 @@ class InstanceActionInFullSerializer(InstanceActionSerializer):
 
 class InstanceActionsSerializer(serializers.Serializer[Any]):
     instanceActions = InstanceActionSerializer(many=True)  # noqa: N815 (Nova's)
-    links = LinkSerializer(many=True, required=False, help_text="to the next page, where this one is full")
+    links = LinkSerializer(many=True, required=False, help_text="link to the next page, if this page is full")
 
     since: dict[str, Version] = {}
 
@@ -81,10 +83,14 @@ class OneInstanceActionSerializer(serializers.Serializer[Any]):
 
 def parameters() -> list[OpenApiParameter]:
     return [
-        OpenApiParameter("limit", {"type": "integer", "minimum": 0}, description="how many at most"),
-        OpenApiParameter("marker", str, description="the request id of the last one of the page before"),
-        OpenApiParameter("changes-since", OpenApiTypes.DATETIME, description="only what changed then or later"),
-        OpenApiParameter("changes-before", OpenApiTypes.DATETIME, description="only what changed then or before"),
+        OpenApiParameter("limit", {"type": "integer", "minimum": 0}, description="maximum number of entries"),
+        OpenApiParameter("marker", str, description="request id of the last operation of the previous page"),
+        OpenApiParameter(
+            "changes-since", OpenApiTypes.DATETIME, description="only operations that changed at this time or later"
+        ),
+        OpenApiParameter(
+            "changes-before", OpenApiTypes.DATETIME, description="only operations that changed at this time or earlier"
+        ),
     ]
 
 
@@ -101,7 +107,7 @@ class InstanceActionView(ServerReading):
         return True
 
     def of_server(self, request: Request, identifier: str) -> Response:
-        """List what was done to a server, by people and by plans, the newest first."""
+        """List the operations of users and plans on a server, newest first."""
         server = self.find_server(request, identifier)
         refuse_unknown_arguments(request.query_params, ARGUMENTS)
         listing = read_query(request.query_params)
@@ -113,7 +119,7 @@ class InstanceActionView(ServerReading):
         return Response(answer)
 
     def retrieve(self, request: Request, identifier: str, request_id: str = "") -> Response:
-        """Show one thing that was done to a server, with its events, the newest first."""
+        """Show an operation on a server with its events, newest first."""
         server = self.find_server(request, identifier)
         refuse_unknown_arguments(request.query_params, ())
         found = find_one(server.uuid, request_id)

@@ -37,11 +37,11 @@ class MarkField(serializers.BooleanField):
 class MarkBodySerializer(serializers.Serializer[Any]):
     """The schema of the body in the OpenAPI document; `read_mark` parses the body."""
 
-    mark_unhealthy = MarkField(help_text="false takes back what was said before")
+    mark_unhealthy = MarkField(help_text="true sets the mark, false removes it")
     resource_status_reason = serializers.CharField(
         required=False,
         allow_blank=True,
-        help_text=f'cut at a word to {STATUS_MESSAGE_LENGTH} characters; left out: "{MARKED}"',
+        help_text=f'truncated at a word to {STATUS_MESSAGE_LENGTH} characters; default: "{MARKED}"',
     )
 
     argument = "health"
@@ -51,11 +51,11 @@ class MarkBodySerializer(serializers.Serializer[Any]):
 class MarkSerializer(serializers.Serializer[Any]):
     """The current mark on the health of an object."""
 
-    unhealthy = serializers.BooleanField(help_text="whether a person says so")
+    unhealthy = serializers.BooleanField(help_text="whether a user marked the object as unhealthy")
     reason = serializers.CharField(allow_null=True)
     object_type = serializers.ChoiceField(
         ["server", "node", "resource", "stack"],
-        help_text="what holds the mark: for a server of a node or of a stack that node, or its resource",
+        help_text="type of the marked object; for a server of a node or of a stack, the node or the resource",
     )
     object_id = serializers.UUIDField()
     object_name = serializers.CharField()
@@ -113,12 +113,12 @@ class Marking(MarkEvents):
     mark_versions = dict.fromkeys(("mark", "show_health"), MARKS)
 
     def show_health(self: Any, request: Request, identifier: str, **_: Any) -> Response:
-        """Tell whether a person says that it is unhealthy."""
+        """Show whether the object is marked as unhealthy."""
         self.require_version(request)
         return Response(mark_row(find_mark(self.get_object(request, identifier))))
 
     def mark(self: Any, request: Request, identifier: str, **_: Any) -> Response:
-        """Say that it is unhealthy, or take that back: what is, is replaced by the next operation that repairs."""
+        """Mark the object as unhealthy, or remove the mark. The next repair replaces a marked object."""
         self.require_version(request)
         unhealthy, reason = read_mark(request.data)
         marked = self.get_object(request, identifier)
@@ -129,9 +129,9 @@ class ResourceMarking(MarkEvents):
     """A view of the resources of stacks, which are marked at the path at which they are read."""
 
     def mark(self: Any, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:
-        """Say that a resource is unhealthy, or take that back: it is replaced by the next update of its stack
+        """Mark a resource as unhealthy, or remove the mark. The next update of its stack replaces a marked resource.
 
-        It is named by its name, its physical id or its reference id.
+        The path contains its name, its physical id or its reference id.
         """
         unhealthy, reason = read_mark(request.data)
         found = find_resource(self.find_stack(request, stack_name, identifier), resource)

@@ -20,15 +20,15 @@ from watcher_site.request_context import caller_of
 from watcher_site.web.keystone_session import find_token
 
 VIEW_PLAN = "plans.view_actionplan"
-PLAN_ONLY = "whether the plan is only made, to look at it and to start it later"
+PLAN_ONLY = "whether the plan is only proposed, to be reviewed and started later"
 PLAN_ONLY_PARAMETER = OpenApiParameter("plan_only", bool, description=PLAN_ONLY)
 
 
 class OperationSerializer(serializers.Serializer[Any]):
     """The result of a request for an operation."""
 
-    action = serializers.UUIDField(help_text="the action that it became")
-    action_plan = serializers.UUIDField(help_text="the plan that holds the action")
+    action = serializers.UUIDField(help_text="the action that performs the operation")
+    action_plan = serializers.UUIDField(help_text="the plan that contains the action")
 
 
 class OptionsSerializer(serializers.Serializer[Any]):

@@ -20,8 +20,8 @@ from watcher_site.refusals import NotFound
 
 LISTED = [str(outcome) for outcome in OUTCOMES if outcome != Action.State.SUCCEEDED]
 PREFLIGHT_PARAMETERS = [
-    OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many actions at most"),
-    OpenApiParameter("marker", OpenApiTypes.UUID, description="the last action of the page before"),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="maximum number of actions"),
+    OpenApiParameter("marker", OpenApiTypes.UUID, description="last action of the previous page"),
 ]
 
 
@@ -30,36 +30,42 @@ class ProspectSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     action_type = serializers.CharField()
     target = serializers.CharField(allow_null=True)
-    outcome = serializers.ChoiceField(LISTED, help_text="the state in which it would end, if that can be foreseen")
+    outcome = serializers.ChoiceField(LISTED, help_text="expected final state, if it can be predicted")
     status_message = serializers.CharField(
-        allow_null=True, help_text="what it would say then, or why it cannot be foreseen"
+        allow_null=True, help_text="expected status message, or the reason why the outcome cannot be predicted"
     )
     links = links_field()
 
 
 class PreflightSerializer(serializers.Serializer[Any]):
     action_plan_uuid = serializers.UUIDField()
-    computed_at = serializers.DateTimeField(help_text="the time of the cloud and the plan that the result is of")
-    cloud_is_mirrored = serializers.BooleanField(help_text="whether the cloud is known from a copy of it")
-    cloud_read_at = serializers.DateTimeField(allow_null=True, help_text="when that copy was last made whole")
+    computed_at = serializers.DateTimeField(
+        help_text="time of the state of the plan and the cloud that the result is based on"
+    )
+    cloud_is_mirrored = serializers.BooleanField(
+        help_text="whether the result was computed from a copy of a real cloud"
+    )
+    cloud_read_at = serializers.DateTimeField(
+        allow_null=True, help_text="time of the last complete synchronization of the copy"
+    )
     counts = serializers.DictField(
-        child=serializers.IntegerField(min_value=0), help_text="how many actions would end so"
+        child=serializers.IntegerField(min_value=0), help_text="number of unfinished actions by expected outcome"
     )
     ended = serializers.DictField(
-        child=serializers.IntegerField(min_value=0), help_text="how many have ended already, by their states"
+        child=serializers.IntegerField(min_value=0), help_text="number of finished actions by state"
     )
-    actions = ProspectSerializer(many=True, help_text="those that would not just succeed, in the order of the plan")
-    next = serializers.URLField(required=False, help_text="the next page, where this one is full")
+    actions = ProspectSerializer(many=True, help_text="actions that would not succeed, in the order of the plan")
+    next = serializers.URLField(required=False, help_text="URL of the next page, if this page is full")
 
 
 class Preflighting:
     """The preflight, for the view of action plans."""
 
     def preflight(self: Any, request: Request, identifier: str) -> Response:
-        """Tell what would be skipped or fail if the plan began now, and execute nothing. From 1.12.
+        """Predict which actions would be skipped or fail if the plan began now. Executes no action. From 1.12.
 
-        The actions that have not ended are tried in order on a model of the cloud in memory, each on what those before
-        it would leave behind. The result is kept for up to five minutes, while neither the plan nor the cloud changes.
+        The unfinished actions are simulated in order on a model of the cloud in memory. The result is stored for up to
+        five minutes, unless the plan or the cloud changes.
         """
         self.require_version(request)
         plan = self.get_object(request, identifier)

@@ -37,21 +37,24 @@ class ActionPlanSerializer(ResourceSerializer):
     global_efficacy = IndicatorSerializer(many=True)
     updated_at = serializers.DateTimeField(allow_null=True)
     links = links_field()
-    hostname = serializers.CharField(allow_null=True, help_text="of the applier that runs it, or ran it")
+    hostname = serializers.CharField(allow_null=True, help_text="host of the last applier of the plan")
     status_message = serializers.CharField(allow_null=True)
     on_failure = serializers.ChoiceField(
-        ActionPlan.OnFailure.choices, help_text="what becomes of those that depend on what failed or was cancelled"
+        ActionPlan.OnFailure.choices,
+        help_text="effect of a failed or cancelled action on the actions that depend on it",
     )
-    start_at = serializers.DateTimeField(allow_null=True, help_text="before which nothing of it begins")
-    zone = serializers.CharField(help_text="the time zone of its window")
+    start_at = serializers.DateTimeField(allow_null=True, help_text="time before which no action of the plan begins")
+    zone = serializers.CharField(help_text="time zone of the window")
     window = WindowField(allow_null=True)
-    opens_at = serializers.DateTimeField(allow_null=True, help_text="from when it, or what is left of it, may begin")
-    closes_at = serializers.DateTimeField(allow_null=True, help_text="from when nothing more of it begins")
-    suspended_by = serializers.CharField(
-        allow_null=True, help_text="the user name of who has it begin nothing more for now"
+    opens_at = serializers.DateTimeField(allow_null=True, help_text="time from which the remaining actions may begin")
+    closes_at = serializers.DateTimeField(allow_null=True, help_text="time from which no more actions begin")
+    suspended_by = serializers.CharField(allow_null=True, help_text="name of the user who suspended the plan")
+    continues_uuid = serializers.UUIDField(
+        allow_null=True, help_text="the plan whose failed and cancelled actions this plan repeats"
     )
-    continues_uuid = serializers.UUIDField(allow_null=True, help_text="the plan whose undone actions it does anew")
-    continued_by_uuid = serializers.UUIDField(allow_null=True, help_text="the plan that does anew what it left undone")
+    continued_by_uuid = serializers.UUIDField(
+        allow_null=True, help_text="the plan that repeats the failed and cancelled actions of this plan"
+    )
     created_at = serializers.DateTimeField()
     deleted_at = serializers.DateTimeField(allow_null=True)
 
@@ -110,7 +113,7 @@ class ChosenActionsSerializer(serializers.Serializer[Any]):
     """The body of what is done to several actions of a plan at once, all or none."""
 
     actions = serializers.ListField(
-        child=UUIDTextField(), allow_empty=False, max_length=MOST_CHOSEN, help_text="their UUIDs"
+        child=UUIDTextField(), allow_empty=False, max_length=MOST_CHOSEN, help_text="UUIDs of the actions"
     )
 
     argument = "actions"

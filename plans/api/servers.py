@@ -61,15 +61,17 @@ class ServerSerializer(ResourceSerializer):
     name = serializers.CharField()
     status = serializers.ChoiceField(server_statuses.list_statuses(knows_pending=True))
     links = links_field()
-    tenant_id = serializers.CharField(help_text="the project that it belongs to")
-    user_id = serializers.CharField(help_text="the name of who asked for it")
+    tenant_id = serializers.CharField(help_text="project of the server")
+    user_id = serializers.CharField(help_text="name of the user who requested the server")
     flavor = serializers.DictField(help_text="original_name, vcpus, ram in MB and disk in GB")
-    image = serializers.CharField(help_text="the id of the image that it was built from")
+    image = serializers.CharField(help_text="id of the image of the server")
     metadata = serializers.DictField()
-    fault = serializers.DictField(allow_null=True, help_text="with status ERROR or DELETED: code, message and created")
+    fault = serializers.DictField(
+        allow_null=True, help_text="code, message and created, if the status is ERROR or DELETED"
+    )
     unhealthy_reason = serializers.CharField(
         allow_null=True,
-        help_text="why a person says that it, its resource or its node is unhealthy; null: nobody does",
+        help_text="reason for the mark as unhealthy of the server, its resource or its node; null: not marked",
     )
     created = serializers.DateTimeField()
     updated = serializers.DateTimeField(allow_null=True)
@@ -77,7 +79,9 @@ class ServerSerializer(ResourceSerializer):
     vars()["OS-EXT-STS:task_state"] = serializers.CharField(allow_null=True)
     vars()["OS-EXT-AZ:availability_zone"] = serializers.CharField(allow_null=True)
     vars()["OS-SRV-USG:launched_at"] = serializers.DateTimeField(allow_null=True)
-    vars()[HOST] = serializers.CharField(required=False, allow_null=True, help_text="for those who see all servers")
+    vars()[HOST] = serializers.CharField(
+        required=False, allow_null=True, help_text="only for users who may see all servers"
+    )
 
     class Meta:
         collection = "servers"
@@ -131,7 +135,7 @@ class ServerActionSerializer(serializers.Serializer[Any]):
     """The body of an action: one of these."""
 
     rebuild = DescribedField(
-        SCHEMAS[REBUILD], required=False, help_text="imageRef: the id of an image; the server's own if null"
+        SCHEMAS[REBUILD], required=False, help_text="imageRef: id of an image; null: the current image of the server"
     )
     vars()[RESET] = DescribedField(SCHEMAS[RESET], required=False, help_text="state: active or error")
 
@@ -217,7 +221,7 @@ class ServerView(Marking, ServerReading):
         )
 
     def create(self, request: Request) -> Response:
-        """Ask for a server: a host is found for it by an action."""
+        """Create a server. An action selects its host."""
         attributes = checked_request(read_body(request, NewServerSerializer)["server"])
         project = self.choose_project(attributes.get("project_id"))
         server = create_server(attributes, project, self.caller(request, project))
@@ -229,14 +233,14 @@ class ServerView(Marking, ServerReading):
         return caller_of(request, project if project in self.projects else None)
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        """Have a server deleted: one that waits for room is gone at once, others when an action has deleted them."""
+        """Delete a server by an action; a server that waits for capacity is deleted immediately."""
         server = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, set())
         delete_server(server, self.caller(request, server.project_id))
         return Response(status=204)
 
     def act(self, request: Request, identifier: str) -> Response:
-        """Rebuild a server, or reset its state: the body says which, as Nova has it."""
+        """Rebuild a server, or reset its state, with a body in the format of Nova."""
         server = self.get_object(request, identifier)
         verb, arguments = read_action(request.data)
         verbs: dict[str, Callable[..., Response]] = {REBUILD: self.rebuild, RESET: self.reset}

@@ -25,20 +25,22 @@ DEPTH = re.compile("[0-9]{1,3}")
 
 
 class StackResourceSerializer(ResourceSerializer):
-    id = serializers.UUIDField(help_text="what actions on it name")
+    id = serializers.UUIDField(help_text="id that actions use as their target")
     resource_name = serializers.CharField()
-    logical_resource_id = serializers.CharField(help_text="its name once more")
-    physical_resource_id = serializers.CharField(help_text="the id of its server, or of the stack within; empty: none")
+    logical_resource_id = serializers.CharField(help_text="the same as resource_name")
+    physical_resource_id = serializers.CharField(help_text="id of the server or of the nested stack; empty: none")
     resource_type = serializers.ChoiceField(StackResource.Type.choices)
     resource_status = serializers.ChoiceField(StackStatus.choices)
     resource_status_reason = serializers.CharField()
-    required_by = serializers.ListField(child=serializers.CharField(), help_text="the resources that come after it")
+    required_by = serializers.ListField(
+        child=serializers.CharField(), help_text="resources that depend on this resource"
+    )
     parent_resource = serializers.CharField(
-        allow_null=True, help_text="the resource that holds its stack, in the stack around that"
+        allow_null=True, help_text="resource of the parent stack that contains the stack of this resource"
     )
     creation_time = serializers.DateTimeField()
     updated_time = serializers.DateTimeField(allow_null=True)
-    links = LinkSerializer(many=True, help_text="to itself, to its stack, and to the stack within")
+    links = LinkSerializer(many=True, help_text="links to the resource, to its stack, and to the nested stack")
 
     class Meta:
         collection = "resources"
@@ -95,7 +97,7 @@ def names_of_nested_stacks(resources: list[UUID]) -> dict[str, str]:
 
 class ResourcesSerializer(serializers.Serializer[Any]):
     resources = StackResourceSerializer(many=True)
-    next = serializers.URLField(required=False, help_text="the next page, where this one is full")
+    next = serializers.URLField(required=False, help_text="URL of the next page, if this page is full")
 
 
 class StackResourceView(ResourceMarking, OwnedByProjects, ResourceView):
@@ -117,12 +119,12 @@ class StackResourceView(ResourceMarking, OwnedByProjects, ResourceView):
     stack: Stack
 
     def detailed_list(self, request: Request, stack_name: str = "", identifier: str = "") -> Response:
-        """List the resources of a stack; with nested_depth, those of so many levels of stacks within, too"""
+        """List the resources of a stack; with nested_depth, also those of that many levels of nested stacks."""
         self.stack = self.find_stack(request, stack_name, identifier)
         return self.answer_list(request, detailed=True)
 
     def retrieve(self, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:
-        """Show a resource of a stack, by its name, its physical id or its reference id"""
+        """Show a resource of a stack by its name, its physical id or its reference id."""
         refuse_unknown_arguments(request.query_params, ())
         stack = self.find_stack(request, stack_name, identifier)
         rows = self.read(resources_named(stack, resource), detailed=True)

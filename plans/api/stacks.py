@@ -35,7 +35,7 @@ STACKS = (1, 11)
 VIEW_STACK = "cluster.view_stack"
 MARK_STACK = "cluster.mark_stack"
 TEMPLATE_SCHEMA = {"oneOf": [{"type": "string", "minLength": 1}, TEMPLATE_VALIDATOR.schema]}
-TEMPLATE = "an object, or a text in JSON or YAML"
+TEMPLATE = "an object, or text in JSON or YAML"
 
 
 class StackSerializer(ResourceSerializer):
@@ -43,19 +43,19 @@ class StackSerializer(ResourceSerializer):
     stack_name = serializers.CharField()
     stack_status = serializers.ChoiceField(StackStatus.choices)
     stack_status_reason = serializers.CharField()
-    description = serializers.CharField(help_text="that of its template")
-    project = serializers.CharField(help_text="that it belongs to")
+    description = serializers.CharField(help_text="description of the template")
+    project = serializers.CharField(help_text="project of the stack")
     creation_time = serializers.DateTimeField()
     updated_time = serializers.DateTimeField(allow_null=True)
     deletion_time = serializers.DateTimeField(allow_null=True)
     links = links_field()
-    stack_owner = serializers.CharField(help_text="the name of who asked for it")
+    stack_owner = serializers.CharField(help_text="name of the user who requested the stack")
     parent = serializers.UUIDField(  # type: ignore[assignment]
-        allow_null=True, help_text="the stack that it is within"
+        allow_null=True, help_text="stack that contains this stack"
     )
 
     timeout_mins = serializers.IntegerField(
-        allow_null=True, help_text="for how many minutes an operation on it may take; null: as the site has it"
+        allow_null=True, help_text="time limit of an operation in minutes; null: the setting of the site"
     )
 
     class Meta:
@@ -93,7 +93,7 @@ def stack_address(host: str, name: str, uuid: Any) -> str:
 class TemplateSerializer(serializers.Serializer[Any]):
     version = serializers.IntegerField()
     description = serializers.CharField()
-    resources = serializers.DictField(child=serializers.DictField(), help_text="by name")
+    resources = serializers.DictField(child=serializers.DictField(), help_text="resources by name")
 
 
 def check_statuses(field: str, wanted: list[str]) -> list[str]:
@@ -103,7 +103,7 @@ def check_statuses(field: str, wanted: list[str]) -> list[str]:
 
 
 def timeout_field(default: str) -> Any:
-    help_text = f"for how many minutes an operation on it may take, beside its pauses; left out: {default}"
+    help_text = f"time limit of an operation in minutes, without its pauses; default: {default}"
     return WholeField(required=False, min_value=1, max_value=MAX_TIMEOUT, help_text=help_text)
 
 
@@ -122,9 +122,9 @@ class NewStackSerializer(OptionsSerializer):
     name = StackNameField(max_length=NAME_LENGTH, trim_whitespace=False)
     template = DescribedField(TEMPLATE_SCHEMA, help_text=TEMPLATE)
     project_id = serializers.CharField(
-        max_length=NAME_LENGTH, required=False, help_text="the only one that one has, if left out"
+        max_length=NAME_LENGTH, required=False, help_text="default: the user's only project"
     )
-    timeout_mins = timeout_field("as the site has it")
+    timeout_mins = timeout_field("the setting of the site")
 
     argument = "stack"
 
@@ -132,8 +132,8 @@ class NewStackSerializer(OptionsSerializer):
 class StackUpdateSerializer(OptionsSerializer):
     """The body of PUT."""
 
-    template = DescribedField(TEMPLATE_SCHEMA, required=False, help_text=f"{TEMPLATE}; left out: the one that it has")
-    timeout_mins = timeout_field("as it has been")
+    template = DescribedField(TEMPLATE_SCHEMA, required=False, help_text=f"{TEMPLATE}; default: the current template")
+    timeout_mins = timeout_field("the current value")
 
     argument = "stack"
 
@@ -179,15 +179,15 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
     permissions_required = {"mark": MARK_STACK}
 
     def retrieve(self, request: Request, identifier: str, stack_name: str | None = None) -> Response:
-        """Show a stack"""
+        """Show a stack."""
         return super().retrieve(request, identifier)
 
     def look_up(self, request: Request, identifier: str) -> Response:
-        """Show the stack of this id, or else of this name"""
+        """Show the stack with this id, or else with this name."""
         return super().retrieve(request, identifier)
 
     def template(self, request: Request, stack_name: str, identifier: str) -> Response:
-        """Show the template of a stack, with all that may be left out"""
+        """Show the template of a stack, with defaults for omitted properties."""
         refuse_unknown_arguments(request.query_params, ())
         return Response(self.get_object(request, identifier).template)
 
@@ -229,7 +229,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         return queryset.filter(shown_status_condition(check_statuses("status", value)))
 
     def create(self, request: Request) -> Response:
-        """Make a stack, and have its resources created by an action."""
+        """Create a stack. An action creates its resources."""
         attributes = read_body(request, NewStackSerializer, StackSerializer._declared_fields)
         refuse_later_properties(request, attributes["template"])
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
@@ -238,9 +238,9 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         return self.accepted(create_stack(**attributes, project_id=project, options=options))
 
     def update(self, request: Request, stack_name: str, identifier: str) -> Response:
-        """Have a stack changed by an action: as another template says, or as its own does.
+        """Update a stack to a new template, or to its current one, by an action.
 
-        Whatever was marked unhealthy, or failed, is replaced.
+        Resources that failed or are marked as unhealthy are replaced.
         """
         stack: Stack = self.get_object(request, identifier)
         attributes = read_body(request, StackUpdateSerializer, StackSerializer._declared_fields)
@@ -250,7 +250,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         return self.accepted(update_stack(stack, **attributes, options=options))
 
     def destroy(self, request: Request, stack_name: str, identifier: str) -> Response:
-        """Have a stack deleted by an action, with all that is in it."""
+        """Delete a stack with its resources by an action."""
         stack: Stack = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         options = self.project_request_options(request, read_flag(request, "plan_only"), stack.project_id)

@@ -114,17 +114,17 @@ TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 class WindowSerializer(serializers.Serializer[Any]):
     """The OpenAPI schema of a window; `watcher_site.windows.wall_clock.read_window` parses windows."""
 
-    opens = serializers.RegexField(TIME_OF_DAY, help_text="such as 22:00, by the clock of the zone")
-    closes = serializers.RegexField(TIME_OF_DAY, help_text="on the next day, where it is not later")
+    opens = serializers.RegexField(TIME_OF_DAY, help_text="start time, such as 22:00, in the time zone of zone")
+    closes = serializers.RegexField(TIME_OF_DAY, help_text="end time; on the next day if it is not later than opens")
     weekdays = serializers.ListField(
         child=serializers.ChoiceField(WEEKDAYS),
         required=False,
         allow_null=True,
         allow_empty=False,
-        help_text="on which it opens; every day, if left out",
+        help_text="days on which the window opens; default: every day",
     )
-    first_day = serializers.DateField(required=False, allow_null=True, help_text="on which it may open")
-    last_day = serializers.DateField(required=False, allow_null=True, help_text="on which it may open")
+    first_day = serializers.DateField(required=False, allow_null=True, help_text="first day of the window")
+    last_day = serializers.DateField(required=False, allow_null=True, help_text="last day on which the window opens")
 
 
 @extend_schema_field(WindowSerializer(allow_null=True))

@@ -143,7 +143,9 @@ def links_field() -> Any:
     return LinkSerializer(many=True, read_only=True)
 
 
-@extend_schema_field({"type": "string", "example": "2026-11-20T22:55:41", "description": "UTC, without saying so"})
+@extend_schema_field(
+    {"type": "string", "example": "2026-11-20T22:55:41", "description": "UTC, without a suffix for the time zone"}
+)
 class ZonelessTimeField(serializers.DateTimeField):
     """A time that existing servers show without its zone (`without_zone`)."""
 

@@ -30,9 +30,9 @@ class BindingSerializer(ResourceSerializer):
     policy_uuid = serializers.UUIDField()
     policy_name = serializers.CharField()
     policy_type = serializers.CharField()
-    priority = serializers.IntegerField(help_text="the smaller, the earlier it is asked")
+    priority = serializers.IntegerField(help_text="policies with smaller values are checked first")
     enabled = serializers.BooleanField()
-    last_op = serializers.DateTimeField(allow_null=True, help_text="when what it is about was last done")
+    last_op = serializers.DateTimeField(allow_null=True, help_text="time of the last operation that the policy limits")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
 
@@ -80,25 +80,25 @@ class BindingView(Operating, ResourceView):
     example_step = {"op": "replace", "path": "/enabled", "value": False}
 
     def of_cluster(self, request: Request, identifier: str) -> Response:
-        """List the policies of a cluster, in the order in which they are asked"""
+        """List the policies of a cluster in the order in which they are checked."""
         cluster = self.find_cluster(request, identifier)
         refuse_unknown_arguments(request.query_params, ())
         bindings = PolicyBinding.objects.present().filter(cluster=cluster).order_by("priority", "pk")
         return Response({BindingSerializer.Meta.collection: self.read(bindings, detailed=True)})
 
     def retrieve(self, request: Request, identifier: str, policy: str = "") -> Response:
-        """Show which say a policy has about a cluster."""
+        """Show the binding of a policy to a cluster."""
         return Response(self.show(self.find_binding(request, identifier, policy)))
 
     def create(self, request: Request, identifier: str) -> Response:
-        """Have a cluster get a policy by an action."""
+        """Attach a policy to a cluster by an action."""
         cluster = self.find_cluster(request, identifier)
         attributes = read_body(request, AttachmentSerializer, BindingSerializer._declared_fields)
         options = self.request_options(request, attributes.pop("plan_only"))
         return self.accepted(attach_policy(cluster, **attributes, options=options))
 
     def partial_update(self, request: Request, identifier: str, policy: str) -> Response:
-        """Have a policy of a cluster asked earlier or later, or not at all, by an action."""
+        """Change the priority of a policy of a cluster, or enable or disable it, by an action."""
         paths = [f"/{name}" for name in CHANGEABLE]
         patch = read_patch(request.data, allowed=paths, mandatory=paths)
         binding = self.find_binding(request, identifier, policy)
@@ -108,7 +108,7 @@ class BindingView(Operating, ResourceView):
         return self.accepted(update_policy(binding.cluster, binding.policy, **changes, options=options))
 
     def destroy(self, request: Request, identifier: str, policy: str) -> Response:
-        """Have a cluster lose a policy by an action."""
+        """Detach a policy from a cluster by an action."""
         binding = self.find_binding(request, identifier, policy)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         options = self.request_options(request, read_flag(request, "plan_only"))

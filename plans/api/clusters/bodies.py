@@ -39,13 +39,13 @@ class NewClusterSerializer(OptionsSerializer):
     """The body of POST."""
 
     name = serializers.CharField(max_length=NAME_LENGTH)
-    profile = serializers.CharField(max_length=NAME_LENGTH, help_text="its UUID or its name")
+    profile = serializers.CharField(max_length=NAME_LENGTH, help_text="UUID or name of the profile")
     min_size = SizeField(required=False, default=0)
-    max_size = LargestSizeField(required=False, default=UNLIMITED, help_text="-1: there is no limit")
-    desired_capacity = SizeField(required=False, help_text="min_size, where it is left out")
-    timeout = TimeoutField(required=False, default=0, help_text="of its actions, in seconds")
+    max_size = LargestSizeField(required=False, default=UNLIMITED, help_text="-1: no limit")
+    desired_capacity = SizeField(required=False, help_text="default: min_size")
+    timeout = TimeoutField(required=False, default=0, help_text="timeout of its actions in seconds")
     metadata = serializers.DictField(required=False, allow_null=True)
-    project_id = project_body_field("the only one that one has, if left out; empty: none")
+    project_id = project_body_field("default: the user's only project; empty: no project")
 
     argument = "cluster"
     since = {"project_id": TENANTS}
@@ -57,14 +57,17 @@ class ScaleSerializer(OptionsSerializer):
 
 class ResizeSerializer(OptionsSerializer):
     adjustment_type = serializers.ChoiceField(AdjustmentType.choices, required=False)
-    number = serializers.FloatField(required=False, help_text="of nodes, or percent; below zero: fewer")
+    number = serializers.FloatField(
+        required=False, help_text="number of nodes or percentage; a negative value removes nodes"
+    )
     min_size = SizeField(required=False)
-    max_size = LargestSizeField(required=False, help_text="-1: there is no limit")
+    max_size = LargestSizeField(required=False, help_text="-1: no limit")
     min_step = serializers.IntegerField(
-        required=False, min_value=1, max_value=MAX_NODES, help_text="how many nodes a percentage comes to at least"
+        required=False, min_value=1, max_value=MAX_NODES, help_text="minimum number of nodes for a percentage"
     )
     strict = FlagField(
-        required=False, help_text="whether a size outside of the bounds is refused; else the nearest is taken"
+        required=False,
+        help_text="whether a size outside of the limits is refused; otherwise the nearest limit applies",
     )
 
 
@@ -78,13 +81,13 @@ class NodesSerializer(OptionsSerializer):
 
 
 class LeavingNodesSerializer(NodesSerializer):
-    destroy_after_deletion = FlagField(required=False, help_text="whether they are deleted with their servers")
+    destroy_after_deletion = FlagField(required=False, help_text="whether the nodes and their servers are deleted")
 
 
 class RecoverySerializer(OptionsSerializer):
     operation = serializers.ChoiceField(RECOVERIES, required=False)
-    check = FlagField(required=False, help_text="whether their servers are looked at first")
-    check_capacity = FlagField(required=False, help_text="whether as many nodes are created as are missing")
+    check = FlagField(required=False, help_text="whether the servers are checked first")
+    check_capacity = FlagField(required=False, help_text="whether missing nodes are created")
 
 
 class ActionsSerializer(serializers.Serializer[Any]):
@@ -104,9 +107,9 @@ class ActionsSerializer(serializers.Serializer[Any]):
 
 
 class AttachmentSerializer(OptionsSerializer):
-    policy = serializers.CharField(max_length=NAME_LENGTH, help_text="its UUID or its name")
+    policy = serializers.CharField(max_length=NAME_LENGTH, help_text="UUID or name of the policy")
     priority = serializers.IntegerField(
-        required=False, min_value=0, max_value=MAX_PRIORITY, help_text="left out: its type's"
+        required=False, min_value=0, max_value=MAX_PRIORITY, help_text="default: the priority of the policy type"
     )
     enabled = FlagField(required=False)
 

@@ -61,7 +61,7 @@ OPERATIONS: dict[str, Callable[..., Operation]] = {
 CREATING = ("scale_out", "resize", "recover")
 SIZES = ("/min_size", "/max_size", "/desired_capacity")
 FORCE = OpenApiParameter(
-    "force", bool, description="whether its nodes are deleted with it, and what is being done to it is cancelled first"
+    "force", bool, description="whether running operations are cancelled, and the nodes are deleted with the cluster"
 )
 
 
@@ -71,20 +71,24 @@ class ClusterSerializer(ResourceSerializer):
     profile_uuid = serializers.UUIDField()
     profile_name = serializers.CharField()
     min_size = serializers.IntegerField()
-    max_size = serializers.IntegerField(help_text="-1: there is no limit")
-    desired_capacity = serializers.IntegerField(help_text="how many nodes are wanted")
+    max_size = serializers.IntegerField(help_text="-1: no limit")
+    desired_capacity = serializers.IntegerField(help_text="intended number of nodes")
     status = serializers.ChoiceField(Cluster.Status.choices)
     links = links_field()
     status_reason = serializers.CharField(allow_null=True)
-    timeout = serializers.IntegerField(help_text="of its actions, in seconds; 0: the site's default")
+    timeout = serializers.IntegerField(help_text="timeout of its actions in seconds; 0: the default of the site")
     metadata = serializers.DictField()
-    nodes = serializers.ListField(child=serializers.UUIDField(), help_text="its members, in the order of joining")
-    policies = serializers.ListField(child=serializers.UUIDField(), help_text="in the order in which they are asked")
-    init_at = serializers.DateTimeField(allow_null=True, help_text="when its creation began")
+    nodes = serializers.ListField(
+        child=serializers.UUIDField(), help_text="members of the cluster, in the order of joining"
+    )
+    policies = serializers.ListField(
+        child=serializers.UUIDField(), help_text="policies in the order in which they are checked"
+    )
+    init_at = serializers.DateTimeField(allow_null=True, help_text="time at which the creation began")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
-    project_id = serializers.CharField(help_text="that it belongs to; empty: to none")
+    project_id = serializers.CharField(help_text="project of the object; empty: no project")
 
     class Meta:
         collection = "clusters"
@@ -174,7 +178,7 @@ class ClusterView(OwnedFromTenants, ResourceView):
         return f"cluster.{operation}" if operation in OPERATIONS else super().history_event()
 
     def create(self, request: Request) -> Response:
-        """Make a cluster, and have its nodes created by an action."""
+        """Create a cluster. An action creates its nodes."""
         attributes = read_body(request, NewClusterSerializer, ClusterSerializer._declared_fields)
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
         project = self.choose_project(wanted)
@@ -182,7 +186,7 @@ class ClusterView(OwnedFromTenants, ResourceView):
         return self.accepted(create_cluster(**attributes, project_id=project, options=options))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Have the name, the profile, the timeout or the metadata changed by an action."""
+        """Change the name, the profile, the timeout or the metadata of a cluster by an action."""
         refuse_sizes(request.data)
         patch = read_patch(
             request.data,
@@ -198,7 +202,7 @@ class ClusterView(OwnedFromTenants, ResourceView):
         return self.accepted(update_cluster(cluster, changes, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        """Delete a cluster by an action; if forced, cancel other operations on it and delete its nodes, too."""
+        """Delete a cluster by an action; with force, also cancel other operations on it and delete its nodes."""
         cluster = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"force", "plan_only"})
         force, plan_only = read_flag(request, "force"), read_flag(request, "plan_only")
@@ -206,35 +210,35 @@ class ClusterView(OwnedFromTenants, ResourceView):
         return self.accepted(delete_cluster(cluster, force=force, options=options))
 
     def scale_in(self, request: Request, identifier: str) -> Response:
-        """Have nodes taken from a cluster by an action: so many, or as many as its scaling policy says, or one."""
+        """Remove nodes from a cluster by an action: count, or the number of its scaling policy, or one."""
         return self.operate(request, identifier, "scale_in", request.data)
 
     def scale_out(self, request: Request, identifier: str) -> Response:
-        """Have nodes added to a cluster by an action: so many, or as many as its scaling policy says, or one."""
+        """Add new nodes to a cluster by an action: count, or the number of its scaling policy, or one."""
         return self.operate(request, identifier, "scale_out", request.data)
 
     def resize(self, request: Request, identifier: str) -> Response:
-        """Have the size of a cluster adjusted by an action, or its bounds, or both."""
+        """Change the size of a cluster, its size limits, or both by an action."""
         return self.operate(request, identifier, "resize", request.data)
 
     def add_nodes(self, request: Request, identifier: str) -> Response:
-        """Have nodes that stand alone join a cluster by an action."""
+        """Add nodes that are in no cluster to a cluster by an action."""
         return self.operate(request, identifier, "add_nodes", request.data)
 
     def del_nodes(self, request: Request, identifier: str) -> Response:
-        """Have members leave a cluster by an action, and be deleted if that is asked for."""
+        """Remove nodes from a cluster by an action, and delete them if requested."""
         return self.operate(request, identifier, "del_nodes", request.data)
 
     def check(self, request: Request, identifier: str) -> Response:
-        """Have an action look whether the servers of a cluster's nodes run."""
+        """Check by an action whether the servers of the nodes of a cluster run."""
         return self.operate(request, identifier, "check", request.data)
 
     def recover(self, request: Request, identifier: str) -> Response:
-        """Have the nodes of a cluster repaired by an action that need it."""
+        """Repair the unhealthy nodes of a cluster by an action."""
         return self.operate(request, identifier, "recover", request.data)
 
     def act(self, request: Request, identifier: str) -> Response:
-        """Have one of the operations done that is named in the body, as OpenStack's cluster service takes it."""
+        """Perform the operation that the body names, in the format of OpenStack's cluster service."""
         document = request.data
         if not isinstance(document, dict) or len(document) != 1:
             raise Invalid("Invalid input for field/attribute actions. An object with one operation is expected.")

@@ -46,21 +46,23 @@ class NodeSerializer(ResourceSerializer):
     profile_name = serializers.CharField()
     role = serializers.CharField(allow_blank=True)
     status = serializers.ChoiceField(Node.Status.choices)
-    physical_id = serializers.UUIDField(allow_null=True, help_text="the UUID of its server")
-    cluster_uuid = serializers.UUIDField(allow_null=True, help_text="the one that it is a member of")
-    index = serializers.IntegerField(help_text="in the order of joining its cluster; -1: it stands alone")
+    physical_id = serializers.UUIDField(allow_null=True, help_text="UUID of the server of the node")
+    cluster_uuid = serializers.UUIDField(allow_null=True, help_text="cluster of which the node is a member")
+    index = serializers.IntegerField(
+        help_text="position in the order of joining the cluster; -1: the node is in no cluster"
+    )
     links = links_field()
-    tainted = serializers.BooleanField(help_text="it is the first to go when its cluster shrinks")
-    data = serializers.DictField(help_text="what policies decided about it")  # type: ignore[assignment]
+    tainted = serializers.BooleanField(help_text="whether the node is removed first when the cluster shrinks")
+    data = serializers.DictField(help_text="decisions of policies about the node")  # type: ignore[assignment]
     status_reason = serializers.CharField(allow_null=True)
     unhealthy_reason = serializers.CharField(
-        allow_null=True, help_text="why a person says that it is unhealthy; null: nobody does"
+        allow_null=True, help_text="reason for the mark as unhealthy; null: not marked"
     )
     metadata = serializers.DictField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
-    project_id = serializers.CharField(help_text="that it belongs to; empty: to none")
+    project_id = serializers.CharField(help_text="project of the object; empty: no project")
 
     class Meta:
         collection = "nodes"
@@ -87,14 +89,18 @@ class NewNodeSerializer(OptionsSerializer):
 
     name = serializers.CharField(max_length=NAME_LENGTH)
     profile = serializers.CharField(
-        max_length=NAME_LENGTH, required=False, help_text="its UUID or its name; left out, that of the cluster"
+        max_length=NAME_LENGTH,
+        required=False,
+        help_text="UUID or name of the profile; default: the profile of the cluster",
     )
     cluster = serializers.CharField(
-        max_length=NAME_LENGTH, required=False, help_text="the UUID or the name of the one that it joins"
+        max_length=NAME_LENGTH, required=False, help_text="UUID or name of the cluster that the node joins"
     )
     role = serializers.CharField(max_length=ROLE_LENGTH, required=False, allow_blank=True)
     metadata = serializers.DictField(required=False, allow_null=True)
-    project_id = project_body_field("left out, that of the cluster, or the only one that one has; empty: none")
+    project_id = project_body_field(
+        "default: the project of the cluster, or the user's only project; empty: no project"
+    )
 
     argument = "node"
     since = {"project_id": TENANTS}
@@ -102,7 +108,7 @@ class NewNodeSerializer(OptionsSerializer):
 
 class NodeRecoverySerializer(OptionsSerializer):
     operation = serializers.ChoiceField(RECOVERIES, required=False)
-    check = FlagField(required=False, help_text="whether its server is looked at first")
+    check = FlagField(required=False, help_text="whether the server is checked first")
 
 
 OPERATIONS = {"create": NewNodeSerializer, "check": OptionsSerializer, "recover": NodeRecoverySerializer}
@@ -161,7 +167,7 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         return found
 
     def create(self, request: Request) -> Response:
-        """Make a node from a profile, and have its server created by an action."""
+        """Create a node from a profile. An action creates its server."""
         attributes = read_body(request, NewNodeSerializer, NodeSerializer._declared_fields)
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
         is_of_cluster = wanted is None and "cluster" in attributes and self.may("add")
@@ -171,14 +177,14 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         return self.accepted(create_node(**attributes, project_id=project, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        """Have a node and its server deleted by an action."""
+        """Delete a node and its server by an action."""
         node = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         options = self.project_request_options(request, read_flag(request, "plan_only"), node.project_id)
         return self.accepted(delete_node(node, options))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Have the name, the role, the metadata, the profile, or whether it is tainted, changed by an action."""
+        """Change the name, the role, the metadata, the profile, or the taint of a node by an action."""
         own = [f"/{name}" for name in NodeSerializer._declared_fields if name not in CHANGEABLE]
         patch = read_patch(request.data, internal=own, mandatory=("/name", "/profile", "/tainted", "/role"))
         node = self.get_object(request, identifier)
@@ -190,13 +196,13 @@ class NodeView(Marking, OwnedFromTenants, ResourceView):
         return self.accepted(update_node(node, changes, options))
 
     def check(self, request: Request, identifier: str) -> Response:
-        """Have an action look whether the server of a node runs: it is ACTIVE or ERROR then."""
+        """Check by an action whether the server of a node runs. The node is ACTIVE or ERROR afterwards."""
         node = self.get_object(request, identifier)
         plan_only = read_body(request, OptionsSerializer)["plan_only"]
         return self.accepted(check_node(node, self.project_request_options(request, plan_only, node.project_id)))
 
     def recover(self, request: Request, identifier: str) -> Response:
-        """Have a node get a server that runs by an action, where its own does not."""
+        """Repair a node by an action if its server does not run."""
         node = self.get_object(request, identifier)
         inputs = read_body(request, NodeRecoverySerializer)
         plan_only = inputs.pop("plan_only")

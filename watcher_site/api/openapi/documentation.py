@@ -1,4 +1,4 @@
-"""The API's description for machines (OpenAPI, one document a microversion) and for people (Swagger UI)."""
+"""The OpenAPI documents, one for each microversion, and the page that shows them with Swagger UI."""
 
 import re
 from functools import cache
@@ -20,7 +20,7 @@ NEWEST = versions.format_version(versions.MAXIMUM)
 
 
 class Paths(EndpointEnumerator):
-    """The paths as clients write them, without what is merely tolerated."""
+    """Enumerates the documented form of each path, without accepted variants such as a trailing slash."""
 
     def get_path_from_regex(self, path_regex: str) -> str:
         path = path_regex.removeprefix("^(?:v1/)?").removesuffix("/?$")
@@ -28,14 +28,14 @@ class Paths(EndpointEnumerator):
 
 
 def require_version(version: str) -> str:
-    """Raises `Invalid` for a version that is not served."""
+    """Return the version. Raises: `Invalid`: it is not supported."""
     if version not in NAMES:
         raise Invalid(f"Invalid input for field/attribute version. It must be one of {', '.join(NAMES)}.")
     return version
 
 
 class DocumentGenerator(SchemaGenerator):
-    """Writes the document of one microversion, which ``api_version`` names; of the newest without it."""
+    """Generates the document of the microversion ``api_version``, by default the newest."""
 
     endpoint_inspector_cls = Paths
 
@@ -46,7 +46,7 @@ class DocumentGenerator(SchemaGenerator):
 
     def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
         view = super().create_view(callback, method, request)
-        # The generator knows paths and media types that carry a version, and no header that does.
+        # The generator supports versions in paths and media types, but not in headers.
         view.versioning_class = None
         view.documented_version = NAMES[self.api_version]
         return view

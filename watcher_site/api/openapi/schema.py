@@ -1,4 +1,4 @@
-"""The OpenAPI description of each operation, from what its view and its serializers declare."""
+"""The OpenAPI description of each operation, generated from the declarations of its view and its serializers."""
 
 import re
 from typing import Any, Final
@@ -17,39 +17,39 @@ from watcher_site.api.serializers import ResourceSerializer
 Description = dict[str, Any]
 
 SUMMARIES = {
-    "short_list": "List {}, in short",
-    "detailed_list": "List {}, in full",
-    "retrieve": "Show one of the {}",
-    "create": "Create one of the {}",
-    "partial_update": "Change one of the {}",
-    "destroy": "Delete one of the {}",
+    "short_list": "List {plural}.",
+    "detailed_list": "List {plural} with all fields.",
+    "retrieve": "Show {singular}.",
+    "create": "Create {singular}.",
+    "partial_update": "Change {singular}.",
+    "destroy": "Delete {singular}.",
 }
 HEADER: Final = "header"
 LISTS = ("short_list", "detailed_list")
-REQUEST_ID = OpenApiParameter("request_id", str, OpenApiParameter.PATH, description="what an operation is known by")
+REQUEST_ID = OpenApiParameter("request_id", str, OpenApiParameter.PATH, description="request id of the operation")
 REFUSALS = {
-    400: "The request cannot be understood, or its values are not valid.",
-    401: "Nobody is logged in.",
-    403: "The person who is logged in has not the right to do this.",
-    404: "There is no such object, or none that the request names.",
-    406: "The microversion is not served, or does not have this field or resource.",
-    409: "The state of the object does not allow this, or the name is taken.",
-    411: "The body does not say how long it is.",
+    400: "The request cannot be parsed, or contains invalid values.",
+    401: "The request is not authenticated.",
+    403: "The user does not have permission for the request.",
+    404: "The object, or an object that the request names, does not exist.",
+    406: "The microversion is not supported, or does not have this field or resource.",
+    409: "The state of the object does not allow the request, or the name is already in use.",
+    411: "The body has no Content-Length.",
     413: "The body is too large.",
-    429: "There were too many failed logins from this address; Retry-After says when to try again.",
-    503: "Too many passwords are being verified, or the database does not answer; Retry-After says when to try again.",
+    429: "There were too many failed logins from this address; Retry-After contains the waiting time.",
+    503: "Too many passwords are being checked, or the database fails; Retry-After contains the waiting time.",
 }
 HEADERS = {
-    versions.HEADER: "the microversion that the answer is in",
-    versions.MINIMUM_HEADER: "the oldest microversion that is served",
-    versions.MAXIMUM_HEADER: "the newest microversion that is served",
-    "x-openstack-request-id": "what the log calls this request",
+    versions.HEADER: "the microversion of the response",
+    versions.MINIMUM_HEADER: "the oldest supported microversion",
+    versions.MAXIMUM_HEADER: "the newest supported microversion",
+    "x-openstack-request-id": "id of the request in the log",
 }
 
 
 class ErrorSerializer(serializers.Serializer[Any]):
     error_message = serializers.CharField(
-        help_text="JSON as text: faultcode (Client or Server), faultstring (what is wrong) and debuginfo"
+        help_text="JSON as text: faultcode (Client or Server), faultstring (the message) and debuginfo"
     )
 
 
@@ -65,8 +65,8 @@ class UnauthorizedSerializer(serializers.Serializer[Any]):
 
 class PatchStepSerializer(serializers.Serializer[Any]):
     op = serializers.ChoiceField(OPERATIONS)
-    path = serializers.RegexField(f"^{PATH.pattern}$", help_text="the attribute, like /name")
-    value = serializers.JSONField(required=False, allow_null=True, help_text="needed unless the attribute is removed")
+    path = serializers.RegexField(f"^{PATH.pattern}$", help_text="path of the attribute, such as /name")
+    value = serializers.JSONField(required=False, allow_null=True, help_text="required unless op is remove")
 
     schema_rules = {"anyOf": [{"properties": {"op": {"enum": ["remove"]}}}, {"required": ["value"]}]}
 
@@ -105,7 +105,7 @@ class LenientFlagExtension(OpenApiSerializerFieldExtension):
 
 
 class ResourceSchema(AutoSchema):
-    """One operation of a `ResourceView`, as one microversion has it (``view.documented_version``)."""
+    """One operation of a `ResourceView` in one microversion (``view.documented_version``)."""
 
     view: Any
 
@@ -117,7 +117,7 @@ class ResourceSchema(AutoSchema):
     def is_excluded(self) -> bool:
         return self.version < max(self.view.since, self.view.actions_since.get(self.view.action, versions.MINIMUM))
 
-    # Words
+    # Texts
 
     def get_operation_id(self) -> str:
         return self.view.policy_name().replace(":", "_")
@@ -130,16 +130,16 @@ class ResourceSchema(AutoSchema):
         return self.path.split("/")[2]
 
     def get_summary(self) -> str:
-        summary = self.own_words().partition("\n")[0]
-        return summary or SUMMARIES[self.view.action].format(self.collection.replace("_", " "))
+        summary = self.view_docstring().partition("\n")[0]
+        return summary or SUMMARIES[self.view.action].format(**nouns(self.view.title))
 
     def get_description(self) -> str:  # type: ignore[override]
-        return self.own_words().partition("\n")[2].strip()
+        return self.view_docstring().partition("\n")[2].strip()
 
-    def own_words(self) -> str:
+    def view_docstring(self) -> str:
         return (getattr(self.view, self.view.action).__doc__ or "").strip()
 
-    # What comes in
+    # Requests
 
     def map_parsers(self) -> list[str]:
         return ["application/json"]
@@ -171,7 +171,7 @@ class ResourceSchema(AutoSchema):
         return [
             OpenApiParameter(versions.HEADER, str, HEADER, description="the microversion of this document", **version),
             OpenApiParameter(
-                "X-Show-Deleted", str, HEADER, description="true, to include deleted objects; other texts do not"
+                "X-Show-Deleted", str, HEADER, description="true includes deleted objects; other values are ignored"
             ),
         ]
 
@@ -183,10 +183,10 @@ class ResourceSchema(AutoSchema):
         return own or [*self.paging_parameters(offer), *self.filter_parameters(offer)]
 
     def paging_parameters(self, offer: Offer) -> list[OpenApiParameter]:
-        keys = "key[:asc|:desc],… of the keys that sort_key may be, in the place of sort_key and sort_dir"
+        keys = "list of key[:asc|:desc] with the keys of sort_key; replaces sort_key and sort_dir"
         return [
-            OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
-            OpenApiParameter("marker", self.view.marker_type, description="the last object of the page before"),
+            OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="maximum number of entries"),
+            OpenApiParameter("marker", self.view.marker_type, description="last object of the previous page"),
             OpenApiParameter("sort_key", str, enum=list(offer.sort_keys), default="id"),
             OpenApiParameter("sort_dir", str, enum=["asc", "desc"], default=offer.direction),
             *([OpenApiParameter("sort", str, description=keys)] if offer.several_keys else []),
@@ -225,7 +225,7 @@ class ResourceSchema(AutoSchema):
             return []
         return [OpenApiExample("For example", value=self.view.example_step, request_only=True)]
 
-    # What goes out
+    # Responses
 
     def get_response_serializers(self) -> Any:
         status, answer = self.success()
@@ -233,7 +233,7 @@ class ResourceSchema(AutoSchema):
         refusals = {code: OpenApiResponse(error(code), REFUSALS[code]) for code in codes}
         media_types = self.view.media_types.get(self.view.action)
         keys: list[Any] = [(status, media_type) for media_type in media_types] if media_types else [status]
-        return {key: OpenApiResponse(answer, "Done.") for key in keys} | refusals
+        return {key: OpenApiResponse(answer, "The request succeeded.") for key in keys} | refusals
 
     def success(self) -> tuple[int, Any]:
         action = self.view.action
@@ -253,7 +253,7 @@ class ResourceSchema(AutoSchema):
 
     def envelope(self, detailed: bool) -> Description:
         item = self.resolve_serializer(self.resource(detailed), "response").ref
-        link = {"type": "string", "format": "uri", "description": "the next page, where this one is full"}
+        link = {"type": "string", "format": "uri", "description": "URL of the next page, if this page is full"}
         return {
             "type": "object",
             "properties": {self.collection: {"type": "array", "items": item}, "next": link},
@@ -294,6 +294,14 @@ class ResourceSchema(AutoSchema):
         return schema
 
 
+def nouns(title: str) -> dict[str, str]:
+    """Return the singular with its article, and the plural, of a title in camel case, such as AuditTemplate."""
+    noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", title).lower()
+    article = "an" if noun[0] in "aeiou" else "a"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return {"singular": f"{article} {noun}", "plural": plural}
+
+
 def requires_fields(serializer: Any) -> bool:
     """Return whether an empty object breaks a rule of a serializer, which may be a class."""
     fields = serializer().fields if isinstance(serializer, type) else getattr(serializer, "fields", {})
@@ -320,9 +328,11 @@ def document_response_headers() -> list[OpenApiParameter]:
         OpenApiTypes.URI,
         HEADER,
         response=[201, 202],
-        description="the new object, or the action that will do it",
+        description="URL of the new object, or of the action that performs the operation",
     )
-    refused = OpenApiParameter("WWW-Authenticate", str, HEADER, response=[401], description="how to log in")
+    refused = OpenApiParameter(
+        "WWW-Authenticate", str, HEADER, response=[401], description="supported methods of authentication"
+    )
     return [*everywhere, created, refused]
 
 

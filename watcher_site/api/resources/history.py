@@ -32,17 +32,21 @@ FILTER_SCHEMAS: dict[str, dict[str, Any]] = {
 class HistorySerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     created_at = serializers.DateTimeField()
-    user = serializers.CharField(help_text="the name that they had; empty, where nobody was logged in")
-    user_id = serializers.CharField(allow_null=True, help_text="that Keystone has for them; null for accounts")
+    user = serializers.CharField(help_text="name of the user at that time; empty if no user was logged in")
+    user_id = serializers.CharField(
+        allow_null=True, help_text="id of the user in Keystone; null for accounts of the site"
+    )
     project_id = serializers.CharField()
-    request_id = serializers.CharField(help_text="what the log calls the request; empty for commands")
-    deed = serializers.CharField(help_text="the object's type and what was done to it, such as action_plan.start")
+    request_id = serializers.CharField(help_text="id of the request in the log; empty for commands")
+    deed = serializers.CharField(help_text="type of the object and operation, such as action_plan.start")
     outcome = serializers.ChoiceField(HistoryEntry.Outcome.values)
     object_type = serializers.CharField()
     object_uuid = serializers.UUIDField(allow_null=True)
-    object_name = serializers.CharField(help_text="the name that it had, if it has names")
-    within_uuid = serializers.UUIDField(allow_null=True, help_text="what holds it, such as the plan of an action")
-    message = serializers.CharField(help_text="a reason that was given, or why it was refused")
+    object_name = serializers.CharField(help_text="name of the object at that time, if it had one")
+    within_uuid = serializers.UUIDField(
+        allow_null=True, help_text="UUID of the containing object, such as the plan of an action"
+    )
+    message = serializers.CharField(help_text="the reason that the user gave, or the reason for a refusal")
     details = serializers.DictField()
     links = links_field()
 
@@ -93,7 +97,7 @@ class HistoryView(ResourceView):
         return self.lookup(identifier).first()
 
     def export(self, request: Request) -> HttpResponseBase:
-        """Take away what the filters leave, the oldest first, as CSV or as JSON lines."""
+        """Export the entries that match the filters, oldest first, as CSV or JSON lines."""
         query = request.query_params
         refuse_unknown_arguments(query, {"format", *FILTERS})
         wishes = {name: query[name] for name in FILTERS if name in query}

@@ -31,17 +31,19 @@ from watcher_site.notifications.subscriptions import (
 )
 
 NOTIFICATIONS: Version = (1, 13)
-SECRET_HELP = "whsec_ and 24 to 64 bytes in base64, which notifications are signed with"  # noqa: S105 (words about it)
+SECRET_HELP = "key that signs notifications: whsec_ and 24 to 64 bytes in base64"  # noqa: S105 (words about it)
 
 
 class SubscriptionSerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     name = serializers.CharField()
-    url = serializers.CharField(help_text="where notifications are sent to; its host, to those who may not change it")
-    event_types = serializers.ListField(child=serializers.CharField(), help_text="patterns: action.* or *.error")
+    url = serializers.CharField(help_text="URL of the receiver; only scheme and host for users who may not change it")
+    event_types = serializers.ListField(
+        child=serializers.CharField(), help_text="patterns such as action.* or *.error"
+    )
     enabled = serializers.BooleanField()
-    failures = serializers.IntegerField(help_text="how often in a row it did not answer")
-    problem = serializers.CharField(allow_null=True, help_text="why the last notification did not arrive")
+    failures = serializers.IntegerField(help_text="number of consecutive failed deliveries")
+    problem = serializers.CharField(allow_null=True, help_text="reason for the failure of the last delivery")
     last_success = serializers.DateTimeField(allow_null=True)
     links = links_field()
     created_at = serializers.DateTimeField()
@@ -82,7 +84,7 @@ class NewSubscriptionSerializer(serializers.Serializer[Any]):
     url = AddressField(max_length=URL_LENGTH)
     event_types = serializers.ListField(child=TextField(), required=False)
     enabled = FlagField(required=False)
-    secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; made, where it is left out")
+    secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; default: a generated key")
 
     argument = "subscription"
     since: dict[str, Version] = {}
@@ -91,7 +93,7 @@ class NewSubscriptionSerializer(serializers.Serializer[Any]):
 class TestSerializer(serializers.Serializer[Any]):
     """A test message that is on its way."""
 
-    uuid = serializers.UUIDField(help_text="the id that it comes with")
+    uuid = serializers.UUIDField(help_text="id of the test message")
     event_type = serializers.CharField()
 
 
@@ -134,7 +136,7 @@ class SubscriptionView(NamedLookup, ResourceView):
         return [{**row, "url": url_for(self.request.user, row["url"])} for row in rows]
 
     def create(self, request: Request) -> Response:
-        """Have notifications sent to a URL; the answer holds the secret that they are signed with, this once."""
+        """Subscribe a URL to notifications. Only this response contains the secret that signs them."""
         attributes = read_body(request, NewSubscriptionSerializer, SubscriptionSerializer._declared_fields)
         subscription, secret = subscribe(**attributes)
         answer = self.created(subscription)
@@ -153,12 +155,12 @@ class SubscriptionView(NamedLookup, ResourceView):
         return Response(self.show(subscription))
 
     def send_test(self, request: Request, identifier: str) -> Response:
-        """Have a relay send it a test message, whatever it listens to; the answer holds the id of that."""
+        """Send a test message to a subscription, independent of its event types. The response contains the id."""
         notification = send_test(self.get_object(request, identifier))
         return Response({"uuid": str(notification.uuid), "event_type": notification.event_type}, 202)
 
     def renew_secret(self, request: Request, identifier: str) -> Response:
-        """Give it another secret; the answer holds it, this once. From now on the former signs nothing."""
+        """Replace the secret of a subscription. Only this response contains it. The previous secret is invalid."""
         subscription, secret = renew_secret(self.get_object(request, identifier))
         return unstored(Response({**self.show(subscription), "secret": secret}))
 
@@ -177,11 +179,13 @@ COLUMNS = {
 class UndeliveredSerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     event_type = serializers.CharField()
-    object_uuid = serializers.UUIDField(help_text="what the notification tells of")
-    subscription_uuid = serializers.UUIDField(allow_null=True, help_text="whom it was to be sent to; null: the broker")
-    state = serializers.ChoiceField(Delivery.State.choices, help_text="PENDING, once it is sent again")
+    object_uuid = serializers.UUIDField(help_text="UUID of the object of the notification")
+    subscription_uuid = serializers.UUIDField(
+        allow_null=True, help_text="subscription of the receiver; null: the message broker"
+    )
+    state = serializers.ChoiceField(Delivery.State.choices, help_text="PENDING after a request to send it again")
     attempts = serializers.IntegerField()
-    problem = serializers.CharField(allow_null=True, help_text="why the last attempt came to nothing")
+    problem = serializers.CharField(allow_null=True, help_text="reason for the failure of the last attempt")
     links = links_field()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
@@ -197,7 +201,9 @@ class ResendSerializer(serializers.Serializer[Any]):
     """The body of POST that has several sent again; left out, all are."""
 
     subscription_uuid = IdentifierField(
-        required=False, allow_null=True, help_text="only what was to go to it; null: to the broker"
+        required=False,
+        allow_null=True,
+        help_text="only notifications for this subscription; null: for the message broker",
     )
 
     argument = "resend"
@@ -236,13 +242,13 @@ class UndeliveredView(ResourceView):
         return queryset.filter(subscription__uuid=read_uuid(value, "subscription_uuid"))
 
     def resend(self, request: Request, identifier: str) -> Response:
-        """Send it again."""
+        """Send an undelivered notification again."""
         found = self.get_object(request, identifier)
         deliveries.resend(found)
         return Response(self.show(found), 202)
 
     def resend_all(self, request: Request) -> Response:
-        """Send all of them again, or those that were to go to one receiver."""
+        """Send all undelivered notifications again, or those of one receiver."""
         refuse_unknown_arguments(request.query_params, ())
         wanted = read_body(request, ResendSerializer, UndeliveredSerializer._declared_fields)
         filters = {name: str(uuid or BROKER) for name, uuid in wanted.items()}
@@ -250,17 +256,17 @@ class UndeliveredView(ResourceView):
         return Response({"resent": deliveries.resend_all(chosen, filters)}, 202)
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        """Give it up for good."""
+        """Delete an undelivered notification permanently."""
         deliveries.delete_dead_letter(self.get_object(request, identifier))
         return Response(status=204)
 
 
 class BrokerSerializer(serializers.Serializer[Any]):
     enabled = serializers.BooleanField(help_text="whether WATCHER_NOTIFICATION_URL is set")
-    waiting = serializers.IntegerField(help_text="notifications that wait for it")
-    undelivered = serializers.IntegerField(help_text="notifications that were given up")
-    oldest = serializers.DateTimeField(allow_null=True, help_text="since when something waits")
-    problem = serializers.CharField(allow_null=True, help_text="why the last attempt came to nothing")
+    waiting = serializers.IntegerField(help_text="number of notifications that wait for delivery")
+    undelivered = serializers.IntegerField(help_text="number of notifications that could not be delivered")
+    oldest = serializers.DateTimeField(allow_null=True, help_text="creation time of the oldest waiting notification")
+    problem = serializers.CharField(allow_null=True, help_text="reason for the failure of the last attempt")
 
 
 class BrokerView(ResourceView):
@@ -272,6 +278,6 @@ class BrokerView(ResourceView):
     answers = {"look": (200, BrokerSerializer)}
 
     def look(self, request: Request) -> Response:
-        """Tell what waits for the message broker, since when, and why."""
+        """Show the notifications that wait for the message broker: their number, the oldest, and the last error."""
         refuse_unknown_arguments(request.query_params, ())
         return Response(BrokerSerializer(broker_state()).data)

@@ -29,14 +29,18 @@ TOKENS: Version = (1, 14)
 
 class TokenSerializer(ResourceSerializer):
     id = serializers.CharField(help_text="the first 15 characters of the token")
-    name = serializers.CharField(help_text="empty, where none was given")
-    user = serializers.CharField(help_text="the name of its account")
-    read_only = serializers.BooleanField(help_text="whether it is for requests that read only")  # type: ignore[assignment]
-    group = serializers.CharField(help_text="the group whose rights it has; empty for all rights of the account")
+    name = serializers.CharField(help_text="name of the token; may be empty")
+    user = serializers.CharField(help_text="name of the account")
+    read_only = serializers.BooleanField(help_text="whether the token is limited to read requests")  # type: ignore[assignment]
+    group = serializers.CharField(
+        help_text="group whose permissions the token has; empty: all permissions of the account"
+    )
     links = links_field()
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(allow_null=True, help_text="stored at most once a minute")
+    last_used_at = serializers.DateTimeField(
+        allow_null=True, help_text="time of the last use, stored at most once per minute"
+    )
 
     class Meta:
         collection = "tokens"
@@ -57,7 +61,7 @@ class TokenSerializer(ResourceSerializer):
 class MadeTokenSerializer(TokenSerializer):
     """The answer to POST, the only one that contains the token."""
 
-    token = serializers.CharField(help_text="what clients send as X-Auth-Token")
+    token = serializers.CharField(help_text="the value of the header X-Auth-Token")
 
 
 class OptionalTextField(TextField):
@@ -76,11 +80,14 @@ class NewTokenSerializer(serializers.Serializer[Any]):
 
     name = OptionalTextField(max_length=NAME_LENGTH, required=False, allow_blank=True)
     hours = WholeField(
-        min_value=1, max_value=LONGEST_HOURS, required=False, help_text="how long it is valid; a setting by default"
+        min_value=1,
+        max_value=LONGEST_HOURS,
+        required=False,
+        help_text="validity in hours; the default is a setting of the site",
     )
-    read_only = FlagField(required=False, help_text="whether it is for requests that read only")  # type: ignore[assignment]
+    read_only = FlagField(required=False, help_text="whether the token is limited to read requests")  # type: ignore[assignment]
     group = OptionalTextField(
-        required=False, allow_blank=True, help_text="the group of the account whose rights it has"
+        required=False, allow_blank=True, help_text="group of the account whose permissions the token has"
     )
 
     argument = "token"
@@ -145,7 +152,7 @@ class TokenView(ResourceView):
         return self.lookup(identifier).first()
 
     def create(self, request: Request) -> Response:
-        """Create a token of the own account; the answer contains it, this once. A token cannot be used for this."""
+        """Create a token of the user's account. Only this response contains it. Requires a login with a password."""
         if isinstance(request.user, KeystoneUser):
             raise PermissionDenied("A user of Keystone has no tokens of this site.")
         if isinstance(request.auth, UsedToken):
@@ -157,7 +164,7 @@ class TokenView(ResourceView):
         return unstored(Response({**row, "token": token}, 201, headers={"Location": location}))
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        """Revoke it: requests that send it are refused from then on."""
+        """Revoke a token. Requests with it are refused."""
         token = self.get_object(request, identifier)
         if isinstance(request.auth, UsedToken) and request.auth.is_limited:
             raise PermissionDenied("No token is revoked with a token that is limited.")
