@@ -225,9 +225,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     )
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = read_integer("WATCHER_CONNECTION_AGE", 600, least=0)
-    # PostgreSQL plans repeated queries once for each connection.
     options = DATABASES["default"].setdefault("OPTIONS", {})
-    options.update(server_side_binding=True, prepare_threshold=3)
+    # Only `watcher_site.database.queries.PreparedCursor` prepares statements, and none is prepared for its repetition
+    # alone: psycopg would prepare nothing at all without a threshold.
+    options.update(server_side_binding=True, prepare_threshold=sys.maxsize)
     # A server whose machine or network is down does not refuse connections: without these limits, a request waits for
     # minutes, or for hours on an open connection. Parameters of DATABASE_URL take precedence.
     for name, limit in {

@@ -111,7 +111,8 @@ def requested_by(text: str) -> Q:
     action_type, _space, name = text.partition(" ")
     if action_type not in plugins.load("ACTION_TYPES"):
         return Q(pk__in=[])
-    actions = Action.objects.present().filter(action_type=action_type, derived_from=None)
+    # Also restricted to these plans in the subquery, which otherwise reads all actions of the type.
+    actions = Action.objects.present().filter(action_type=action_type, derived_from=None, action_plan__audit=None)
     if name:
         actions = actions.filter(target__in=find_targets(name))
     return Q(audit=None, pk__in=actions.values("action_plan"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
+from django.db.backends.postgresql.base import ServerBindingCursor
 from django.db.models.expressions import Expression
 from django.db.models.query import ModelIterable, get_related_populators
 
@@ -87,10 +88,21 @@ class Query:
         return params
 
 
-def kept_cursor(connection: Any) -> Any:
-    """Return the connection's cursor for statements whose rows are fetched at once.
+class PreparedCursor(ServerBindingCursor):
+    """A cursor whose statements are prepared: PostgreSQL plans each of them once per connection.
 
-    To make a cursor takes Django and the driver about as long as to send a query with it.
+    Other queries of the site are not prepared. PostgreSQL may choose one plan for all values of a prepared statement;
+    for a filter by a rare value, that plan took seconds with 5,000,000 rows instead of milliseconds.
+    """
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        return super().execute(query, params, prepare=True, **options)
+
+
+def kept_cursor(connection: Any) -> Any:
+    """Return the connection's cursor for statements whose rows are fetched immediately.
+
+    Creating a cursor takes Django and the driver about as long as sending a query with it.
     """
     connection.close_if_health_check_failed()
     connection.ensure_connection()
@@ -99,6 +111,8 @@ def kept_cursor(connection: Any) -> Any:
     made_for, cursor = getattr(connection, "kept_cursor", (None, None))
     if made_for is not connection.connection:
         cursor = connection.cursor()
+        if connection.vendor == "postgresql":
+            cursor.cursor = PreparedCursor(connection.connection)
         connection.kept_cursor = connection.connection, cursor
     return cursor
 

@@ -33,3 +33,27 @@ def test_a_time_that_guards_a_row_is_compared_with_what_the_database_holds() -> 
     sqlite = SimpleNamespace(ops=DatabaseWrapper.ops_class(connection))
     change = writes.Change(User(pk=1), (), {"last_login": datetime(2026, 3, 1, 22, tzinfo=UTC)})
     assert change.compose(sqlite)[1] == [1, "2026-03-01 22:00:00"]
+
+
+def count_prepared(text: str) -> int:
+    """Return the number of prepared statements of the connection that contain a text."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s", [f"%{text}%"])
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_composed_query_is_prepared(stranger: User) -> None:
+    connection.close()
+    person_by_key.rows(key=stranger.pk)
+    assert count_prepared("auth_user") == 1
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_repeated_query_of_the_orm_is_not_prepared() -> None:
+    connection.close()
+    for name in map(str, range(20)):
+        list(User.objects.filter(username=name))
+    assert count_prepared("auth_user") == 0
