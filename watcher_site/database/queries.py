@@ -96,7 +96,7 @@ class PreparedCursor(ServerBindingCursor):
     """
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
-        return super().execute(query, params, prepare=True, **options)
+        return super().execute(query, params, prepare=True, **options)  # type: ignore[misc]
 
 
 def kept_cursor(connection: Any) -> Any:
@@ -112,7 +112,7 @@ def kept_cursor(connection: Any) -> Any:
     if made_for is not connection.connection:
         cursor = connection.cursor()
         if connection.vendor == "postgresql":
-            cursor.cursor = PreparedCursor(connection.connection)
+            cursor.cursor = PreparedCursor(connection.connection)  # type: ignore[call-arg]
         connection.kept_cursor = connection.connection, cursor
     return cursor
 
