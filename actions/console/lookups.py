@@ -98,11 +98,11 @@ def match_targets(text: str) -> Iterator[Match]:
 
 def match_plans(text: str) -> Iterator[Match]:
     """Yield the plans of a name or a UUID."""
-    plans: Any = Action._meta.get_field("action_plan").related_model
     bounds, stored = bounds_of(text), stored_beginning(text)
     named = Q(audit__name__iexact=text) | (Q(audit__name__startswith=stored) if stored != text else Q())
     condition = named | requested_by(text) | (Q(uuid__range=bounds) if bounds else Q())
-    for plan in plans.objects.present().with_names().filter(condition).order_by("-pk")[:MOST_OBJECTS]:
+    plans = Action.objects.named_plans().filter(condition, deleted_at=None)
+    for plan in plans.order_by("-pk")[:MOST_OBJECTS]:
         yield Match(plan.called, plan.uuid, plan.pk)
 
 

@@ -15,3 +15,5 @@ class PlanState(models.TextChoices):
 
 
 RUNNING_PLAN = frozenset({PlanState.ONGOING, PlanState.CANCELLING})
+# The states before a plan begins, in which its actions can be skipped and restored.
+PRUNABLE_PLAN = frozenset({PlanState.RECOMMENDED, PlanState.PENDING})

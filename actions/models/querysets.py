@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 from django.db.models import (
+    Case,
     Count,
     DateTimeField,
     DurationField,
@@ -24,13 +25,16 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    TextField,
     Value,
+    When,
 )
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Coalesce, NullIf
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce, Concat, NullIf, Trim
 from django.utils import timezone
 
-from actions.models.plan_states import PlanState
+from actions.models.plan_states import PRUNABLE_PLAN, PlanState
 from watcher_site.database.records import RecordQuerySet
 from watcher_site.messages import cut
 from watcher_site.models import Service
@@ -128,9 +132,25 @@ def living_workers() -> Any:
 
 class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
     def with_plans(self) -> Self:
-        """Add the plan of each action, with the columns that its name needs: one query, however many there are."""
-        plans: Any = self.model._meta.get_field("action_plan").related_model
-        return self.prefetch_related(Prefetch("action_plan", plans.objects.with_names()))
+        """Add the plan of each action with the columns of its name, in one more query."""
+        return self.prefetch_related(Prefetch("action_plan", self.named_plans()))
+
+    def named_plans(self) -> QuerySet[Any]:
+        """Return the query of all plans with the columns of their names.
+
+        The class of plans is in a higher app: this query uses columns of the relation, and no methods of the class.
+        """
+        return self.model.action_plan.get_queryset().select_related("audit").annotate(operation=self.plan_operation())
+
+    def plan_operation(self) -> Case:
+        """Return the operation of plans of an outer query that have no audit: the type and name of an action.
+
+        It is the first action that is not derived.
+        """
+        first = self.model.objects.present().filter(action_plan=OuterRef("pk"), derived_from=None).order_by("pk")
+        name = Coalesce(KeyTextTransform("resource_name", "input_parameters"), Value(""), output_field=TextField())
+        operation = Trim(Concat("action_type", Value(" "), name, output_field=TextField()))
+        return Case(When(audit=None, then=Subquery(first.values(operation=operation)[:1])), output_field=TextField())
 
     def overdue(self) -> Self:
         """Select the actions that have waited beyond their timeout, for derived actions or to continue after these.
@@ -268,8 +288,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
 
     def prunable(self) -> Self:
         """Select the actions of plans that have not begun, whose actions can be skipped and restored."""
-        plans: Any = self.model._meta.get_field("action_plan").related_model
-        return self.present().filter(action_plan__state__in=plans.PRUNABLE)
+        return self.present().filter(action_plan__state__in=PRUNABLE_PLAN)
 
     def count_offered(self) -> dict[str, int]:
         """Return the number of actions that can be skipped, and that can be restored, if their plan allows it."""

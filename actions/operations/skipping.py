@@ -4,7 +4,7 @@ See docs/compatibility.md, "Skipping". Each function locks the rows of the plans
 as the applier does when it begins a plan, so that of a skip and a start that race exactly one wins.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
 from operator import attrgetter
@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Min, Model
 from django.utils import timezone
 
 from actions.exclusions.matching import require_no_longer_excluded
@@ -186,9 +186,8 @@ def lock_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) 
     uuids = set() if isinstance(selected, Matching) else {UUID(str(uuid)) for uuid in selected}
     actions = selected.query if isinstance(selected, Matching) else Action.objects.present().filter(uuid__in=uuids)
     keys = {plan.pk} if plan else set(actions.order_by().values_list("action_plan", flat=True))
-    # Locked first: a statement that waits for a lock does not see what changed in other rows meanwhile.
-    plans: Any = Action._meta.get_field("action_plan").related_model
-    locked = {row.pk: row for row in plans.objects.filter(pk__in=keys).order_by("pk").select_for_update()}
+    # Lock the plans before the actions are read: a statement that waits for a lock does not see changes of other rows.
+    locked = lock_plans(keys)
     confirmed = []
     if isinstance(selected, Matching):
         confirmed = selected.find()
@@ -201,6 +200,17 @@ def lock_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) 
     if absent := uuids - {action.uuid for action in found}:
         raise NotFound(f"Action {min(absent)} could not be found")
     return found
+
+
+def lock_plans(keys: Collection[int]) -> dict[int, Any]:
+    """Lock the rows of plans, in the order of their keys, until the transaction ends, and return the plans by key.
+
+    The plans are read through one action of each; a plan without actions is neither locked nor returned.
+    """
+    by_plan = Action.objects.filter(action_plan__in=keys).order_by().values("action_plan")
+    one_of_each = Action.objects.filter(pk__in=by_plan.annotate(first=Min("pk")).values("first"))
+    rows = one_of_each.select_related("action_plan").only("action_plan").order_by("action_plan_id")
+    return {row.action_plan_id: row.action_plan for row in rows.select_for_update(of=("action_plan",))}
 
 
 def is_skipped_with_origin(action: Action) -> bool:

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
-from actions.models.plan_states import RUNNING_PLAN, PlanState
+from actions.models.plan_states import PRUNABLE_PLAN, RUNNING_PLAN, PlanState
 from actions.types.hooks import require_current_actions
 from plans.models.querysets import ActionPlanQuerySet
 from plans.models.summaries import summarize
@@ -57,8 +57,7 @@ class ActionPlan(StatefulModel):
 
     FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
     RUNNING = RUNNING_PLAN
-    # Its actions may be skipped, as nothing of it has begun.
-    PRUNABLE = frozenset({State.RECOMMENDED, State.PENDING})
+    PRUNABLE = PRUNABLE_PLAN
     DELETABLE = FINAL | {State.RECOMMENDED}
     CANCELLABLE = PRUNABLE | {State.ONGOING}
     # People may still say when it, or what is left of it, begins.

@@ -5,9 +5,8 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Coalesce, Concat, Now, Trim
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from actions.models import Action
@@ -83,14 +82,8 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         )
 
     def with_operation(self) -> Self:
-        """Add ``operation``, a type and a name, to each plan that a person requested without an audit.
-
-        It is the first action that is not derived.
-        """
-        first_actions = Action.objects.present().filter(action_plan=OuterRef("pk"), derived_from=None).order_by("pk")
-        name = Coalesce(KeyTextTransform("resource_name", "input_parameters"), Value(""), output_field=TextField())
-        words = first_actions.values(words=Trim(Concat("action_type", Value(" "), name, output_field=TextField())))[:1]
-        return self.annotate(operation=Case(When(audit=None, then=Subquery(words)), output_field=TextField()))
+        """Add ``operation``, the type and name of the first action, to each plan without an audit."""
+        return self.annotate(operation=Action.objects.plan_operation())
 
     def with_names(self) -> Self:
         """Select the plans with the columns that their names need."""

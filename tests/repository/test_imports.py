@@ -79,6 +79,16 @@ def test_an_app_imports_only_from_itself_and_the_apps_below_it(app: str) -> None
     assert strays == {}
 
 
+def test_actions_do_not_reach_the_class_of_plans_through_their_relation() -> None:
+    reached = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in modules_of("actions")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if 'get_field("action_plan").related_model' in line
+    ]
+    assert reached == []
+
+
 @pytest.mark.parametrize("app", ORDER)
 def test_the_packages_of_an_app_import_from_each_other_one_way(app: str) -> None:
     graph: dict[str, set[str]] = {}
