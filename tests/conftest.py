@@ -134,7 +134,7 @@ def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has looked into the table of subscriptions does not look again: no test counts that query."""
     monkeypatch.setattr("watcher_site.outbox.writing.SECONDS", inf)
     monkeypatch.setattr(listeners, "patterns", frozenset())
-    monkeypatch.setattr(listeners, "looked_at", 0)
+    monkeypatch.setattr(listeners, "read_at", 0)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from django.db.models.signals import post_migrate
 
 
 class SiteApp(AppConfig):
-    """An app of this site: the ready groups get rights on its models, and the plug-ins that it takes are checked.
+    """An app of this site, whose models get permissions for the predefined groups and whose plug-ins are checked.
 
-    ``contracts`` gives for each setting that names its plug-ins the dotted path of the class that they derive from.
+    ``contracts`` maps each setting of plug-ins to the dotted path of their base class.
     """
 
-    # Of the classes in an app's module Django takes the one that is a default: this one never is.
+    # Django uses the default AppConfig of a module, which must not be this base class.
     default = False
     contracts: ClassVar[Mapping[str, str]] = {}
 

@@ -1,6 +1,6 @@
-"""Authentication backends, which read an account together with its permissions, once in each request.
+"""Authentication backends that read an account and its permissions in one query for each request.
 
-Every password that a request carries is verified here, within the limits of `watcher_site.accounts.login_limits`.
+Passwords of requests are verified here, within the limits of `watcher_site.accounts.login_limits`.
 """
 
 from functools import cache
@@ -15,38 +15,38 @@ from watcher_site.accounts.login_limits import login_of, verifications
 from watcher_site.database.expressions import JSONArray
 from watcher_site.database.queries import Placeholder, Query
 
-# Whom the site asks for at each request, and no more of them than it needs for that.
+# The columns of accounts that requests need.
 COLUMNS = ("pk", "username", "password", "is_active", "is_staff", "is_superuser")
 
 
-def people() -> QuerySet[Any]:
-    """Return the accounts, each with its own and its groups' permissions: JSON arrays of their keys.
+def accounts() -> QuerySet[Any]:
+    """Return the accounts with the keys of their own and their groups' permissions as JSON arrays.
 
-    The keys are what the database gathers fastest; `permission_keys` knows what they stand for.
+    The database aggregates keys fastest; `permission_keys` maps them to names.
     """
-    own = User.user_permissions.through.objects.filter(user=OuterRef("pk"))
+    direct = User.user_permissions.through.objects.filter(user=OuterRef("pk"))
     groups = User.groups.through.objects.filter(user=OuterRef(OuterRef("pk")))
     by_group = Group.permissions.through.objects.filter(group__in=groups.values("group"))
     return User.objects.only(*COLUMNS).annotate(
-        own_permissions=JSONArray(own.values(value=F("permission_id"))),
+        own_permissions=JSONArray(direct.values(value=F("permission_id"))),
         group_permissions=JSONArray(by_group.values(value=F("permission_id"))),
     )
 
 
 @cache
 def permission_keys() -> dict[str, int]:
-    """Return the key of each permission, by its name. Migrations make new ones; no key is ever used again."""
+    """Return the keys of all permissions by name. Migrations add permissions, and keys are never reused."""
     rows = Permission.objects.values_list("pk", "content_type__app_label", "codename")
     return {f"{app}.{codename}": key for key, app, codename in rows}
 
 
-person_by_key = Query(people().filter(pk=Placeholder("key", User._meta.pk)))
+account_by_key = Query(accounts().filter(pk=Placeholder("key", User._meta.pk)))
 
 
 class OneQueryBackend(ModelBackend):
-    """Django's model backend, with a person's own and their groups' permissions read in one query with the person."""
+    """Django's model backend, which reads an account with its permissions and those of its groups in one query."""
 
-    def authenticate(self, request: Any, username: Any = None, password: Any = None, **others: Any) -> Any:
+    def authenticate(self, request: Any, username: Any = None, password: Any = None, **credentials: Any) -> Any:
         """Return the account with this name and password, or None.
 
         Raises:
@@ -55,16 +55,16 @@ class OneQueryBackend(ModelBackend):
         """
         login = login_of(request, username)
         if login is None:
-            return super().authenticate(request, username, password, **others)
+            return super().authenticate(request, username, password, **credentials)
         login.require_allowed()
         with verifications.wait_for_turn():
             login.require_allowed()
-            person = super().authenticate(request, username, password, **others)
+            person = super().authenticate(request, username, password, **credentials)
             login.record_success() if person else login.record_failure()
         return person
 
     def get_user(self, user_id: Any) -> Any:
-        for person in person_by_key.rows(key=user_id):
+        for person in account_by_key.rows(key=user_id):
             return person if self.user_can_authenticate(person) else None
         return None
 
@@ -87,13 +87,13 @@ class OneQueryBackend(ModelBackend):
         return [name for name, key in permission_keys().items() if key in held]
 
     def keys(self, user_obj: Any) -> set[int]:
-        """Return the keys of the permissions that a person has. After this, `permission_keys` knows all of them."""
+        """Return the keys of the permissions of an account, all of which `permission_keys` then contains."""
         if not hasattr(user_obj, "_permission_keys"):
             known = hasattr(user_obj, "own_permissions")
-            person = user_obj if known else next(iter(person_by_key.rows(key=user_obj.pk)))
+            person = user_obj if known else next(iter(account_by_key.rows(key=user_obj.pk)))
             held = {*orjson.loads(person.own_permissions), *orjson.loads(person.group_permissions)}
             if not held.issubset(permission_keys().values()):
-                # A migration has made some since.
+                # A migration has added permissions since.
                 permission_keys.cache_clear()
             user_obj._permission_keys = held
         keys: set[int] = user_obj._permission_keys

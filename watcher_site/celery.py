@@ -1,7 +1,7 @@
-"""The Celery app: how actions travel to the workers. Imported only where `settings.EXECUTOR` is celery.
+"""The Celery app, which sends actions to workers. Imported only if `settings.EXECUTOR` is celery.
 
-A message is a hint: what it is about stands in the tables. So none is written to the broker's disk, one that is lost
-is sent again, and one that comes twice finds nothing to do.
+A message only refers to rows of the database, and may be lost or duplicated: messages are not persistent, a lost one
+is sent again, and a duplicate has no effect.
 """
 
 from celery import Celery
@@ -12,7 +12,7 @@ TRANSIENT = 1
 
 
 def queue_names() -> list[str]:
-    """Return every queue that actions are sent to."""
+    """Return the names of all queues of actions."""
     return list(dict.fromkeys([settings.CELERY_QUEUE, *settings.CELERY_QUEUES.values()]))
 
 
@@ -20,11 +20,11 @@ def make_queue(name: str) -> Queue:
     return Queue(name, Exchange("", type="direct"), routing_key=name, durable=True)
 
 
-# Connections to the database are the executors' to care for: Celery's own ways with Django are left out.
+# The executors manage the database connections, without Celery's fixup for Django.
 app = Celery("watcher_site", broker=settings.CELERY_BROKER_URL, fixups=set())
 app.conf.update(
     imports=["plans.tasks"],
-    # An action is its worker's until it is done: what a lost worker held is delivered again.
+    # A message is acknowledged when its action has ended, so that those of a lost worker are delivered again.
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
@@ -36,18 +36,18 @@ app.conf.update(
     task_default_delivery_mode=TRANSIENT,
     task_serializer="json",
     accept_content=["json"],
-    # A worker waits for its broker, at its start too, and whatever it was that the broker closed its channel for.
+    # Workers wait for the broker, also at start, and reconnect after any error of a channel.
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     broker_channel_error_retry=True,
     broker_connection_timeout=4,
     broker_transport_options={"confirm_publish": True},
-    # Who looks after the workers are the tables.
+    # The database has the state of workers.
     worker_enable_remote_control=False,
     worker_send_task_events=False,
-    # The site's own logs.
+    # Logging is configured by the site.
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
-    # A busy machine takes its time to fork.
+    # A busy machine may fork slowly.
     worker_proc_alive_timeout=60,
 )

@@ -1,4 +1,4 @@
-"""System checks: what the settings name is there, and is what it should be, before anything is started."""
+"""System checks of the settings, such as the classes of plug-ins, before a process starts."""
 
 from inspect import isabstract, isclass
 from typing import Any
@@ -22,7 +22,7 @@ def check_plugins(**_: Any) -> list[CheckMessage]:
 
 
 def check_setting(setting: str, contract: str) -> list[CheckMessage]:
-    """Report what is wrong with the plug-in that a setting names, or with those of a table."""
+    """Report the errors of the plug-in, or the table of plug-ins, in a setting."""
     named, variable = getattr(settings, setting), f"WATCHER_{setting}"
     if isinstance(named, str):
         return check_plugin_path(variable, named, contract)
@@ -32,7 +32,7 @@ def check_setting(setting: str, contract: str) -> list[CheckMessage]:
 
 
 def check_plugin_path(variable: str, path: str, contract: str) -> list[CheckMessage]:
-    """Report a plug-in that cannot be loaded, whatever its module raises, or that does not keep its contract."""
+    """Report a plug-in that cannot be loaded, for any exception of its module, or does not implement its contract."""
     try:
         plugin = import_string(path)
     except Exception as problem:
@@ -46,7 +46,7 @@ def check_plugin_path(variable: str, path: str, contract: str) -> list[CheckMess
 
 
 def check_names(variable: str, paths: list[str]) -> list[CheckMessage]:
-    """Report plug-ins of a table without a name, or with the name of another."""
+    """Report plug-ins of a table without a name, or with the same name."""
     names = [getattr(import_string(path), "name", "") for path in paths]
     problems: list[CheckMessage] = []
     for path, name in zip(paths, names, strict=True):
@@ -62,12 +62,12 @@ def check_lease(**_: Any) -> list[CheckMessage]:
     if settings.POLL_INTERVAL < settings.SERVICE_DOWN_TIME:
         return []
     hint = "Set WATCHER_POLL_INTERVAL to a fraction of WATCHER_SERVICE_DOWN_TIME."
-    return [Warning("A service looks at its work less often than its lease lasts.", hint, id="watcher_site.W001")]
+    return [Warning("The poll interval is not shorter than the lease of services.", hint, id="watcher_site.W001")]
 
 
 @register()
 def check_former_variables(**_: Any) -> list[CheckMessage]:
-    """Warn of variables that are set and no longer read."""
+    """Warn of variables that are set but no longer read."""
     return [
         Warning(f"{name} is set, but no longer read: {value}.", f"Remove {name}.", id="watcher_site.W002")
         for name, value in find_former_variables().items()
@@ -76,15 +76,15 @@ def check_former_variables(**_: Any) -> list[CheckMessage]:
 
 @register()
 def check_policy_file(**_: Any) -> list[CheckMessage]:
-    """Warn of rules of the policy file that decide nothing, such as those with a misspelt name."""
+    """Warn of rules of the policy file without effect, such as those with misspelt names."""
     if not settings.POLICY_FILE:
         return []
-    # It imports the views of the API, which import this app.
+    # The command imports the views of the API, which import this app.
     from watcher_site.management.commands.generate_policy import known_policies
 
     try:
         rules = load_rules(settings.POLICY_FILE)
-    except PolicyFault:  # It came after the settings were read: the log and /readyz have it.
+    except PolicyFault:  # The error appeared after the settings were read: it is in the log and in /readyz.
         return []
     permissions = {
         f"{options.app_label}.{codename}"
@@ -111,7 +111,7 @@ FORMER_VARIABLES = {
 
 
 def find_former_variables() -> dict[str, str]:
-    """Return the former variables that are set, with what holds instead of each."""
+    """Return the former variables that are set, each with its replacement."""
     return {name: value for name, value in FORMER_VARIABLES.items() if is_set(name)}
 
 

@@ -1,6 +1,6 @@
 """The configuration of gunicorn: ``gunicorn --config python:watcher_site.gunicorn``.
 
-Names are gunicorn's own. Every request and every message of gunicorn goes through the site's structured log.
+The names of settings are gunicorn's. All requests and messages of gunicorn are written to the site's structured log.
 """
 
 import gc
@@ -33,7 +33,7 @@ access_log = structlog.get_logger("gunicorn.access")
 class AccessLogger(Logger):
     """Logs one line for each request: method, path, status, duration and client.
 
-    The query and the headers are left out, as they may hold secrets.
+    The query and the headers are omitted, because they may contain secrets.
     """
 
     def access(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> None:
@@ -60,11 +60,11 @@ worker_connections = settings.WEB_CONNECTIONS + settings.WEB_THREADS
 logger_class = AccessLogger
 logconfig_dict = settings.LOGGING
 control_socket_disable = True
-# The proxies whose X-Forwarded-Proto sets the scheme; none, if this is empty.
+# The proxies whose X-Forwarded-Proto sets the scheme; none if empty.
 forwarded_allow_ips = ",".join(map(str, settings.TRUSTED_PROXIES))
 
 
-# Memory that the main process and its workers share: why a worker refused to start.
+# Memory that the main process and its workers share, for the reason why a worker refused to start.
 REFUSAL_BYTES = 1000
 refusal = mmap.mmap(-1, REFUSAL_BYTES)
 
@@ -78,7 +78,7 @@ def on_exit(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Begin to trace, and exclude the objects loaded at start, which never become garbage, from garbage collection."""
+    """Start tracing, and exempt the objects loaded at start, which are never freed, from garbage collection."""
     end_without_migrations()
     start_tracing()
     gc.collect()
@@ -88,7 +88,7 @@ def post_worker_init(worker: Any) -> None:
 
 def end_without_migrations() -> None:
     """Exit if migrations are not applied. Without a database the worker starts, and ``/readyz`` reports it."""
-    # Django is loaded in workers only.
+    # Django is loaded only in workers.
     from django.db import OperationalError, connection
 
     from watcher_site.database.migration_state import require_applied_migrations
@@ -112,13 +112,13 @@ def start_tracing() -> None:
 
 def end(problem: Refused, reason: str) -> NoReturn:
     """End a worker, and then the server, with one line on standard error and the reason in the log."""
-    # All workers write the same.
+    # All workers write the same text.
     refusal[:] = f"{reason}\0{problem}".encode()[:REFUSAL_BYTES].ljust(REFUSAL_BYTES, b"\0")
     sys.exit(BAD_INPUT)
 
 
 def worker_exit(server: Any, worker: Any) -> None:
-    """Send the remaining spans of a worker that has answered its last request."""
+    """Send the remaining spans of a worker that has completed its last request."""
     tracing.stop()
 
 

@@ -1,4 +1,4 @@
-"""Texts for people, also those that are stored."""
+"""Texts for users, including stored ones."""
 
 import re
 import textwrap
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     Text = str | _StrPromise
 else:
     Text = str
-"""A text, or one that is translated whenever it is shown."""
+"""A text, or a lazy text that is translated when it is shown."""
 
-# What errors of libraries tell of the machines that we run on and talk to: addresses, with all they hold, and files.
+# Parts of error messages of libraries that identify machines: addresses, with their paths and queries, and files.
 URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'\"<>]+")
 ENDPOINT = re.compile(
     r"(?<= at )(?=[^\s:]*[a-zA-Z.\[])[\w.\[\]:-]+:\d{2,5}\b"
@@ -29,15 +29,15 @@ STATUS_MESSAGE_LENGTH = 255
 
 
 def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
-    """Return the text, cut so that it and its ellipsis fit into ``length`` characters: at a word, if one is near.
+    """Return a text cut to ``length`` characters including its ellipsis, at a word boundary if one is near.
 
-    No UUID is cut, and no word at its hyphens. For the site's own messages, and for reasons of marks. Other text of
-    users is refused when it is too long, never cut.
+    UUIDs are not cut, and words not at hyphens. This is for the site's own messages, and for reasons of marks. Other
+    text of users is refused, not cut, when it is too long.
     """
     text = without_controls(text)
     if len(text) <= length:
         return text
-    # Words beyond four times the length cannot be among those that stay.
+    # Words beyond four times the length cannot be part of the result.
     shortened = textwrap.shorten(text[: 4 * length], width=length, placeholder="…", break_on_hyphens=False)
     if len(shortened) > length // 2:
         return shortened
@@ -47,13 +47,13 @@ def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a text without control characters and changes of its direction; tabs and line ends stay."""
+    """Return a text without control characters and changes of its direction, except tabs and line ends."""
     return CONTROLS.sub("", text)
 
 
 def without_places(text: str) -> str:
-    """Return a text without URLs, endpoints and paths of files, which only the log may show."""
-    # Most texts have none of these, and the search for a character is much faster than that for a pattern.
+    """Return a text without URLs, endpoints and paths of files, which only the log may contain."""
+    # Most texts have none of these, and searching for a character is much faster than for a pattern.
     if "://" in text:
         text = URL.sub("(an address)", text)
     if ":" in text or "." in text or "host='" in text:

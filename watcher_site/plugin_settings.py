@@ -1,6 +1,6 @@
-"""The tables of plug-ins, and how the weight planner orders actions of each type: a third party adds a line.
+"""The settings tables of plug-ins, and the parameters of the weight planner for each action type.
 
-They are settings as those of `watcher_site.settings`, which has them all.
+They are part of the settings in `watcher_site.settings`.
 """
 
 from watcher_site.configuration.environment import find_shared, read_numbers, refuse
@@ -97,7 +97,7 @@ SCORING_ENGINES = read_plugins(
         "audits.scoring.aggregates.DummyAvgScorer",
     ],
 )
-# The weight planner: heavier action types come first, and so many actions of one type run at once.
+# The weight planner orders action types by descending weight, and runs a limited number of each type in parallel.
 DEFAULT_WEIGHTS = {
     "CLUSTER_CREATE": 72,
     "CLUSTER_SCALE_OUT": 71,

@@ -1,4 +1,4 @@
-"""Plug-ins: classes named by dotted paths in one settings table, loaded on first use."""
+"""Plug-ins: classes named by dotted paths in a settings table, loaded on first use."""
 
 from functools import cache
 from typing import Any
@@ -10,10 +10,10 @@ from django.utils.module_loading import import_string
 
 @cache
 def load(setting: str) -> dict[str, type[Any]]:
-    """Return the classes that a settings table lists, by their ``name``, in the table's order.
+    """Return the classes in a settings table by their ``name``, in the table's order.
 
     Raises:
-        ImportError: a path leads nowhere. The system checks report it before the first use does.
+        ImportError: a path is invalid. The system checks report this at start.
     """
     return {plugin.name: plugin for plugin in map(import_string, getattr(settings, setting))}
 

@@ -11,15 +11,15 @@ LONGEST_MESSAGE = 2000
 
 
 class Refused(Exception):
-    """An operation was refused; the message gives the reason to the person who requested it.
+    """An operation was refused; the message gives the reason to the user who requested it.
 
-    The API answers `status`, the console shows the message, a command prints it and exits with status 2.
+    The API responds with `status`, the console shows the message, and a command prints it and exits with status 2.
     """
 
     status = 400
 
     def __init__(self, message: Text = "") -> None:
-        """Keep the message. A translatable one is translated where it is read, on pages only."""
+        """Store the message. A lazy message is translated when it is read, on pages only."""
         super().__init__(message if isinstance(message, Promise) else cut(str(message), LONGEST_MESSAGE))
 
     def __str__(self) -> str:
@@ -27,13 +27,13 @@ class Refused(Exception):
 
 
 class Invalid(Refused):
-    """The request makes no sense: the message names the field and the rule."""
+    """The request is invalid: the message names the field and the rule."""
 
     status = 400
 
 
 class WrongState(Invalid):
-    """The state of an object forbids the operation; clients of the API know this as status 400."""
+    """The state of an object forbids the operation. API clients expect the status 400 here."""
 
 
 class Conflict(Refused):
@@ -49,5 +49,5 @@ class NotFound(Refused):
 
 
 def worded(compose: Callable[[], str]) -> Text:
-    """Return a message that is composed whenever it is read, so that history has it in English."""
+    """Return a message that is composed when it is read, so that history has it in English."""
     return lazy(compose, str)()

@@ -1,6 +1,6 @@
-"""The calling context: the person and the request behind an operation, kept encrypted for later work on their behalf.
+"""The calling context: the user and request that caused an operation, stored encrypted for later work on their behalf.
 
-It may hold secrets, and is encrypted with keys that are derived from ``SECRET_KEY`` and ``SECRET_KEY_FALLBACKS``.
+It may contain secrets, and is encrypted with keys derived from ``SECRET_KEY`` and ``SECRET_KEY_FALLBACKS``.
 """
 
 from base64 import urlsafe_b64encode
@@ -25,10 +25,10 @@ PURPOSE = "watcher_site.calling"
 
 
 class CallingContext(dict[str, Any]):
-    """Names and values, such as ``user`` and ``request_id``. No log and no traceback shows what is in it.
+    """Names and values, such as ``user`` and ``request_id``. Logs and tracebacks do not show them.
 
     Attributes:
-        identity: the id that Keystone has for the person, or the name of their account.
+        identity: Keystone's id of the user, or the name of the account.
     """
 
     @property
@@ -42,10 +42,10 @@ class CallingContext(dict[str, Any]):
 
 
 def caller_of(request: HttpRequest | Any, project: str | None = None) -> CallingContext:
-    """Return the calling context of a request, of the API or of the console.
+    """Return the calling context of a request of the API or the console.
 
     Args:
-        project: the one of the person's in which they ask, where that is known. A user of Keystone has at most one.
+        project: the user's project to which the request applies, if it is known. A Keystone user has at most one.
     """
     user = request.user
     request_id = get_contextvars().get("request_id")
@@ -65,11 +65,11 @@ acting: ContextVar[Callable[[], CallingContext] | None] = ContextVar("acting", d
 
 @contextmanager
 def on_behalf_of(find: Callable[[], CallingContext] | None) -> Iterator[None]:
-    """Set the person for whom the code in the block acts; None stands for a service that acts for nobody.
+    """Set the user for whom the code in the block acts; None for the work of a service itself.
 
     Args:
-        find: returns the calling context. It is called on first use, as the sender of a request is identified
-            while the request is answered.
+        find: returns the calling context. It is called on first use, because the sender of a request is identified
+            while the request is processed.
     """
     token = acting.set(find)
     try:
@@ -79,21 +79,21 @@ def on_behalf_of(find: Callable[[], CallingContext] | None) -> Iterator[None]:
 
 
 def current_caller() -> CallingContext | None:
-    """Return the calling context of this thread, or None if no person caused its work."""
+    """Return the calling context of this thread, or None if no user caused its work."""
     find = acting.get()
     return find() if find else None
 
 
 def seal(context: Mapping[str, Any]) -> str:
-    """Return a calling context as it is stored."""
+    """Encrypt a calling context for storage."""
     return cipher().encrypt(orjson.dumps(dict(context))).decode()
 
 
 def unseal(text: str) -> CallingContext:
-    """Return the calling context that was stored so.
+    """Decrypt a stored calling context.
 
     Raises:
-        Invalid: it was sealed with a key that is no longer known.
+        Invalid: it was encrypted with a key that is no longer in the settings.
     """
     try:
         return CallingContext(orjson.loads(cipher().decrypt(text)))
@@ -110,6 +110,6 @@ def cipher() -> MultiFernet:
 
 @lru_cache(1)
 def cipher_of(secrets: Sequence[str]) -> MultiFernet:
-    """Return what encrypts with the first of these, and decrypts with any."""
+    """Return the cipher that encrypts with the first of these keys, and decrypts with any."""
     keys = [salted_hmac(PURPOSE, "", secret=secret, algorithm="sha256").digest() for secret in secrets]
     return MultiFernet([Fernet(urlsafe_b64encode(key)) for key in keys])

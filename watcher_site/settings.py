@@ -245,7 +245,7 @@ else:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = read_switch("WATCHER_CONNECTION_CHECKS", False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# People
+# Users
 
 AUTHENTICATION_BACKENDS = ["watcher_site.backends.OneQueryBackend"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -438,7 +438,7 @@ NOTIFICATION_KINDS = [
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
 # The seconds after which a PENDING server without capacity is set to ERROR; 0 means never.
 PENDING_TIMEOUT = timedelta(seconds=read_number("WATCHER_PENDING_TIMEOUT", 3600, least=0))
-# Whether the site provides capacity for PENDING servers, or an external service does so.
+# Whether the site, and not an external service, provides capacity for PENDING servers.
 MAKE_ROOM = read_switch("WATCHER_MAKE_ROOM", True)
 # Deprecated: whether readers see event details. A rule in WATCHER_POLICIES takes precedence.
 READERS_SEE_EVENT_DETAILS = read_switch("WATCHER_READERS_SEE_EVENT_DETAILS", True)
@@ -559,10 +559,10 @@ TABLE_GAUGES = [
     "audits.gauges.AuditGauges",
 ]
 
-# The functions that return further components of the answer of /readyz.
+# The functions that return further components of the response of /readyz.
 HEALTH_COMPONENTS = ["cluster.health.find_cloud"]
 
-# Words, times, files
+# Texts, times, files
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]

@@ -23,8 +23,8 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
     """A model whose transitions are saved by `save_state`.
 
     `save_state` raises `ConcurrentTransition` if ``guard_fields`` or the deletion of the row changed since it was
-    read. After that, and after a rollback or another error, the instance is ahead of the row: discard it and read it
-    again.
+    read. After that, and after a rollback or another error, the instance does not match the row: discard it and read
+    it again.
     """
 
     notified_as: ClassVar[str | None] = None
@@ -42,7 +42,7 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
     @property
     def state_fields(self) -> Iterable[Any]:
         fields = columns_of(type(self), (*self.guard_fields, "deleted_at"))
-        # Rows that Django reads for a deletion have few columns. Reading a deferred state here would recurse for ever.
+        # Django reads few columns of rows for a deletion. Reading a deferred state here would recurse infinitely.
         return [field for field in fields if field.attname in self.__dict__]
 
     @classmethod
@@ -59,11 +59,11 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
 
         Args:
             records: these rows.
-            conditions: queries, each of which must find a row at the same time.
-            guards: values by column that the row must still have, beside those of ``guard_fields``.
+            conditions: queries, each of which must return a row at the same time.
+            guards: values by column that the row must still have, in addition to ``guard_fields``.
 
         Raises:
-            ConcurrentTransition: the row is no longer as this instance read it, or a condition does not hold.
+            ConcurrentTransition: the row has changed since this instance was read, or a condition does not hold.
         """
         self.updated_at = timezone.now()
         read = self.values_read
@@ -81,12 +81,12 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
 
     @property
     def touched_fields(self) -> list[str]:
-        """The columns that transitions may have touched since the last save."""
+        """The columns that transitions may have changed since the last save."""
         return self.transition_fields
 
     @property
     def values_read(self) -> dict[str, Any]:
-        """Return the values of the guarded columns when this instance was read or last saved."""
+        """The values of the guarded columns when this instance was read or last saved."""
         values: dict[str, Any] = self._ConcurrentTransitionMixin__initial_states  # type: ignore[attr-defined]
         return values
 

@@ -1,5 +1,4 @@
-"""The site: the API at ``/`` and ``/v1``, the console under ``/console/``, the documentation
-under ``/docs/``."""
+"""The URLs of the site: the API (``/``, ``/v1``), the console (``/console/``) and the documentation (``/docs/``)."""
 
 from django.templatetags.static import static
 from django.urls import URLPattern, URLResolver, include, path, re_path
@@ -10,12 +9,12 @@ from watcher_site.api.openapi.documentation import DocumentationPage, DocumentVi
 from watcher_site.api.resources import discovery
 from watcher_site.api.resources.health import MetricsView, healthz, readyz
 
-# The most frequent requests come first, as the patterns are tried in order.
+# The most frequent requests come first, because patterns are tried in order.
 urlpatterns: list[URLPattern | URLResolver] = [
     *discovery.bookmarks,
     *api.urlpatterns,
     path("", discovery.root),
-    # Browsers ask for it on their own at pages that name no icon, such as an answer of the API.
+    # Browsers request it for responses that specify no icon, such as those of the API.
     path("favicon.ico", RedirectView.as_view(url=static("watcher_site/icon.svg"))),
     path("healthz", healthz),
     path("readyz", readyz),

@@ -1,4 +1,4 @@
-"""Rules for the values that people give: names, and JSON Schema, whose violations are described in one line."""
+"""Validation of users' input: names, and JSON Schema with one-line descriptions of violations."""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -20,8 +20,8 @@ __all__ = ["Draft202012Validator", "compile_check", "describe_violation", "find_
 def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
     """Return a fast check of JSON values, which returns true only for values that a schema allows.
 
-    For all others `find_violation` decides, and words the violation. A schema that cannot be compiled, such as one
-    with a regular expression of Python's own, leaves all values to that.
+    For other values, `find_violation` decides and describes the violation. A schema that cannot be compiled, such as
+    one with a regular expression in Python's syntax, leaves all values to it.
     """
     try:
         return jsonschema_rs.Draft202012Validator(dict(schema)).is_valid
@@ -30,19 +30,19 @@ def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
 
 
 def find_violation(validator: Draft202012Validator, value: Any) -> str | None:
-    """Return the field and the rule that it breaks, as in ``duration: -1 is less than the minimum of 0``."""
+    """Return the violated rule with its field, as in ``duration: -1 is less than the minimum of 0``."""
     error = best_match(validator.iter_errors(value))
     return describe_violation(error) if error else None
 
 
 def describe_violation(error: ValidationError) -> str:
-    """Name the field and the rule; a large value is not repeated in full."""
+    """Return the field and the rule of a violation. Large values are truncated."""
     path = ".".join(str(step) for step in error.absolute_path)
     return cut(f"{path}: {error.message}" if path else error.message)
 
 
 def with_defaults(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values, and the schema's defaults for the properties left out, also for those of objects within."""
+    """Return the values with the schema's defaults for missing properties, including those of nested objects."""
     properties = schema.get("properties", {})
     filled = {name: rule["default"] for name, rule in properties.items() if "default" in rule} | dict(values)
     for name, rule in properties.items():
@@ -51,10 +51,10 @@ def with_defaults(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[
     return filled
 
 
-# Control characters, format characters such as those that turn the direction of writing round, and breaks of lines.
-UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
+# Control characters, line separators, and format characters, such as those that change the text direction.
+INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
-# No column of names is longer; SQLite refuses to look for texts that are much longer.
+# No column of names is longer, and SQLite refuses to search for much longer texts.
 LONGEST_NAME = 255
 
 
@@ -68,15 +68,15 @@ def find_named(records: Any, identifier: str) -> Any:
         return records.filter(name__iexact=identifier)
 
 
-def require_seen(field: str, text: str) -> None:
-    """Raise `Invalid`, naming the field, for a text with characters that nobody sees."""
+def require_visible(field: str, text: str) -> None:
+    """Raise `Invalid` with the field for a text with invisible characters."""
     for character in text:
-        if category(character) in UNSEEN:
+        if category(character) in INVISIBLE:
             raise Invalid(f"{field}: must hold no control or format characters, and holds U+{ord(character):04X}.")
 
 
 def require_addressable_name(name: str, reserved: Collection[str]) -> None:
-    """Raise `Invalid` for a name that nothing could be got by: a path would take it for something else."""
+    """Raise `Invalid` for a name that cannot be used in a path, because it would be parsed differently."""
     if "/" in name or name.endswith(".json") or name.lower() in reserved:
         raise Invalid(f"name: must not hold a slash, end in .json, or be one of {', '.join(reserved)}.")
     with suppress(ValueError):

@@ -101,7 +101,7 @@ def run_plan(process: Any, size: int, recorder: CallRecorder, steps: range) -> N
     plan.launch()
     process.poll_soon()
     # The periodic reading of the subscriptions is not a part of any action, nor is that of the plans.
-    import_module("watcher_site.outbox.writing").listeners.looked_at = time.monotonic() + 60
+    import_module("watcher_site.outbox.writing").listeners.read_at = time.monotonic() + 60
     recorder.is_on = 0 in steps
     process.advance()
     process.next_poll = time.monotonic() + 60

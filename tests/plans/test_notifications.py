@@ -223,7 +223,7 @@ def test_an_action_takes_no_more_statements_on_postgresql_for_those_who_listen(l
     lease = PlanLease.of(plan, applier)
     lease.hold(has_begun=False)
     action = plan.actions.get()
-    listeners.look()
+    listeners.read_patterns()
     current_rules()
     with counted() as statements:
         assert execution.execute(action, lease)

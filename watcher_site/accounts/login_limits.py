@@ -1,11 +1,11 @@
-"""Limits on guessing passwords, and on the processor time that verifying them takes.
+"""Limits on password guesses, and on the processor time of their verification.
 
-Failed logins are counted in a table, for all web processes: those of a client address with one account, and those of
-the address with any. Beyond a limit a password is not verified at all until the window of time has passed. An account
-is limited only at the address from which its password is guessed: its owner is not locked out elsewhere.
+Failed logins are counted in a table that all web processes share: per client address and account, and per client
+address. At a limit, passwords are no longer verified until the window of time has passed. The limit of an account
+applies only at the address that guesses its password, so that the owner is not locked out elsewhere.
 
-Verifying a password takes a large part of a second of processor time by design. Each process verifies one at a time,
-and at most half of its threads wait for their turn: the others go on serving requests.
+A verification takes a large part of a second of processor time by design. Each process verifies one password at a
+time, and at most half of its threads wait for their turn, so that the other threads continue to serve requests.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext
 from watcher_site.web.middleware import parse_address
 
-# An IPv6 client chooses the rest of its address itself.
+# An IPv6 client can choose the remaining bits of its address.
 IPV6_PREFIX = 64
 MOST_SUMMARIES = 100
 
@@ -146,9 +146,9 @@ def record_summaries() -> None:
 def record_count(count: FailedLogins, *more: str) -> None:
     for_whom = f" for {count.name}" if count.name else ""
     passed = min(timezone.now() - count.began_at, settings.FAILED_LOGIN_WINDOW) / timedelta(seconds=1)
-    said = f"{count.number:,} failed logins{for_whom} from {count.address} in {format_duration(max(1, passed))}."
+    summary = f"{count.number:,} failed logins{for_whom} from {count.address} in {format_duration(max(1, passed))}."
     details = {"address": count.address, "failed_logins": count.number}
-    message = " ".join([said, *more])
+    message = " ".join([summary, *more])
     record("user.login", count.name, caller=CallingContext(), outcome=REFUSED, message=message, details=details)
 
 

@@ -10,16 +10,16 @@ from watcher_site.history import record
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.models import ProjectMember
 from watcher_site.refusals import Invalid, NotFound
-from watcher_site.validation import require_seen
+from watcher_site.validation import require_visible
 
 PROJECT_LENGTH = 255
 
 
 def projects_of(user: Any) -> frozenset[str]:
-    """Return the projects of a person, with one query, or none for a user of Keystone."""
+    """Return the projects of a user, with one query for a user of the site, and none for a user of Keystone."""
     if isinstance(user, KeystoneUser):
         return user.projects
-    # A token that is limited to a group may be without them (`watcher_site.accounts.token_limits`).
+    # A token that is limited to a group may have no projects (`watcher_site.accounts.token_limits`).
     if not getattr(user, "uses_projects", True):
         return frozenset()
     return frozenset(ProjectMember.objects.filter(user=user.pk).values_list("project_id", flat=True))
@@ -27,11 +27,11 @@ def projects_of(user: Any) -> frozenset[str]:
 
 @transaction.atomic
 def add_member(name: str, project: str) -> bool:
-    """Make a person a member of a project, and return whether they were not a member before.
+    """Add a user to a project, and return whether the user was not a member before.
 
     Raises:
-        Invalid: the project breaks a rule.
-        NotFound: there is no such person.
+        Invalid: the project id breaks a rule.
+        NotFound: there is no such user.
     """
     checked_project(project)
     _, is_new = ProjectMember.objects.get_or_create(user=find_user(name), project_id=project)
@@ -42,10 +42,10 @@ def add_member(name: str, project: str) -> bool:
 
 @transaction.atomic
 def remove_member(name: str, project: str) -> None:
-    """Remove a person from a project.
+    """Remove a user from a project.
 
     Raises:
-        NotFound: there is no such person, or they are no member.
+        NotFound: there is no such user, or the user is not a member.
     """
     removed, _ = ProjectMember.objects.filter(user=find_user(name), project_id=project).delete()
     if not removed:
@@ -54,9 +54,9 @@ def remove_member(name: str, project: str) -> None:
 
 
 def checked_project(project: str) -> str:
-    """Return the id of a project. Raises: `Invalid`."""
+    """Validate the id of a project and return it. Raises: `Invalid`."""
     require_storable("project", project)
-    require_seen("project", project)
+    require_visible("project", project)
     if not 0 < len(project) <= PROJECT_LENGTH or project != project.strip():
         raise Invalid(f"project: must have 1 to {PROJECT_LENGTH} characters, without blanks around them.")
     return project

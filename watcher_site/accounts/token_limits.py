@@ -1,7 +1,7 @@
 """The limits of a token at each request, and the time of its last use.
 
-A token never gives more rights than its account has at the time of the request. One that is limited to a group has the
-rights of that group while the account is in it, and none afterwards.
+A token never gives more rights than its account has at the time of the request. A token that is limited to a group has
+the rights of that group while the account is a member, and no rights afterwards.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from watcher_site.accounts.tokens import groups_for
 from watcher_site.configuration.rights import MEMBER
 from watcher_site.models import TokenDetails
 
-# How old a stored time of the last use may be: requests in between write nothing.
+# The greatest age of a stored time of last use. Requests within it do not update the row.
 USE_INTERVAL = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class UsedToken:
-    """The token of the site with which a request was sent, the ``request.auth`` of REST framework."""
+    """The token of the site that authenticated a request, as ``request.auth`` of REST framework."""
 
     read_only: bool
     group: str
@@ -33,10 +33,10 @@ class UsedToken:
 
 
 def limit_to_group(user: Any, group: str) -> None:
-    """Limit an account, as read for a request, to the rights of one of its groups.
+    """Limit an account that was read for a request to the rights of one of its groups.
 
-    Memberships of projects count only for the group that stands for them, and of the groups only this one
-    (``limited_groups``) for the rules of a policy file.
+    Memberships of projects count only for the group MEMBER. The rules of a policy file see only this group
+    (``limited_groups``).
     """
     user.limited_groups = groups_for(user).filter(name=group)
     held = user.limited_groups.exclude(permissions=None).values_list("permissions", flat=True)

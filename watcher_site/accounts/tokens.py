@@ -1,7 +1,7 @@
 """Tokens of the API: creation, lists and revocation.
 
-They end when the password of their account changes and when the account is disabled, however that is done. A
-queryset's ``update`` alone sends no signal; a token of an account that it disabled is refused all the same.
+Tokens are deleted when the password of their account changes and when the account is disabled. A queryset's ``update``
+sends no signal and deletes none, but the tokens of an account that it disabled are refused as well.
 """
 
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ from watcher_site.refusals import Conflict, Invalid, NotFound
 
 LEAST_KEY_LENGTH = 6
 NAME_LENGTH = 100
-# Of one account: a program that creates a token for each of its runs should revoke it.
+# Limit for one account. A program that creates a token for each of its runs should revoke it.
 MOST_TOKENS = 100
 LONGEST_HOURS = 24 * 365 * 10
 
@@ -34,10 +34,10 @@ def connect_token_signals() -> None:
 
 
 def end_with_account(sender: Any, instance: Any, **_: Any) -> None:
-    """End the tokens of an account before its new password is stored, or before it is stored as disabled.
+    """Delete the tokens of an account before its new password, or its disabled state, is stored.
 
-    In this order no token outlives the change, whatever happens in between. Only `set_password` sets ``_password``:
-    a password that is hashed again at a login stays the same.
+    In this order no token outlives the change if the process dies in between. Only `set_password` sets ``_password``:
+    a password that is only hashed again at a login does not end tokens.
     """
     if instance.pk is None:
         return
@@ -57,7 +57,7 @@ def is_losing_password(user: Any) -> bool:
 
 @transaction.atomic
 def end_tokens(user: Any, reason: str) -> int:
-    """End the tokens of an account, and return how many there were."""
+    """Delete the tokens of an account, and return their number."""
     found = get_token_model().objects.filter(user=user)
     ended = delete_tokens(found)
     if ended:
@@ -79,8 +79,8 @@ def make_token(
 
     Args:
         hours: the time until it expires; WATCHER_TOKEN_HOURS by default.
-        read_only: whether it is only for requests that read.
-        group: the group whose rights the token has, instead of all rights of the account; empty for all.
+        read_only: whether the token is limited to requests that read.
+        group: the group to whose rights the token is limited; empty for all rights of the account.
 
     Raises:
         Invalid: a value breaks a rule, or the account is disabled.
@@ -121,7 +121,7 @@ def require_token_name(name: str) -> None:
 
 
 def groups_for(user: Any) -> QuerySet[Group]:
-    """Return the groups to which a token of an account may be limited: its own, and any for a superuser."""
+    """Return the groups to which a token of an account may be limited: its own, or all groups for a superuser."""
     groups: QuerySet[Group] = Group.objects.all() if user.is_superuser else user.groups.all()
     return groups
 
@@ -134,14 +134,14 @@ def valid_tokens() -> QuerySet[Any]:
 
 @transaction.atomic
 def revoke_token(key: str) -> Any:
-    """End one token, and return it.
+    """Delete a token, and return it.
 
     Args:
-        key: the beginning of the token, such as `list_tokens` prints, or all of it.
+        key: the first characters of the token, as `list_tokens` prints them, or the whole token.
 
     Raises:
-        Invalid: the key is too short, or that of several tokens.
-        NotFound: no token begins so.
+        Invalid: the key is too short or ambiguous.
+        NotFound: no valid token begins with the key.
     """
     if len(key) < LEAST_KEY_LENGTH:
         raise Invalid(f"key: must have at least {LEAST_KEY_LENGTH} characters.")
@@ -155,10 +155,10 @@ def revoke_token(key: str) -> Any:
 
 @transaction.atomic
 def end_token(token: Any) -> Any:
-    """End one token, and return it.
+    """Delete a token, and return it.
 
     Raises:
-        NotFound: it was ended at the same time.
+        NotFound: the token was deleted at the same time.
     """
     if not delete_tokens(get_token_model().objects.filter(pk=token.pk)):
         raise NotFound(f"token: there is no token {token.token_key}.")

@@ -21,17 +21,17 @@ from watcher_site.history import record
 from watcher_site.models import ExternalIdentity
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
-# The right to administer accounts and the tokens of all of them.
+# The permission to administer all accounts and their tokens.
 MANAGE = "watcher_site.manage_users"
 
 
-def choose_password() -> str:
-    """Return a random password of letters and digits, which needs no quotes in a shell."""
+def generate_password() -> str:
+    """Return a random password of letters and digits, which needs no quoting in a shell."""
     return get_random_string(16)
 
 
-def require_sound(password: str, user: Any, source: str) -> None:
-    """Raise `Invalid` with the source of the password and the rules that it breaks."""
+def require_valid_password(password: str, user: Any, source: str) -> None:
+    """Raise `Invalid` with the source of the password and the broken rules if a password is too weak."""
     try:
         validate_password(password, user)
     except ValidationError as problem:
@@ -43,17 +43,17 @@ def create_user(name: str, password: str, source: str, group: str, projects: Ite
     """Create an account in one of the predefined groups (`watcher_site.accounts.users`).
 
     Args:
-        source: where the password was taken from, for the person who has to choose another.
-        projects: what it is a member of.
+        source: where the password was read, for the error message.
+        projects: the projects of which the account becomes a member.
 
     Raises:
         Invalid: the name, the password or a project breaks a rule.
         Conflict: the name is taken.
-        NotFound: the group is not there, since the database was not migrated.
+        NotFound: the group does not exist, because the database was not migrated.
     """
     model = get_user_model()
     user = model(username=model.normalize_username(name))
-    require_sound(password, user, source)
+    require_valid_password(password, user, source)
     user.set_password(password)
     require_name(user)
     rights = Group.objects.filter(name=group).first()
@@ -75,10 +75,10 @@ def change_password(name: str, password: str, source: str) -> None:
     Raises:
         Invalid: the password breaks a rule.
         NotFound: there is no such account.
-        Conflict: the person logs in at a provider.
+        Conflict: the user logs in at an identity provider.
     """
     user = find_user(name)
-    require_sound(password, user, source)
+    require_valid_password(password, user, source)
     store_password(user, password)
 
 
@@ -87,7 +87,7 @@ def store_password(user: Any, password: str) -> None:
     """Store a valid password, which ends the sessions and tokens of the account.
 
     Raises:
-        Conflict: the person logs in at a provider.
+        Conflict: the user logs in at an identity provider.
     """
     if identity := ExternalIdentity.objects.filter(user=user).first():
         raise Conflict(f"{user.get_username()} logs in at {identity.issuer}, and has no password here.")
@@ -98,7 +98,7 @@ def store_password(user: Any, password: str) -> None:
 
 @transaction.atomic
 def set_groups(name: str, groups: Collection[str]) -> None:
-    """Make an account a member of these groups and of no others.
+    """Set the groups of an account.
 
     Raises:
         NotFound: there is no such account, or no such group.
@@ -114,13 +114,13 @@ def set_groups(name: str, groups: Collection[str]) -> None:
 
 
 def require_authority(actor: Any, user: Any = None, groups: Iterable[Group] = ()) -> None:
-    """Require that a person who administers an account has each of its rights, and those of the groups it gets.
+    """Require that an administrator of accounts has all rights of an account, and of the groups that it gets.
 
-    So nobody gains rights by administering others. The own account is administered by another person. The rights of a
-    disabled account count as well, since it may be enabled.
+    This prevents administrators from gaining rights. They cannot administer their own account. The rights of a
+    disabled account count too, because it may be enabled.
 
     Raises:
-        Conflict: the account is their own, or has a right that they do not have.
+        Conflict: the account is the administrator's own, or has a right that the administrator does not have.
     """
     if user is not None and user.pk == actor.pk:
         raise Conflict("Not done: your own account is administered by another person.")
@@ -174,7 +174,7 @@ def taken(name: str) -> Conflict:
 
 
 def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -> None:
-    """Give the groups their permissions on the models of an app. It runs after each migrate and adds missing ones."""
+    """Add the missing permissions on the models of an app to the predefined groups, after each migrate."""
     if not isinstance(app_config, SiteApp):
         return
     create_permissions(app_config, verbosity=0, using=using)

@@ -1,6 +1,6 @@
-"""Bodies of requests: the attributes of POST, their types and versions, and the steps of PATCH.
+"""Request bodies: the attributes of POST, their types and microversions, and the operations of PATCH.
 
-Patches are JSON Patch (RFC 6902) with the rules and the words of existing servers: add, replace and remove.
+Patches are JSON Patch (RFC 6902) with the restrictions and messages of OpenStack's servers: add, replace and remove.
 """
 
 import re
@@ -27,11 +27,11 @@ TIME = {
 }
 """The JSON Schema of a time in ISO 8601, with or without a time zone."""
 FLAG = {"type": "string", "enum": ["true", "false"]}
-"""The JSON Schema of an argument of a query that is true or false."""
+"""The JSON Schema of a query argument that is true or false."""
 
 
 class DescribedField(serializers.JSONField):
-    """A value that a JSON Schema describes in the OpenAPI document, and that other code validates."""
+    """A value that is described by a JSON Schema in the OpenAPI document, and validated by other code."""
 
     def __init__(self, schema: dict[str, Any], **options: Any) -> None:
         super().__init__(**options)
@@ -40,20 +40,20 @@ class DescribedField(serializers.JSONField):
 
 
 def openapi_schema(schema: Any) -> Any:
-    """Return a JSON Schema as OpenAPI 3.0 has it: `nullable` for the type null, and no keyword that it lacks."""
+    """Return a JSON Schema in the dialect of OpenAPI 3.0: `nullable` for the type null, and no propertyNames."""
     if isinstance(schema, list):
         return [openapi_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: openapi_schema(value) for name, value in schema.items() if name != "propertyNames"}
-    if isinstance(kept.get("type"), list):
-        kinds = [kind for kind in kept["type"] if kind != "null"]
-        kept = {**kept, "type": kinds[0], "nullable": "null" in schema["type"]}
-    return kept
+    converted = {name: openapi_schema(value) for name, value in schema.items() if name != "propertyNames"}
+    if isinstance(converted.get("type"), list):
+        kinds = [kind for kind in converted["type"] if kind != "null"]
+        converted = {**converted, "type": kinds[0], "nullable": "null" in schema["type"]}
+    return converted
 
 
 class FlagField(serializers.BooleanField):
-    """A boolean of JSON, and nothing else: a text such as "no" is not taken for one that might be meant."""
+    """A JSON boolean. Texts such as "no" are refused, not guessed."""
 
     default_error_messages = {"invalid": "Must be a valid boolean: true or false, not a text or a number."}
 
@@ -64,10 +64,10 @@ class FlagField(serializers.BooleanField):
 
 
 class LenientFlagField(FlagField):
-    """A boolean that may be a text or a number in the microversions in which OpenStack's servers take them.
+    """A boolean that may be a text or a number in the microversions in which OpenStack's servers accept these.
 
     Args:
-        until: the version from which on only a JSON boolean is accepted.
+        until: the first version that accepts only a JSON boolean.
     """
 
     TEXTS: Mapping[str, bool] = {
@@ -86,7 +86,7 @@ class LenientFlagField(FlagField):
 
 
 class IdentifierField(serializers.UUIDField):
-    """A UUID as a text, and nothing else: a number would be read as the UUID of that value."""
+    """A UUID as a text. A number, which the base class would convert, is refused."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -96,11 +96,11 @@ class IdentifierField(serializers.UUIDField):
 
 @extend_schema_field(TIME)
 class TimeTextField(serializers.CharField):
-    """A time in ISO 8601 as text, which other code reads by the clock of a time zone."""
+    """A time in ISO 8601 as text, which other code parses in a time zone."""
 
 
 class WholeField(serializers.IntegerField):
-    """A whole number of JSON, and nothing else: `FlagField` has the reason."""
+    """A JSON integer. Texts and booleans are refused, as in `FlagField`."""
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int):
@@ -129,14 +129,17 @@ class WindowSerializer(serializers.Serializer[Any]):
 
 @extend_schema_field(WindowSerializer(allow_null=True))
 class WindowField(serializers.JSONField):
-    """A window as it was sent: the code that reads it has a message for each mistake."""
+    """A window as JSON. The code that parses it has a message for each error."""
 
 
 def read_body(request: Request, serializer_class: Any, read_only: Collection[str] = ()) -> dict[str, Any]:
-    """Return the attributes of a body, as the serializer reads them.
+    """Return the validated attributes of a request body.
 
-    The serializer class names what its body is called in messages (``argument``) and the version that brought an
-    attribute (``since``). ``read_only`` are the attributes that the resource has and nobody may set.
+    The serializer class names the body in messages (``argument``) and the microversions that added attributes
+    (``since``).
+
+    Args:
+        read_only: the attributes of the resource that cannot be set.
 
     Raises:
         Invalid: not an object, an unknown or read-only attribute, a missing or wrong value.
@@ -149,7 +152,11 @@ def read_body(request: Request, serializer_class: Any, read_only: Collection[str
 def read_attributes(
     document: Any, serializer_class: Any, read_only: Collection[str] = (), version: Version = MAXIMUM
 ) -> dict[str, Any]:
-    """Return the attributes of an object that is a body, or a part of one, of whatever version. Raises: `Invalid`."""
+    """Return the validated attributes of an object that is a body or a part of one.
+
+    Raises:
+        Invalid: an attribute is unknown, read-only, missing or wrong.
+    """
     if not isinstance(document, dict):
         raise Invalid(f"Invalid input for field/attribute {serializer_class.argument}. An object is expected.")
     refuse_unknown_fields(document, serializer_class, read_only)
@@ -160,7 +167,7 @@ def read_attributes(
 
 
 def refuse_later(request: Request, serializer_class: Any) -> None:
-    """Refuse attributes of a body that a later microversion added, rather than ignore them.
+    """Refuse attributes of a body that a later microversion added, instead of ignoring them.
 
     Raises:
         NotAcceptableHere: there is such an attribute.
@@ -188,7 +195,7 @@ def describe_field_errors(errors: Any, document: dict[str, Any]) -> str:
 
 
 def is_missing(errors: Any) -> bool:
-    """Return whether the errors of a field are those of the library for a value that is left out or null."""
+    """Return whether the errors of a field are those of REST framework for a missing value or null."""
     return not isinstance(errors, list) or any(error.code in ("required", "null") for error in errors)
 
 
@@ -206,15 +213,15 @@ def read_patch(
     mandatory: Collection[str] = (),
     allowed: Collection[str] | None = None,
 ) -> list[Step]:
-    """Return the steps of a patch.
+    """Validate a JSON Patch document, and return its operations.
 
     Args:
-        internal: paths that nobody may change, beside those that no resource has open.
+        internal: paths that cannot be changed, in addition to ``INTERNAL``.
         mandatory: paths that cannot be removed.
-        allowed: the only paths that there are; all, where it is left out.
+        allowed: the only paths that can be changed; all by default.
 
     Raises:
-        Invalid: the document is no such patch, with the step and the rule.
+        Invalid: the document is not a valid patch; the message names the operation and the rule.
     """
     if not isinstance(document, list):
         raise Invalid("Invalid input for field/attribute patch. A list of JSON Patch operations is expected.")
@@ -250,16 +257,16 @@ def check_form(step: Any) -> None:
 
 
 def divide(steps: Iterable[Any], belongs: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
-    """Return those steps of a patch that belong together, and the others, each in their order."""
+    """Return the steps of a patch for which ``belongs`` is true, and the other steps, in their order."""
     chosen: list[Any] = []
-    others: list[Any] = []
+    rest: list[Any] = []
     for step in steps:
-        (chosen if belongs(step) else others).append(step)
-    return chosen, others
+        (chosen if belongs(step) else rest).append(step)
+    return chosen, rest
 
 
 def apply_patch(attributes: dict[str, Any], patch: list[Step]) -> dict[str, Any]:
-    """Return the attributes as the patch leaves them; one step that fails fails all.
+    """Return the attributes after all steps of a patch.
 
     Raises:
         Invalid: a step does not fit the attributes.
@@ -276,5 +283,5 @@ def apply_patch(attributes: dict[str, Any], patch: list[Step]) -> dict[str, Any]
 
 
 def cannot_apply(patch: list[Step], reason: str, refusal: type[Invalid] = Invalid) -> Invalid:
-    """Return the refusal of a patch that is well formed and cannot be applied."""
+    """Return the refusal of a well-formed patch that cannot be applied."""
     return refusal(f"Couldn't apply patch '{orjson.dumps(patch).decode()}'. Reason: {reason}")

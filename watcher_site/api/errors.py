@@ -1,4 +1,4 @@
-"""Answer exceptions, and a database that does not answer, with a status and the body that existing clients parse.
+"""Conversion of exceptions and lost databases to responses whose bodies OpenStack clients can parse.
 
 See docs/compatibility.md, "Errors".
 """
@@ -27,7 +27,7 @@ from watcher_site.monitoring.metrics import database_errors
 from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.refusals import LONGEST_MESSAGE, Refused
 
-# These come from another layer of existing servers, whose words some clients read.
+# In OpenStack's servers another layer returns these, with a title and code that some clients read.
 TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}
 # In seconds; a failover or a restart of PostgreSQL takes at least as long.
 RETRY_AFTER = 5
@@ -36,17 +36,17 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 class LengthRequired(exceptions.APIException):
-    """A body that does not say how long it is: the server would not see it."""
+    """A request body without Content-Length, which the server would not read."""
 
     status_code = status.HTTP_411_LENGTH_REQUIRED
     default_detail = "A body must come with its Content-Length."
 
 
 class NotAcceptableHere(exceptions.NotAcceptable):
-    """A field or a resource that the request's microversion does not have."""
+    """The microversion of the request does not have a field or a resource."""
 
     def __init__(self, since: Version, field: str = "") -> None:
-        """Name the version that brought it, and the field, where it is one."""
+        """Name the first version that has it, and the field, if any."""
         subject = f"{field}: " if field else ""
         super().__init__(
             f"Request not acceptable. {subject}API microversion {format_version(since)} or higher is required."
@@ -54,7 +54,7 @@ class NotAcceptableHere(exceptions.NotAcceptable):
 
 
 def body(code: int, message: str) -> dict[str, str]:
-    """Return the error body: JSON inside a JSON string, as existing clients expect it."""
+    """Return the error body: JSON inside a JSON string, as OpenStack clients expect it."""
     fault: dict[str, Any] = {
         "faultcode": "Server" if code >= 500 else "Client",
         "faultstring": message,
@@ -66,12 +66,12 @@ def body(code: int, message: str) -> dict[str, str]:
 
 
 def unauthorized(message: str) -> dict[str, Any]:
-    """Return the body of a 401, which existing servers give in Keystone's shape."""
+    """Return the body of a 401 in Keystone's format, as OpenStack's servers do."""
     return {"error": {"code": 401, "title": "Unauthorized", "message": message}}
 
 
 Body = dict[str, Any]
-# The function that makes the error bodies of a mount, of the status, the message and, if there is one, the exception.
+# The function that builds the error bodies of a mount from the status, the message and the exception, if any.
 Fault = Callable[[int, str, Exception | None], Body]
 
 COMPUTE_NAMES = {
@@ -90,11 +90,11 @@ COMPUTE_NAMES = {
 
 
 def compute_fault(status: int, message: str, problem: Exception | None = None) -> Body:
-    """Return Nova's: one key, which names the kind of fault."""
+    """Return an error body in Nova's format: one key, which names the kind of fault."""
     return {COMPUTE_NAMES.get(status, "computeFault"): {"code": status, "message": message}}
 
 
-# What Heat calls a refusal of ours, by its class; others have the name of their status.
+# Heat's names of the site's refusals, by class. Other errors are named after their status.
 ORCHESTRATION_NAMES = {"NotFound": "EntityNotFound", "ActionInProgress": "ActionInProgress"}
 
 
@@ -110,12 +110,12 @@ FAULTS: Mapping[str, Fault] = {"compute": compute_fault, "orchestration": orches
 
 
 def find_fault(path: str) -> Fault | None:
-    """Return what makes the error bodies below a path; None where the site speaks as itself."""
+    """Return the function that builds error bodies for the mount of a path, or None outside mounts."""
     return FAULTS.get(path.split("/", 2)[1] if path.startswith("/") else "")
 
 
 def flat(detail: Any, field: str = "") -> str:
-    """Put the findings of a serializer into one sentence that names each field and its rule."""
+    """Return the errors of a serializer as one sentence that names each field and its rule."""
     if isinstance(detail, dict):
         return " ".join(flat(value, f"{field}.{key}" if field else key) for key, value in detail.items())
     if isinstance(detail, list):
@@ -130,7 +130,7 @@ def body_for(path: str, code: int, message: str, problem: Exception | None = Non
 
 
 def answer_problem(problem: Exception, context: dict[str, Any]) -> Response | None:
-    """Answer an exception, or leave it to the site's 500: REST framework's exception handler."""
+    """Convert an exception to a response, or return None for a 500: REST framework's exception handler."""
     set_rollback()
     if isinstance(problem, exceptions.APIException) and problem.status_code == status.HTTP_401_UNAUTHORIZED:
         message = "The request you have made requires authentication."
@@ -143,7 +143,7 @@ def answer_problem(problem: Exception, context: dict[str, Any]) -> Response | No
 
 
 def describe_error(problem: Exception) -> tuple[int, str] | None:
-    """Return the status and the words that an exception is answered with; None where it is a fault of our own."""
+    """Return the status and the message for an exception, or None if it is an internal error."""
     if isinstance(problem, exceptions.APIException):
         return problem.status_code, flat(problem.detail)
     if isinstance(problem, Refused):
@@ -159,12 +159,12 @@ def describe_error(problem: Exception) -> tuple[int, str] | None:
 
 def headers_of(problem: Exception) -> dict[str, str]:
     header = getattr(problem, "auth_header", None)
-    # REST framework's refusal of too many requests says so in another attribute.
+    # REST framework's exception for throttled requests has the seconds in another attribute.
     seconds = getattr(problem, "retry_after", None) or ceil(getattr(problem, "wait", None) or 0)
     return ({"WWW-Authenticate": header} if header else {}) | ({"Retry-After": str(seconds)} if seconds else {})
 
 
-# What Django answers where no view does: pages for the console, the error body for everybody else.
+# Responses outside of views: pages for the console and browsers, JSON error bodies for other clients.
 
 
 def outside_views(request: HttpRequest, code: int, message: str) -> HttpResponse:
@@ -175,7 +175,7 @@ def outside_views(request: HttpRequest, code: int, message: str) -> HttpResponse
 
 
 def database_unavailable(request: HttpRequest) -> HttpResponse:
-    """Answer that the database did not answer, and note that on the request."""
+    """Return a 503 for a lost database, and mark the request."""
     request.is_database_lost = True  # type: ignore[attr-defined]
     database_errors.labels("request").inc()
     response = outside_views(request, 503, "The database does not answer. Try again later.")
@@ -184,7 +184,7 @@ def database_unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def is_database_lost(problem: BaseException | None) -> bool:
-    """Return whether an exception is, or was raised while handling, one of a database that does not answer."""
+    """Return whether an exception is, or was raised while handling, a failure of the connection to the database."""
     while problem is not None:
         if isinstance(problem, LOST_DATABASE):
             return True
@@ -218,10 +218,10 @@ log = structlog.get_logger(__name__)
 
 
 class DatabaseOutages:
-    """Answer 503 while the database does not answer, and repeat a safe request once if its connection was lost.
+    """Middleware that responds 503 while the database is unavailable.
 
-    A request that changes something is not repeated: its change may have been committed before the connection
-    was lost.
+    It repeats a safe request once if the connection was lost. Other requests are not, because the change may have been
+    committed before the connection was lost.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -236,12 +236,12 @@ class DatabaseOutages:
             request.is_database_lost = False
             response = self.get_response(request)
         if request.is_database_lost and response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
-            # Another middleware failed as well, such as that which saves the session.
+            # Another middleware failed too, for example when it saved the session.
             return database_unavailable(request)
         return response
 
     def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse | None:
-        """Answer 503 to a lost database in a view; the site's error views answer exceptions of middleware."""
+        """Respond 503 if the database was lost in a view. Error views handle exceptions of middleware."""
         if not isinstance(problem, LOST_DATABASE):
             return None
         log.warning("database lost", problem=str(problem).strip())
@@ -249,21 +249,21 @@ class DatabaseOutages:
 
 
 def has_unread_data() -> bool:
-    """Return whether PostgreSQL sent something on this thread's idle connection, as it does when it ends one.
+    """Return whether PostgreSQL sent data on this thread's idle connection, as it does when it closes the connection.
 
-    This polls the socket, and takes a thousandth of the time of a single read. A connection that was lost silently is
-    not noticed; WATCHER_CONNECTION_CHECKS detects it, at the cost of a round trip.
+    This polls the socket, in a thousandth of the time of a query. It does not detect a connection that was lost
+    silently; WATCHER_CONNECTION_CHECKS does, at the cost of a round trip.
     """
-    kept: Any = connection.connection
-    if kept is None or connection.vendor != "postgresql" or kept.closed:
+    current: Any = connection.connection
+    if current is None or connection.vendor != "postgresql" or current.closed:
         return False
     socket = poll()
-    socket.register(kept.fileno(), POLLIN)
+    socket.register(current.fileno(), POLLIN)
     return bool(socket.poll(0))
 
 
 def drop_lost_connection() -> bool:
-    """Close this thread's connection if it was lost, so that the next query makes a new one.
+    """Close this thread's connection if it was lost, so that the next query opens a new one.
 
     Returns:
         Whether the thread has no connection now.

@@ -1,4 +1,4 @@
-"""JSON in and JSON out, whatever the headers say: OpenStack's clients know nothing else."""
+"""Parsing and rendering of JSON regardless of the headers, because OpenStack clients use nothing else."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +19,7 @@ class BodyTooLarge(APIException):
 
 
 def plain(value: Any) -> Any:
-    """Turn what orjson does not know, such as lazy texts, into text."""
+    """Convert a value that orjson does not support, such as a lazy text, to text."""
     return str(value)
 
 
@@ -33,7 +33,7 @@ class JSONRenderer(BaseRenderer):
 
 
 class JSONParser(BaseParser):
-    """Read a body as JSON, and refuse what no column can hold: NUL characters, lone surrogates, bottomless depth."""
+    """Parse a body as JSON, and refuse values that the database cannot store, such as NUL and lone surrogates."""
 
     media_type = "*/*"
 
@@ -51,7 +51,7 @@ class JSONParser(BaseParser):
 
 
 class AlwaysJSON(BaseContentNegotiation):
-    """Answer in JSON even to those who accept something else, as existing servers do."""
+    """Respond in JSON regardless of the Accept header, as OpenStack's servers do."""
 
     def select_parser(self, request: Any, parsers: Iterable[Any]) -> Any:
         return next(iter(parsers))

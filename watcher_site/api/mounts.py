@@ -1,7 +1,7 @@
-"""Mounts, paths under which the site answers as another OpenStack service: the base of their views, and ``/identity``.
+"""The base of views of mounts, under which the site implements APIs of other OpenStack services, and ``/identity``.
 
-``openstack server list`` refuses to begin without an identity endpoint of version 3, although it asks it for nothing
-but the ids of projects and users that options name. There are no tokens, users or projects here.
+``openstack server list`` requires an identity endpoint of version 3, although it only uses it to look up ids of
+projects and users that options name. There are no tokens, users or projects here.
 """
 
 from collections.abc import Mapping
@@ -15,16 +15,16 @@ from rest_framework.views import APIView
 
 from watcher_site.api.permissions import LoggedIn
 from watcher_site.api.resources.discovery import host
-from watcher_site.api.views import NOTHING_BUT_DATA, refuse_nul
+from watcher_site.api.views import DATA_ONLY_POLICY, refuse_nul
 
 
 class MountedView(APIView):
-    """A view of a mount: its errors have the shape that `watcher_site.api.errors` has for its path.
+    """A view of a mount, with errors in the format of its service (`watcher_site.api.errors`).
 
-    A service with microversions names its own ``versioning_class``, and tells of the version in its answers.
+    A service with microversions sets its own ``versioning_class``, and adds the version to its responses.
 
-    ``policy`` is the service's name of the policy that decides on the request, ``policies`` has those of other methods
-    than GET, and ``permissions`` the permissions by method, which decide if no policy file does.
+    ``policy`` is the service's name of the policy that decides on the request, ``policies`` has those of methods other
+    than GET, and ``permissions`` has the permission of each method, which decides without a policy file.
     """
 
     policy: ClassVar[str]
@@ -41,7 +41,7 @@ class MountedView(APIView):
 
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         final = super().finalize_response(request, response, *args, **kwargs)
-        final["Content-Security-Policy"] = NOTHING_BUT_DATA
+        final["Content-Security-Policy"] = DATA_ONLY_POLICY
         return final
 
 
@@ -56,7 +56,7 @@ def identity_version(request: Request) -> dict[str, Any]:
 
 
 class IdentityVersions(MountedView):
-    """The list of all versions of the identity service, of which there is one; it needs no login."""
+    """The list of versions of the identity service, which contains one version; it requires no login."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)

@@ -1,4 +1,4 @@
-"""Lists, page by page: marker, limit, and a sort that the database does."""
+"""Pagination of lists by marker and limit, sorted by the database."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ from rest_framework.request import Request
 from watcher_site.refusals import Invalid, NotFound
 
 DIRECTIONS = ("asc", "desc")
-WORDS = {"true": True, "false": False}
+FLAGS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
 class Offer:
-    """The query arguments that a list accepts: its filters, and its sort keys with the column or relation of each.
+    """The query arguments of a list: its filters, and its sort keys with the column or relation of each.
 
-    A filter that is ``repeatable`` may be given several times. ``several_keys``: there is the argument `sort`.
-    ``direction`` is the default of `sort_dir`.
+    ``repeatable`` filters may be given several times. With ``several_keys`` there is an argument `sort`. ``direction``
+    is the default of `sort_dir`.
     """
 
     sort_keys: Mapping[str, str]
@@ -35,7 +35,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class SortKey:
-    """One key of an order: what the client calls it, and the column or relation path that it stands for."""
+    """A sort key: its name in the API, and its column or relation path."""
 
     name: str
     column: str
@@ -46,14 +46,14 @@ class SortKey:
         return self.column in {"pk", "uuid"}
 
     def order(self, queryset: QuerySet[Any]) -> Any:
-        # No more words than needed: each that its index does not have keeps PostgreSQL from it.
+        # PostgreSQL uses an index only if NULLS FIRST or LAST matches its definition.
         if not self.may_be_null(queryset):
             return f"-{self.column}" if self.descending else self.column
         column = F(self.column)
         return column.desc(nulls_last=True) if self.descending else column.asc(nulls_first=True)
 
     def may_be_null(self, queryset: QuerySet[Any]) -> bool:
-        """Return whether a row may have no value. An expression, which is annotated, has one for each row."""
+        """Return whether the value of a row may be null. Annotated expressions never are."""
         is_column = self.column not in queryset.query.annotations
         return not self.is_unique and is_column and is_nullable(queryset.model, self.column)
 
@@ -61,7 +61,7 @@ class SortKey:
         return Q(**{f"{self.column}__isnull": True}) if value is None else Q(**{self.column: value})
 
     def beyond(self, value: Any) -> list[Q]:
-        """Return the conditions of what comes after this value, in their order: nulls are the smallest."""
+        """Return the conditions of the rows after this value, in their order. Nulls sort as the smallest value."""
         is_null = Q(**{f"{self.column}__isnull": True})
         if value is None:
             return [] if self.descending else [~is_null]
@@ -70,13 +70,13 @@ class SortKey:
         return [Q(**{f"{self.column}__gt": value})]
 
     def bound(self, value: Any) -> Q:
-        """Return the condition of this value and what comes after it, without nulls."""
+        """Return the condition of the rows with this value and after it, without nulls."""
         return Q(**{f"{self.column}__{'lte' if self.descending else 'gte'}": value})
 
 
 @dataclass(frozen=True)
 class Page:
-    """The page of a list that a query requests.
+    """The requested page of a list.
 
     ``arguments`` are the filters, which the link to the next page repeats; ``combined`` is true if the keys were given
     by `sort`.
@@ -90,7 +90,7 @@ class Page:
 
     @property
     def order(self) -> list[SortKey]:
-        """The keys as far as they matter: up to one that no two rows share, which is the id in the end."""
+        """Return the sort keys up to the first unique one; the id is added if there is none."""
         for place, key in enumerate(self.keys, 1):
             if key.is_unique:
                 return list(self.keys[:place])
@@ -99,12 +99,12 @@ class Page:
     def rows(
         self, queryset: QuerySet[Any], after: Sequence[Any] | None, read: Callable[[QuerySet[Any]], Sequence[Any]]
     ) -> list[Any]:
-        """Order the rows, ties by id, nulls as the smallest value, and return one page after the marker's.
+        """Return one page of rows after the marker, with ties ordered by id and nulls as the smallest value.
 
-        Mostly one query reads a page. One that begins in one range of an index, and ends in another, takes more.
+        Usually one query reads a page. A page that spans several ranges of an index takes more.
 
         Args:
-            read: returns the rows of a queryset.
+            read: evaluates a queryset and returns its rows.
         """
         rows: list[Any] = []
         for part in self.parts(queryset, after):
@@ -113,14 +113,14 @@ class Page:
         return rows
 
     def parts(self, queryset: QuerySet[Any], after: Sequence[Any] | None) -> list[QuerySet[Any]]:
-        """Return the ordered rows, or those after the marker's, in parts that follow each other."""
+        """Return the ordered rows, or those after the marker, as consecutive querysets."""
         ordered = queryset.order_by(*(key.order(queryset) for key in self.order))
         if after is None:
             return [ordered]
         return [ordered.filter(beyond) for beyond in ranges_beyond(queryset, self.order, after)]
 
     def next_link(self, path: str, last: Any) -> str:
-        """Return the URL of the page after this one. Clients cut off what comes before ``/v1/``."""
+        """Return the URL of the next page as a path, of which clients remove the part before ``/v1/``."""
         query = {**self.arguments, **self.sorting(), "limit": str(self.limit), "marker": str(last)}
         return f"{path}?{urlencode(query, doseq=True)}"
 
@@ -132,9 +132,9 @@ class Page:
 
 
 def ranges_beyond(queryset: QuerySet[Any], keys: Sequence[SortKey], values: Sequence[Any]) -> list[Q]:
-    """Return the conditions of what comes after a row with these values of some keys, in their order.
+    """Return the conditions of the rows after a row with these values of the keys, in their order.
 
-    Each is a range of an index: PostgreSQL would read the index of a union of ranges from its beginning.
+    Each condition is one range of an index: PostgreSQL would scan the index from its start for a union of ranges.
     """
     key, value = keys[0], values[0]
     beyond = key.beyond(value) if key.may_be_null(queryset) else key.beyond(value)[:1]
@@ -144,19 +144,19 @@ def ranges_beyond(queryset: QuerySet[Any], keys: Sequence[SortKey], values: Sequ
         return [*(key.same(value) & further for further in ranges_beyond(queryset, keys[1:], values[1:])), *beyond]
     compare = TupleLessThan if key.descending else TupleGreaterThan
     rows = Q(compare(Tuple(*(each.column for each in keys)), tuple(values)))
-    # An index of another table only serves conditions on its own columns.
+    # An index of a joined table serves only conditions on its own columns.
     return [rows & key.bound(value) if "__" in key.column else rows, *beyond[1:]]
 
 
 def is_one_range(queryset: QuerySet[Any], keys: Sequence[SortKey], values: Sequence[Any]) -> bool:
-    """Return whether a comparison of rows selects what comes after these values, except for nulls of the first key."""
+    """Return whether one row comparison selects all rows after these values, apart from nulls of the first key."""
     if any(value is None for value in values) or len({key.descending for key in keys}) > 1:
         return False
     return not keys[0].descending or not any(key.may_be_null(queryset) for key in keys[1:])
 
 
 def is_nullable(model: type[Model] | None, path: str) -> bool:
-    """Return whether a column, or a relation on the path to it, may be null."""
+    """Return whether a column, or a relation on the path to it, is nullable."""
     for name in path.split("__"):
         column: Any = model._meta.get_field(name) if model else None
         if column.null:
@@ -166,10 +166,10 @@ def is_nullable(model: type[Model] | None, path: str) -> bool:
 
 
 def read_page(query: QueryDict, offer: Offer) -> Page:
-    """Return the page of a list that a query requests.
+    """Parse the query arguments of a list.
 
     Raises:
-        Invalid: an unknown argument, one given twice that may not be, or a limit, sort key or direction that is none.
+        Invalid: an unknown or repeated argument, or an invalid limit, sort key or direction.
     """
     combined = offer.several_keys and "sort" in query
     known = {"limit", "marker", "sort_key", "sort_dir", *offer.filters}
@@ -199,10 +199,10 @@ def read_sort_key(query: QueryDict, offer: Offer) -> SortKey:
 
 
 def read_sort(text: str, offer: Offer) -> tuple[SortKey, ...]:
-    """Return the keys of ``key[:asc|:desc],…``.
+    """Parse ``key[:asc|:desc],…`` into sort keys.
 
     Raises:
-        Invalid: a key or a direction that is none, or a key twice.
+        Invalid: an unknown key or direction, or a repeated key.
     """
     keys: dict[str, SortKey] = {}
     for part in text.split(","):
@@ -221,7 +221,7 @@ def read_sort(text: str, offer: Offer) -> tuple[SortKey, ...]:
 
 
 def refuse_unknown_arguments(query: QueryDict, known: Collection[str], repeatable: Collection[str] = ()) -> None:
-    """Refuse arguments that are not known, and those that stand there twice and may not: one would be forgotten."""
+    """Refuse unknown arguments, and repeated ones that may not be repeated, of which one would be ignored."""
     for name, values in query.lists():
         if name not in known:
             raise Invalid(f'Unknown argument: "{name}"')
@@ -235,7 +235,7 @@ def read_limit(value: str | None) -> int:
     sign, digits = (value[:1], value[1:]) if value[:1] in "+-" else ("", value)
     if not (digits.isascii() and digits.isdigit()):
         raise Invalid(f"Invalid input for field/attribute limit. Value: '{value}'. unable to convert to int")
-    # Only so many digits matter: more would only be cut to the maximum.
+    # Further digits make no difference, as the value is limited to the maximum.
     limit = int(digits[:12]) if len(digits.lstrip("0")) <= 12 else settings.API_MAX_LIMIT
     if sign == "-" or limit == 0:
         raise Invalid("Limit must be positive")
@@ -243,14 +243,14 @@ def read_limit(value: str | None) -> int:
 
 
 def read_flag(request: Request, name: str) -> bool:
-    """Return an argument of a query that is true or false; left out, it is false.
+    """Return a boolean query argument, false by default.
 
     Raises:
-        Invalid: it is neither.
+        Invalid: the value is neither true nor false.
     """
     value = request.query_params.get(name, "false")
     try:
-        return WORDS[value.lower()]
+        return FLAGS[value.lower()]
     except KeyError:
         raise Invalid(
             f"Invalid input for field/attribute {name}. Value: '{value}'. It must be true or false."
@@ -258,10 +258,10 @@ def read_flag(request: Request, name: str) -> bool:
 
 
 def read_uuid(value: str, field: str) -> UUID:
-    """Return a UUID from a path or a query.
+    """Parse a UUID of a path or a query.
 
     Raises:
-        Invalid: it is none, in the words that existing clients know.
+        Invalid: it is not a UUID; the message is that of OpenStack's servers.
     """
     try:
         return UUID(value)
@@ -273,7 +273,7 @@ def read_uuid(value: str, field: str) -> UUID:
 
 
 def sort_values(queryset: QuerySet[Any], page: Page, missing: str) -> Sequence[Any]:
-    """Return the marker's place in the order: its values of the keys.
+    """Return the values of the sort keys of the marker's row.
 
     Raises:
         NotFound: there is no such row.

@@ -1,6 +1,6 @@
 """Permissions of the API: Django's permissions on the model of the resource, and those of members of projects.
 
-The resources of projects are for people with a permission on the model, and for members of the project.
+Resources of projects are available to users with a permission on the model, and to members of the project.
 """
 
 from functools import cached_property
@@ -29,11 +29,11 @@ VERBS = {
 
 
 class LoggedIn(IsAuthenticated):
-    """Require an account, or a user of Keystone with a role that the site knows. Tokens for reading only read."""
+    """Require an account, or a Keystone user with a role that the site uses. Read-only tokens permit only reads."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
-        # A policy file may give rights to roles that the table of roles does not have.
+        # A policy file may grant rights to roles that the table of roles does not contain.
         if isinstance(user, KeystoneUser) and not user.rights and not settings.POLICY_FILE:
             raise PermissionDenied(f"No role of your token gives a right here. Its scope: {user.scope}.")
         if request.method not in SAFE_METHODS and getattr(request.auth, "read_only", False):
@@ -42,10 +42,10 @@ class LoggedIn(IsAuthenticated):
 
 
 class ModelPermission(LoggedIn):
-    """Require the permission that a view names, or else Django's own for the method on the view's model.
+    """Require the permission that a view names, or else Django's permission for the method on the view's model.
 
-    A single object is looked up before its permission is checked: people without the right get 404 if it does not
-    exist, and 403 if it does, as on existing servers.
+    A single object is looked up before its permission is checked: users without the permission get 404 if it does not
+    exist, and 403 if it does, as with OpenStack's servers.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -56,7 +56,7 @@ class ModelPermission(LoggedIn):
         return self.has_object_permission(request, view, None)
 
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
-        """Return True for people with the permission, raise otherwise. There is no object for lists and creations."""
+        """Return True if the user has the permission, raise otherwise. There is no object for lists and creations."""
         decision = decide_on(request, view, obj) if settings.POLICY_FILE else None
         needed = required(request, view)
         if decision is None:
@@ -67,16 +67,17 @@ class ModelPermission(LoggedIn):
 
 
 def decide_on(request: Request, view: Any, obj: Any) -> bool | None:
-    """Return the decision of the policy file on a request for an object, or None if it has none.
+    """Return the decision of the policy file on a request for an object, or None if it has no rule for it.
 
-    The object is kept for the rights that depend on the body (`watcher_site.api.views.ResourceView.require`).
+    The object is stored on the view for rights that depend on the body
+    (`watcher_site.api.views.ResourceView.require`).
     """
     view.policy_target = target_in(view, obj)
     return decide(view.policy_name(), request.user, view.policy_target)
 
 
 def target_in(view: Any, obj: Any) -> dict[str, str]:
-    """Return the attributes of an object, or of its row in an answer, that rules may name."""
+    """Return the attributes of an object, or of its row in a response, that rules can refer to."""
     if not isinstance(obj, dict):
         return target_of(obj)
     project = getattr(view, "shown_project", "project_id")
@@ -96,16 +97,16 @@ def required(request: Request, view: Any) -> str:
 
 
 class ProjectPermission(ModelPermission):
-    """Grants people without a permission on the model the same access to the rows of their own projects."""
+    """Also grants users access to the objects of their own projects without a permission on the model."""
 
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
-        """Return True for people with the permission and for members of the object's project, raise otherwise.
+        """Return True for users with the permission and for members of the object's project, raise otherwise.
 
-        Without an object, for lists and creations, the members of any project pass.
+        Without an object, for lists and creations, members of any project are allowed.
         """
         decision = decide_on(request, view, obj) if settings.POLICY_FILE else None
         if decision is not None:
-            # Without an object, the rule may allow the request for what belongs to a project.
+            # Without an object, the rule may still allow the request for the objects of a project.
             if decision or (obj is None and view.projects):
                 return True
             raise denied(view)
@@ -122,9 +123,9 @@ class ProjectPermission(ModelPermission):
 
 
 def may_use_projects(request: Request) -> bool:
-    """Return whether somebody may do with what belongs to their projects what a request is for.
+    """Return whether a user may send this request for objects of their projects.
 
-    Members of projects may see and change it. A user of Keystone may have a role to see it only.
+    Members of projects may read and change these. A Keystone user may have a role that only permits reads.
     """
     is_reading, user = request.method in SAFE_METHODS, request.user
     return is_reading or not isinstance(user, KeystoneUser) or user.may_change_projects
@@ -133,8 +134,8 @@ def may_use_projects(request: Request) -> bool:
 class OwnedByProjects:
     """A mixin for a `ResourceView` whose objects belong to projects.
 
-    ``project_column`` is where the model has the project, ``shown_project`` where an answer has it, and
-    ``project_argument`` what a refusal calls that of a body.
+    ``project_column`` is the project's column in the model, ``shown_project`` its field in responses, and
+    ``project_argument`` its name in refusals of a body.
     """
 
     model: Any
@@ -147,22 +148,22 @@ class OwnedByProjects:
     shown_project: str
     project_argument = "project_id"
     shares_unowned: ClassVar[bool] = False
-    """Whether members of any project see the objects of no project."""
+    """Whether members of any project may read the objects without a project."""
 
     @property
     def visible_projects(self) -> frozenset[str]:
-        """The projects whose objects this person sees; the empty one has the objects of no project."""
+        """The projects whose objects this user may read; the empty string stands for no project."""
         return self.projects | {""} if self.projects and self.shares_unowned else self.projects
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """The projects for which this person may do what is requested: their own, or those of these by the rule."""
+        """The projects for which this user may send the request: their own, or those that the rule allows."""
         return projects_by(self.policy_name(), self.request.user)
 
     def may(self, verb: str, name: str = "") -> bool:
-        """Return whether this person has Django's permission ``verb`` on the model, that is on all of its objects.
+        """Return whether this user has Django's permission ``verb`` on the model, that is, on all of its objects.
 
-        If the policy file has a rule for the policy of this name, or of what is requested, that decides.
+        A rule of the policy file, for the policy of this name or of the request, takes precedence.
         """
         decision = decide(name or self.policy_name(), self.request.user)
         if decision is not None:
@@ -171,7 +172,7 @@ class OwnedByProjects:
         return bool(self.request.user.has_perm(f"{options.app_label}.{verb}_{options.model_name}"))
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return the objects of which this person may know: a change of one that they only see is refused with 403."""
+        """Return the objects that this user may read. A change of one that they may only read is refused with 403."""
         found: QuerySet[Any] = super().get_queryset()  # type: ignore[misc]
         if self.may("view"):
             return found
@@ -182,17 +183,17 @@ class OwnedByProjects:
             projects |= projects_by(reading, self.request.user)
         return found.filter(**{f"{self.project_column}__in": projects})
 
-    def choose_project(self, wanted: str | None) -> str:
-        """Return whose a new one is: one of the person's own projects, or any for administrators.
+    def choose_project(self, requested: str | None) -> str:
+        """Return the project of a new object: one of the user's own projects, or any project for administrators.
 
         Raises:
-            Invalid: it must be named, or is none of theirs.
+            Invalid: the project is missing, or is not one of the user's projects.
         """
         if self.may("add"):
-            return next(iter(sorted(self.projects)), "") if wanted is None else wanted
-        if wanted is None and len(self.projects) == 1:
+            return next(iter(sorted(self.projects)), "") if requested is None else requested
+        if requested is None and len(self.projects) == 1:
             return next(iter(self.projects))
-        if wanted is None or wanted not in self.projects:
-            own = ", ".join(sorted(self.projects))
-            raise Invalid(f"{self.project_argument}: must be one of your projects: {own}.")
-        return wanted
+        if requested is None or requested not in self.projects:
+            choices = ", ".join(sorted(self.projects))
+            raise Invalid(f"{self.project_argument}: must be one of your projects: {choices}.")
+        return requested

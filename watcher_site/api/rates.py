@@ -1,4 +1,4 @@
-"""The limit on the number of requests that each person sends to the API, where the settings name one."""
+"""The limit on the number of requests that each user sends to the API (``settings.API_MOST_REQUESTS``)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from rest_framework.throttling import SimpleRateThrottle
 
 
 class RequestRate(SimpleRateThrottle):
-    """At most `settings.API_MOST_REQUESTS` requests of a person in a minute; each web process counts by itself."""
+    """Limits a user to `settings.API_MOST_REQUESTS` requests per minute and web process."""
 
     cache = ConnectionProxy(caches, "request_rates")  # type: ignore[assignment]
 
@@ -17,7 +17,7 @@ class RequestRate(SimpleRateThrottle):
         return f"{settings.API_MOST_REQUESTS}/min"
 
     def get_cache_key(self, request: Any, view: Any) -> str:
-        """Return the key of the account, of the user of Keystone, or else of the address of the client."""
+        """Return the key of the account, of the Keystone user, or else of the client's address."""
         user = request.user
         if user.is_authenticated:
             return f"account:{user.pk}" if user.pk is not None else f"keystone:{user.user_id}"

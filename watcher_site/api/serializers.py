@@ -1,4 +1,4 @@
-"""Representations of resources: the fields, the version that added each, and the columns that they are read from."""
+"""Representations of resources: their fields, with the microversion and the database column of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -16,20 +16,20 @@ Row = dict[str, Any]
 
 
 class ResourceSerializer(serializers.Serializer[Any]):
-    """The one declaration of a resource's fields, for answers, for bodies and for the OpenAPI document.
+    """The declaration of a resource's fields, for responses, bodies and the OpenAPI document.
 
-    Answers are not made field by field and row by row: `read` takes the columns from the database as they are,
-    and each ``add_<field>(rows)`` method completes all rows of a page at once.
+    Responses are not serialized field by field and row by row: `read` reads the columns from the database, and each
+    ``add_<field>(rows)`` method sets a field in all rows of a page at once.
 
-    ``Meta`` holds:
-        short: the fields of the short list; the other lists and single objects have all.
-        since: the version that brought a field, where that is not the first.
-        columns: the column or expression of a field, where that is not the column of the same name.
-        formerly: the version from which a field is read from that column, and the column or expression before.
-        json: the fields whose columns hold JSON. It goes out as the text that it is in the database.
-        computed: the fields that no column holds.
-        same: the fields that repeat another one, by which.
-        hidden: columns that ``add_…`` methods need and nobody sees.
+    ``Meta`` contains:
+        short: the fields of the short list; other responses contain all fields.
+        since: the microversion that added a field, if it is not the first one.
+        columns: the column or expression of a field, if its name differs.
+        formerly: the microversion since which a field is read from that column, and the column or expression before.
+        json: the fields whose columns contain JSON, which is returned as stored, without parsing.
+        computed: the fields without a column.
+        same: the fields that are copies of another one, and its name.
+        hidden: columns that ``add_…`` methods require and that are not returned.
         collection: the resource's name in URLs.
     """
 
@@ -66,12 +66,12 @@ class ResourceSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def read(cls, queryset: QuerySet[Any], version: Version, detailed: bool, host: str) -> list[Row]:
-        """Return the rows as they go out, in a number of queries that does not depend on how many there are."""
+        """Return the serialized rows of a queryset. The number of queries does not depend on the number of rows."""
         return cls.finish(cls.select(queryset, version, detailed), version, detailed, host)
 
     @classmethod
     def select(cls, queryset: QuerySet[Any], version: Version, detailed: bool) -> QuerySet[Any]:
-        """Select the columns of the stored fields, from which `finish` makes the answer."""
+        """Select the columns of the stored fields, which `finish` serializes."""
         return queryset.values_list(*(cls.column(name, version) for name in cls.stored(version, detailed)))
 
     @classmethod
@@ -91,21 +91,21 @@ class ResourceSerializer(serializers.Serializer[Any]):
     @classmethod
     @cache
     def texts(cls, version: Version, detailed: bool) -> list[str]:
-        """Return the stored fields whose columns hold JSON."""
+        """Return the stored fields whose columns contain JSON."""
         stored = cls.stored(version, detailed)
         return [name for name in cls.option("json", ()) if name in stored]
 
     @classmethod
     @cache
     def completions(cls, version: Version, detailed: bool) -> list[tuple[str, str | None]]:
-        """Return the fields that are no columns, in their order, each with the field that it repeats, if any."""
+        """Return the fields without a column, in their order, each with the field that it copies, if any."""
         stored, same = cls.stored(version, detailed), cls.option("same", {})
         missing = [name for name in cls.visible(version, detailed) if name not in stored and name != "links"]
         return [(name, same.get(name)) for name in missing]
 
     @classmethod
     def finish(cls, values: Iterable[Sequence[Any]], version: Version, detailed: bool, host: str) -> list[Row]:
-        """Make what `select` gave into rows as they go out."""
+        """Serialize rows of `select`."""
         stored = cls.stored(version, detailed)
         rows = [dict(zip(stored, row, strict=True)) for row in values]
         for name in cls.texts(version, detailed):
@@ -139,7 +139,7 @@ class LinkSerializer(serializers.Serializer[Any]):
 
 
 def links_field() -> Any:
-    """Return the pair of links that each object has: to itself, and without the version."""
+    """Return the field of the two links of each object: to itself, and without the version."""
     return LinkSerializer(many=True, read_only=True)
 
 
@@ -147,11 +147,11 @@ def links_field() -> Any:
     {"type": "string", "example": "2026-11-20T22:55:41", "description": "UTC, without a suffix for the time zone"}
 )
 class ZonelessTimeField(serializers.DateTimeField):
-    """A time that existing servers show without its zone (`without_zone`)."""
+    """A time that OpenStack's servers return without its zone (`without_zone`)."""
 
 
 def without_zone(rows: list[Row], *fields: str) -> None:
-    """Show these times as existing servers show them: in UTC, without saying so."""
+    """Remove the zone of these times, which are in UTC, as OpenStack's servers do."""
     for row in rows:
         for field in fields:
             if row.get(field) is not None:

@@ -1,6 +1,7 @@
-"""Every path of the API, in one readable list.
+"""The URLs of the API.
 
-Each is served with and without ``/v1`` and a trailing slash, and an id may end in ``.json``: clients rely on it.
+Each is served with and without ``/v1`` and a trailing slash, and an identifier may end in ``.json``, because clients
+use all of these forms.
 """
 
 from typing import Any
@@ -29,7 +30,7 @@ from watcher_site.api.resources.tokens import TokenView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
 POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"
-# Names of stacks and of their resources have points, and may end in .json.
+# Names of stacks and of their resources contain dots, and may end in .json.
 NAME = r"(?P<identifier>(?!detail/?$)[^/]+?)"
 STACK = r"stacks/(?P<stack_name>[^/]+?)/(?P<identifier>[^/]+?)"
 REQUEST = r"/(?P<request_id>[^/]+?)(?:\.json)?"
@@ -43,7 +44,7 @@ def route(path: str, view: type[ViewSetMixin], name: str, **verbs: str) -> URLPa
 
 
 def collection_routes(name: str, view: Any, item: dict[str, str] | None = None, **verbs: str) -> list[URLPattern]:
-    """Route a collection: its two lists and its objects, and what else can be done with them."""
+    """Route a collection: its two lists, its objects, and further methods."""
     return [
         route(f"{name}/{IDENTIFIER}", view, f"{name}-item", get="retrieve", **(item or {})),
         route(f"{name}/detail", view, f"{name}-detail", get="detailed_list"),
@@ -51,7 +52,7 @@ def collection_routes(name: str, view: Any, item: dict[str, str] | None = None, 
     ]
 
 
-# The most frequent requests come first, as the patterns are tried in order.
+# The most frequent requests come first, because patterns are tried in order.
 urlpatterns = [
     *collection_routes("actions", ActionView, {"patch": "partial_update"}),
     route(f"actions/{IDENTIFIER}/signal", ActionView, "actions-signal", post="signal"),

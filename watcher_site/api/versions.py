@@ -1,4 +1,4 @@
-"""Microversions: which there are, what each brings, and which one a request asks for."""
+"""Microversions: their history and headers, and the version that a request uses."""
 
 import re
 from functools import cache, lru_cache
@@ -11,16 +11,16 @@ from rest_framework.versioning import BaseVersioning
 
 Version = tuple[int, int]
 
-# The first that refuses invalid requests that other servers of this service accept.
+# The first version that refuses invalid requests which other servers of this API accept.
 STRICT: Version = (1, 8)
-# The first that has what other servers of this service do not.
+# The first version with extensions to the API of OpenStack Watcher.
 EXTENDED: Version = (1, 12)
-# The first in which clusters and nodes belong to projects.
+# The first version in which clusters and nodes belong to projects.
 TENANTS: Version = (1, 15)
-# The first in which profiles belong to projects.
+# The first version in which profiles belong to projects.
 PROFILES: Version = (1, 16)
 
-# The changes of each version. The minimum, the maximum, the documentation and `Meta.since` follow from it.
+# The changes of each version, from which the minimum, the maximum and the documentation are derived.
 HISTORY: dict[Version, tuple[str, ...]] = {
     (1, 0): ("The first version of the `infra-optim` API.",),
     (1, 1): ("Audits have a `start_time` and an `end_time`.",),
@@ -107,10 +107,10 @@ RANGE = f"[{format_version(MINIMUM)}, {format_version(MAXIMUM)}]"
 
 
 def parse(requested: str) -> Version:
-    """Return the version that a text names; 1.0 for a text that names none, as existing servers answer.
+    """Return the version that a text names, or 1.0 for an invalid text, as OpenStack's servers do.
 
     Raises:
-        NotAcceptable: it names a version that is not served.
+        NotAcceptable: the version is not supported.
     """
     if requested.lower() == "latest":
         return MAXIMUM
@@ -137,7 +137,7 @@ def refusal(requested: str, numbers: tuple[int, ...]) -> str:
 
 
 def version_in_header(header: str | None) -> str | None:
-    """Return what ``compute 2.1, infra-optim 1.3`` asks of us; the last word wins."""
+    """Return the version for this service in a header such as ``compute 2.1, infra-optim 1.3``: the last one."""
     requested = None
     for item in (header or "").split(","):
         service, _, version = item.strip().partition(" ")
@@ -147,18 +147,18 @@ def version_in_header(header: str | None) -> str | None:
 
 
 def version_in_accept(accept: str | None) -> str | None:
-    """Return what ``application/json; version=1.3`` asks for."""
+    """Return the version in an Accept header such as ``application/json; version=1.3``."""
     found = re.findall(r";\s*version\s*=\s*\"?([^\s;,\"]+)", accept or "")
     return found[-1] if found else None
 
 
 @lru_cache(100)
 def requested_version(header: str | None, accept: str | None) -> Version:
-    """Return the version that the two headers ask for, or the lowest one if they ask for none.
+    """Return the version that the two headers request, by default the lowest one.
 
     Raises:
-        NotAcceptable: it is not served.
-        ParseError: they ask for different versions.
+        NotAcceptable: the version is not supported.
+        ParseError: the headers request different versions.
     """
     found = (version_in_header(header), version_in_accept(accept))
     requested = {parse(version) for version in found if version is not None}
@@ -168,7 +168,7 @@ def requested_version(header: str | None, accept: str | None) -> Version:
 
 
 class HeaderVersioning(BaseVersioning):
-    """The microversion of a request, from either header (docs/compatibility.md, "Microversions")."""
+    """The microversion of a request, from one of the two headers (docs/compatibility.md, "Microversions")."""
 
     default_version = format_version(MINIMUM)
 
@@ -179,13 +179,13 @@ class HeaderVersioning(BaseVersioning):
 
 
 def used_by(request: Request) -> Version:
-    """Return the version that a request is answered in, as a pair of numbers: texts would put 1.10 before 1.9."""
+    """Return the version of a request as a pair of numbers. Texts would sort 1.10 before 1.9."""
     return cast("Version", request.version)
 
 
 @cache
 def response_headers(version: Version | None) -> dict[str, str]:
-    """Return the headers that each answer of the API carries, errors too."""
+    """Return the version headers of each response of the API, including errors."""
     headers = {MINIMUM_HEADER: format_version(MINIMUM), MAXIMUM_HEADER: format_version(MAXIMUM)}
     if version is not None:
         headers[HEADER] = f"{SERVICE} {format_version(version)}"

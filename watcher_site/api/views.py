@@ -1,4 +1,4 @@
-"""The base of every resource of the API: lists, single objects, versions, errors."""
+"""The base classes of the API's views: lists, single objects, versions and errors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -29,12 +29,12 @@ from watcher_site.refusals import Invalid, NotFound, Refused
 
 FORBIDDEN = 403
 TRUE = {"1", "true", "yes"}
-# An answer of the API is no page: should a browser take it for one, it loads nothing and stands in no frame.
-NOTHING_BUT_DATA = "default-src 'none'; frame-ancestors 'none'"
+# Browsers must not interpret API responses as pages: they load no resources and cannot be framed.
+DATA_ONLY_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
 class VersionedView(APIView):
-    """A view whose answers say which version was used, which there are, and that it matters."""
+    """A view whose responses carry the version headers and Vary."""
 
     since: versions.Version = versions.MINIMUM
 
@@ -50,29 +50,29 @@ class VersionedView(APIView):
         for name, value in versions.response_headers(getattr(request, "version", None)).items():
             final[name] = value
         patch_vary_headers(final, [versions.HEADER])
-        final["Content-Security-Policy"] = NOTHING_BUT_DATA
+        final["Content-Security-Policy"] = DATA_ONLY_POLICY
         return final
 
 
 class ResourceView(ViewSetMixin, VersionedView):
-    """Lists and single objects of one kind.
+    """The lists and single objects of one kind of resource.
 
-    Subclasses name the ``serializer_class``, the ``model``, what the model is called in messages (``title``) and in
-    policies (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys`` (what the
-    client says: the column it stands for). A filter that is ``repeatable`` gets the list of its values.
-    ``sort_direction`` is the default of `sort_dir`. ``sort_keys_formerly`` tells what a key stood for before a
-    version. ``sort_expressions`` make the columns that no table has, ``arguments_since`` tells the version that
-    brought a filter or a sort key, or ``sort``: several keys at once.
+    Subclasses set the ``serializer_class``, the ``model``, its name in messages (``title``) and in policies
+    (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys`` (the column of each
+    key). A filter that is ``repeatable`` gets the list of its values. ``sort_direction`` is the default of `sort_dir`.
+    ``sort_keys_formerly`` has the columns of keys before a version. ``sort_expressions`` build expressions for sort
+    keys without a column. ``arguments_since`` has the version that added a filter, a sort key, or ``sort`` (several
+    keys).
 
-    ``named_in_paths`` is what paths name, in messages, where that is not called as in policies.
+    ``named_in_paths`` is the resource's name in messages about paths, if it differs from ``policy``.
 
-    For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the type of the
-    markers of its lists (``marker_type``) and JSON Schemas of their filters (``filter_schemas``), the serializers of
-    the bodies (``bodies``, and since when, where that is later than the action), the status and the serializer of
-    answers that are not the resource itself (``answers``), the types of those that are no JSON (``media_types``), the
-    version that brought an action (``actions_since``), the query of lists that do not page (``query_parameters``) and
-    of other actions (``arguments``), the reading ones that the state of the object may forbid (``judging``), and a
-    step of a patch that makes sense (``example_step``).
+    For the OpenAPI document: the identifiers in paths (``identifiers``, and ``identifiers_since``), the type of the
+    markers of lists (``marker_type``), JSON Schemas of filters (``filter_schemas``), the serializers of bodies
+    (``bodies``, and ``bodies_since`` for those that are newer than the action), the status and serializer of responses
+    that are not the resource itself (``answers``), the media types of responses that are not JSON (``media_types``),
+    the version that added an action (``actions_since``), the query parameters of lists that have no pages
+    (``query_parameters``) and of other actions (``arguments``), the reading actions that the state of the object may
+    forbid (``judging``), and an example of a patch operation (``example_step``).
     """
 
     serializer_class: type[ResourceSerializer]
@@ -109,21 +109,21 @@ class ResourceView(ViewSetMixin, VersionedView):
         "partial_update": "update",
         "destroy": "delete",
     }
-    # The events of actions that are not named after their policy; for patches, by the state that they request. Events
-    # of the parts of an object are recorded as within it.
+    # The events of actions that are not named after their policy, and of patches by the requested state. Events of the
+    # parts of an object are recorded as within it.
     history_events: dict[str, str] = {}
     history_events_within: frozenset[str] = frozenset()
     history_events_by_state: dict[str, str] = {}
     detail = False
     action = ""
-    # The attributes of the object that the request is about, for the rules of a policy file.
+    # The attributes of the object of the request, for the rules of a policy file.
     policy_target: Mapping[str, Any] = {}
 
     def policy_name(self) -> str:
         return f"{self.policy}:{self.policy_actions.get(self.action or '', self.action)}"
 
     def history_event(self) -> str:
-        """Return the event by which history records this request."""
+        """Return the event that history records for this request."""
         if self.request.method in SAFE_METHODS:
             return f"{self.policy}.view"
         event = self.history_events.get(self.action or "", self.policy_name().replace(":", "."))
@@ -132,7 +132,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return self.history_events_by_state.get(requested_state(self.document()), event)
 
     def document(self) -> Any:
-        """Return the body of the request; of one that makes no sense nothing."""
+        """Return the parsed body of the request, or None if it is invalid."""
         try:
             return self.request.data
         except APIException:
@@ -147,7 +147,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return response
 
     def record_refused_change(self, problem: Exception) -> None:
-        """Record in history that this request was refused."""
+        """Record the refusal of this request in history."""
         identifier = self.kwargs.get("identifier", "")
         try:
             target = (identifier and self.find_present(identifier)) or identifier
@@ -192,7 +192,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     @classmethod
     @cache
     def offer(cls, version: versions.Version) -> Offer:
-        """Return the query arguments that lists accept at a version."""
+        """Return the query arguments that lists accept in a version."""
         former = {name: column for name, (until, column) in cls.sort_keys_formerly.items() if version < until}
         keys = {name: column for name, column in (cls.sort_keys | former).items() if version >= cls.since_of(name)}
         return Offer(
@@ -208,9 +208,9 @@ class ResourceView(ViewSetMixin, VersionedView):
         return cls.arguments_since.get(argument, versions.MINIMUM)
 
     def sortable(self, page: Page, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Add the expressions that the order of a page needs, beside the columns."""
-        wanted = {key.column for key in page.keys}
-        expressions = {name: make() for name, make in self.sort_expressions.items() if name in wanted}
+        """Add the expressions for the sort order of a page."""
+        columns = {key.column for key in page.keys}
+        expressions = {name: make() for name, make in self.sort_expressions.items() if name in columns}
         return queryset.annotate(**expressions) if expressions else queryset
 
     def envelope(self, page: Page, rows: list[Row], detailed: bool) -> dict[str, Any]:
@@ -237,10 +237,10 @@ class ResourceView(ViewSetMixin, VersionedView):
         return Response(self.get_row(request, identifier))
 
     def get_row(self, request: Request, identifier: str) -> Row:
-        """Return the row of the object that the path names, if this person may read it.
+        """Return the row of the object in the path, if this user may read it.
 
         Raises:
-            NotFound: it is not there; said before rights are looked at, as on existing servers.
+            NotFound: it does not exist. This is checked before the permission, as OpenStack's servers do.
         """
         for row in self.find(identifier):
             self.check_object_permissions(request, row)
@@ -248,22 +248,22 @@ class ResourceView(ViewSetMixin, VersionedView):
         raise NotFound(self.missing(identifier))
 
     def find(self, identifier: str) -> list[Row]:
-        """Return the row of the one object that the path names, or none."""
+        """Return the row of the object in the path, or an empty list."""
         return self.read(self.lookup(identifier)[:1], detailed=True)
 
     def uuid_field(self) -> str:
-        """Return what messages call the UUID in a path."""
+        """Return the name of the UUID in a path, for messages."""
         return f"{self.named_in_paths or self.policy}_uuid"
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
-        """Return the queryset of the one object that the path names."""
+        """Return the queryset that selects the object in the path."""
         return self.get_queryset().filter(uuid=read_uuid(identifier, self.uuid_field()))
 
     def get_object(self, request: Request, identifier: str) -> Any:
-        """Return the object that the path names, if this person may do this with it: never a deleted one.
+        """Return the object in the path, if this user may send the request for it. Deleted objects are not found.
 
         Raises:
-            NotFound: it is not there; said before rights are looked at, as on existing servers.
+            NotFound: it does not exist. This is checked before the permission, as OpenStack's servers do.
         """
         found = self.find_present(identifier)
         if found is None:
@@ -275,7 +275,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return self.lookup(identifier).filter(deleted_at=None).first()
 
     def require_version(self, request: Request) -> None:
-        """Raise `NotAcceptableHere` for a version before the one that brought this action of the view."""
+        """Raise `NotAcceptableHere` if the version of the request does not have this action of the view."""
         since = self.actions_since[self.action]
         if versions.used_by(request) < since:
             raise NotAcceptableHere(since)
@@ -284,7 +284,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         """Require a permission that depends on the content of the body.
 
         Raises:
-            PermissionDenied: this person does not have it, and no rule of the policy file allows the request.
+            PermissionDenied: the user does not have it, and no rule of the policy file allows the request.
         """
         decision = None
         if settings.POLICY_FILE:
@@ -295,7 +295,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     def missing(self, identifier: Any) -> str:
         return f"{self.title} {identifier} could not be found"
 
-    # What both share
+    # Lists and single objects.
 
     def get_queryset(self) -> QuerySet[Any]:
         return self.model.objects.all() if self.shows_deleted() else self.model.objects.present()
@@ -315,7 +315,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return f"{self.request.scheme}://{self.request.get_host()}"
 
     def show(self, found: Record) -> Row:
-        """Return an object as it is in the table now.
+        """Return the current row of an object.
 
         Raises:
             NotFound: it was removed permanently at the same time.
@@ -330,7 +330,7 @@ class ResourceView(ViewSetMixin, VersionedView):
 
 
 class ComposedLookup:
-    """Look single objects up by UUID with a query that is composed once for each version, for frequent requests."""
+    """Looks up single objects by UUID with queries that are compiled once for each version, for frequent requests."""
 
     def find(self: Any, identifier: str) -> list[Row]:
         rows: list[Row] = self.read_named(partial(self.read_rows, deleted=self.shows_deleted()), identifier)
@@ -341,7 +341,7 @@ class ComposedLookup:
         return found[0] if found else None
 
     def read_named(self: Any, read: Callable[..., list[Any]], identifier: str) -> list[Any]:
-        """Return what ``read(uuid=…)`` returns for the object that a path names."""
+        """Return the result of ``read(uuid=…)`` for the object in the path."""
         return read(uuid=read_uuid(identifier, self.uuid_field()))
 
     def show(self: Any, found: Record) -> Row:
@@ -372,7 +372,7 @@ def row_by_uuid(
 
 
 class NamedLookup:
-    """Single objects by database id, UUID or name; markers of any form."""
+    """Looks up single objects and markers by database id, UUID or name."""
 
     identifiers: tuple[str, ...] = ("uuid", "name", "id")
     marker_type = OpenApiTypes.STR
@@ -385,19 +385,19 @@ class NamedLookup:
 
 
 def requested_state(document: Any) -> str:
-    """Return the state that a patch asks for, or nothing."""
+    """Return the state that a patch requests, or an empty string."""
     steps = document if isinstance(document, list) else []
     requested = [step.get("value") for step in steps if isinstance(step, dict) and step.get("path") == "/state"]
     return str(requested[-1]).upper() if requested else ""
 
 
 def is_refusal(problem: Exception, response: Response) -> bool:
-    """Return whether history records this answer: a right is missing, or a state forbids the request."""
+    """Return whether history records this response: a permission is missing, or a state forbids the request."""
     return response.status_code == FORBIDDEN or is_recorded(problem)
 
 
 def record_refused_reading(view: Any, problem: Exception, response: Response) -> None:
-    """Record in history that reading an object was refused. It takes one statement, as the object is not looked up."""
+    """Record in history that a read was refused, in one statement: the object is not looked up."""
     if response.status_code == FORBIDDEN:
         record_refusal(view.history_event(), view.kwargs.get("identifier", ""), describe_exception(problem))
 
@@ -407,7 +407,7 @@ def describe_exception(problem: Exception) -> str:
 
 
 def refuse_nul(request: Request) -> None:
-    """Refuse a path or a query with a NUL character, which no database accepts."""
+    """Refuse a path or a query with a NUL character, which databases do not accept."""
     query = request.META.get("QUERY_STRING", "")
     if "\0" in request.path or "\0" in query or "%00" in query:
         raise Invalid("The URL must not hold NUL characters.")

@@ -1,6 +1,6 @@
-"""The rules of the policy file: who may do what, enforced by oslo.policy, and loaded again when the file changes.
+"""Enforcement of the policy file by oslo.policy. The file is loaded again when it changes.
 
-A policy that the file does not name is decided by Django's permissions.
+Policies that the file does not contain are decided by Django's permissions.
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ from watcher_site.configuration.policy_file import PolicyFault, load_rules
 from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER
 from watcher_site.keystone.users import KeystoneUser
 
-# What stands in a rule for the rights that depend on the body of a request.
+# The value of ``right:`` for permissions that depend on the body of a request.
 BY_BODY = "by_body"
-# The role of Keystone that the group has, for rules such as those of OpenStack's services.
+# The Keystone role that members of cloud-admin have, for rules such as those of OpenStack's services.
 ADMIN = "admin"
 log = structlog.get_logger(__name__)
 
 
 class PolicyFile:
-    """A policy file with its present rules. Safe for threads.
+    """A policy file with its current rules. Thread-safe.
 
     Attributes:
-        fault: what is wrong with the file; the rules are then those of before. Empty if nothing is.
+        fault: the error in the file, if any; the previous rules stay in effect then.
     """
 
     def __init__(self, path: str) -> None:
@@ -45,7 +45,7 @@ class PolicyFile:
         self.fault = ""
 
     def refresh(self) -> None:
-        """Load the file if it was changed; keep the present rules if it has an error."""
+        """Load the file if it has changed. Keep the current rules if it has an error."""
         if (found := self.file_signature()) == self.signature:
             return
         with self.lock:
@@ -70,7 +70,7 @@ class PolicyFile:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def decide(self, name: str, user: Any, target: Mapping[str, Any], needed: str = "") -> bool | None:
-        """Return whether a user may do what a policy is about, or None if the file does not name the policy."""
+        """Return whether a policy allows a user's request, or None if the file does not contain the policy."""
         self.refresh()
         if name not in self.rules:
             return None
@@ -84,7 +84,7 @@ def policy_file(path: str) -> PolicyFile:
 
 
 def find_policy_fault() -> str:
-    """Return what is wrong with the policy file as it is now, or nothing."""
+    """Return the error in the current policy file, or an empty string."""
     if not settings.POLICY_FILE:
         return ""
     rules = policy_file(settings.POLICY_FILE)
@@ -93,11 +93,11 @@ def find_policy_fault() -> str:
 
 
 def decide(name: str, user: Any, target: Mapping[str, Any] | None = None, needed: str = "") -> bool | None:
-    """Return the decision of the policy file, or None if it has none.
+    """Return the decision of the policy file, or None if it has no rule.
 
     Args:
-        target: the attributes of the object, such as ``project_id``; none for what concerns no single object.
-        needed: the permission that the body of the request calls for, in place of those of ``right:`` in the rule.
+        target: the attributes of the object, such as ``project_id``; empty for requests that concern no single object.
+        needed: the permission that the body of the request requires, which replaces those of ``right:`` in the rule.
     """
     if not settings.POLICY_FILE:
         return None
@@ -105,29 +105,34 @@ def decide(name: str, user: Any, target: Mapping[str, Any] | None = None, needed
 
 
 def target_of(found: Any) -> dict[str, str]:
-    """Return the attributes of an object that rules may name."""
+    """Return the attributes of an object that rules can refer to."""
     values = {name: getattr(found, name, None) for name in ("project_id", "user_id", "uuid")}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
 def projects_by(name: str, user: Any) -> frozenset[str]:
-    """Return the projects for which a user may do what a policy is about: their own if the file does not name it."""
+    """Return the projects for which a policy allows a user's requests: all of the user's if it is not in the file."""
     if decide(name, user) is None:
         return known_projects(user)
-    own = [user.project_id] if isinstance(user, KeystoneUser) else known_projects(user)
-    return frozenset(project for project in own if project and decide(name, user, {"project_id": project}))
+    candidates = [user.project_id] if isinstance(user, KeystoneUser) else known_projects(user)
+    return frozenset(project for project in candidates if project and decide(name, user, {"project_id": project}))
 
 
 def credentials_of(user: Any, project: str | None) -> dict[str, Any]:
-    """Return the attributes of a user that rules may name.
+    """Return the attributes of a user that rules can refer to.
 
-    An account has the names of its groups as roles, the system as its scope, and each of its projects where an object
-    of this project is concerned.
+    An account has the names of its groups as roles and the system as its scope. If the object belongs to one of its
+    projects, it has that project too.
     """
     if isinstance(user, KeystoneUser):
         scope = {"system_scope": "all"} if user.scope == "system" else {}
-        own = {"user_id": user.user_id, "username": user.name, "project_id": user.project_id, "roles": [*user.roles]}
-        return {**own, **scope, "user": user}
+        credentials = {
+            "user_id": user.user_id,
+            "username": user.name,
+            "project_id": user.project_id,
+            "roles": [*user.roles],
+        }
+        return {**credentials, **scope, "user": user}
     own_project = project if project and project in known_projects(user) else None
     roles = roles_of(user)
     return {
@@ -141,7 +146,7 @@ def credentials_of(user: Any, project: str | None) -> dict[str, Any]:
 
 
 def known_projects(user: Any) -> frozenset[str]:
-    """Return the projects of an account, in one query for each request, or of a user of Keystone."""
+    """Return the projects of an account, with one query per request, or of a Keystone user."""
     if isinstance(user, KeystoneUser):
         return user.projects
     if not hasattr(user, "_projects"):
@@ -151,9 +156,9 @@ def known_projects(user: Any) -> frozenset[str]:
 
 
 def roles_of(user: Any) -> list[str]:
-    """Return the groups of an account, in one query for each request, and the role admin for cloud administrators.
+    """Return the groups of an account, with one query per request, and the role admin for cloud administrators.
 
-    With a token that is limited to a group, that is the only one.
+    With a token that is limited to a group, this is the only one.
     """
     if not hasattr(user, "_roles"):
         held = getattr(user, "limited_groups", None)
@@ -165,11 +170,11 @@ def roles_of(user: Any) -> list[str]:
 
 @cache
 def make_right_check() -> Any:
-    """Return the check ``right:``, which rules have beside those of oslo.policy."""
+    """Return the class of the check ``right:``, an extension to the checks of oslo.policy."""
     from oslo_policy.policy import Check
 
     class RightCheck(Check):
-        """Passes for users with a permission of Django, or with a right of the table of roles, such as member."""
+        """Passes for users with a Django permission, or with a right of the table of roles, such as member."""
 
         def __call__(self, target: Any, creds: Any, enforcer: Any, current_rule: Any = None) -> bool:
             user, needed = creds["user"], creds["needed"]

@@ -1,4 +1,4 @@
-"""The permissions of the console: each is decided by the policy of the same operation of the API."""
+"""Permissions of the console: each is decided by the policy of the corresponding operation of the API."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from watcher_site.authorization.enforcement import decide
 
-# The policies of permissions whose code name does not have the verb and the kind of the policy.
+# The policies of permissions whose code names do not follow from the policy.
 POLICIES = {
     "actions.skip_action": "action:update",
     "plans.cancel_actionplan": "action_plan:update",
@@ -27,18 +27,18 @@ KINDS = {
     "scoringengine": "scoring_engine",
 }
 VERBS = {"view": "get_all", "add": "create", "change": "update"}
-# In these a rule may depend on the permission that the content of a request calls for.
+# Policies whose rules may depend on the permission that the content of a request requires.
 BY_CONTENT = frozenset({"action:update", "action_plan:update"})
 
 
 def policy_of(permission: str) -> str:
-    """Return the name of the policy that decides in place of a permission."""
+    """Return the name of the policy that replaces a permission."""
     verb, _, model = permission.partition(".")[2].partition("_")
     return POLICIES.get(permission) or f"{KINDS.get(model, model)}:{VERBS.get(verb, verb)}"
 
 
 def may(user: Any, permission: str, target: Mapping[str, Any] | None = None, policy: str = "") -> bool:
-    """Return whether a user of the console may do an operation, by the policy file or else by the permission.
+    """Return whether a user of the console may perform an operation, by the policy file or else by the permission.
 
     Args:
         target: the attributes of the object, as for `decide`.
@@ -54,7 +54,7 @@ def may(user: Any, permission: str, target: Mapping[str, Any] | None = None, pol
 
 
 class Permissions:
-    """The variable ``perms`` of templates: ``perms.plans.start_actionplan``, decided for the object of the page."""
+    """The template variable ``perms``: ``perms.plans.start_actionplan`` is decided for the object of the page."""
 
     def __init__(self, request: HttpRequest, app: str = "") -> None:
         self.request, self.app = request, app
@@ -66,11 +66,11 @@ class Permissions:
 
 
 def add_permissions(request: HttpRequest) -> dict[str, Any]:
-    """Return ``perms`` in place of Django's, which does not know the policy file: a context processor."""
+    """Replace Django's ``perms``, which does not use the policy file: a context processor."""
     return {"perms": Permissions(request)} if settings.POLICY_FILE and hasattr(request, "user") else {}
 
 
 def target_of_page(request: HttpRequest) -> Mapping[str, Any]:
-    """Return the attributes of the object that the page of a request is about."""
+    """Return the attributes of the object of the requested page."""
     target: Mapping[str, Any] = getattr(request, "policy_target", {})
     return target

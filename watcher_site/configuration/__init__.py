@@ -1,1 +1,1 @@
-"""The readers of the settings: environment variables, rules of policies, plug-in paths."""
+"""Parsing of the settings: environment variables, policy rules and plug-in paths."""

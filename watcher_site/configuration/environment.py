@@ -1,4 +1,4 @@
-"""Reads the environment for the settings: every variable has a type and a range, and a wrong one stops the start."""
+"""Typed access to environment variables. An invalid value stops the start."""
 
 import os
 import re
@@ -14,21 +14,21 @@ from environs import EnvError, EnvValidationError, FileAwareEnv, ValidationError
 
 from watcher_site.configuration import policies
 
-# Any variable may be read from a file instead, whose path is in the variable with _FILE behind its name.
+# Each variable can be read from a file, whose path is in the variable with the suffix _FILE.
 env = FileAwareEnv(strip_whitespace=True)
 
 
 def refuse(name: str, rule: str) -> NoReturn:
-    """Stop the start with one line: `ImproperlyConfigured`, which manage.py and gunicorn print without a traceback."""
+    """Stop the start with a one-line `ImproperlyConfigured`, which manage.py and gunicorn print without traceback."""
     raise ImproperlyConfigured(" ".join(f"{name}: {rule}".split()))
 
 
 def read(reader: Callable[..., Any], name: str, default: Any, *, rule: str = "", **options: Any) -> Any:
-    """Return a variable, or refuse to start, naming it and the rule that it breaks.
+    """Return the value of a variable, or refuse to start with its name and the broken rule.
 
     Args:
         reader: a method of ``env``.
-        rule: the message of the refusal, instead of the reader's or the validator's own.
+        rule: the message of the refusal, which replaces the message of the reader or validator.
         options: those of the reader, such as ``validate``, which checks a variable that is set.
     """
     try:
@@ -73,7 +73,7 @@ def read_networks(name: str, default: Sequence[str]) -> list[IPv4Network | IPv6N
 
 
 def read_path(name: str) -> str:
-    """Read the path of a file that must be there, or nothing."""
+    """Read the path of an existing file, or an empty string."""
     path: str = read(env.str, name, "")
     if path and not Path(path).is_file():
         refuse(name, f"must be the path of a file, and there is none at {path}.")
@@ -89,10 +89,10 @@ def has_module(name: str) -> bool:
 
 
 def read_address(name: str, default: str, schemes: Collection[str], rule: str) -> str:
-    """Read a URL with one of these schemes and a host."""
+    """Read a URL with a host and one of these schemes."""
 
     def require_address(text: str) -> None:
-        # The URL validator of marshmallow refuses host names with an underscore, as containers often have.
+        # The URL validator of marshmallow refuses host names with an underscore, which containers often have.
         parts = urlsplit(text)
         if parts.scheme not in schemes or not parts.hostname or parts.port == 0:
             raise ValidationError(rule)
@@ -102,7 +102,7 @@ def read_address(name: str, default: str, schemes: Collection[str], rule: str) -
 
 
 def read_api_key(name: str, is_needed: bool) -> str:
-    """Read an API key of MAAS: a consumer, a token and its secret."""
+    """Read an API key of MAAS: a consumer, a token and its secret, separated by colons."""
     rule = "must be an API key of MAAS, three parts with colons between them, if WATCHER_MAAS_URL is set."
     key: str = read(env.str, name, "")
     if (key or is_needed) and not re.fullmatch(r"[^:\s]+:[^:\s]+:[^:\s]+", key):
@@ -118,7 +118,7 @@ def is_transport_address(text: str, kinds: Collection[str] = ("rabbit", "kafka")
     return bool(re.fullmatch(rf"({'|'.join(kinds)})://{broker}(,{broker})*(/[^\s]*)?", text))
 
 
-# The broker keeps names that begin with amq. to itself.
+# RabbitMQ reserves names that begin with amq.
 QUEUE = validate.Regexp(
     r"(?!amq\.)[A-Za-z0-9_.-]{1,200}\Z", error="a queue's name has letters, digits, and _.- only, and is '{input}'."
 )
@@ -130,7 +130,7 @@ def read_queue(name: str, default: str) -> str:
 
 
 def read_queues(name: str) -> dict[str, str]:
-    """Read a table of queues by action type or by zone, written like migrate=migrations,zone:az1=az1."""
+    """Read a table of queues by action type or zone, such as migrate=migrations,zone:az1=az1."""
     rule = "must name a queue of letters, digits, and _.- for each action type or zone: migrate=migrations,zone:az1=b."
 
     def require_queues(queues: Mapping[str, str]) -> None:
@@ -144,7 +144,7 @@ def read_queues(name: str) -> dict[str, str]:
 
 
 def read_ports(name: str, services: Collection[str]) -> dict[str, range]:
-    """Read the ports of services, written like applier=9101,worker=9110-9117."""
+    """Read the ports of services, such as applier=9101,worker=9110-9117."""
     rule = f"must name a port, or a range of ports, from 1 to 65535 for {', '.join(services)}: applier=9101."
     ports = {}
     for service, text in read(env.dict, name, {}, rule=rule).items():
@@ -160,7 +160,7 @@ def read_ports(name: str, services: Collection[str]) -> dict[str, range]:
 
 
 def read_policies(name: str, defaults: Mapping[str, str]) -> dict[str, str]:
-    """Read a table of rules by policy, written like os-instance-actions:events:details=rule:project_reader."""
+    """Read a table of rules by policy, such as os-instance-actions:events:details=rule:project_reader."""
     known = f"{', '.join(defaults)}, with one of {', '.join(policies.SPELLINGS)}"
     chosen = dict(defaults)
     for policy, rule in read(env.dict, name, {}, rule=f"must name {known}.").items():
@@ -179,7 +179,7 @@ def read_choice(name: str, default: str, choices: Collection[str]) -> str:
 
 
 def read_numbers(name: str, default: dict[str, int]) -> dict[str, int]:
-    """Read a table of natural numbers, written like nop=70,migrate=30."""
+    """Read a table of positive integers, such as nop=70,migrate=30."""
     rule = "must hold whole numbers of at least 1, like nop=70,migrate=30."
     numbers = read(env.dict, name, default, rule=rule, subcast_values=int)
     if any(number < 1 for number in numbers.values()):
@@ -188,7 +188,7 @@ def read_numbers(name: str, default: dict[str, int]) -> dict[str, int]:
 
 
 def find_shared(numbers: Mapping[str, int]) -> str:
-    """Return the first two names in a table that have the same number, such as "migrate and stop"; else nothing."""
+    """Return the first two names with the same number, such as "migrate and stop", or an empty string."""
     owners: dict[int, str] = {}
     for name, number in numbers.items():
         if number in owners:
@@ -198,26 +198,26 @@ def find_shared(numbers: Mapping[str, int]) -> str:
 
 
 def read_database(name: str, default_file: Path) -> dict[str, Any]:
-    """Read the URL of a PostgreSQL database, or of an SQLite database in a folder that this user may write to.
+    """Read the URL of a PostgreSQL database, or of an SQLite database in a writable folder.
 
     The folder of ``default_file`` is created by the code that writes the file.
     """
     rule = "must be postgres://user:password@host:port/name or sqlite:////path/to/file."
     database: dict[str, Any] = read(env.dj_db_url, name, f"sqlite:///{default_file}", rule=rule)
     if database["ENGINE"] == "django.db.backends.sqlite3":
-        require_place(name, database, default_file)
+        require_writable(name, database, default_file)
     elif database["ENGINE"] != "django.db.backends.postgresql" or not database["NAME"]:
         refuse(name, rule)
     return database
 
 
-def require_place(name: str, database: Mapping[str, Any], default_file: Path) -> None:
+def require_writable(name: str, database: Mapping[str, Any], default_file: Path) -> None:
     file = Path(database["NAME"])
     if database["NAME"] == ":memory:" or (file == default_file and not file.parent.exists()):
         return
     if not file.parent.is_dir():
         refuse(name, f"the folder {file.parent} does not exist.")
-    # SQLite writes its journal beside the file.
+    # SQLite writes its journal next to the file.
     for path in (file.parent, file):
         if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             refuse(name, f"{path} is not writable.")

@@ -1,4 +1,4 @@
-"""The settings for Keystone: where tokens come from, keystonemiddleware's file, the table of roles, and the login."""
+"""The Keystone settings: sources of tokens, the file of keystonemiddleware, the table of roles, and logins."""
 
 import logging
 import re
@@ -14,25 +14,25 @@ LOCAL, KEYSTONE = "local", "keystone"
 SECTION = "keystone_authtoken"
 SYSTEM, PROJECT = "system", "project"
 RIGHTS = (CLOUD_ADMIN, READER, MEMBER, PROJECT_READER)
-# Keystone gives the role reader to each member of a project, too: only in the system it is for the whole site.
+# In Keystone each member of a project has the role reader too. Only with system scope does it apply to the whole site.
 ROLES: Mapping[str, str] = {
     "admin": CLOUD_ADMIN,
     "system:reader": READER,
     "project:reader": PROJECT_READER,
     "project:member": MEMBER,
 }
-# Defaults of the site for options that the file does not set, in seconds and times. With those of keystonemiddleware a
-# request waits without a limit for a Keystone that hangs, and 3.5 seconds for one that is down. The access rules of
-# application credentials name the type of the service.
+# Defaults for options that the file does not set (in seconds). With those of keystonemiddleware a request waits
+# indefinitely for a Keystone that hangs, and 3.5 seconds for one that is down. The access rules of application
+# credentials require the service type.
 OPTIONS = {"http_connect_timeout": 10, "http_request_max_retries": 0, "service_type": "infra-optim"}
-# The plug-ins of keystoneauth that log in with a name and a password.
+# The keystoneauth plug-ins that log in with a name and a password.
 PASSWORD_TYPES = ("password", "v3password", "v2password")
-# The key of the cache of the process in the environment of a request.
+# The key of the process's cache in the environment of a request.
 CACHE = "watcher_site.keystone.cache"
 
 
 def read_token_sources(name: str) -> list[str]:
-    """Read where the tokens of the API come from: the site itself, Keystone, or both."""
+    """Read the issuers of API tokens: the site itself, Keystone, or both."""
     sources = read_list(name, [LOCAL])
     if sorted(sources) not in ([LOCAL], [KEYSTONE], [KEYSTONE, LOCAL]):
         refuse(name, f"must be local, keystone or local,keystone, and is {','.join(sources) or 'empty'}.")
@@ -42,7 +42,7 @@ def read_token_sources(name: str) -> list[str]:
 
 
 def read_keystone_file(name: str, is_needed: bool) -> str:
-    """Read the path of the file with keystonemiddleware's section, and try what is in it if it is needed."""
+    """Read the path of the file with keystonemiddleware's section, and validate the file if it is needed."""
     path = read_path(name)
     if not is_needed:
         return path
@@ -51,13 +51,13 @@ def read_keystone_file(name: str, is_needed: bool) -> str:
     logging.getLogger("keystonemiddleware").setLevel(logging.ERROR)  # LOGGING sets it permanently.
     try:
         make_middleware(path)
-    except Exception as problem:  # of oslo.config, of keystoneauth, and of the plug-in that the file names
+    except Exception as problem:  # These are errors of oslo.config, of keystoneauth, and of the plug-in in the file.
         refuse(name, f"{path}: {describe(problem)}")
     return path
 
 
 def describe(problem: Exception) -> str:
-    """Return what is wrong with a file; a line that cannot be parsed may hold a password, and is not quoted."""
+    """Describe the error in a file. A line that cannot be parsed is not quoted, because it may contain a password."""
     if parsed := re.match(r"Failed to parse .*?: at .*?:(\d+), ", str(problem)):
         return f"line {parsed[1]} cannot be parsed."
     if refused := re.match(r"Value for option (\S+) from .* is not valid: (.*)", str(problem)):
@@ -66,15 +66,15 @@ def describe(problem: Exception) -> str:
 
 
 def make_middleware(path: str, application: Any = None, protocol: Any = None) -> Any:
-    """Return keystonemiddleware around a WSGI application, with the options of a file.
+    """Return a WSGI application wrapped in keystonemiddleware, with the options of a file.
 
     Args:
-        protocol: the class of the middleware, keystonemiddleware's own by default.
+        protocol: the class of the middleware, by default that of keystonemiddleware.
 
     Raises:
-        Exception: the file, or an option in it, is wrong.
+        Exception: the file, or an option in it, is invalid.
     """
-    # These take half a second to import, which a site without Keystone does not need.
+    # Their import takes half a second, which a site without Keystone avoids.
     from keystoneauth1.loading import register_auth_conf_options
     from keystonemiddleware import auth_token
     from oslo_config import cfg
@@ -88,7 +88,7 @@ def make_middleware(path: str, application: Any = None, protocol: Any = None) ->
     chosen = options[SECTION]
     if chosen.auth_section:
         register_auth_conf_options(options, chosen.auth_section)
-    # Without its option www_authenticate_uri the middleware queries Keystone for it at each refusal.
+    # Without the option www_authenticate_uri the middleware queries Keystone for it at each refusal.
     address = find_auth_url(path, chosen.auth_section or SECTION)
     for option, value in (OPTIONS | {"www_authenticate_uri": address}).items():
         options.set_default(option, value, group=SECTION)
@@ -100,7 +100,7 @@ def make_middleware(path: str, application: Any = None, protocol: Any = None) ->
             raise ValueError(f"memcached_servers needs the module {package}, which is not installed.")
     else:
         options.set_default("cache", CACHE, group=SECTION)
-    # Requests without a token never come here: to refuse is all that there is to decide.
+    # Requests without a token do not reach the middleware: no decision is delayed.
     make = protocol or auth_token.AuthProtocol
     made = make(application, {"oslo_config_config": options, "delay_auth_decision": False})
     require_login(options[chosen.auth_section or SECTION], chosen.auth_section or SECTION)
@@ -108,10 +108,10 @@ def make_middleware(path: str, application: Any = None, protocol: Any = None) ->
 
 
 def require_login(options: Any, section: str) -> None:
-    """Require what the plug-ins of passwords need for a login, of which they check nothing before the first token.
+    """Require the options of a login by password, which the plug-ins themselves check only at the first token.
 
     Raises:
-        ValueError: an option is missing, or the address is none.
+        ValueError: an option is missing, or the address is invalid.
     """
     address = getattr(options, "auth_url", None)
     if address and not re.match(r"https?://[^/]", address):
@@ -124,7 +124,10 @@ def require_login(options: Any, section: str) -> None:
 
 
 def find_auth_url(path: str, section: str) -> str | None:
-    """Return the address in a section. It is an option of the plug-in there, which the middleware registers itself."""
+    """Return the address in a section.
+
+    It is an option of the section's plug-in, which the middleware registers itself.
+    """
     from oslo_config import cfg
 
     options = cfg.ConfigOpts()
@@ -135,7 +138,7 @@ def find_auth_url(path: str, section: str) -> str | None:
 
 
 def read_identity_address(path: str) -> str:
-    """Return the address of the API of Keystone, version 3, that a file with keystonemiddleware's section names."""
+    """Return the address of Keystone's API, version 3, in a file with keystonemiddleware's section."""
     from keystonemiddleware import auth_token
     from oslo_config import cfg
 
@@ -147,7 +150,7 @@ def read_identity_address(path: str) -> str:
 
 
 def read_roles(name: str) -> dict[str, str]:
-    """Read the table of rights by role, written like admin=cloud-admin,system:reader=reader."""
+    """Read the table of rights by role, such as admin=cloud-admin,system:reader=reader."""
     rule = f"must name one of {', '.join(RIGHTS)} for each role, as in admin={CLOUD_ADMIN},system:reader={READER}."
     roles = {}
     for role, right in read(env.dict, name, dict(ROLES), rule=rule).items():
@@ -160,7 +163,7 @@ def read_roles(name: str) -> dict[str, str]:
 
 
 def read_keystone_url(name: str, default: str = "") -> str:
-    """Read the address of Keystone's API, version 3, or nothing."""
+    """Read the address of Keystone's API, version 3, or an empty string."""
     rule = "must begin with https:// or http:// and a host, as in https://keystone.example.org/v3."
     if not read(env.str, name, default):
         return ""
@@ -170,16 +173,16 @@ def read_keystone_url(name: str, default: str = "") -> str:
 
 
 def address_of_version_3(address: str) -> str:
-    """Return the address of version 3 of the API, from that with or without the version."""
+    """Return the address of version 3 of the API for an address with or without the version."""
     address = address.rstrip("/")
     return address if address.endswith("/v3") else f"{address}/v3"
 
 
 def read_single_sign_on(name: str, address: str) -> str:
-    """Read the identity provider and the protocol of Keystone's single sign-on, and return the path of its start.
+    """Read the identity provider and protocol of Keystone's single sign-on, and return the path where it starts.
 
     Args:
-        address: that of Keystone, empty if people do not log in at it.
+        address: the address of Keystone, or an empty string if logins do not use it.
     """
     chosen: str = read(env.str, name, "")
     if not chosen:

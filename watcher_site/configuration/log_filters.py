@@ -1,13 +1,13 @@
-"""Filters that remove tracebacks from the logs, and add the ids of requests."""
+"""Log filters that remove tracebacks and add the ids of requests."""
 
 import logging
 
-# The fields, whose values are in the environment of WSGI under their names after "watcher_site.".
+# The fields. The WSGI environment has their values under these names with the prefix "watcher_site.".
 REQUEST_IDS = ("request_id", "trace_id")
 
 
 class TracebackOfFaults(logging.Filter):
-    """Leaves out where a refusal comes from: only what is our own fault needs to be looked for in the code."""
+    """Removes the traceback of refusals. Only that of an internal error is useful."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if getattr(record, "status_code", 500) < 500:
@@ -16,7 +16,7 @@ class TracebackOfFaults(logging.Filter):
 
 
 class WithoutTraceback(logging.Filter):
-    """Leaves out where a message comes from, for those that say all there is to know."""
+    """Removes the traceback of messages that are sufficient without it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.exc_info = record.exc_text = None
@@ -24,7 +24,7 @@ class WithoutTraceback(logging.Filter):
 
 
 class RequestIds(logging.Filter):
-    """Adds the ids of a request and of its trace to lines that Django logs when the middleware has returned."""
+    """Adds the ids of a request and its trace to records that Django logs after the middleware has returned."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         values = getattr(getattr(record, "request", None), "META", {})

@@ -9,7 +9,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def read_issuer(name: str) -> str:
-    """Read the address of the OpenID provider, or nothing; http is for one on this machine alone."""
+    """Read the issuer of the OpenID provider, or an empty string. Only an issuer on this machine may use http."""
     issuer: str = read(env.str, name, "")
     parts = urlsplit(issuer)
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
@@ -19,7 +19,7 @@ def read_issuer(name: str) -> str:
 
 
 def read_needed(name: str, issuer: str) -> str:
-    """Read a text that has to be set where an issuer is."""
+    """Read a text that is mandatory if an issuer is set."""
     text: str = read(env.str, name, "")
     if issuer and not text:
         refuse(name, "must be set if WATCHER_OIDC_ISSUER is.")
@@ -27,7 +27,7 @@ def read_needed(name: str, issuer: str) -> str:
 
 
 def read_groups(name: str, issuer: str) -> dict[str, str]:
-    """Read the table of groups here by groups of the provider, written like cloud-team=cloud-admin,staff=reader."""
+    """Read the table of the site's groups by the provider's groups, such as cloud-team=cloud-admin,staff=reader."""
     rule = "must name a group here for each group of the provider, as in cloud-team=cloud-admin,staff=reader."
     groups = {theirs.strip(): ours.strip() for theirs, ours in read(env.dict, name, {}, rule=rule).items()}
     if issuer and not (groups and all(groups) and all(groups.values())):

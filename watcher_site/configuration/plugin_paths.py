@@ -1,10 +1,10 @@
-"""The dotted paths of plug-ins in settings, also where they name modules by their former names."""
+"""Dotted paths of plug-ins in settings, including former names of modules."""
 
 from collections.abc import Sequence
 
 from watcher_site.configuration.environment import read_list
 
-# Modules of plug-ins by their former names, which the settings of a site may still have.
+# Former names of plug-in modules, which the settings of a site may still contain.
 FORMER = {
     "actions.types.clusters.cluster_attach_policy": "actions.types.cluster_policies.cluster_attach_policy",
     "actions.types.clusters.cluster_detach_policy": "actions.types.cluster_policies.cluster_detach_policy",
@@ -36,6 +36,6 @@ def read_plugins(name: str, default: Sequence[str]) -> list[str]:
 
 
 def current_path(path: str) -> str:
-    """Return the dotted path of a class, with the present name of its module."""
+    """Return the dotted path of a class with the current name of its module."""
     module, _, name = path.rpartition(".")
     return f"{FORMER[module]}.{name}" if module in FORMER else path

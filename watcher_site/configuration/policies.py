@@ -1,4 +1,4 @@
-"""Policies: the rules that decide who may read restricted values, with Nova's names."""
+"""Policies that decide who may read restricted values, with Nova's names and rules."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ EVENT_DETAILS = "os-instance-actions:events:details"
 ADMIN, SYSTEM_READER, PROJECT_READER = "rule:admin", "rule:system_reader", "rule:project_reader"
 DEFAULTS: Mapping[str, str] = {EVENT_DETAILS: SYSTEM_READER}
 NOVA = "os_compute_api:"
-# How Nova's own policy files, of several releases, spell the rules.
+# The spellings of the rules in Nova's policy files of several releases.
 SPELLINGS = {
     **{name: name for name in (ADMIN, SYSTEM_READER, PROJECT_READER)},
     **dict.fromkeys(("rule:admin_api", "rule:context_is_admin"), ADMIN),

@@ -1,4 +1,4 @@
-"""Read a policy file: rules of oslo.policy by the names of policies, in YAML or JSON."""
+"""Parsing of policy files: rules of oslo.policy by the names of policies, in YAML or JSON."""
 
 import logging
 from collections.abc import Collection
@@ -11,16 +11,16 @@ from watcher_site.configuration.environment import read_path, refuse
 
 
 class PolicyFault(Exception):
-    """An error in a policy file. The message begins with the line, as far as there is one."""
+    """An error in a policy file. The message begins with the line number, if there is one."""
 
 
 def load_rules(path: str) -> dict[str, Any]:
     """Return the rules of a policy file by name, parsed by oslo.policy.
 
     Raises:
-        PolicyFault: the file cannot be read, is no table of rules, or has a rule that cannot be parsed.
+        PolicyFault: the file cannot be read, is not a table of rules, or has a rule that cannot be parsed.
     """
-    # It takes a third of a second to import, which a site without a policy file does not need.
+    # Its import takes a third of a second, which a site without a policy file avoids.
     from oslo_policy.policy import Rules
 
     try:
@@ -61,9 +61,9 @@ def as_value(node: Any) -> Any:
 
 
 def require_rule(name: str, rule: Any, parsed: dict[str, Any], line: int) -> None:
-    """Raise `PolicyFault` for a rule that oslo.policy could not parse, or that refers to one that is not there.
+    """Raise `PolicyFault` for a rule that oslo.policy could not parse, or that refers to a missing rule.
 
-    What oslo.policy cannot parse, it replaces by a check that always fails, which it writes as "!".
+    oslo.policy replaces a rule that it cannot parse by a check that always fails, whose text is "!".
     """
     checks = [*list_checks(parsed[name])]
     if isinstance(rule, str) and sum(str(one) == "!" for one in checks) > rule.count("!"):
@@ -76,7 +76,7 @@ def require_rule(name: str, rule: Any, parsed: dict[str, Any], line: int) -> Non
 
 
 def find_ineffective(rules: dict[str, Any], policies: Collection[str], permissions: Collection[str]) -> list[str]:
-    """Return a sentence for each rule that decides nothing, and for each permission in a rule that nobody can have.
+    """Return a message for each rule without effect, and for each unknown permission in a rule.
 
     Args:
         policies: the names of all policies.
@@ -91,13 +91,13 @@ def find_ineffective(rules: dict[str, Any], policies: Collection[str], permissio
 
 
 def list_checks(check: Any) -> list[Any]:
-    """Return a check and all checks that it is composed of."""
+    """Return a check and all checks that it contains."""
     parts = getattr(check, "rules", None) or [part for part in [getattr(check, "rule", None)] if part is not None]
     return [check, *(one for part in parts for one in list_checks(part))]
 
 
 def reachable(name: str, parsed: dict[str, Any]) -> set[str]:
-    """Return the names of the rules that a rule refers to, directly or by another one."""
+    """Return the names of the rules that a rule refers to, directly or indirectly."""
     found: set[str] = set()
     pending = [name]
     while pending:
@@ -109,7 +109,7 @@ def reachable(name: str, parsed: dict[str, Any]) -> set[str]:
 
 
 def read_policy_file(name: str, has_package: bool) -> str:
-    """Read the path of a policy file, and refuse to start with one that has an error."""
+    """Read the path of a policy file, and refuse to start if the file has an error."""
     path = read_path(name)
     if path and not has_package:
         refuse(name, "needs the package oslo.policy, which the extra [openstack] brings.")

@@ -1,11 +1,11 @@
-"""The rights that groups of accounts and roles of Keystone give."""
+"""The rights that groups of accounts and Keystone roles grant."""
 
 CLOUD_ADMIN = "cloud-admin"
 READER = "reader"
 MEMBER = "member"
-# To see, and not to change, what belongs to the project: for roles of Keystone alone.
+# The right to read, but not to change, the objects of the project: only for Keystone roles.
 PROJECT_READER = "project-reader"
-# To look at these takes a right of its own, which readers do not have by themselves.
+# Reading these requires a permission that readers do not have by default.
 NOT_FOR_READERS = ("view_event_details",)
 
 

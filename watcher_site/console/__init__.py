@@ -1,1 +1,1 @@
-"""The parts that the console's pages share, and the pages that belong to no other app."""
+"""Base classes and shared parts of the console's pages, and pages that belong to no other app."""

@@ -1,4 +1,4 @@
-"""The pages of a person's own account with its tokens and password, for all users who are logged in."""
+"""The pages of a user's own account, tokens and password."""
 
 from abc import abstractmethod
 from datetime import UTC, datetime
@@ -48,12 +48,12 @@ from watcher_site.templatetags.console import when
 from watcher_site.web.keystone_session import scope_in_session
 from watcher_site.web.middleware import KEYSTONE_KEY as KEY
 
-# The key of the session under which a secret waits to be shown.
+# The key of the session for a secret that is shown once.
 SHOWN_ONCE = "shown_once"
 
 
 class OwnPage(Page):
-    """A page of the account of the person who is logged in."""
+    """A page of the account of the user who is logged in."""
 
     permission_required = ()
 
@@ -62,7 +62,7 @@ class OwnPage(Page):
 
 
 class LocalPage(OwnPage):
-    """A page of the own account for people who have one: users of Keystone have neither tokens nor a password here."""
+    """A page for users with a local account. Keystone users have neither tokens nor a password here."""
 
     def has_permission(self) -> bool:
         user = self.request.user
@@ -74,16 +74,17 @@ class LocalPage(OwnPage):
 
 
 def may_manage_own_tokens(policy: str, user: Any) -> bool:
-    """Return whether the rule of a policy, if there is one, allows an operation on own tokens."""
+    """Return whether the rule of a policy, if there is one, allows an operation on the user's own tokens."""
     return decide(policy, user, {"user_id": user.get_username()}) is not False
 
 
 class TokenTable(tables.Table):
-    """The valid tokens of one account, each with the button that revokes it.
+    """The valid tokens of one account, each with a button that revokes it.
 
     Args:
-        page: the name of the page that revokes one, and what its address has before the key of the token.
-        is_revocable: whether the reader may revoke them.
+        page: the name of the page that revokes a token.
+        where: the arguments of its URL before the key of the token.
+        is_revocable: whether the user may revoke the tokens.
     """
 
     name = tables.Column(accessor="token_key", orderable=False)
@@ -106,8 +107,8 @@ class TokenTable(tables.Table):
 
     def render_scope(self, record: AuthToken) -> str:
         details = details_of(record)
-        words = _("rights of group %(name)s") if details.group else _("all rights of the account")
-        rights = words % {"name": details.group}
+        text = _("rights of group %(name)s") if details.group else _("all rights of the account")
+        rights = text % {"name": details.group}
         return _("%(rights)s, read only") % {"rights": rights} if details.read_only else rights
 
     def render_last_used(self, record: AuthToken) -> SafeString | str:
@@ -121,7 +122,7 @@ class TokenTable(tables.Table):
 
 
 class AccountPage(OwnPage, View):
-    """The page of the own account, with its permissions and tokens."""
+    """The page of the user's own account, with its permissions and tokens."""
 
     http_method_names = ["get"]
 
@@ -168,10 +169,10 @@ class TokenForm(forms.Form):
         self.fields["group"].choices = choices  # type: ignore[attr-defined]
 
     def add_refusal(self, refusal: Refused) -> None:
-        """Add the reason of a refusal to the field that it concerns."""
-        name, _, words = str(refusal).partition(": ")
+        """Add the reason of a refusal to the field that it concerns, if any."""
+        name, _, reason = str(refusal).partition(": ")
         is_field = name in self.fields
-        self.add_error(name if is_field else None, capfirst(words) if is_field else str(refusal))
+        self.add_error(name if is_field else None, capfirst(reason) if is_field else str(refusal))
 
 
 class NewToken(LocalPage, View):
@@ -209,7 +210,7 @@ class TokenOperationView(OperationView):
 
     @abstractmethod
     def tokens(self) -> QuerySet[AuthToken]:
-        """Return the tokens that the person may revoke on this page."""
+        """Return the tokens that the user may revoke on this page."""
 
     def get_object(self, queryset: Any = None) -> AuthToken:
         found: AuthToken | None = self.tokens().filter(token_key=self.kwargs["key"]).first()
@@ -233,7 +234,7 @@ class RevokeToken(LocalPage, TokenOperationView):
 
 
 class OwnPasswordForm(PasswordChangeForm):
-    """Django's form, which verifies the old password within the limits on failed logins."""
+    """Django's form, with the limits on failed logins for the verification of the old password."""
 
     refusal: LoginsLimited | LoginsBusy | None = None
 
@@ -264,7 +265,7 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class OwnPassword(LocalPage, View):
-    """The form that changes the own password, which ends all tokens and all other sessions."""
+    """The form that changes the user's own password, which ends all tokens and all other sessions."""
 
     history_event = "user.change_password"
     http_method_names = ["get", "post"]
@@ -295,7 +296,7 @@ class OwnPassword(LocalPage, View):
 
 
 def show_secret_once(request: Any, heading: Text, secret: str, about: Text, back: str) -> HttpResponse:
-    """Redirect to the page that shows a token or a password once; reloading that page does not repeat the request."""
+    """Redirect to a page that shows a token or password once. Reloading that page does not repeat the request."""
     shown = {"heading": str(heading), "secret": secret, "about": str(about), "back": back}
     request.session[SHOWN_ONCE] = seal(shown)
     return redirect("account:secret")

@@ -1,4 +1,4 @@
-"""Columns that the tables of every app share, and choices of filters."""
+"""Table columns and filter choices that all apps share."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,14 +26,14 @@ class StateColumn(tables.Column):
     """A state with its colour."""
 
     def render(self, record: Any, bound_column: Any) -> SafeString:
-        # The stored word, as the API has it, not the title that Django makes of it.
+        # The stored value, as in the API, not the title that Django generates from it.
         return state_badge(bound_column.accessor.resolve(record))
 
 
 class TimeColumn(tables.Column):
     """The time since a moment, with the moment itself on hovering.
 
-    Name the ``accessor``. Rows without such a moment count as the oldest, as in the API and in the indexes for it.
+    ``accessor`` is required. Rows without a moment sort as the oldest, as in the API and its indexes.
     """
 
     attrs = {"th": {"class": "text-nowrap"}, "td": {"class": "text-nowrap"}}
@@ -62,10 +62,10 @@ def with_zone(label: Text) -> Text:
     return format_lazy("{} ({})", label, lazy(timezone.get_current_timezone_name, str)())
 
 
-def fill_placeholders(words: Text, **values: Any) -> SafeString:
+def fill_placeholders(text: Text, **values: Any) -> SafeString:
     """Return a text with its placeholders replaced by values, which may be HTML."""
     escaped = {name: conditional_escape(value) for name, value in values.items()}
-    return mark_safe(conditional_escape(words) % escaped)  # noqa: S308 (each part was escaped)
+    return mark_safe(conditional_escape(text) % escaped)  # noqa: S308 (each part was escaped)
 
 
 def render_in_one_line(text: str) -> SafeString:
@@ -143,5 +143,5 @@ class NumberColumn(tables.Column):
 
 
 def make_choices(values: Iterable[str]) -> list[tuple[str, str]]:
-    """Return choices that read as they are stored and as the API has them, ``SUCCEEDED`` and not "Succeeded"."""
+    """Return choices whose labels are the stored values, as in the API: ``SUCCEEDED``, not "Succeeded"."""
     return [(value, value) for value in values]

@@ -1,4 +1,4 @@
-"""Logins at another site, by OpenID Connect or Keystone's single sign-on, and the logout, which ends these."""
+"""Logins by OpenID Connect or Keystone's single sign-on, and the logout from them."""
 
 from time import time
 from typing import Any
@@ -35,7 +35,7 @@ from watcher_site.openid.provider import (
 from watcher_site.refusals import Refused
 from watcher_site.web.keystone_session import tokens_to_revoke
 
-# The key of a session with a single sign-on that was begun in it.
+# The session key of a single sign-on that was started in the session.
 SIGN_ON = "keystone_sign_on"
 LONGEST_TOKEN = 16_384
 NOT_BEGUN = "This login was not begun here, or too long ago. Try again."
@@ -45,10 +45,10 @@ BACKEND = "watcher_site.backends.OneQueryBackend"
 
 
 def render_redirect(request: HttpRequest, where: str, name: str) -> HttpResponse:
-    """Show a page that leads to another site at once.
+    """Show a page that redirects to another site at once.
 
-    It takes the place of a redirect after a form, which browsers refuse: the policy of the pages has no other site
-    for forms, and a provider may lead on to further sites.
+    It replaces an HTTP redirect after a form, which browsers refuse: the pages' Content-Security-Policy allows forms
+    for no other site, and a provider may redirect to further sites.
     """
     return render(request, "leave.html", {"where": where, "name": name})
 
@@ -60,19 +60,19 @@ def abort_login(request: HttpRequest, why: object) -> HttpResponse:
 
 @method_decorator(never_cache, name="dispatch")
 class LoginStart(RedirectURLMixin, View):
-    """The button that leads to another site, with the page to go to after the login."""
+    """The button that starts a login at another site, with the page to show after the login."""
 
     http_method_names = ["post"]
     next_page = "home"
 
     def describe_target(self) -> dict[str, Any]:
-        """Return what is to be done after the login, and until when it may take place."""
+        """Return the page and form to show after the login, and the time when the attempt expires."""
         kept = self.request.POST.get("kept", "")
         return {"target": self.get_success_url(), "kept": kept, "until": time() + LOGIN_SECONDS}
 
 
 class SingleSignOnStart(LoginStart):
-    """The way to Keystone's single sign-on, which posts a token to `SingleSignOnToken` in the end."""
+    """The start of Keystone's single sign-on, which finally posts a token to `SingleSignOnToken`."""
 
     def post(self, request: Any) -> HttpResponse:
         if not settings.KEYSTONE_SSO:
@@ -85,10 +85,10 @@ class SingleSignOnStart(LoginStart):
 
 @method_decorator([csrf_exempt, sensitive_post_parameters(), never_cache], name="dispatch")
 class SingleSignOnToken(View):
-    """The page to which Keystone's own page posts a token.
+    """The page to which Keystone posts a token.
 
-    Such a request comes from another site, so that browsers send no cookie with it. The answer is a form of the site
-    itself, with the token, that is sent on at once: only then it is known whether this browser has begun a login.
+    Browsers send no cookie with this request, as it comes from another site. The response is a form of this site that
+    contains the token and is submitted at once, with the session in which the login was started.
     """
 
     http_method_names = ["post"]
@@ -104,7 +104,7 @@ class SingleSignOnToken(View):
 
 @method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
 class SingleSignOnEnd(View):
-    """The end of a single sign-on, in the browser that has begun it with a form of the site."""
+    """The end of a single sign-on, in the session that started it."""
 
     http_method_names = ["post"]
 
@@ -136,7 +136,7 @@ class OpenIDStart(LoginStart):
             where = LoginRequest().get(request)["Location"]
         except ProviderUnavailable as refusal:
             return abort_login(request, refusal)
-        # The library has added the state of this login as the last one.
+        # The library appends the state of each login to the session.
         *_, state = request.session["oidc_states"]
         request.session["oidc_states"][state].update(self.describe_target())
         return render_redirect(request, where, settings.OIDC_NAME)
@@ -144,14 +144,14 @@ class OpenIDStart(LoginStart):
 
 @method_decorator(never_cache, name="dispatch")
 class OpenIDCallback(View):
-    """The page to which the provider leads after the login."""
+    """The page to which the provider redirects after the login."""
 
     http_method_names = ["get"]
 
     def get(self, request: Any) -> HttpResponse:
         if not settings.OIDC_ISSUER:
             raise Http404
-        # Each state is used once, whatever comes of it.
+        # Each state is used once, even if the login fails.
         states = request.session.pop("oidc_states", {})
         started = states.pop(request.GET.get("state", ""), None)
         request.session["oidc_states"] = states
@@ -168,7 +168,8 @@ class OpenIDCallback(View):
             record_refused_login(str, "", request, f"OpenID Connect: {refusal}")
             return abort_login(request, refusal)
         revoke_tokens(*tokens_to_revoke(request))
-        # Nothing of an earlier user stays in the session, also of one of Keystone, whom Django's login does not know.
+        # No data of an earlier user stays in the session, also of a Keystone user, whom Django's login does not
+        # recognize.
         request.session.flush()
         login(request, user, backend=BACKEND)
         request.session[ID_TOKEN] = token
@@ -176,7 +177,7 @@ class OpenIDCallback(View):
 
 
 class Logout(LogoutView):
-    """The logout, which revokes the tokens of a user of Keystone, and leads to the OpenID provider's own logout."""
+    """The logout, which revokes the tokens of a Keystone user, and redirects to the logout of the OpenID provider."""
 
     def post(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         tokens, where = tokens_to_revoke(request), find_logout(request)

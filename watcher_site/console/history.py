@@ -1,4 +1,4 @@
-"""The console's pages of history."""
+"""The console's history pages."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -44,7 +44,7 @@ class HistoryTable(tables.Table):
         attrs = TABLE_ATTRIBUTES
 
     def before_render(self, request: HttpRequest) -> None:
-        """Find the pages of all objects that are shown at once: in a few queries, however many they are."""
+        """Find the pages of all objects in the shown rows, in a few queries."""
         entries = [row.record for row in self.paginated_rows]
         texts = [text for one in entries for text in (one.message, details_in_words(one.details))]
         mentioned = {UUID(identifier) for text in texts for identifier in UUIDS.findall(text)}
@@ -65,13 +65,11 @@ class HistoryTable(tables.Table):
         if not (value or record.details or record.request_id):
             return mark_safe("")
         message, details = (self.with_links(text) for text in (value, details_in_words(record.details)))
-        words = format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', message, details)
-        return (
-            format_html("<div>{}{}</div>", words, link_to_request(record.request_id)) if record.request_id else words
-        )
+        text = format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', message, details)
+        return format_html("<div>{}{}</div>", text, link_to_request(record.request_id)) if record.request_id else text
 
     def with_links(self, text: str) -> SafeString:
-        """Return the text with links to the objects that it mentions, and the beginnings of other UUIDs."""
+        """Return a text with links for the UUIDs of known objects, and shortened other UUIDs."""
         mentioned = {UUID(identifier) for identifier in UUIDS.findall(text)}
         return linked(text, {uuid: self.links.get(uuid, short(uuid)) for uuid in mentioned})
 
@@ -87,7 +85,7 @@ def link_to_request(request_id: str) -> SafeString:
 
 
 def render_object(entry: HistoryEntry, links: dict[UUID, SafeString]) -> SafeString | str:
-    """Return what an entry is about: a link where that still has a page, else its name, or its UUID's beginning."""
+    """Return the object of an entry: a link if it has a page, else its name or the beginning of its UUID."""
     if entry.object_uuid in links:
         return links[entry.object_uuid]
     if entry.object_name or entry.object_uuid is None:
@@ -149,7 +147,7 @@ PERMISSION = "watcher_site.view_historyentry"
 
 
 class HistoryList(ListPage):
-    """The page of history: who did what, the newest first."""
+    """The page of history, the newest entries first."""
 
     model = HistoryEntry
     history_event = "history.view"
@@ -181,8 +179,8 @@ class Export(Page, View):
     def get(self, request: HttpRequest, kind: str) -> HttpResponseBase:
         found = HistoryFilters(request.GET, HistoryEntry.objects.all())
         if not found.is_valid():
-            problems = [f"{name}: {' '.join(words)}" for name, words in found.errors.items()]
+            problems = [f"{name}: {' '.join(errors)}" for name, errors in found.errors.items()]
             messages.error(request, _("Cannot export. %(problems)s") % {"problems": " ".join(problems)})
             return redirect("history:list")
-        wishes = {name: value for name, value in request.GET.items() if value and name in FILTERS}
-        return download(found.qs, kind, wishes)
+        filters = {name: value for name, value in request.GET.items() if value and name in FILTERS}
+        return download(found.qs, kind, filters)

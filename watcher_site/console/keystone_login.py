@@ -1,4 +1,4 @@
-"""The login at Keystone: the form, the choice of a scope, and the page of the session with the change of its scope."""
+"""Logins at Keystone: the form, the choice of a scope, and the change of a session's scope."""
 
 from time import time
 from typing import Any
@@ -39,14 +39,14 @@ from watcher_site.web.keystone_session import begin_session, scope_in_session, t
 from watcher_site.web.middleware import SlidingSession
 
 PENDING = "keystone_login"
-# How long a person may take to choose a scope, in seconds.
+# The time for choosing a scope, in seconds.
 CHOICE_SECONDS = 600
 NO_SCOPE = "Your account has no role in any project nor in the system."
 NO_RIGHTS = "None of your roles gives a right here in this scope: {scope}."
 
 
 class KeystoneLoginForm(forms.Form):
-    """The form of a login at Keystone. If the user has a single scope, it is chosen."""
+    """The form of a login at Keystone. If the user has only one scope, it is chosen."""
 
     username = forms.CharField(
         label=_("Username"), max_length=255, widget=forms.TextInput({"autocomplete": "username", "autofocus": True})
@@ -98,10 +98,10 @@ class KeystoneLoginForm(forms.Form):
 
 
 def find_scopes_and_token(unscoped: str) -> tuple[list[Scope], Granted | None]:
-    """Return the scopes that a user has, and if there is a single one, the token in it.
+    """Return the scopes of a user and, if there is only one, the token in it.
 
     Raises:
-        LoginFailed: the user has no scope, or no right in the single one. The token is revoked.
+        LoginFailed: the user has no scope, or no right in the only one. The token is revoked.
         KeystoneUnavailable: Keystone does not answer.
     """
     scopes = find_scopes(unscoped)
@@ -118,7 +118,7 @@ def request_scoped_token(unscoped: str, scope: Scope) -> Granted:
     """Return a token in a scope.
 
     Raises:
-        LoginFailed: no role in the scope gives a right, or Keystone refused it.
+        LoginFailed: no role in the scope grants a right, or Keystone refused the request.
         KeystoneUnavailable: Keystone does not answer.
     """
     granted = exchange_token(unscoped, scope)
@@ -129,14 +129,14 @@ def request_scoped_token(unscoped: str, scope: Scope) -> Granted:
 
 
 def begin_recorded_session(request: Any, unscoped: str, granted: Granted) -> None:
-    """Begin the session of a user of Keystone, and record the login."""
+    """Begin the session of a Keystone user, and record the login."""
     begin_session(request, unscoped, granted)
     SlidingSession.note(request.session)
     record("user.login", granted.user, details={**place_of(request), "scope": scope_in_session(request)})
 
 
 class KeystoneLogin(Login):
-    """The login with a user name and a password of Keystone."""
+    """The login with a user name and password of Keystone."""
 
     template_name = "login_keystone.html"
     form_class = KeystoneLoginForm  # type: ignore[assignment]
@@ -155,7 +155,7 @@ class KeystoneLogin(Login):
 
 
 def redirect_to_scope_choice(request: Any, unscoped: Granted, target: str, kept: str = "") -> HttpResponse:
-    """Keep a login until the person has chosen a scope, and lead to that page."""
+    """Store a login until the user has chosen a scope, and redirect to that page."""
     request.session.cycle_key()
     request.session[PENDING] = {
         "name": unscoped.user.name,
@@ -168,7 +168,7 @@ def redirect_to_scope_choice(request: Any, unscoped: Granted, target: str, kept:
 
 
 class ScopeForm(forms.Form):
-    """The choice of one of the scopes that a user has."""
+    """The choice of one of the user's scopes."""
 
     scope = forms.ChoiceField(label=_("Scope"), help_text=_("Your rights follow from your roles in the scope."))
 

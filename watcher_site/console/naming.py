@@ -1,6 +1,6 @@
-"""Names in place of the UUIDs in messages of lists, as links to the pages of the objects.
+"""Replacement of UUIDs in messages of lists by names with links to the pages of the objects.
 
-The stored messages, and those of the API, keep the UUIDs.
+Stored messages, and those of the API, keep the UUIDs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,30 +12,30 @@ from django.utils.safestring import SafeString
 from watcher_site.messages import UUIDS
 from watcher_site.templatetags.console import PAGES, link, linked, short
 
-# The models that messages mention, the likeliest first: each costs a query while a name is missing.
+# The models of objects in messages, the most frequent first. Each takes a query while names are missing.
 MENTIONED = ("actions.Action", "cluster.Server", "cluster.ComputeNode", "cluster.Node", "cluster.Cluster")
 
 Names = Mapping[str, str]
 
 
 def find_names(texts: Iterable[str], known: Names) -> dict[str, str]:
-    """Return the known names, and links to further objects that the texts mention by UUID, in at most five queries.
+    """Return the known names, and links to other objects whose UUIDs are in the texts, in at most five queries.
 
     A deleted object has no page: its name is returned without a link.
     """
     names = dict(known)
-    wanted = {identifier for text in texts for identifier in UUIDS.findall(text)} - names.keys()
+    unknown = {identifier for text in texts for identifier in UUIDS.findall(text)} - names.keys()
     for label in MENTIONED:
-        if not wanted:
+        if not unknown:
             break
-        for record in apps.get_model(label)._default_manager.filter(uuid__in=wanted):
+        for record in apps.get_model(label)._default_manager.filter(uuid__in=unknown):
             is_deleted = record.deleted_at is not None
             called = getattr(record, "called", None) or str(record)
             names[str(record.uuid)] = called if is_deleted else link(record, PAGES[label])
-        wanted -= names.keys()
+        unknown -= names.keys()
     return names
 
 
 def name_objects(text: str, names: Names) -> SafeString:
-    """Return the text with names in place of UUIDs; a UUID without a name is shortened, a cut one is left out."""
+    """Return a text with names in place of UUIDs. UUIDs without a name are shortened, truncated UUIDs are removed."""
     return linked(text, {UUID(one): names.get(one, short(one)) for one in UUIDS.findall(text)})

@@ -1,4 +1,4 @@
-"""The base classes of all pages: permissions, lists, single records, and buttons that change an object."""
+"""The base classes of all pages: permissions, lists, single records, and operations on an object."""
 
 import hashlib
 import re
@@ -36,7 +36,7 @@ from watcher_site.templatetags.console import ago
 from watcher_site.templatetags.names import mark_invisible
 from watcher_site.web.reader import language_of, zone_of
 
-# In seconds: a page that follows its object tells "2 minutes ago" no later than this.
+# The greatest age in seconds of relative times such as "2 minutes ago" on a page that updates itself.
 RELATIVE_TIMES = 30
 CANNOT = _("Cannot %(verb)s: %(why)s")
 SAFE_METHODS = ("GET", "HEAD")
@@ -48,26 +48,26 @@ class Page(PermissionRequiredMixin):
     request: HttpRequest
 
     history_event: ClassVar[str] = ""
-    """The event of history entries of this page. Without it, the event follows from the name of the class."""
+    """The event of history entries of this page. By default, it is derived from the name of the class."""
     policy: ClassVar[str] = ""
-    """The policy that decides in place of the first permission. Without it, the policy follows from the permission."""
+    """The policy that replaces the first permission. By default, it is derived from the permission."""
     is_within: ClassVar[bool] = False
     """Whether the page changes parts of the record: history entries then have the record as ``within``."""
 
     def has_permission(self) -> bool:
         if settings.POLICY_FILE and self.request.user.is_authenticated and isinstance(self, SingleObjectMixin):
             self.request.policy_target = target_of(self.get_object())  # type: ignore[attr-defined]
-        first, *others = self.get_permission_required()
-        return self.may(first, self.policy) and all(map(self.may, others))
+        first, *further = self.get_permission_required()
+        return self.may(first, self.policy) and all(map(self.may, further))
 
     def may(self, permission: str, policy: str = "") -> bool:
-        """Return whether this person may do an operation, by its policy for the object of the page."""
+        """Return whether this user may perform an operation, by its policy for the object of the page."""
         return may(self.request.user, permission, target_of_page(self.request), policy)
 
     def handle_no_permission(self) -> Any:
         """Reload a page that updates itself after its session has ended.
 
-        After a POST, the login page says that nothing was done.
+        After a POST, the login page states that the request was not executed.
         """
         if self.request.method == "POST" and not self.request.user.is_authenticated:
             messages.warning(
@@ -81,7 +81,7 @@ class Page(PermissionRequiredMixin):
         return super().handle_no_permission()
 
     def record_problem(self, problem: Exception, record: Any = None) -> None:
-        """Record a refusal in history, if it is one because of an object's state."""
+        """Record a refusal in history if the state of an object is its reason."""
         if is_recorded(problem):
             self.add_history_entry(describe_refusal(problem), record)
 
@@ -93,7 +93,7 @@ class Page(PermissionRequiredMixin):
 class ConsistentReadsMixin:
     """A page whose queries all read the same state of the database, so that its parts are consistent.
 
-    Stands after `Page` among the bases, whose check of the permissions may write: to sessions and to history.
+    Among the bases it follows `Page`, whose permission checks may write sessions and history.
     """
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -105,7 +105,7 @@ class ConsistentReadsMixin:
 class ListPage(Page, ConsistentReadsMixin, SingleTableMixin, FilterView):
     """A table of records with filters, sorting and pages. Invalid filters show no rows.
 
-    If it ``follows`` its records, htmx requests the table, and gets it if a value of its records has changed.
+    If ``follows`` is set, htmx polls the table, and receives it when a value of its records has changed.
     """
 
     table_pagination = {"per_page": 50}
@@ -159,7 +159,7 @@ class RecordPage(Page, ConsistentReadsMixin, ByUUID, DetailView):
     """The page of one record."""
 
     def may(self, permission: str, policy: str = "") -> bool:
-        """Return whether this person may do an operation; to see this record has a policy of its own."""
+        """Return whether this user may perform an operation. Reading this record has its own policy."""
         options = self.model._meta
         is_own = permission == f"{options.app_label}.view_{options.model_name}" and permission not in POLICIES
         return super().may(permission, policy or (policy_of(permission).removesuffix("_all") if is_own else ""))
@@ -168,7 +168,7 @@ class RecordPage(Page, ConsistentReadsMixin, ByUUID, DetailView):
 class FollowedPage(RecordPage):
     """The page of one record with a part that updates itself: htmx requests only ``part_template``.
 
-    A page that has a version answers 304 to a request with the same one, without composing the part.
+    If the version of the page has not changed, the response is 304, and the part is not rendered.
     """
 
     part_template: ClassVar[str]
@@ -177,7 +177,7 @@ class FollowedPage(RecordPage):
         return [self.part_template] if getattr(self.request, "htmx", False) else super().get_template_names()
 
     def get_version(self) -> str:
-        """Return a text that changes whenever the part changes, or an empty one if that is not known."""
+        """Return a text that changes whenever the part changes, or an empty text if no version is known."""
         return ""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -195,16 +195,15 @@ def is_current(request: HttpRequest, version: str) -> bool:
 
 
 def compose_version(*parts: Any) -> str:
-    """Return the version of a page that these parts determine; it also changes with the times that the page tells."""
+    """Return the version of a page with these parts. It also changes when relative times on the page change."""
     moment = int(time.time() / RELATIVE_TIMES)
     return hashlib.blake2s(repr((moment, *parts)).encode(), digest_size=8).hexdigest()
 
 
 class OperationView(Page, ByUUID, View, ABC):
-    """A button that performs an operation on POST, after a page with ``question`` if there is one.
+    """A button that performs an operation on POST, after a confirmation page if there is a ``question``.
 
-    A refusal becomes a message on the page that the person returns to: the one place where the console
-    words them.
+    A refusal becomes a message on the page to which the browser is redirected.
     """
 
     http_method_names = ["get", "post"]
@@ -212,7 +211,7 @@ class OperationView(Page, ByUUID, View, ABC):
     question: ClassVar[Text] = ""
     consequence: ClassVar[Text] = ""
     possible_in: ClassVar[Collection[str] | None] = None
-    """The states in which it makes sense to ask; all, where it is left out."""
+    """The states in which the operation can be offered; None for all states."""
 
     @abstractmethod
     def perform(self, record: Any) -> str:
@@ -273,24 +272,24 @@ def event_of(page: Any) -> str:
     return f"{kind}.{'_'.join(words).lower().removesuffix(f'_{kind}')}"
 
 
-def perform_with_message(verb: OperationView, record: Model | None) -> bool:
+def perform_with_message(view: OperationView, record: Model | None) -> bool:
     """Perform the operation, add a message with its outcome, and return whether it succeeded."""
     try:
-        messages.success(verb.request, verb.perform(record))
+        messages.success(view.request, view.perform(record))
     except (Refused, ConcurrentTransition, TransitionNotAllowed) as problem:
-        messages.error(verb.request, describe_problem(verb, problem, record))
-        verb.record_problem(problem, record)
+        messages.error(view.request, describe_problem(view, problem, record))
+        view.record_problem(problem, record)
         return False
     return True
 
 
-def describe_problem(verb: OperationView, problem: Exception, record: Model | None) -> str:
+def describe_problem(view: OperationView, problem: Exception, record: Model | None) -> str:
     if isinstance(problem, Refused):
         return str(problem)
     if isinstance(problem, ConcurrentTransition):
         why = _("the state changed at the same time. Reload the page and try again.")
-        return CANNOT % {"verb": verb.verb, "why": why}
-    return CANNOT % {"verb": verb.verb, "why": describe_state(record)}
+        return CANNOT % {"verb": view.verb, "why": why}
+    return CANNOT % {"verb": view.verb, "why": describe_state(record)}
 
 
 def describe_state(record: Any) -> str:
@@ -301,12 +300,12 @@ def describe_state(record: Any) -> str:
 
 
 class PagesForReaders:
-    """The middleware of pages: they are in the language and the time zone of the reader, and mark control characters.
+    """Middleware that activates the reader's language and time zone for pages, and marks control characters.
 
     The characters are marked in the HTML of all pages of the console, because any name or message may contain them.
     """
 
-    # All other responses, which programs read, are in English and in UTC.
+    # All other responses, for programs, are in English and UTC.
     PATHS = ("/console", "/docs", "/v1/docs")
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

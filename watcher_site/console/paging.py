@@ -1,4 +1,4 @@
-"""The pages of tables: the sizes that a person may choose, and the number of rows that are counted."""
+"""Pagination of tables: the page sizes, and the limit of counted rows."""
 
 from django.http import HttpRequest
 from django_tables2.data import TableQuerysetData
@@ -6,11 +6,11 @@ from django_tables2.data import TableQuerysetData
 from watcher_site.database.counting import MOST_COUNTED
 
 PAGE_SIZES = (25, 50, 100, 250, 500)
-"""The largest leaves space for its check boxes below the number of fields that Django accepts in a form, 1000."""
+"""With the largest, the check boxes of all rows stay below the number of form fields that Django accepts, 1000."""
 
 
 def drop_unknown_page_size(request: HttpRequest) -> None:
-    """Remove a page size that is not offered from the query of a request, so that neither 0 nor a million is used."""
+    """Remove a page size that is not offered, such as 0 or a million, from the query of a request."""
     if request.GET.get("per_page", "") not in map(str, PAGE_SIZES):
         query = request.GET.copy()
         query.pop("per_page", None)
@@ -18,10 +18,10 @@ def drop_unknown_page_size(request: HttpRequest) -> None:
 
 
 class LimitedRows(TableQuerysetData):
-    """The rows of a table, counted and shown up to a limit: the further back a page is, the more it costs.
+    """The rows of a table, counted and shown up to a limit, because later pages cost more.
 
     Attributes:
-        has_more: whether there are more rows than the limit, known once they are counted.
+        has_more: whether there are more rows than the limit; set when they are counted.
     """
 
     has_more = False

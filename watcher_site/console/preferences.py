@@ -1,4 +1,4 @@
-"""The choice of the language and the time zone of the pages, which cookies of the browser keep."""
+"""The language and the time zone of the pages, which the user selects and which are stored in cookies."""
 
 from typing import Any
 
@@ -32,12 +32,12 @@ class PreferencesForm(forms.Form):
 
 
 def preferences_form(request: HttpRequest) -> PreferencesForm:
-    """Return the form with the choices of the reader."""
+    """Return the form with the current choices of the user."""
     return PreferencesForm(initial={"language": chosen_language(request), "zone": chosen_zone(request)})
 
 
 class Preferences(View):
-    """The form on the page of the own account. It needs no login, as it changes the browser's cookies only."""
+    """The preferences form of the account page. It requires no login, because it only changes cookies."""
 
     http_method_names = ["post"]
 

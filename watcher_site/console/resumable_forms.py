@@ -1,4 +1,4 @@
-"""Keep a form that was submitted after the session had ended, and show it again after the login."""
+"""Forms that are submitted after the session has ended are stored, and shown again after the login."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ KEPT = "kept_form"
 
 
 class ResumableFormPage(Page):
-    """A page with a form that is kept over the login: `resumed_data` returns what was sent without a session.
+    """A page with a form that survives a login: `resumed_data` returns the fields that were sent without a session.
 
-    Nothing is stored for people who are not logged in: the login page has the fields as hidden inputs.
+    Nothing is stored for users who are not logged in: the login page has the fields as hidden inputs.
     """
 
     def handle_no_permission(self) -> Any:
@@ -32,7 +32,7 @@ class ResumableFormPage(Page):
         return render(request, "login.html", {**context, "ways": other_login_methods(request)})
 
     def resumed_data(self) -> QueryDict | None:
-        """Return the fields that were kept for this page, once."""
+        """Return the fields that were stored for this page, and delete them."""
         kept = self.request.session.get(KEPT)
         if not kept or kept["path"] != self.request.path:
             return None
@@ -41,22 +41,22 @@ class ResumableFormPage(Page):
 
 
 def other_login_methods(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the ways to log in beside that of the page, with their addresses and the labels of their buttons."""
-    ways = [{"where": reverse("login"), "label": _("Log in with a local account")}]
+    """Return the login methods other than that of the page, with their URLs and button labels."""
+    methods = [{"where": reverse("login"), "label": _("Log in with a local account")}]
     if settings.KEYSTONE_URL:
-        ways.append({"where": reverse("login-keystone"), "label": _("Log in with Keystone")})
+        methods.append({"where": reverse("login-keystone"), "label": _("Log in with Keystone")})
     if settings.KEYSTONE_SSO:
-        ways.append({"where": reverse("login-sso"), "label": _("Log in with Keystone single sign-on")})
+        methods.append({"where": reverse("login-sso"), "label": _("Log in with Keystone single sign-on")})
     if settings.OIDC_ISSUER:
-        ways.append(
+        methods.append(
             {"where": reverse("login-openid"), "label": _("Log in with %(name)s") % {"name": settings.OIDC_NAME}}
         )
-    present = request.path if request.path in {way["where"] for way in ways} else reverse("login")
-    return [way for way in ways if way["where"] != present]
+    present = request.path if request.path in {method["where"] for method in methods} else reverse("login")
+    return [method for method in methods if method["where"] != present]
 
 
 def redirect_with_form(request: Any, target: str, fields: str) -> HttpResponse:
-    """Lead to the page that a person has logged in for, and keep the fields of a form that was not executed."""
+    """Redirect to the page for which the user logged in, with the fields of a form that was not executed."""
     if fields:
         request.session[KEPT] = {"path": target, "fields": fields}
     return redirect(target)
@@ -76,7 +76,7 @@ class LoginForm(AuthenticationForm):
 
 
 class Login(LoginView):
-    """The login with a local account. The pages of the other ways send their visitors here without a name."""
+    """The login with a local account. The pages of other login methods link here without a name."""
 
     template_name = "login.html"
     redirect_authenticated_user = True
@@ -103,17 +103,17 @@ class Login(LoginView):
 
 
 def handle_expired_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form of an earlier session: show it again with its values, if it came from one of our own pages."""
+    """Respond to a form of an earlier session: show it again with its values, if it came from a page of this site."""
     view = getattr(resolve(request.path).func, "view_class", object)
-    own = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
-    if issubclass(view, ResumableFormPage) and own and request.user.is_authenticated:
+    is_own = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
+    if issubclass(view, ResumableFormPage) and is_own and request.user.is_authenticated:
         request.session[KEPT] = {"path": request.path, "fields": serialize_form(request)}
         return HttpResponseClientRefresh() if getattr(request, "htmx", False) else redirect(request.path)
     return render(request, "403_csrf.html", status=403)
 
 
 def serialize_form(request: HttpRequest) -> str:
-    """Return the form as text, without what belongs to the session that ended."""
+    """Return the form fields as text, without the CSRF token of the session that ended."""
     fields = request.POST.copy()
     fields.pop("csrfmiddlewaretoken", None)
     return fields.urlencode()

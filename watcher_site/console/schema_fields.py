@@ -1,7 +1,7 @@
-"""Form fields from the JSON Schema of parameters or properties, and the objects that their values form.
+"""Form fields for the JSON Schema of parameters or properties, and the objects that their values form.
 
-What the fields hold is validated against the whole schema when it is used. A field of an object inside is named after
-its path, ``parameter-periods.instance``.
+The values are validated against the whole schema when they are used. A field of a nested object is named after its
+path, as in ``parameter-periods.instance``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from watcher_site.messages import Text
 
 Choices = list[tuple[str, Text]]
 Formats = Mapping[str, Callable[[], Choices]]
-"""The choices for a text, by the ``format`` that a schema gives to it."""
+"""The choices of texts, by the ``format`` in the schema."""
 Row = dict[str, Any]
 MOST_ROWS = 1000
 PREFIX = "parameter-"
@@ -38,7 +38,7 @@ IN_FULL = {
 def fields_for(
     schema: Rule, prefix: str = PREFIX, group: str = "", formats: Formats = NO_FORMATS
 ) -> dict[str, forms.Field]:
-    """Return the fields by their names, required fields first."""
+    """Return the form fields by name, required fields first."""
     required = schema.get("required", [])
     fields: dict[str, forms.Field] = {}
     for name, rule in sorted(schema.get("properties", {}).items(), key=lambda named: named[0] not in required):
@@ -62,7 +62,7 @@ def is_parameter(name: str) -> bool:
 
 
 def parameters_of(cleaned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the fields as nested objects as in the schema, without empty values."""
+    """Return the values of the fields as nested objects of the schema, without empty values."""
     parameters: dict[str, Any] = {}
     for name, value in cleaned.items():
         if not is_parameter(name) or value in EMPTY:
@@ -76,7 +76,7 @@ def parameters_of(cleaned: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_refused(refusal: str, names: Iterable[str]) -> tuple[str | None, str]:
-    """Return the field of the path that a refusal begins with, if there is one, and the rest of the refusal."""
+    """Return the field of the path at the start of a refusal, if there is one, and the rest of the refusal."""
     path, _separator, text = refusal.partition(": ")
     known = set(names)
     steps = path.split(".")
@@ -166,7 +166,7 @@ def make_json_field(rule: Rule, options: Options) -> forms.Field:
 
 
 class DocumentField(forms.JSONField):
-    """A field for JSON, whose error message contains the line of the mistake."""
+    """A field for JSON, whose error message contains the line of the error."""
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, str) and not self.disabled and value not in self.empty_values:
@@ -181,9 +181,10 @@ class DocumentField(forms.JSONField):
 
 
 class RowsWidget(forms.Widget):
-    """Cells are named ``field.row.column``. Filling in the last row asks the server for another: see ``redraw``.
+    """A table of cells named ``field.row.column``.
 
-    Without that, ``spare`` is the number of empty rows.
+    Input in the last row requests another one from the server, with the attributes in ``redraw``. Otherwise ``spare``
+    is the number of empty rows.
     """
 
     use_fieldset = True
@@ -232,7 +233,7 @@ class RowsWidget(forms.Widget):
 
 
 class RowsField(forms.Field):
-    """A field for a list of objects, without the cells that are empty."""
+    """A field for a list of objects, which omits empty cells."""
 
     def __init__(self, columns: Mapping[str, forms.Field], **options: Any) -> None:
         super().__init__(widget=RowsWidget(columns), **options)

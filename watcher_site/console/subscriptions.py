@@ -1,4 +1,4 @@
-"""The console's pages of subscriptions."""
+"""The console's subscription pages."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ from watcher_site.notifications.subscriptions import (
 )
 from watcher_site.refusals import Refused
 
-# These fit the narrower screens, too.
+# These also fit narrow screens.
 ATTRIBUTES = {"class": f"{TABLE_ATTRIBUTES['class']} told"}
 MADE = {name: {"class": "text-nowrap wide-only"} for name in ("th", "td")}
 WAITING = {name: {"class": "text-end number wider-only"} for name in ("th", "td")}
@@ -126,7 +126,7 @@ class SubscriptionPage(RecordPage):
 
 
 class SubscriptionForm(forms.Form):
-    """The form of a subscription, which shows all mistakes at once."""
+    """The form of a subscription, which shows all errors at once."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
     url = forms.CharField(
@@ -159,9 +159,9 @@ class SubscriptionForm(forms.Form):
             raise forms.ValidationError(str(refusal).removeprefix(f"{name}: ")) from refusal
 
     def add_refusal(self, refusal: Refused) -> None:
-        """Add the reason of a refusal to the field that it concerns."""
-        name, _, words = str(refusal).partition(": ")
-        self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
+        """Add the reason of a refusal to the field that it concerns, if any."""
+        name, _, reason = str(refusal).partition(": ")
+        self.add_error(name if name in self.fields else None, reason if name in self.fields else str(refusal))
 
 
 class NewSubscription(ResumableFormPage, View):

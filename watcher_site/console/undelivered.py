@@ -30,7 +30,7 @@ from watcher_site.notifications import deliveries
 from watcher_site.templatetags.console import find_links, short
 
 RESEND, DELETE = "watcher_site.resend_delivery", "watcher_site.delete_delivery"
-BROKER_IN_WORDS = _("the message broker")
+BROKER_LABEL = _("the message broker")
 
 
 class UndeliveredTable(tables.Table):
@@ -39,7 +39,7 @@ class UndeliveredTable(tables.Table):
     )
     object_uuid = LineColumn(accessor="notification__object_uuid", verbose_name=_("object"), orderable=False)
     receiver = LineColumn(
-        accessor="subscription__name", verbose_name=_("receiver"), orderable=False, default=BROKER_IN_WORDS
+        accessor="subscription__name", verbose_name=_("receiver"), orderable=False, default=BROKER_LABEL
     )
     state = tables.Column(orderable=False)
     attempts = NumberColumn()
@@ -83,9 +83,7 @@ class UndeliveredFilters(django_filters.FilterSet):
 
     def filter_receiver(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         found = Q(subscription__name__icontains=value)
-        return queryset.filter(
-            found | Q(subscription=None) if value.lower() in str(BROKER_IN_WORDS).lower() else found
-        )
+        return queryset.filter(found | Q(subscription=None) if value.lower() in str(BROKER_LABEL).lower() else found)
 
     def filter_event(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return queryset.filter(notification__event_type__icontains=value)
@@ -116,7 +114,7 @@ class UndeliveredList(ListPage):
 
 
 class DeadLetterOperationView(OperationView):
-    """A button beside a dead letter, which redirects to the list with its filters."""
+    """A button beside a dead letter, which redirects to the list with the same filters."""
 
     model = Delivery
 
@@ -196,12 +194,12 @@ class ResendAll(Page, View):
 
 
 def filtered_list_address(request: HttpRequest) -> str:
-    """Return the address of the list with the filters, the order and the page that a button was pressed on."""
+    """Return the URL of the list with the filters, sort order and page of the request."""
     return f"{reverse('notifications:undelivered')}{list_query(request)}"
 
 
 def list_query(request: HttpRequest) -> str:
-    """Return the query string with the filters, the order and the page of the list."""
+    """Return the query string with the filters, sort order and page of the list."""
     known = (*UndeliveredFilters.base_filters, "sort", "page")
-    wanted = {name: request.GET[name] for name in known if name in request.GET}
-    return f"?{urlencode(wanted)}" if wanted else ""
+    values = {name: request.GET[name] for name in known if name in request.GET}
+    return f"?{urlencode(values)}" if values else ""

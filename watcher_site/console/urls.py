@@ -1,4 +1,4 @@
-"""The console: every page lives under one path, as the paths without a prefix belong to the API."""
+"""The URLs of the console. All pages are below one prefix, because URLs without it belong to the API."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -24,7 +24,10 @@ from watcher_site.history.reading import FORMATS
 
 
 def add_slash(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect a path without its last slash to the page; the API's paths have none, so this is not done for all."""
+    """Redirect a URL without its final slash to the page.
+
+    APPEND_SLASH is not used, because URLs of the API have no final slash.
+    """
     if request.method not in ("GET", "HEAD") or not is_valid_path(f"{request.path_info}/"):
         raise Http404
     return redirect(request.get_full_path(force_append_slash=True))

@@ -1,4 +1,4 @@
-"""The console's pages of accounts, for administrators of users."""
+"""The console's pages of accounts, for user administrators."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -22,8 +22,8 @@ from watcher_site.accounts.tokens import valid_tokens
 from watcher_site.accounts.users import (
     MANAGE,
     change_password,
-    choose_password,
     create_user,
+    generate_password,
     require_authority,
     set_active,
     set_groups,
@@ -136,7 +136,7 @@ class UserForm(forms.Form):
     """The form of a new account, whose password is generated."""
 
     name = forms.CharField(max_length=150, strip=False)
-    # None is preselected: the first one has all rights.
+    # No group is preselected, because the first one has all rights.
     group = forms.ModelChoiceField(
         Group.objects.order_by("name"), to_field_name="name", empty_label=_("Choose a group")
     )
@@ -148,10 +148,10 @@ class UserForm(forms.Form):
     )
 
     def add_refusal(self, refusal: Refused) -> None:
-        """Add the reason of a refusal to the field that it concerns."""
-        name, _, words = str(refusal).partition(": ")
+        """Add the reason of a refusal to the field that it concerns, if any."""
+        name, _, reason = str(refusal).partition(": ")
         is_field = name in self.fields
-        self.add_error(name if is_field else None, capfirst(words) if is_field else str(refusal))
+        self.add_error(name if is_field else None, capfirst(reason) if is_field else str(refusal))
 
 
 class NewUser(Page, View):
@@ -166,7 +166,7 @@ class NewUser(Page, View):
         form = UserForm(request.POST)
         if form.is_valid():
             name, group, project = (form.cleaned_data[field] for field in ("name", "group", "project"))
-            password = choose_password()
+            password = generate_password()
             try:
                 require_authority(request.user, groups=[group])
                 made = create_user(name, password, GENERATED, group.name, [project] if project else [])
@@ -228,7 +228,7 @@ class ResetPassword(UserOperationView):
 
     def perform(self, record: User) -> str:
         require_authority(self.request.user, record)
-        self.password = choose_password()
+        self.password = generate_password()
         change_password(record.username, self.password, GENERATED)
         return _("The password of %(name)s was reset.") % {"name": record.username}
 

@@ -1,8 +1,8 @@
 """Options of new connections to PostgreSQL: no just-in-time compilation, and faster loading of timestamps.
 
-PostgreSQL compiles a statement whose cost it estimates as high: mostly since the statistics are older than the rows.
-That takes seconds for what runs in milliseconds (https://www.postgresql.org/docs/current/jit-decision.html).
-Every row of the API and of the console has two or three timestamps.
+PostgreSQL compiles statements with a high estimated cost, mostly because the statistics are out of date. This takes
+seconds for statements that run in milliseconds (https://www.postgresql.org/docs/current/jit-decision.html). Every row
+of the API and the console has two or three timestamps.
 """
 
 from datetime import UTC, datetime
@@ -13,13 +13,13 @@ from psycopg.types.datetime import TimestamptzLoader
 
 
 class TimestampLoader(TimestamptzLoader):
-    """Loads timestamps of sessions whose time zone is UTC, as those of Django are.
+    """Loads timestamps of sessions whose time zone is UTC, as Django's are.
 
     Raises:
-        psycopg.DataError: Python has no such time: infinity, or one before the year 1 or after the year 9999.
+        psycopg.DataError: Python cannot represent the time: infinity, or a year before 1 or after 9999.
     """
 
-    # Django asks a connection's loader for it, and replaces a loader of another zone than the connection's.
+    # Django replaces a loader whose attribute differs from the time zone of the connection.
     timezone = UTC
 
     def load(self, data: Buffer) -> datetime:
@@ -30,7 +30,7 @@ class TimestampLoader(TimestamptzLoader):
 
 
 def prepare_connection(connection: Any, **_: Any) -> None:
-    """Prepare a new connection, if it is one to PostgreSQL: a receiver of Django's `connection_created`."""
+    """Prepare a new connection to PostgreSQL: a receiver of Django's `connection_created`."""
     if connection.vendor == "postgresql":
         connection.connection.adapters.register_loader("timestamptz", TimestampLoader)
         connection.connection.execute("SET jit = off")

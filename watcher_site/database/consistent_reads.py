@@ -1,4 +1,4 @@
-"""Consistent reads, in which all queries of a page of the console read the same state of the database."""
+"""Consistent reads: all queries of a console page read the same state of the database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +11,9 @@ from psycopg.pq import TransactionStatus
 
 @contextmanager
 def consistent_reads() -> Iterator[None]:
-    """Run all queries of a block on the snapshot of the first one. The block must not write.
+    """Run all queries of a block, which must not write, on the snapshot of the first one.
 
-    Neither waits such a transaction for writers, nor do they wait for it, and it cannot fail to be serialized. Within
+    The transaction does not block writers, is not blocked by them, and cannot fail with a serialization error. Within
     another transaction, this does nothing.
     """
     if connection.in_atomic_block:
@@ -42,7 +42,7 @@ def read_only_transaction() -> Iterator[None]:
 
 @contextmanager
 def deferred_transaction() -> Iterator[None]:
-    """Begin the next transaction on SQLite without the write lock, which the site's others take at their start."""
+    """Begin the next transaction on SQLite without the write lock, which other transactions take at their start."""
     site: Any = connection
     mode = site.transaction_mode
     site.transaction_mode = None

@@ -6,7 +6,7 @@ from django.db.models import Func, Subquery, TextField
 
 
 class JSONArray(Subquery):
-    """The values of a subquery's only column ``value``, in the order of its rows, as a JSON array in a text."""
+    """The values of a subquery's single column ``value``, in the order of its rows, as a JSON array in a text."""
 
     template = "array_to_json(ARRAY(%(subquery)s))::text"
     output_field = TextField()
@@ -17,7 +17,7 @@ class JSONArray(Subquery):
 
 
 class UUIDText(Func):
-    """A UUID as a text with hyphens. SQLite has no such type, and stores only the digits."""
+    """A UUID as a text with hyphens. SQLite stores UUIDs as texts without hyphens."""
 
     template = "(%(expressions)s)::text"
     output_field = TextField()
@@ -27,5 +27,5 @@ class UUIDText(Func):
         return self.as_sql(compiler, connection, template=" || '-' || ".join(parts))
 
 
-# Where the five groups of digits begin, and how long they are.
+# The start and length of the five groups of digits.
 PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))

@@ -1,4 +1,4 @@
-"""Locks of rows and of tables, held until the transaction ends."""
+"""Locks of rows and tables, held until the transaction ends."""
 
 from typing import Any, TypeVar
 
@@ -13,10 +13,10 @@ def lock_present(record: Row, missing: str = "") -> Row:
     """Return the current row of a record, locked until the transaction ends.
 
     Args:
-        missing: the message if there is none, instead of the usual one.
+        missing: the message of `NotFound`, instead of the default one.
 
     Raises:
-        NotFound: it was deleted meanwhile.
+        NotFound: the row was deleted in the meantime.
     """
     rows = type(record).objects.present().select_for_update(no_key=True)
     locked: Row | None = rows.filter(pk=record.pk).first()
@@ -26,9 +26,9 @@ def lock_present(record: Row, missing: str = "") -> Row:
 
 
 def lock_table(model: Any) -> None:
-    """Lock a whole table against other callers of this function until the transaction ends.
+    """Lock a table against other callers of this function until the transaction ends.
 
-    It locks the row of the model's content type, which exists in every migrated database: code that reads or writes
-    single rows is not blocked.
+    It locks the row of the model's content type, which exists in every migrated database. Code that reads or writes
+    rows of the table is not blocked.
     """
     ContentType.objects.select_for_update().get(pk=ContentType.objects.get_for_model(model).pk)

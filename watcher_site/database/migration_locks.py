@@ -1,8 +1,8 @@
-"""Locks that migrations wait for while the processes of a site use the tables.
+"""Lock timeouts of migrations that run while processes of the site use the tables.
 
-A change of a table waits for the transactions that use it, and all that come later wait behind it. So migrations wait
-only for a moment, release all their locks, and try again. The moment is shorter than PostgreSQL's ``deadlock_timeout``
-(a second by default), so that the migration, and no process of the site, fails because of a deadlock.
+A change of a table waits for the transactions that use it, and all later ones queue behind it. Therefore migrations
+wait only briefly, release all their locks, and try again. The wait is shorter than PostgreSQL's ``deadlock_timeout``
+(a second by default), so that in a deadlock the migration fails, and no process of the site.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from django.db import OperationalError
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random
 
 log = structlog.get_logger(__name__)
-# In seconds: for one lock, and for all attempts to get it.
+# In seconds: for one lock, and for all attempts.
 LONGEST_WAIT = 0.5
 LONGEST = 600
 # lock_not_available, deadlock_detected
@@ -22,7 +22,7 @@ LOCK_ERRORS = {"55P03", "40P01"}
 
 
 def is_lock_error(problem: BaseException) -> bool:
-    """Return whether a statement was cancelled because another transaction has the lock that it needs."""
+    """Return whether a statement failed because another transaction holds a lock."""
     return isinstance(problem, OperationalError) and getattr(problem.__cause__, "sqlstate", None) in LOCK_ERRORS
 
 
@@ -31,9 +31,9 @@ def report_retry(state: RetryCallState) -> None:
 
 
 def until_locked() -> Retrying:
-    """Return a caller of functions that repeats them until they get their locks.
+    """Return a caller that repeats a function until it gets its locks.
 
-    The functions run in a transaction, or can be repeated after an interruption. The last error is raised after
+    The function must run in a transaction, or be repeatable after an interruption. The last error is raised after
     `LONGEST` seconds.
     """
     return Retrying(
@@ -47,9 +47,9 @@ def until_locked() -> Retrying:
 
 @contextmanager
 def lock_waits_of(connection: Any, seconds: float) -> Iterator[None]:
-    """Limit the time for which statements of a connection wait for a lock; 0 is no limit. SQLite has none.
+    """Limit the time for which statements of a connection wait for a lock; 0 means no limit. SQLite is not affected.
 
-    After an error the limit stays, as the connection may be unusable.
+    After an error the limit is not reset, as the connection may be unusable.
     """
     if connection.vendor != "postgresql":
         yield

@@ -1,4 +1,4 @@
-"""Operations of migrations that can run while processes of the previous release use the tables."""
+"""Migration operations that can run while processes of the previous release use the tables."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +15,8 @@ BATCH = 1000
 class AddIndexOnline(AddIndexConcurrently):
     """Add an index, on PostgreSQL without locking the table against writes.
 
-    The migration has to be ``atomic = False``. It can be applied again after it was interrupted: an existing
-    index is kept, unless PostgreSQL left it invalid.
+    Requires ``atomic = False``. The migration can be applied again after an interruption: an existing index is kept,
+    unless PostgreSQL left it invalid.
     """
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
@@ -47,10 +47,10 @@ def find_validity(schema_editor: Any, index: str) -> bool | None:
 
 
 class RunInBatches(migrations.RunPython):
-    """Change the rows of a model in batches, each in a transaction of its own, in the order of their keys.
+    """Change the rows of a model in batches, each in its own transaction, in the order of their keys.
 
-    The migration has to be ``atomic = False``. If it is interrupted and applied again, it begins with the first batch
-    again: the change must be idempotent.
+    Requires ``atomic = False``. If it is interrupted and applied again, it starts with the first batch: the change
+    must be idempotent.
     """
 
     def __init__(self, model: str, change: Callable[[QuerySet[Any]], object], size: int = BATCH) -> None:

@@ -1,4 +1,4 @@
-"""The difference between the migrations of this release and those that the database has applied."""
+"""Comparison of the migrations of this release with those applied to the database."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 
 class MigrationState(NamedTuple):
-    """The names of migrations that are not applied, in their order, and of applied ones that this release lacks."""
+    """The unapplied migrations in their order, and the applied ones that this release does not contain."""
 
     unapplied: list[str]
     unknown: list[str]
@@ -25,22 +25,22 @@ def read_migration_state() -> MigrationState:
     executor = MigrationExecutor(connection)
     loader = executor.loader
     plan = executor.migration_plan(loader.graph.leaf_nodes())
-    own = {config.label for config in apps.get_app_configs() if isinstance(config, SiteApp)}
-    later = sorted(key for key in loader.applied_migrations if key[0] in own and key not in loader.disk_migrations)
+    labels = {config.label for config in apps.get_app_configs() if isinstance(config, SiteApp)}
+    later = sorted(key for key in loader.applied_migrations if key[0] in labels and key not in loader.disk_migrations)
     return MigrationState([str(migration) for migration, _ in plan], [f"{app}.{name}" for app, name in later])
 
 
 def require_applied_migrations() -> None:
     """Refuse to start on the schema of an earlier release, and log a warning on the schema of a later one.
 
-    The release before works on the tables of this one, as it does during an upgrade and after one that was taken back.
+    The previous release works with the tables of this one, as during an upgrade and after one that was reverted.
 
     Raises:
         Conflict: migrations are not applied.
     """
     unapplied, unknown = read_migration_state()
     if unapplied:
-        others = f" and {len(unapplied) - 1} more" if unapplied[1:] else ""
-        raise Conflict(f"Migrations are not applied: {unapplied[0]}{others}. Run the command migrate first.")
+        further = f" and {len(unapplied) - 1} more" if unapplied[1:] else ""
+        raise Conflict(f"Migrations are not applied: {unapplied[0]}{further}. Run the command migrate first.")
     if unknown:
         log.warning("the database has migrations of a later release", migrations=unknown)

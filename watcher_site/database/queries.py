@@ -1,7 +1,7 @@
-"""Queries whose SQL is composed once in a process, for those that run at every step or request.
+"""Queries whose SQL is compiled once per process, for those that run at every step or request.
 
-The ORM composes a query again each time, which takes several times as long as running it. Here a query keeps its text;
-only its values are given again. The same on every database that Django speaks.
+The ORM compiles a query at each execution, which takes several times as long as running it. Here the SQL is kept, and
+only the values change. It works on every database that Django supports.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from django.db.models.query import ModelIterable, get_related_populators
 
 
 class Placeholder(Expression):
-    """A parameter of a query, of the type of a field or an integer, whose value is given when the query runs."""
+    """A parameter of a query, of the type of a field or an integer, whose value is given at each execution."""
 
     def __init__(self, name: str, field: Any = None) -> None:
         super().__init__(output_field=field or models.IntegerField())
@@ -42,7 +42,7 @@ class Bound:
 
 
 class Query:
-    """A query with `Placeholder`s, composed at its first run. Its rows are what Django's own iterators would give."""
+    """A query with `Placeholder`s, compiled at its first execution, with the same rows as its queryset."""
 
     sql = ""
 
@@ -50,18 +50,18 @@ class Query:
         self.queryset = queryset
 
     def compose(self) -> None:
-        # Django composes a locking query only inside of a transaction, which may be an empty one.
+        # Django compiles a locking query only in a transaction, which may be empty.
         with transaction.atomic(savepoint=False) if self.queryset.query.select_for_update else nullcontext():
             self.compiler = self.queryset.query.get_compiler(DEFAULT_DB_ALIAS)
             sql, self.params = self.compiler.as_sql()
         self.placeholders = [(n, param) for n, param in enumerate(self.params) if isinstance(param, Placeholder)]
         self.converters = self.compiler.get_converters([column for column, *_ in self.compiler.select or ()])
         self.make = InstanceMaker(self.compiler) if self.queryset._iterable_class is ModelIterable else tuple
-        # Last, as it says to other threads that the query is composed.
+        # Set last: other threads use the query as soon as this is set.
         self.sql = sql
 
     def rows(self, **values: Any) -> list[Any]:
-        """Return what the queryset would give: instances of its model, or the values that it asks for."""
+        """Return the rows of the queryset: instances of its model, or the selected values."""
         connection = connections[DEFAULT_DB_ALIAS]
         params = self.params_for(values, connection)
         cursor = kept_cursor(connection)
@@ -74,7 +74,7 @@ class Query:
         return list(map(self.make, found))
 
     def bind(self, **values: Any) -> Bound:
-        """Return the query's text and its values, to run it alone or as a condition of a `Change`."""
+        """Return the SQL and the values, to run the query alone or as a condition of a `Change`."""
         params = self.params_for(values, connection)
         return Bound(self.sql, params)
 
@@ -118,7 +118,7 @@ def kept_cursor(connection: Any) -> Any:
 
 
 class InstanceMaker:
-    """Makes a row into an instance, with what was annotated and with the related instances that were selected."""
+    """Creates model instances from rows, with annotations and selected related instances."""
 
     def __init__(self, compiler: Any) -> None:
         self.model = compiler.klass_info["model"]

@@ -16,7 +16,7 @@ from django.utils.deconstruct import deconstructible
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Return the UUID that a text represents, or None if it represents none."""
+    """Return the UUID in a text, or None if the text is not one."""
     try:
         return UUID(text)
     except ValueError:
@@ -26,7 +26,7 @@ def parse_uuid(text: str) -> UUID | None:
 def uuid_range(text: str) -> tuple[UUID, UUID] | None:
     """Return the first and the last UUID with this prefix, with or without hyphens, or None for other texts.
 
-    The index of a column of UUIDs serves conditions with this range, on each database.
+    An index of a UUID column serves conditions with this range, on each database.
     """
     digits = text.replace("-", "")
     if not fullmatch("[0-9a-fA-F]{1,32}", digits):
@@ -63,7 +63,7 @@ class RecordQuerySet(models.QuerySet[Any]):
         return self.filter(uuid__range=bounds) if bounds else self.none()
 
     def soft_delete(self) -> int:
-        """Mark these rows as deleted, and return the number of those that were not."""
+        """Mark these rows as deleted, and return the number of rows that were not deleted before."""
         now = timezone.now()
         return self.present().update(deleted_at=now, updated_at=now)
 

@@ -1,4 +1,4 @@
-"""Rules for texts and JSON that every supported database can store."""
+"""Validation of texts and JSON that every supported database can store."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 from watcher_site.refusals import Invalid
 
 DEEPEST = 50
-# A text with such a character: NUL, which PostgreSQL refuses, or a lone surrogate, which UTF-8 does not have.
+# NUL, which PostgreSQL refuses, and lone surrogates, which UTF-8 does not have.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -19,33 +19,33 @@ def require_storable(field: str, value: Any) -> None:
 
 
 def find_unstorable(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the path and a description of each part of a JSON value that no column can store."""
+    """Yield the path and a description of each part of a JSON value that cannot be stored."""
     if len(path) > DEEPEST:
         yield (), f"anything nested deeper than {DEEPEST} levels"
     elif isinstance(value, dict):
         for key, item in value.items():
             if UNSTORABLE.search(key):
-                yield path, f"{nature_of(key)} in a name"
+                yield path, f"{describe_unstorable(key)} in a name"
             else:
                 yield from find_unstorable(item, (*path, key))
     elif isinstance(value, list):
         for position, item in enumerate(value):
             yield from find_unstorable(item, (*path, position))
     elif isinstance(value, str) and UNSTORABLE.search(value):
-        yield path, nature_of(value)
+        yield path, describe_unstorable(value)
     elif isinstance(value, float) and not isfinite(value):
         yield path, "numbers without an end"
 
 
 def make_storable(text: str, length: int | None = None) -> str:
-    """Return a text of unknown origin without NUL characters, and with a ? for each lone surrogate.
+    """Return a text without NUL characters, and with ? in place of lone surrogates.
 
     Args:
-        length: the most characters that its column holds.
+        length: the length of the column, to which the text is cut.
     """
     return text.replace("\0", "").encode(errors="replace").decode()[:length]
 
 
-def nature_of(text: str) -> str:
-    """Return a description of the character in an `UNSTORABLE` text that cannot be stored."""
+def describe_unstorable(text: str) -> str:
+    """Return a description of the character in an `UNSTORABLE` text."""
     return "NUL characters" if "\0" in text else "lone surrogates"

@@ -1,4 +1,4 @@
-"""Violations of unique constraints, and the refusals for them."""
+"""Violations of unique constraints, and refusals for them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ SQLITE = "UNIQUE constraint failed: "
 def refuse_taken(model: type[Model], field: str, refusal: Exception) -> Iterator[None]:
     """Run a block in a transaction, and raise ``refusal`` if another row of the model has the value of a field.
 
-    The database decides, so that of two concurrent requests one is refused.
+    The database decides, so that one of two concurrent requests is refused.
     """
     try:
         with transaction.atomic():
@@ -27,19 +27,19 @@ def refuse_taken(model: type[Model], field: str, refusal: Exception) -> Iterator
 
 
 def is_taken(error: IntegrityError, model: type[Model], field: str) -> bool:
-    """Return whether an error says that another row of the model has the value of a field.
+    """Return whether an error reports that another row of the model has the value of a field.
 
-    That is a violation of any unique constraint that the field is part of. All others are faults of the
-    program, and must not be reported as a name that is taken.
+    This is a violation of any unique constraint that contains the field. All others are internal errors, and must not
+    be reported as a name that is taken.
     """
     violated = violated_constraint(error)
     return violated is not None and violated in constraints_with(model, field)
 
 
 def violated_constraint(error: IntegrityError) -> str | None:
-    """Return the name of the unique constraint that was violated, or None for another error.
+    """Return the name of the violated unique constraint, or None for another error.
 
-    On PostgreSQL that is its name; on SQLite it is that or, where it has no expressions, the names of its columns.
+    On SQLite it is the list of the constraint's columns, unless it has expressions.
     """
     cause = error.__cause__
     diagnosis: Any = getattr(cause, "diag", None)

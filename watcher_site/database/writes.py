@@ -20,9 +20,9 @@ Rows = dict[type[models.Model], list[models.Model]]
 
 @dataclass(frozen=True)
 class Change:
-    """New values for columns of a row, to be written only if the row still has the values of the guards, by column.
+    """New values for columns of a row, written only if the row still has the guards' values, by column.
 
-    Each of the ``conditions`` must return a row as well; the row of a locking query stays locked until the transaction
+    Each of the ``conditions`` must also return a row. The row of a locking query stays locked until the transaction
     ends.
     """
 
@@ -33,7 +33,7 @@ class Change:
 
     def compose(self, database: Any) -> tuple[str, list[Any]]:
         """Return the UPDATE and its values."""
-        # SQLite's times are texts.
+        # SQLite stores times as texts.
         adapt = database.ops.adapt_datetimefield_value
         found = [value for value in self.guards.values() if value is not None]
         guards = [adapt(value) if isinstance(value, datetime) else value for value in found]
@@ -46,7 +46,7 @@ class Change:
         return sql, params
 
     def write(self, database: Any) -> bool:
-        """Write the change, and return whether its guards and its conditions held."""
+        """Write the change, and return whether its guards and conditions held."""
         with database.cursor() as cursor:
             cursor.execute(*self.compose(database))
             return bool(cursor.rowcount)
@@ -56,9 +56,10 @@ class Announced(Protocol):
     """The notifications of a changed row, written with the change."""
 
     def parts(self, changed: str | None = None, keys: Sequence[int] = ()) -> tuple[list[str], str, list[Any]]:
-        """Return the tables that an INSERT reads from, the INSERT, and the values of both.
+        """Return the common table expressions of an INSERT, the INSERT, and their values.
 
-        Without the name of a table of ``changed`` rows these are the rows with these keys.
+        ``changed`` is the name of a table of the changed rows; without it, the notifications are about the rows with
+        the keys.
         """
 
     def write(self, keys: Sequence[int]) -> None:
@@ -68,24 +69,24 @@ class Announced(Protocol):
 def write_together(change: Change, records: Sequence[models.Model] = (), announced: Announced | None = None) -> bool:
     """Write a change and, if its guards hold, the new and changed rows of other models, in one commit.
 
-    New rows get their primary keys, but for those of models that are `WrittenOnce`. On PostgreSQL it is a single
-    statement: each more would take another round trip, and the beginning and the end of a transaction two.
+    New rows get their primary keys, except those of `WrittenOnce` models. On PostgreSQL it is one statement: each
+    further one would take another round trip, and the beginning and end of a transaction two.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    others = [Change(record, record_fields(type(record))) for record in records if record.pk]
+    further = [Change(record, record_fields(type(record))) for record in records if record.pk]
     new: Rows = {}
     for record in records:
         if not record.pk:
             new.setdefault(type(record), []).append(record)
-    if not (new or others or announced):
+    if not (new or further or announced):
         return change.write(database)
     if database.vendor == "postgresql" and (new or announced):
-        return write_in_one_statement(change, others, new, announced, database)
+        return write_in_one_statement(change, further, new, announced, database)
     with transaction.atomic():
         if not change.write(database):
             return False
-        for other in others:
-            other.write(database)
+        for row in further:
+            row.write(database)
         for rows in new.values():
             insert(rows)
         if announced:
@@ -94,17 +95,17 @@ def write_together(change: Change, records: Sequence[models.Model] = (), announc
 
 
 def write_in_one_statement(
-    change: Change, others: Sequence[Change], new: Rows, announced: Announced | None, database: Any
+    change: Change, further: Sequence[Change], new: Rows, announced: Announced | None, database: Any
 ) -> bool:
     sql, params = change.compose(database)
     parts = [f"changed AS ({sql} RETURNING {'*' if announced else '1'})"]
-    for place, other in enumerate(others):
-        sql, values = other.compose(database)
+    for place, row in enumerate(further):
+        sql, values = row.compose(database)
         parts.append(f"ended{place} AS ({sql} AND EXISTS (SELECT 1 FROM changed))")  # noqa: S608
         params += values
     if announced:
-        source, telling, values = announced.parts("changed")
-        parts += [*source, f"announced AS ({telling})"]
+        source, insertion, values = announced.parts("changed")
+        parts += [*source, f"announced AS ({insertion})"]
         params += values
     # The last part returns the keys of one model, which show whether anything was written.
     keyed = next((model for model in reversed(new) if not issubclass(model, WrittenOnce)), None)
@@ -140,10 +141,10 @@ def set_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any], data
 
 
 def values_of(rows: Sequence[models.Model], fields: tuple[str, ...], database: Any) -> list[Any]:
-    """Return the values of rows of one model as the database takes them, row by row.
+    """Return the values of rows of one model in the form that the database takes, row by row.
 
-    They have the types of their fields already (``prepared``): to convert them to these again takes Django longer than
-    it takes to send them.
+    They already have the types of their fields (``prepared``): converting them again takes Django longer than sending
+    them.
     """
     columns = columns_of(type(rows[0]), fields)
     values = ((column, getattr(row, column.attname)) for row in rows for column in columns)
@@ -176,13 +177,13 @@ def compose_update(
 
 @cache
 def compose_insert(model: type[models.Model], count: int, source: str = "") -> str:
-    """Write so many rows, or with a ``source`` none if that has no row."""
+    """Return an INSERT of this number of rows, or of none if the table ``source`` is empty."""
     quote = connection.ops.quote_name
     meta: Any = model._meta
     columns = columns_of(model, record_fields(model))
     names = ", ".join(quote(column.column) for column in columns)
     if source:
-        # A literal in a SELECT has no type of its own. The length is left out: a cast to it would cut.
+        # Parameters in a SELECT need a type. The length is omitted, because a cast to it would truncate.
         values = ", ".join(f"%s::{column.db_type(connection).split('(')[0]}" for column in columns)
         rows = " UNION ALL ".join([f"SELECT {values} FROM {source}"] * count)  # noqa: S608
     else:

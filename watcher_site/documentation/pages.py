@@ -1,4 +1,4 @@
-"""The built pages of the documentation: single pages, and the search in all of them."""
+"""The built documentation: its pages, and the search in all pages."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-# What Sphinx calls the page that lists all others.
+# Sphinx's name of the page with the contents.
 INDEX = "index"
 SECTION = re.compile(r'<section id="([^"]+)">\s*<h\d>(.*?)<a class="headerlink".*?</a>', re.DOTALL)
 RELATIVE_LINK = re.compile(r'href="(?=\w)(?!\w+:)')
@@ -21,7 +21,7 @@ EXCERPT = 160
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page with its text, without the sections within."""
+    """A section of a page with its text, without nested sections."""
 
     page: str
     page_title: str
@@ -61,7 +61,7 @@ def load_contents() -> str:
 
 
 def find_sections(text: str) -> list[tuple[Section, str]]:
-    """Return the sections that have all words of a text, best first, each with an excerpt.
+    """Return the sections that contain all words of a text, best first, each with an excerpt.
 
     A word in the title of a section counts for more than any number of occurrences in its text.
     """

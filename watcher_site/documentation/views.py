@@ -1,4 +1,4 @@
-"""The pages of the documentation, for everyone who is logged in."""
+"""The pages of the documentation, which require a login."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class DocumentationView(LoginRequiredMixin, TemplateView):
 
 
 class SearchView(LoginRequiredMixin, TemplateView):
-    """The sections of the documentation that have all words of a text."""
+    """The sections of the documentation that contain all words of a text."""
 
     template_name = "documentation/search.html"
 

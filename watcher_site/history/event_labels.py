@@ -1,7 +1,7 @@
-"""The labels of history events and of their details, in the language of the reader.
+"""The labels of history events and their details, in the language of the reader.
 
-An event such as ``action_plan.start`` has the type of its object and a verb. Plug-ins may record others than those
-listed here: these are shown by their names.
+An event such as ``action_plan.start`` consists of the type of its object and a verb. Events of plug-ins that are not
+listed here are shown by their names.
 """
 
 from collections.abc import Iterator, Mapping
@@ -128,7 +128,7 @@ DETAILS: Mapping[str, Text] = {
 
 
 def describe_event(event: str) -> str:
-    """Return an event as a text: ``action_plan.start`` is "start action plan"."""
+    """Return the label of an event: ``action_plan.start`` is "start action plan"."""
     kind, _separator, verb = event.partition(".")
     return compose_label(label_of(OBJECTS, kind), label_of(VERBS, verb))
 
@@ -144,7 +144,7 @@ def label_of(labels: Mapping[str, Text], name: str) -> str:
 
 
 def find_events(label: str) -> Iterator[str]:
-    """Yield the events that have a label in the language of the reader, in whatever case."""
+    """Yield the events with this label in the language of the reader, ignoring case."""
     kinds, verbs = ({name: str(text) for name, text in labels.items()} for labels in (OBJECTS, VERBS))
     for kind, kind_label in kinds.items():
         for verb, verb_label in verbs.items():
@@ -153,5 +153,5 @@ def find_events(label: str) -> Iterator[str]:
 
 
 def find_kinds(label: str) -> Iterator[str]:
-    """Yield the types of objects that have a label in the language of the reader, in whatever case."""
+    """Yield the types of objects with this label in the language of the reader, ignoring case."""
     yield from (kind for kind, text in OBJECTS.items() if str(text).casefold() == label.casefold())

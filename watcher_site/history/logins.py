@@ -1,7 +1,7 @@
-"""Record logins, logouts and failed logins: receivers of Django's signals.
+"""History of logins, logouts and failed logins: receivers of Django's signals.
 
-A request with a password or a token is no login: only its failures are recorded. A name that was typed is kept only if
-an account has that name, since people type passwords into that field.
+Requests with a password or token are not logins: only their failures are recorded. The name in a failed login is
+stored only if an account has it, because users type passwords into that field.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ def record_failed_login(sender: Any, credentials: dict[str, Any], request: Any =
 
 
 def record_bad_token(request: Any) -> None:
-    """Record a token that is unknown or has expired."""
+    """Record the use of an unknown or expired token."""
     record_refused_login(str, "", request, TOKEN_REASON)
 
 

@@ -27,13 +27,13 @@ from watcher_site.windows.wall_clock import describe_hours, read_time
 SEARCHED = ("object_name", "message", "user", "deed")
 
 
-def narrow(entries: HistoryQuerySet, wishes: Mapping[str, Any]) -> HistoryQuerySet:
-    """Return the entries that match all filters, which are named as in `FILTERS`. Empty values do not filter.
+def narrow(entries: HistoryQuerySet, filters: Mapping[str, Any]) -> HistoryQuerySet:
+    """Return the entries that match all filters, by the names in `FILTERS`. Empty values do not filter.
 
     Raises:
-        Invalid: a value makes no sense; the message names the filter and the rule.
+        Invalid: a value is not valid; the message names the filter and the rule.
     """
-    for name, value in wishes.items():
+    for name, value in filters.items():
         if value not in ("", None):
             require_storable(name, value)
             entries = FILTERS[name](entries, value)
@@ -68,7 +68,7 @@ def before(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
 
 
 def with_text(entries: HistoryQuerySet, value: str) -> HistoryQuerySet:
-    """Filter by a text anywhere in an entry, ignoring case. No index supports this: combine it with others."""
+    """Filter by a text anywhere in an entry, ignoring case. No index supports this: combine it with other filters."""
     found = Q()
     for column in SEARCHED:
         found |= Q(**{f"{column}__icontains": value})
@@ -108,15 +108,15 @@ COLUMNS = (
 )
 STORED = tuple("within" if name == "within_uuid" else name for name in COLUMNS)
 BATCH = 1000
-# A spreadsheet takes a cell that begins so for a formula, and computes it (OWASP, CSV injection). The last four are
-# those of full width, which some also accept.
+# Spreadsheets evaluate cells with these prefixes as formulas (OWASP, CSV injection). The last four are full-width
+# forms, which some accept too.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def rows_of(entries: HistoryQuerySet) -> Iterator[tuple[Any, ...]]:
     """Yield the current entries, the oldest first, with the columns of `COLUMNS`.
 
-    Each batch is a query of its own: nothing is held open for the time that somebody takes to read it all.
+    Each batch is a separate query, so that no transaction stays open while the client reads.
     """
     entries = entries.order_by()
     newest, last = entries.aggregate(newest=Max("pk"))["newest"] or 0, 0
@@ -141,7 +141,7 @@ def csv_line(cells: Any) -> bytes:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a cell that no spreadsheet evaluates."""
+    """Return a value as the text of a cell that no spreadsheet evaluates."""
     if value is None:
         return ""
     if isinstance(value, dict):
@@ -166,10 +166,10 @@ def lines_of(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) ->
     """Return the media type and the lines of an export of the current entries, and record the export.
 
     Args:
-        filters: the filters that the entries were selected by, which are recorded.
+        filters: the filters of these entries, for the record of the export.
 
     Raises:
-        Invalid: there is no such format.
+        Invalid: the format is unknown.
     """
     if kind not in FORMATS:
         raise Invalid(f"format: must be one of {', '.join(FORMATS)}, not {kind}.")
@@ -180,7 +180,7 @@ def lines_of(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) ->
 
 
 def download(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) -> StreamingHttpResponse:
-    """Return a response with a file of these entries. It raises the exceptions of `lines_of`."""
+    """Return a response with a file of these entries. Raises the exceptions of `lines_of`."""
     media_type, lines = lines_of(entries, kind, filters)
     name = f"history-{timezone.now():%Y%m%dT%H%M%SZ}.{kind}"
     return StreamingHttpResponse(
@@ -188,8 +188,8 @@ def download(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) ->
     )
 
 
-# What it means that nothing is said of these; of others it is "none".
-LEFT_OPEN = {
+# The texts for empty values of these details; other empty values are shown as "none".
+EMPTY_VALUES = {
     "action_types": _("all"),
     "targets": _("anything"),
     "window": _("every hour"),
@@ -201,9 +201,9 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def details_in_words(details: Mapping[str, Any]) -> str:
-    """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are left out."""
+    """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are omitted."""
     parts = [
-        f"{label_of(DETAILS, name)}: {value_in_words(value, LEFT_OPEN.get(name, NONE))}"
+        f"{label_of(DETAILS, name)}: {value_in_words(value, EMPTY_VALUES.get(name, NONE))}"
         for name, value in details.items()
         if value not in (None, "", {})
     ]
@@ -211,10 +211,10 @@ def details_in_words(details: Mapping[str, Any]) -> str:
 
 
 def value_in_words(value: Any, nothing: Text = NONE) -> str:
-    """Return a value as a text for people.
+    """Return a value as a text.
 
     Args:
-        nothing: what stands for one that is empty.
+        nothing: the text for an empty value.
     """
     if isinstance(value, dict) and value.keys() == {"from", "to"}:
         return f"{value_in_words(value['from'], nothing)} → {value_in_words(value['to'], nothing)}"

@@ -1,9 +1,9 @@
-"""The functions that write entries into history: who did what, and when.
+"""Recording of events in history: who did what, and when.
 
-Code that changes something for a person calls `record` in the transaction of the change, so that a rollback removes
-the event too. A refusal is recorded in a transaction of its own, after that of the change was rolled back. Repeated
-requests cannot fill the table: each process records the same refusal once a minute, and all refusals beyond a limit as
-one.
+Code that makes a change for a user calls `record` in the transaction of the change, so that a rollback removes the
+event too. A refusal is recorded in a separate transaction, after that of the change was rolled back. Repeated requests
+cannot fill the table: each process records the same refusal once a minute, and all refusals beyond a limit as one
+event.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,12 +25,12 @@ from watcher_site.refusals import Conflict, Refused, WrongState
 from watcher_site.request_context import CallingContext, current_caller
 
 SUCCESS, REFUSED = HistoryEntry.Outcome.SUCCESS, HistoryEntry.Outcome.REFUSED
-# Longer values are cut: history records what was done, and is no copy of the data.
+# Longer values are cut: history records events, not copies of data.
 LONGEST_VALUE = 255
-# Programs disagree on larger numbers in JSON, so these are stored as texts.
+# JSON parsers differ on larger numbers, so these are stored as texts.
 LARGEST = 2**63 - 1
 MOST_VALUES = 50
-# Refusals that a process records in a minute.
+# The limit of refusals that a process records per minute.
 MOST_A_MINUTE = 120
 MINUTE = 60.0
 BEYOND = "Further ones of the same minute are not listed."
@@ -49,17 +49,17 @@ def record(
     within: Any = None,
     details: Details | None = None,
 ) -> HistoryEntry | None:
-    """Record in the open transaction what a person did to one object, and return the entry.
+    """Record an operation of a user on one object in the open transaction, and return the entry.
 
-    Without a person, that is outside of requests and commands, nothing is written and None is returned.
+    Without a user, that is, outside of requests and commands, nothing is written and None is returned.
 
     Args:
-        event: what was done as ``<object>.<verb>``, such as ``action_plan.start``.
-        target: the object: a row, whose UUID and name are kept, or one of these as a text.
-        caller: the person, if it is not the one of the request or command.
-        message: a text, such as a reason that was given, or the reason of a refusal.
-        within: the row that holds the object, such as the plan of an action: its page shows the event, too.
-        details: names and values for everybody who may read history: never a secret.
+        event: the operation as ``<object>.<verb>``, such as ``action_plan.start``.
+        target: the object: a row, whose UUID and name are stored, or one of these as a text.
+        caller: the user, if it is not the one of the request or command.
+        message: a text, such as the user's reason, or the reason of a refusal.
+        within: the row that contains the object, such as the plan of an action, whose page shows the event, too.
+        details: names and values for all readers of history: never a secret.
     """
     entries = entries_of(
         event, target, caller=caller, outcome=outcome, message=message, within=within, details=details
@@ -71,19 +71,19 @@ def record(
 def record_many(
     event: str, targets: Iterable[Any], within: Callable[[Any], Any] = lambda _: None, **options: Any
 ) -> list[HistoryEntry]:
-    """Record what a person did to several objects, in one statement.
+    """Record an operation of a user on several objects, in one statement.
 
     Args:
-        within: returns the row that holds an object.
+        within: returns the row that contains an object.
         options: those of `record`.
     """
-    who = options.pop("caller", None) or current_caller()
-    if who is None:
+    user = options.pop("caller", None) or current_caller()
+    if user is None:
         return []
     entries = [
         entry
         for target in targets
-        for entry in entries_of(event, target, caller=who, within=within(target), **options)
+        for entry in entries_of(event, target, caller=user, within=within(target), **options)
     ]
     HistoryEntry.objects.bulk_create(entries, batch_size=500)
     return entries
@@ -99,21 +99,21 @@ def entries_of(
     within: Any = None,
     details: Details | None = None,
 ) -> list[HistoryEntry]:
-    """Return the entries that `record` would write, none or one.
+    """Return the entries that `record` would write: one, or none without a user.
 
     `StatefulModel.save_state` writes them with the change. The arguments are those of `record`.
     """
-    who = current_caller() if caller is None else caller
-    if who is None:
+    user = current_caller() if caller is None else caller
+    if user is None:
         return []
-    # That of the object, such as a server or a stack, or of the object that holds it.
-    project = who.get("project") or getattr(target, "project_id", None) or getattr(within, "project_id", None)
+    # The project of the object, such as a server or a stack, or of the object that contains it.
+    project = user.get("project") or getattr(target, "project_id", None) or getattr(within, "project_id", None)
     uuid, name = identify(target)
     entry = HistoryEntry(
-        user=make_storable(who.get("user") or "", TEXT_LENGTH),
-        user_id=make_storable(who.get("user_id") or "", TEXT_LENGTH) or None,
+        user=make_storable(user.get("user") or "", TEXT_LENGTH),
+        user_id=make_storable(user.get("user_id") or "", TEXT_LENGTH) or None,
         project_id=make_storable(project or "", TEXT_LENGTH),
-        request_id=make_storable(who.get("request_id") or "", TEXT_LENGTH),
+        request_id=make_storable(user.get("request_id") or "", TEXT_LENGTH),
         deed=event,
         outcome=outcome,
         object_type=event.partition(".")[0],
@@ -127,7 +127,7 @@ def entries_of(
 
 
 def identify(target: Any) -> tuple[UUID | None, str]:
-    """Return the UUID and the name of an object, as far as it has them. A text is a UUID or a name itself."""
+    """Return the UUID and the name of an object, as far as it has them. A text is either of them."""
     if not isinstance(target, str):
         name = getattr(target, "name", None) or getattr(target, "username", None)
         return getattr(target, "uuid", None), name or ""
@@ -161,7 +161,7 @@ def differences(before: Details, after: Details) -> dict[str, Any]:
 
 
 class RateLimit:
-    """Allows the first event of each kind in a minute, and ``most`` of all kinds together. Safe for threads."""
+    """Allows the first event of each kind in a minute, and ``most`` events in total. Thread-safe."""
 
     def __init__(self, most: int = MOST_A_MINUTE) -> None:
         self.most, self.lock = most, Lock()
@@ -185,23 +185,26 @@ class RateLimit:
 
 
 refusal_limit = RateLimit()
-# A limit of its own: someone who tries to read many objects cannot crowd out the refusals of changes.
+# A separate limit, so that attempts to read many objects cannot suppress the refusals of changes.
 reading_refusal_limit = RateLimit()
 
 
 def is_recorded(problem: BaseException) -> bool:
-    """Return whether history records a refusal: one because of an object's state, not one of bad input."""
+    """Return whether history records a refusal: only refusals for the state of an object, not for invalid input."""
     return isinstance(problem, Conflict | WrongState | ConcurrentTransition | TransitionNotAllowed)
 
 
 def record_refusal(event: str, target: Any, message: str, within: Any = None) -> None:
-    """Record a refusal, outside of the transaction of the refused operation."""
-    who = current_caller()
+    """Revoke tokens, but not tokens derived from them.
+
+    If Keystone does not answer, they stay valid until they expire.
+    """
+    user = current_caller()
     about = tuple(str(getattr(one, "uuid", one)) for one in (target, within))
     limit = reading_refusal_limit if event.endswith(READING) else refusal_limit
-    if who is None or not limit.allows((who.identity, event, about, message)):
+    if user is None or not limit.allows((user.identity, event, about, message)):
         return
-    record(event, target, caller=who, outcome=REFUSED, message=message, within=within)
+    record(event, target, caller=user, outcome=REFUSED, message=message, within=within)
 
 
 def describe_refusal(problem: BaseException) -> str:

@@ -1,6 +1,6 @@
-"""Log people in at Keystone for the console: their tokens, the scopes that these may have, and what ends them.
+"""Logins of users at Keystone for the console: tokens, their scopes, and their revocation.
 
-The requests are those of keystoneauth, without its attempts to log in again: a person's password is used once.
+Requests use keystoneauth without reauthentication: a user's password is used once.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from watcher_site.keystone.tokens import TURN_SECONDS, turns
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Refused
 
-# How long Keystone may take to answer, in seconds.
+# The timeout of a request to Keystone, in seconds.
 TIMEOUT = 10
 PASSWORD_REFUSED = "Keystone refused the user name, the password or the domain."  # noqa: S105 (no password)
 TOKEN_REFUSED = "Keystone refused the token. Log in again."  # noqa: S105 (words, and no token)
@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 
 class LoginFailed(Refused):
-    """Keystone refused a login, or the user may do nothing here; the message is for the form."""
+    """Keystone refused a login, or the user has no rights on this site. The message is for the form."""
 
     status = 200
 
@@ -63,7 +63,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Granted:
-    """A token that Keystone issued, with its user as far as the token's scope has one."""
+    """A token that Keystone issued, with its user and scope."""
 
     token: str
     user: KeystoneUser
@@ -73,7 +73,7 @@ class Granted:
 
     @classmethod
     def of_access(cls, access: Any) -> Self:
-        """Return what keystoneauth read from Keystone's answer."""
+        """Return the token in keystoneauth's access data."""
         scope = SYSTEM if access.system_scoped else PROJECT if access.project_id else ""
         user = KeystoneUser(
             user_id=access.user_id,
@@ -95,9 +95,9 @@ def keystone_session(refusal: str = TOKEN_REFUSED) -> Iterator[Any]:
 
     Raises:
         LoginFailed: Keystone refused the request; the message is the ``refusal``.
-        KeystoneUnavailable: it does not answer, or too many threads wait for it.
+        KeystoneUnavailable: Keystone does not answer, or too many threads wait for it.
     """
-    # These take half a second to import, which a site without Keystone does not need.
+    # Their import takes half a second, which a site without Keystone avoids.
     from keystoneauth1 import exceptions
     from keystoneauth1.session import Session
 
@@ -142,15 +142,15 @@ def exchange_token(token: str, scope: Scope) -> Granted:
     """
     from keystoneauth1.identity.v3 import Token
 
-    wanted: dict[str, Any] = {"project_id": scope.project_id} if scope.project_id else {"system_scope": "all"}
+    options: dict[str, Any] = {"project_id": scope.project_id} if scope.project_id else {"system_scope": "all"}
     with keystone_session() as session:
-        identity = Token(settings.KEYSTONE_URL, token=token, include_catalog=False, **wanted)
+        identity = Token(settings.KEYSTONE_URL, token=token, include_catalog=False, **options)
         return Granted.of_access(identity.get_access(session))
 
 
 @sensitive_variables("token")
 def find_scopes(token: str) -> list[Scope]:
-    """Return the scopes that a token may have, the system first and the projects by name.
+    """Return the possible scopes of a token, the system first, and the projects by name.
 
     Raises:
         LoginFailed, KeystoneUnavailable: as `keystone_session`.
@@ -163,7 +163,7 @@ def find_scopes(token: str) -> list[Scope]:
         try:
             system = session.get(f"{settings.KEYSTONE_URL}/auth/system", **options).json()["system"]
         except InternalServerError:
-            # Keystone has a fault here for people of an identity provider who have groups.
+            # Keystone fails here for users of an identity provider that belong to groups.
             log.warning("Keystone does not say whether a user has roles in the system.")
             system = []
     found = [Scope(PROJECT, project["id"], project["name"]) for project in projects]
@@ -173,12 +173,12 @@ def find_scopes(token: str) -> list[Scope]:
 
 @sensitive_variables("token")
 def read_token(token: str) -> Granted:
-    """Return a token with what Keystone says of it at present.
+    """Return a token with its current data in Keystone.
 
     A token without a scope is not exchanged for another one: Keystone has no such exchange for its single sign-on.
 
     Raises:
-        LoginFailed: the token is unknown, was revoked or has expired.
+        LoginFailed: the token is unknown, revoked or expired.
         KeystoneUnavailable: as `keystone_session`.
     """
     from keystoneauth1.access import create
@@ -195,13 +195,16 @@ def read_token(token: str) -> Granted:
 
 
 def revoke_tokens(*tokens: str) -> None:
-    """Revoke tokens, and none that were exchanged for them, as far as Keystone answers: they expire by themselves."""
+    """Revoke tokens, but not tokens derived from them.
+
+    If Keystone does not answer, they stay valid until they expire.
+    """
     address = f"{settings.KEYSTONE_URL}/auth/tokens?cascade=false"
     for token in tokens:
         headers = {"X-Auth-Token": token, "X-Subject-Token": token}
         try:
             with keystone_session() as session:
-                # An error means that it was revoked or has expired already.
+                # An error means that the token was already revoked or has expired.
                 session.delete(address, headers=headers, authenticated=False, raise_exc=False)
         except KeystoneUnavailable:
             return

@@ -1,4 +1,4 @@
-"""Validate tokens of Keystone with keystonemiddleware, which also caches what Keystone answered."""
+"""Validation of Keystone tokens by keystonemiddleware, which also caches Keystone's responses."""
 
 import re
 from collections.abc import Iterable
@@ -14,18 +14,18 @@ from watcher_site.configuration.keystone import CACHE, make_middleware
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Refused
 
-# What a token is made of: Keystone is not queried about anything else.
+# The format of tokens. Keystone is not queried about other texts.
 TOKEN = re.compile(r"[\x21-\x7e]+")
-# Tokens of the site itself; those of Keystone have other lengths and letters.
+# Tokens of the site. Keystone's tokens have other lengths and characters.
 LOCAL_TOKEN = re.compile(r"[0-9a-f]{64}")
-# The headers with tokens, and those in which the middleware says whether they are valid: it always overwrites these.
+# The headers with tokens, and those in which the middleware states whether they are valid. It always overwrites these.
 TOKEN_HEADERS = {
     "HTTP_X_AUTH_TOKEN": "HTTP_X_IDENTITY_STATUS",
     "HTTP_X_SERVICE_TOKEN": "HTTP_X_SERVICE_IDENTITY_STATUS",
 }
 VALID = "Confirmed"
 CONFIRMED, REFUSED = "200 OK", "401 Unauthorized"
-# In seconds: how long a request waits for its turn while Keystone does not answer those before it.
+# In seconds: the longest wait of a request for its turn while Keystone does not answer earlier ones.
 TURN_SECONDS = 2
 log = structlog.get_logger(__name__)
 
@@ -45,16 +45,16 @@ class KeystoneLost(Refused):
 
 
 def confirm(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer 200 if the tokens of a request are valid, and 401 else: the application behind the middleware."""
+    """Respond 200 if the tokens of a request are valid, else 401: the application behind the middleware."""
     is_valid = all(environ.get(status) == VALID for token, status in TOKEN_HEADERS.items() if token in environ)
     start_response(CONFIRMED if is_valid else REFUSED, [])
     return ()
 
 
 class ProcessCache:
-    """The cache of the process, as the middleware takes one from the environment of a request.
+    """The cache of the process, with the interface that the middleware expects in the environment of a request.
 
-    The middleware's own has no limit, is searched from end to end at each request, and differs between threads.
+    The middleware's own cache has no limit, is scanned completely at each request, and differs between threads.
     """
 
     def get(self, key: str) -> Any:
@@ -65,8 +65,8 @@ class ProcessCache:
 
 
 process_cache = ProcessCache()
-# Threads that may wait for Keystone at once: if it hangs, the others serve requests with cached tokens, sessions and
-# passwords.
+# The number of threads that may wait for Keystone. If it hangs, the other threads serve requests with cached tokens,
+# sessions and passwords.
 turns = BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
 
 
@@ -78,15 +78,15 @@ def middleware(file: str) -> Any:
 
 @cache
 def make_protocol() -> Any:
-    """Return the class of the middleware, which is quick with cached tokens and takes turns for the others."""
+    """Return the class of the middleware, which checks its cache first and takes turns to query Keystone."""
     from keystonemiddleware.auth_token import AuthProtocol
 
     class CacheFirst(AuthProtocol):
         def process_request(self, request: Any) -> Any:
             """Validate the tokens of a request, as the base class of AuthProtocol does.
 
-            AuthProtocol also writes the catalog and thirty other headers for the application behind it, which takes
-            longer than all the rest.
+            AuthProtocol also sets the catalog and thirty other headers for the application behind it, which takes
+            longer than everything else.
             """
             self._token_cache.initialize(request.environ)
             return super(AuthProtocol, self).process_request(request)
@@ -94,7 +94,7 @@ def make_protocol() -> Any:
         def fetch_token(self, token: str, **options: Any) -> Any:
             """Return Keystone's data of a token.
 
-            The middleware has no public access to its cache, and would query it itself only in a turn.
+            The middleware has no public access to its cache, and would read it only during a turn.
             """
             if cached := self._token_cache.get(token):
                 return cached
@@ -112,7 +112,7 @@ def identify_user(request: Any) -> KeystoneUser:
     """Return the user of the token in the header X-Auth-Token of a request.
 
     Raises:
-        BadToken: the token is forged, expired, of another Keystone, or has no scope; or the service token is.
+        BadToken: the token or the service token is forged, expired, of another Keystone, or has no scope.
         KeystoneLost: Keystone does not answer.
     """
     environ = {**request.META, CACHE: process_cache}
@@ -131,23 +131,23 @@ def identify_user(request: Any) -> KeystoneUser:
 
 
 def call(environ: dict[str, Any]) -> str:
-    """Return the status that keystonemiddleware answers a request with; it adds what it finds to the environment."""
+    """Return the status of keystonemiddleware for a request. It adds its results to the environment."""
     from keystoneauth1.exceptions import ClientException
 
     statuses = []
     try:
         middleware(settings.KEYSTONE_CONFIG)(environ, lambda status, *_: statuses.append(status))
     except ClientException as problem:
-        # The middleware handles refused connections and timeouts, but no fault of TLS, nor a missing endpoint.
+        # The middleware handles refused connections and timeouts, but not TLS errors or a missing endpoint.
         log.warning("Keystone does not answer.", reason=f"{type(problem).__name__}: {problem}")
         raise KeystoneLost from problem
     except KeyError as problem:
-        # It looks for the catalog in the token of an application credential with access rules, without a check.
+        # It reads the catalog in the token of an application credential with access rules without a check.
         log.warning("A token with access rules needs include_service_catalog = true.", missing=str(problem))
         raise BadToken from problem
     return str(statuses[0])
 
 
 def challenge() -> str:
-    """Return the value of WWW-Authenticate, as keystonemiddleware has it."""
+    """Return the value of WWW-Authenticate, as keystonemiddleware formats it."""
     return f'Keystone uri="{middleware(settings.KEYSTONE_CONFIG).www_authenticate_uri}"'

@@ -1,4 +1,4 @@
-"""Trusts of Keystone: a user of a project delegates roles in it to the user that the site logs in as."""
+"""Keystone trusts, by which a user delegates roles in a project to the user of the site."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 
 def identity_address() -> str:
-    """Return the address of Keystone's API: that of the console's login, or else that of the tokens of the API."""
+    """Return the address of Keystone's API: that of the console's login, or else that of the API's tokens."""
     return str(settings.KEYSTONE_URL or read_identity_address(settings.KEYSTONE_CONFIG))
 
 
@@ -24,7 +24,7 @@ def identity_address() -> str:
 def create_trust(token: str, user: KeystoneUser, trustee: str) -> tuple[str, list[str]]:
     """Create a trust by which a user delegates roles in the project of their token; return its id and the roles.
 
-    The site acts as that user in the project (impersonation), and can delegate nothing further.
+    The site acts as that user in the project (impersonation), and cannot delegate further.
 
     Raises:
         Conflict: the token has none of the roles, or Keystone refuses the trust.
@@ -62,7 +62,7 @@ def create_trust(token: str, user: KeystoneUser, trustee: str) -> tuple[str, lis
 
 @sensitive_variables("token")
 def delete_trust(token: str, trust: str) -> None:
-    """Delete a trust as its trustor, as far as Keystone answers."""
+    """Delete a trust as its trustor. If Keystone does not answer, log a warning."""
     address = f"{identity_address()}/OS-TRUST/trusts/{trust}"
     try:
         with keystone_session() as session:
@@ -75,7 +75,7 @@ def delete_trust(token: str, trust: str) -> None:
 
 
 def read_refusal(answer: Any) -> str:
-    """Return what Keystone says of a refusal."""
+    """Return the message in Keystone's error response."""
     try:
         return str(answer.json()["error"]["message"])
     except (ValueError, LookupError, TypeError):

@@ -1,4 +1,4 @@
-"""Users of Keystone: they are read from each token, and have no row in any table."""
+"""Keystone users, which are read from each token and not stored in a table."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER, PROJECT_READE
 
 @dataclass(frozen=True)
 class KeystoneUser:
-    """The user of a valid token, with the rights that its roles give in its scope.
+    """The user of a valid token, with the rights of its roles in its scope.
 
-    It takes the place of an account in requests of the API, as far as these need one.
+    It replaces the account in requests of the API.
 
     Attributes:
         scope: system, project or domain; empty for a token without a scope.
-        roles: the names of the roles, in lower case as Keystone compares them.
+        roles: the names of the roles, in lower case, as Keystone compares them.
     """
 
     user_id: str
@@ -36,7 +36,7 @@ class KeystoneUser:
 
     @classmethod
     def of_token(cls, token: Mapping[str, Any]) -> Self:
-        """Return the user of a token, as Keystone's version 3 describes it."""
+        """Return the user of a token in the format of Keystone's API, version 3."""
         user, project = token["user"], token.get("project") or {}
         is_in_system = bool((token.get("system") or {}).get("all"))
         return cls(
@@ -55,7 +55,7 @@ class KeystoneUser:
 
     @cached_property
     def rights(self) -> frozenset[str]:
-        """The rights that the table of roles names for the roles in the scope; none in a domain."""
+        """The rights in the table of roles for the roles in the scope; none in a domain."""
         if self.scope not in (SYSTEM, PROJECT):
             return frozenset()
         names = {name for role in self.roles for name in (role, f"{self.scope}:{role}")}
@@ -63,7 +63,7 @@ class KeystoneUser:
 
     @property
     def projects(self) -> frozenset[str]:
-        """The projects whose servers and stacks the user sees as theirs: that of the token, or none."""
+        """The projects whose servers and stacks the user may read: that of the token, or none."""
         has_project = self.project_id and self.rights & {MEMBER, PROJECT_READER}
         return frozenset((self.project_id,)) if self.project_id and has_project else frozenset()
 

@@ -1,13 +1,13 @@
-"""Models of accounts: failed logins, members of projects, people at a provider, and the limits and use of tokens."""
+"""Models of accounts: failed logins, project members, identities of OpenID providers, and details of tokens."""
 
 from django.conf import settings
 from django.db import models
 
 
 class FailedLogins(models.Model):
-    """The failed logins of a client address, with one account name or with all, in one window of time.
+    """The failed logins of a client address in one window of time, for one account name or for all names.
 
-    ``key`` is a digest: people type passwords into the field for the name, and no such text is stored. ``name`` is
+    ``key`` is a digest: users type passwords into the field for the name, and such texts are not stored. ``name`` is
     that of an account, or empty.
     """
 
@@ -26,7 +26,7 @@ class FailedLogins(models.Model):
 
 
 class ProjectMember(models.Model):
-    """The membership of a person in a project, with the project's id in the cloud."""
+    """The membership of a user in a project, with the project's id in the cloud."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="project_memberships")
     project_id = models.CharField(max_length=255)
@@ -39,7 +39,7 @@ class ProjectMember(models.Model):
 
 
 class ExternalIdentity(models.Model):
-    """The person at an OpenID provider to whom an account belongs; a local account has none."""
+    """The identity at an OpenID provider of an account's owner; a local account has none."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="external_identity"
@@ -56,13 +56,13 @@ class ExternalIdentity(models.Model):
 
 
 class TokenDetails(models.Model):
-    """The name, the limits and the last use of a token of the API.
+    """The name, limits and last use of an API token.
 
-    A token that an earlier release made has no row until its first use, and no limits. ``group`` is the name of a
-    group and not a reference, so that a token whose group was deleted has no rights at all.
+    Tokens of an earlier release have no row until their first use, and no limits. ``group`` is the name of a group and
+    not a reference, so that a token whose group was deleted has no rights.
     """
 
-    # Processes of the previous release delete tokens without their details, so the database does not check this.
+    # Processes of the previous release delete tokens without their details, so there is no constraint.
     token = models.OneToOneField(
         "knox.AuthToken", models.CASCADE, primary_key=True, db_constraint=False, related_name="details"
     )

@@ -1,4 +1,4 @@
-"""The history of who did what, and when. Rows are only added, and deleted after some time."""
+"""The history of events. Rows are only inserted, and deleted after the retention time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -13,8 +13,8 @@ from django.utils import timezone
 TEXT_LENGTH = 255
 EVENT_LENGTH = 63
 LARGEST_KEY = 2**63 - 1
-# An entry gets its time in a process, and its key in the database: of two entries that are less than this apart, the
-# earlier one may have the greater key. Clocks of machines may differ by as much.
+# An entry gets its time in a process, and its key in the database. Of two entries closer than this, the earlier one
+# may have the greater key. Clocks of machines may differ by as much.
 TOLERANCE = timedelta(hours=1)
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
@@ -35,10 +35,10 @@ class HistoryQuerySet(models.QuerySet[Any]):
         return self.filter(created_at__lt=timezone.now() - settings.HISTORY_AGE)
 
     def since(self, moment: datetime) -> Self:
-        """Select the entries from a moment on.
+        """Select the entries since a moment.
 
-        Lists and exports are in the order of the keys. A bound of the keys keeps PostgreSQL from reading all entries
-        up to the moment to find the first ones.
+        Lists and exports are ordered by key. A bound of the keys keeps PostgreSQL from reading all entries up to the
+        moment to find the first ones.
         """
         earlier = self.model.objects.filter(created_at__lt=max(moment, FIRST + TOLERANCE) - TOLERANCE).order_by(
             "-created_at", "-pk"
@@ -47,7 +47,7 @@ class HistoryQuerySet(models.QuerySet[Any]):
         return self.filter(created_at__gte=moment, pk__gt=first)
 
     def before(self, moment: datetime) -> Self:
-        """Select the entries before a moment, with a bound of the keys as `since` has one."""
+        """Select the entries before a moment, with a bound of the keys as in `since`."""
         later = self.model.objects.filter(created_at__gte=min(moment, LAST - TOLERANCE) + TOLERANCE).order_by(
             "created_at", "pk"
         )
@@ -59,18 +59,18 @@ class HistoryQuerySet(models.QuerySet[Any]):
         return self.filter(Q(object_uuid=target) | Q(within=target))
 
     def about_action(self, action: UUID, plan: UUID) -> Self:
-        """Return the entries about an action, with those about signals to its plan and the plan's cancellation."""
+        """Select the entries about an action, about signals to its plan, and about the plan's cancellation."""
         return self.filter(
             Q(object_uuid=action) | Q(within=action) | Q(object_uuid=plan, deed__in=EVENTS_ON_ALL_ACTIONS)
         )
 
 
 class HistoryEntry(models.Model):
-    """An operation of a person, completed or refused.
+    """An operation of a user, completed or refused.
 
-    Names are stored as they were, since the person and the object may be deleted. ``deed`` is ``<object>.<verb>``,
-    such as ``action_plan.start``; ``within`` is the object that holds this one, such as the plan of an action. Users
-    of Keystone have a ``user_id`` beside their name, which only their domain keeps unique.
+    Names are stored as they were, since the user and the object may be deleted. ``deed`` is ``<object>.<verb>``, such
+    as ``action_plan.start``; ``within`` is the object that contains this one, such as the plan of an action. Keystone
+    users have a ``user_id``, because names are unique only within a domain.
     """
 
     class Outcome(models.TextChoices):
@@ -99,7 +99,7 @@ class HistoryEntry(models.Model):
         verbose_name_plural = "history entries"
         default_permissions = ("view",)
         indexes = [
-            # What a list can be narrowed to, each with the order of all lists.
+            # The filters of lists, each with the order of all lists.
             models.Index("created_at", "id", name="history_created_at"),
             models.Index("user", "id", name="history_user"),
             models.Index("user_id", "id", name="history_user_id", condition=Q(user_id__isnull=False)),

@@ -26,18 +26,18 @@ class NotificationQuerySet(models.QuerySet[Any]):
         return self.filter(is_dispatched=False).order_by("pk")
 
     def settled(self) -> Self:
-        """Select the notifications without open deliveries."""
+        """Select the dispatched notifications without remaining deliveries."""
         return self.filter(~Exists(Delivery.objects.filter(notification=OuterRef("pk"))), is_dispatched=True)
 
 
 class Notification(models.Model):
     """An event of an object, written into the outbox in the transaction of the change.
 
-    The primary keys of an object's notifications rise in the order of its changes, since a change locks the object's
-    row first.
+    The primary keys of an object's notifications increase in the order of its changes, because a change locks the
+    object's row first.
     """
 
-    # No query looks a notification up by its UUID, so an index would only slow down changes.
+    # No query looks up notifications by UUID, and an index would slow down changes.
     uuid = models.UUIDField(default=uuid4, editable=False)
     kind = models.CharField(max_length=TYPE_LENGTH, help_text="of the object, which the payload is made by")
     event_type = models.CharField(max_length=TYPE_LENGTH)
@@ -55,7 +55,7 @@ class Notification(models.Model):
     class Meta:
         default_permissions = ("view",)
         indexes = [
-            # A relay looks for what is new.
+            # Relays poll for undispatched rows.
             models.Index("id", name="notification_undispatched", condition=Q(is_dispatched=False)),
         ]
 
@@ -74,14 +74,14 @@ class SubscriptionQuerySet(RecordQuerySet):
 
 
 class Subscription(Record):
-    """A receiver of notifications over HTTP."""
+    """A webhook: a receiver of notifications over HTTP."""
 
     name = models.CharField(max_length=NAME_LENGTH)
     url = models.CharField(max_length=URL_LENGTH)
     secret = models.TextField(editable=False, help_text="what its notifications are signed with, sealed")
     event_types = models.JSONField(default=list, help_text="patterns such as action.* or *.error")
     enabled = models.BooleanField(default=True)
-    # These are written by relays only. Changes of a subscription leave them alone, but for the reset of a pause.
+    # Written only by relays. Changes of a subscription do not affect these, except that they reset a pause.
     failures = models.PositiveIntegerField(default=0, editable=False, help_text="times in a row it did not answer")
     due_time = models.DateTimeField(null=True, editable=False, help_text="before which nothing is sent to it")
     last_success = models.DateTimeField(null=True, editable=False)
@@ -106,22 +106,22 @@ class Subscription(Record):
 
 class DeliveryQuerySet(RecordQuerySet):
     def present(self) -> Self:
-        """Return all deliveries, because a delivery that was sent has no row."""
+        """Return all deliveries: rows are deleted when the notification was sent."""
         return self.all()
 
     def pending(self) -> Self:
         return self.filter(state=self.model.State.PENDING)
 
     def undelivered(self) -> Self:
-        """Select the dead letters: deliveries that were given up, until a person resends them."""
+        """Select the dead letters."""
         return self.filter(state=self.model.State.UNDELIVERED)
 
     def awaited(self) -> Self:
-        """Select the pending deliveries to receivers that are switched on."""
+        """Select the pending deliveries to enabled receivers."""
         return self.pending().exclude(self.model.is_off())
 
     def stuck(self) -> Self:
-        """Select the deliveries that stay undelivered unless a person acts."""
+        """Select the deliveries that stay undelivered until a user intervenes."""
         given_up, waits = (Q(state=state) for state in (self.model.State.UNDELIVERED, self.model.State.PENDING))
         return self.filter(given_up | waits & self.model.is_off())
 
@@ -137,11 +137,11 @@ class DeliveryQuerySet(RecordQuerySet):
         return self.write_attempt(problem, state=self.model.State.PENDING, due_time=until)
 
     def give_up(self, problem: str) -> int:
-        """Make these deliveries dead letters after one more attempt, with the reason, and return their number."""
+        """Make these deliveries dead letters after another attempt, with the reason, and return their number."""
         return self.write_attempt(problem, state=self.model.State.UNDELIVERED, due_time=None)
 
     def give_up_without_attempt(self, problem: str) -> int:
-        """Make these deliveries, whose receiver failed for others, dead letters, and return their number."""
+        """Make these deliveries dead letters, because their receiver does not answer, and return their number."""
         return self.write(problem, state=self.model.State.UNDELIVERED, due_time=None)
 
     def write_attempt(self, problem: str, **columns: Any) -> int:
@@ -198,9 +198,9 @@ class Delivery(models.Model):
         default_permissions = ("view", "delete")
         permissions = [("resend_delivery", "Can resend delivery")]
         indexes = [
-            # A relay asks for the oldest that wait for a receiver.
+            # A relay reads the oldest pending deliveries of a receiver.
             models.Index("subscription", "id", name="delivery_pending", condition=Q(state="PENDING")),
-            # Lists of what was given up.
+            # The list of undelivered notifications.
             models.Index("state", "id", name="delivery_state"),
             models.Index("subscription", "state", "id", name="delivery_subscription"),
             models.Index("created_at", "id", name="delivery_created_at"),
@@ -210,7 +210,7 @@ class Delivery(models.Model):
 
     @staticmethod
     def is_off() -> Q:
-        """Return the condition for a receiver that is off: a disabled subscription, or the broker if none is set."""
+        """Return the condition of a disabled receiver: a disabled subscription, or the broker if none is set."""
         is_off = Q(subscription__isnull=False) & ~Q(subscription__enabled=True, subscription__deleted_at=None)
         return is_off if settings.NOTIFICATION_URL else is_off | Q(subscription=None)
 

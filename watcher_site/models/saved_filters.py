@@ -1,4 +1,4 @@
-"""The filters of lists that people saved under names."""
+"""The filters of lists that users saved under names."""
 
 from typing import Any, Self
 
@@ -12,18 +12,18 @@ QUERY_LENGTH = 2000
 
 
 class SavedFilterQuerySet(models.QuerySet[Any]):
-    def of(self, person: Any) -> Self:
-        """Select the filters of an account, or of a user of Keystone, who has no account."""
-        return self.filter(**owner_of(person))
+    def of(self, user: Any) -> Self:
+        """Select the filters of an account, or of a Keystone user, who has no account."""
+        return self.filter(**owner_of(user))
 
 
-def owner_of(person: Any) -> dict[str, Any]:
-    """Return the columns that hold a person."""
-    return {"user_id": person.pk} if person.pk else {"keystone_user_id": person.user_id}
+def owner_of(user: Any) -> dict[str, Any]:
+    """Return the values of the columns that identify a user."""
+    return {"user_id": user.pk} if user.pk else {"keystone_user_id": user.user_id}
 
 
 class SavedFilter(models.Model):
-    """The filters of one list that a person saved. Only this person sees them."""
+    """The filters of one list that a user saved. Only this user sees them."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="saved_filters")
     keystone_user_id = models.CharField(max_length=255, null=True)
@@ -42,7 +42,7 @@ class SavedFilter(models.Model):
                 | Q(user__isnull=False, keystone_user_id__isnull=True),
                 name="saved_filter_has_owner",
             ),
-            # Their indexes also serve the lookup of a person's filters of one list.
+            # Their indexes also serve the lookup of a user's filters of one list.
             models.UniqueConstraint("user", "page", "name", name="saved_filter_of_account"),
             models.UniqueConstraint("keystone_user_id", "page", "name", name="saved_filter_of_keystone_user"),
         ]

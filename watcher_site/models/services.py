@@ -1,4 +1,4 @@
-"""The processes that make up the site."""
+"""The processes of the site, with their leases."""
 
 from datetime import datetime, timedelta
 from typing import Self
@@ -13,9 +13,10 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH
 
 ACTIVE, FAILED = "ACTIVE", "FAILED"
 LATE = 60
-"""By how many seconds a listener may be behind the cloud before that is a problem."""
+"""The number of seconds by which a listener may lag behind the cloud before this is reported as a problem."""
 REPLACED = "REPLACED"
-"""The `Service.told_status` of a service that was reported as FAILED and whose successor is reported from then on."""
+"""The `Service.told_status` of a service that was reported as FAILED, after its successor has taken over the report.
+"""
 
 
 class ServiceQuerySet(RecordQuerySet):
@@ -30,7 +31,7 @@ class ServiceQuerySet(RecordQuerySet):
         return self.filter(name=self.model.WORKER)
 
     def missing(self) -> Self:
-        """Select the services whose lease expired: other processes may take over their work."""
+        """Select the services whose lease has expired: other processes may take over their work."""
         return self.exclude(pk__in=self.model.objects.active().values("pk"))
 
     def lost(self) -> Self:
@@ -42,7 +43,7 @@ class ServiceQuerySet(RecordQuerySet):
         return self.filter(**{f"{relation.name}__isnull": True for relation in self.model._meta.related_objects})
 
     def remove_gone_services(self) -> int:
-        """Delete the services that are missing and own no work."""
+        """Delete the services whose lease has expired and that own no work."""
         return self.missing().idle().soft_delete()
 
     def of(self, name: str, host: str) -> Self:
@@ -93,7 +94,7 @@ class Service(models.Model):
 
     @staticmethod
     def heartbeat_deadline() -> datetime:
-        """Return the time of the oldest heartbeat of a service that counts as active."""
+        """Return the earliest time of the last heartbeat of an active service."""
         return timezone.now() - timedelta(seconds=settings.SERVICE_DOWN_TIME)
 
     @staticmethod
@@ -107,7 +108,7 @@ class Service(models.Model):
 
     @property
     def lag_problem(self) -> str | None:
-        """Return why an active listener does not keep up with the cloud, or None if it does."""
+        """Return the reason why an active listener does not keep up with the cloud, or None if it does."""
         if self.status != ACTIVE:
             return None
         if self.problem:
@@ -118,8 +119,8 @@ class Service(models.Model):
     def register(cls, name: str, host: str) -> "Service":
         """Create the row of a process that starts.
 
-        Always a new one: a process that only slept may wake up at any moment, and whatever it then writes is
-        guarded by its own row alone. The rows of gone processes of the same name and host are retired.
+        Existing rows are not reused: a paused process may continue at any moment, and its writes are guarded by its
+        own row. Rows of ended processes with the same name and host are deleted.
         """
         service = cls.objects.create(name=name, host=host, last_seen_up=timezone.now())
         service.clear_failed_status()
@@ -129,7 +130,7 @@ class Service(models.Model):
     def beat(self) -> bool:
         """Write a heartbeat, and return whether the row still exists.
 
-        Gone rows of the same name and host that hold no work any more are retired: this process stands for them.
+        Rows of ended processes with the same name and host that own no work are deleted.
         """
         now = timezone.now()
         if not type(self).objects.present().filter(pk=self.pk).update(last_seen_up=now, updated_at=now):
@@ -142,8 +143,8 @@ class Service(models.Model):
     def clear_failed_status(self) -> None:
         """Take over the reported FAILED status of earlier processes of the same name and host.
 
-        Receivers of notifications know a service by its name and host: the next notification reports it as ACTIVE. Of
-        several successors only the first to write takes the status over.
+        Receivers of notifications identify a service by its name and host: the next notification reports it as ACTIVE.
+        Of several successors, only the first takes the status over.
         """
         before = type(self).objects.of(self.name, self.host).filter(pk__lt=self.pk, told_status=FAILED).missing()
         if before.update(told_status=REPLACED):
@@ -155,5 +156,5 @@ class Service(models.Model):
         type(self).objects.filter(pk=self.pk).update(**columns)
 
     def retire(self) -> None:
-        """Delete the row of this process when it ends. Work that still refers to it has no owner any more."""
+        """Delete the row of this process when it ends. Work that still refers to it has no owner."""
         type(self).objects.filter(pk=self.pk).soft_delete()

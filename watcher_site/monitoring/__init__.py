@@ -1,1 +1,1 @@
-"""Monitoring: the metrics of processes and of the tables, and their export to Prometheus."""
+"""Monitoring: the metrics of processes and of the database, and their export to Prometheus."""

@@ -1,4 +1,4 @@
-"""The declarations of metrics: each has a name, a help text and its labels, which the documentation lists."""
+"""The declarations of metrics, with their names, help texts and labels, which the documentation lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import NamedTuple
 from prometheus_client import Counter, Histogram, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily
 
-# The times at which counters were created would double the number of samples.
+# The creation times of counters would double the number of samples.
 disable_created_metrics()
 # The value of a gauge for each combination of labels.
 Values = dict[tuple[str, ...], float]
 
 
 class Definition(NamedTuple):
-    """A metric as the documentation describes it. The name of a counter is without ``_total``."""
+    """A metric in the documentation. The name of a counter has no ``_total``."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ def histogram(name: str, text: str, *labels: str, buckets: Sequence[float]) -> H
 
 @dataclass(frozen=True)
 class TableGauge:
-    """A gauge whose values are queried from the tables for each answer."""
+    """A gauge whose values are queried from the database at each scrape."""
 
     name: str
     text: str
@@ -59,6 +59,6 @@ class TableGauge:
 
 
 def table_gauge(name: str, text: str, *labels: str) -> TableGauge:
-    """Declare a gauge whose values are queried from the tables."""
+    """Declare a gauge whose values are queried from the database."""
     DEFINITIONS.append(Definition(name, "gauge", text, labels))
     return TableGauge(name, text, labels)

@@ -1,4 +1,4 @@
-"""The registries of metrics: that of one process, and that of the web, with the gauges of the tables."""
+"""The registries of metrics: of one process, and of the web process with all its workers and the database gauges."""
 
 import platform
 from collections import defaultdict
@@ -22,7 +22,7 @@ from watcher_site.monitoring.shared_folder import shared_folder
 BUILD = table_gauge(
     "watcher_build_info", "The versions that the process runs; always 1", "version", "python", "django"
 )
-# Of these the least value of all workers is exported, of the others the sum.
+# Of these, the minimum of all workers is exported, and of others the sum.
 LEAST = {"process_start_time_seconds", "process_max_fds"}
 
 
@@ -34,7 +34,7 @@ class BuildInfo(Collector):
 
 
 class WorkerProcesses(Collector):
-    """The metrics ``process_…`` of all workers of this web process together."""
+    """The metrics ``process_…`` of all workers of this web process, combined."""
 
     def collect(self) -> Iterable[Metric]:
         families: dict[str, Metric] = {}
@@ -60,7 +60,7 @@ def all_metrics() -> list[Definition]:
 
 
 def initialize_counters() -> None:
-    """Export counters with few labels from the beginning: Prometheus does not see the growth from nothing to 1."""
+    """Create counters with few labels at 0: Prometheus does not count an increase from no value to 1."""
     for model in apps.get_models():
         for field in getattr(model, "guard_fields", ())[:1]:
             for state, _ in model._meta.get_field(field).flatchoices:  # type: ignore[union-attr]
@@ -72,7 +72,7 @@ def initialize_counters() -> None:
 
 
 def site_registry() -> CollectorRegistry:
-    """Return the registry of the web: of all its workers, and of the tables."""
+    """Return the registry of the web process: of all its workers, and of the database."""
     initialize_counters()
     registry = CollectorRegistry()
     if shared_folder.path:

@@ -1,4 +1,4 @@
-"""The metrics that a process counts and measures itself. All labels have few values: none is the name of an object."""
+"""The metrics of a process itself. All labels have few values: none is the name of an object."""
 
 from watcher_site.monitoring.definitions import counter, histogram
 

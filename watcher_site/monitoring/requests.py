@@ -7,13 +7,13 @@ from django.http import HttpRequest, HttpResponse
 
 from watcher_site.monitoring.metrics import http_request_seconds, http_requests
 
-# A client may send any word as the method.
+# Clients may send any text as the method.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER_METHOD, UNMATCHED = "other", "unmatched"
 
 
 class RequestMetrics:
-    """Count each request by the name of its view, its method and its status, and measure its duration."""
+    """Middleware that counts requests by view name, method and status, and measures their duration."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""The port on which a process other than the web serves its metrics."""
+"""The HTTP server for the metrics of processes other than the web process."""
 
 import errno
 import socket
@@ -25,7 +25,7 @@ def serve_metrics(service: str) -> None:
     """Serve the metrics of this process on the first free port of its service, if it has any.
 
     Raises:
-        Invalid: each port is in use, or the address is not of this machine.
+        Invalid: all ports are in use, or the address is not one of this machine.
     """
     ports = ports_of(service)
     for port in ports:
@@ -44,7 +44,7 @@ def serve_metrics(service: str) -> None:
 
 
 def require_ports(service: str, number: int) -> None:
-    """Refuse fewer free ports than a service starts processes on this machine.
+    """Require a free port for each process of a service on this machine.
 
     Raises:
         Invalid: there are too few.

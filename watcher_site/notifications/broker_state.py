@@ -1,4 +1,4 @@
-"""The state of the message broker: how many deliveries are pending, and why."""
+"""The state of the message broker: the number of pending deliveries, and the reason."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -16,7 +16,10 @@ UNANSWERED = timedelta(seconds=10)
 
 
 class BrokerState(NamedTuple):
-    """The state of the broker: why notifications wait (``problem``), and the time of the oldest one (``oldest``)."""
+    """The state of the broker, with the reason why notifications wait (``problem``).
+
+    ``oldest`` is the time of the oldest waiting notification.
+    """
 
     enabled: bool
     waiting: int
@@ -31,26 +34,26 @@ class BrokerState(NamedTuple):
 
 
 def broker_state() -> BrokerState:
-    """Return the state of the broker, including notifications that no relay has processed, with up to four queries."""
-    own = Delivery.objects.filter(subscription=None).order_by()
+    """Return the state of the broker, including undispatched notifications, with up to four queries."""
+    rows = Delivery.objects.filter(subscription=None).order_by()
     counts = {
         state: (number, oldest)
-        for state, number, oldest in own.values_list("state").annotate(Count("pk"), Min("created_at"))
+        for state, number, oldest in rows.values_list("state").annotate(Count("pk"), Min("created_at"))
     }
     waiting = [counts[Delivery.State.PENDING]] if Delivery.State.PENDING in counts else []
     if settings.NOTIFICATION_URL:
         waiting += count_new()
     number, oldest = sum(count for count, _ in waiting), min((since for _, since in waiting), default=None)
     undelivered, _ = counts.get(Delivery.State.UNDELIVERED, (0, None))
-    # What did not arrive is the oldest of what waits.
-    problem = own.pending().order_by("pk").values_list("problem", flat=True).first()
+    # The oldest pending delivery has the problem of the last attempt.
+    problem = rows.pending().order_by("pk").values_list("problem", flat=True).first()
     if settings.NOTIFICATION_URL and oldest:
         problem = " ".join(filter(None, [problem, find_inactive(Service.RELAY)])) or find_hang(oldest)
     return BrokerState(bool(settings.NOTIFICATION_URL), number, undelivered, oldest, problem)
 
 
 def count_new() -> list[tuple[int, datetime]]:
-    """Return the number of notifications for the broker that no relay has processed, and the oldest, by priority."""
+    """Return the number of undispatched notifications for the broker, and the time of the oldest, by priority."""
     new = Notification.objects.undispatched().order_by().values_list("priority")
     return [
         (number, oldest)
@@ -60,7 +63,7 @@ def count_new() -> list[tuple[int, datetime]]:
 
 
 def find_hang(oldest: datetime | None) -> str | None:
-    """Return the problem if the broker has not answered for so long that it may never answer, or None."""
+    """Return the problem if the broker has not answered for too long, or None."""
     if oldest is None or timezone.now() - oldest < UNANSWERED:
         return None
     return f"The broker has not answered yet: the oldest waits since {oldest:%Y-%m-%d %H:%M:%S} UTC."

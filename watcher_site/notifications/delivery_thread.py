@@ -1,4 +1,4 @@
-"""The thread that delivers to one receiver, so that a slow receiver delays no other."""
+"""The thread that delivers to one receiver, so that a slow receiver does not delay others."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,12 +17,12 @@ from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered,
 from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
-# The longest pause before a broker that did not answer is tried again, in seconds.
+# The longest pause, in seconds, before the next attempt to reach a broker that did not answer.
 LONGEST_PAUSE = 30.0
 
 
 class DeliveryThread:
-    """The connections and the thread by which a relay sends to one receiver.
+    """The connections and the thread with which a relay sends to one receiver.
 
     The thread runs while deliveries are pending.
     """
@@ -67,7 +67,7 @@ class DeliveryThread:
 
     def run(self) -> None:
         try:
-            while self.goes_on() and self.deliver_batch():
+            while self.can_continue() and self.deliver_batch():
                 pass
         except LOST_DATABASE as problem:
             metrics.database_errors.labels("delivery").inc()
@@ -75,7 +75,7 @@ class DeliveryThread:
             self.pause(settings.POLL_INTERVAL)
             self.release()
         except Exception:
-            # Whatever the error is, the other receivers are not affected.
+            # An error of any kind must not affect other receivers.
             self.log.exception("delivery thread failed")
             self.pause(LONGEST_PAUSE)
             self.release()
@@ -85,7 +85,7 @@ class DeliveryThread:
 
     def release(self) -> None:
         """Release the deliveries that this thread owns. No other relay would claim them while this one is alive."""
-        while self.goes_on():
+        while self.can_continue():
             try:
                 connection.close()
                 deliveries.release_all(self.key, self.relay)
@@ -99,11 +99,11 @@ class DeliveryThread:
         taken = deliveries.claim_deliveries(self.key, self.relay, self.receiver.batch)
         if not taken:
             return False
-        outcomes = self.receiver.send_lines(taken, self.goes_on)
+        outcomes = self.receiver.send_lines(taken, self.can_continue)
         self.write(outcomes)
         return not any(isinstance(outcome.problem, Unreachable) for outcome in outcomes)
 
-    def goes_on(self) -> bool:
+    def can_continue(self) -> bool:
         return not self.stopping and self.holds()
 
     def write(self, outcomes: Sequence[Outcome]) -> None:
@@ -113,7 +113,7 @@ class DeliveryThread:
             (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Undelivered)
         ]
         with transaction.atomic():
-            # At once: who has the first of a line has the line, and what was left behind it was nobody's.
+            # In one transaction, because the owner of the first delivery of a line owns the line.
             deliveries.remove_delivered(delivered)
             retried = 0
             for delivery, problem in refusals:
@@ -125,12 +125,12 @@ class DeliveryThread:
         self.count("delivered", len(delivered))
         self.count("retried", retried)
         self.count("given_up", len(refusals) - retried)
-        silences = [
+        unanswered = [
             (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Unreachable)
         ]
         refused = refusals[0][1] if refusals else None
-        if silences:
-            self.pause_after_no_answer(str(silences[0][1]), [delivery for delivery, _ in silences])
+        if unanswered:
+            self.pause_after_no_answer(str(unanswered[0][1]), [delivery for delivery, _ in unanswered])
         elif delivered:
             self.failures = 0
             if self.key is not None:
@@ -139,7 +139,7 @@ class DeliveryThread:
             deliveries.record_rejection(self.key, str(refused))
 
     def count(self, outcome: str, number: int) -> None:
-        """Count deliveries in the metrics by the kind of the receiver, because names are not bounded."""
+        """Count deliveries in the metrics by the kind of the receiver, because the number of names is not limited."""
         kind = "broker" if self.key is None else "webhook"
         metrics.deliveries.labels(kind, outcome).inc(number)
 
@@ -148,7 +148,7 @@ class DeliveryThread:
         self.count("unanswered", len(tried))
         if self.key is None:
             metrics.broker_errors.labels("notifications").inc()
-            # What waits for the broker is never given up.
+            # Deliveries to the broker never become dead letters.
             pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
             self.pause(pause)
             deliveries.record_problem(tried, problem)
@@ -166,7 +166,7 @@ class DeliveryThread:
         self.stopping = True
 
     def close(self, timeout: float) -> None:
-        """Wait up to ``timeout`` seconds for the message that is being sent, and close the connections."""
+        """Wait up to ``timeout`` seconds for the current message, and close the connections."""
         if self.thread:
             self.thread.join(timeout)
         self.receiver.close()

@@ -8,7 +8,7 @@ from cloudevents.core.v1.event import CloudEvent
 from watcher_site.notifications.deliveries import SentNotification
 from watcher_site.outbox.writing import kind_named
 
-# The digits of the greatest key that a table can hold: so sequences are in order as texts, too.
+# The number of digits of the largest key, so that sequences also sort correctly as texts.
 KEY_DIGITS = 19
 
 
@@ -21,7 +21,7 @@ def payload(notification: SentNotification) -> dict[str, Any]:
 
 
 def broker_message(notification: SentNotification) -> dict[str, Any]:
-    """Return the message as oslo.messaging's notifiers send it; it has the same id each time."""
+    """Return the message in the format of oslo.messaging's notifiers. Repeated attempts have the same id."""
     return {
         "message_id": str(notification.uuid),
         "publisher_id": publisher(notification),
@@ -33,7 +33,10 @@ def broker_message(notification: SentNotification) -> dict[str, Any]:
 
 
 def cloud_event(notification: SentNotification) -> HTTPMessage:
-    """Return headers and body of a CloudEvent 1.0 in structured mode; ``sequence`` rises with each of one object."""
+    """Return headers and body of a CloudEvent 1.0 in structured mode.
+
+    ``sequence`` increases with each notification of an object.
+    """
     attributes = {
         "id": str(notification.uuid),
         "source": publisher(notification),

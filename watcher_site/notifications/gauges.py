@@ -25,7 +25,7 @@ OLDEST_DELIVERY = table_gauge(
 
 
 class NotificationGauges(Collector):
-    """The gauges of notifications, in three queries."""
+    """The gauges of notifications, with three queries."""
 
     def collect(self) -> Iterator[Metric]:
         new = Notification.objects.undispatched().order_by().aggregate(number=Count("pk"), oldest=Min("created_at"))

@@ -1,8 +1,8 @@
 """The interface of receivers of notifications, and the results of deliveries.
 
-A receiver takes one notification at a time from each line, from several lines in parallel, or many notifications at
-once: the first of each line, then the second of each, and so on. If a notification of a batch is refused, no later one
-of its line was sent.
+A receiver either sends several lines in parallel, each one notification at a time, or batches: the first notification
+of each line, then the second of each, and so on. If a notification of a batch is refused, no later one of its line was
+sent.
 """
 
 from abc import ABC, abstractmethod
@@ -22,16 +22,16 @@ Line = Sequence[PendingDelivery]
 
 
 class Undelivered(Exception):
-    """A receiver refused one notification; others may still be sent to it. The message is for people."""
+    """A receiver refused one notification, but may accept others. The message is shown to users."""
 
     def __init__(self, message: str, pause: float = 0) -> None:
         super().__init__(message)
         self.pause = pause
-        """The least number of seconds before the next attempt, if the receiver names one."""
+        """The minimum number of seconds before the next attempt, if the receiver requests one."""
 
 
 class Unreachable(Exception):
-    """A receiver does not answer, so nothing is sent to it for some time."""
+    """A receiver does not answer, so that deliveries to it are paused."""
 
 
 Problem = Undelivered | Unreachable
@@ -39,12 +39,12 @@ Problem = Undelivered | Unreachable
 
 @dataclass
 class Outcome:
-    """The progress of a line: the deliveries that were sent, and those that are left."""
+    """The progress of a line: the deliveries that were sent, and the remaining ones."""
 
     delivered: list[PendingDelivery] = field(default_factory=list)
     left: list[PendingDelivery] = field(default_factory=list)
     problem: Problem | None = None
-    """What became of the first that is left, if anything."""
+    """The result of the first remaining delivery, if it was tried."""
 
     @classmethod
     def of(cls, line: Line) -> "Outcome":
@@ -52,7 +52,7 @@ class Outcome:
         return cls(left=[*line])
 
     @property
-    def goes_on(self) -> bool:
+    def can_continue(self) -> bool:
         return bool(self.left) and self.problem is None
 
     def record_result(self, problem: Problem | None) -> None:
@@ -66,24 +66,24 @@ class Receiver(ABC):
     """One receiver."""
 
     batch: ClassVar[int]
-    """How many notifications are carried at once: where a relay is killed, so many may be sent again."""
+    """The number of notifications that are sent at once. This many may be sent again after a relay was killed."""
 
     @abstractmethod
-    def send_lines(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
+    def send_lines(self, lines: Sequence[Line], can_continue: Callable[[], bool]) -> list[Outcome]:
         """Send lines, each in order until a delivery fails, and return the outcome of each.
 
         Args:
-            goes_on: says whether anything more may be begun.
+            can_continue: returns whether another delivery may begin.
         """
 
     def close(self) -> None:  # noqa: B027 (a receiver may hold nothing)
-        """Close connections and other resources."""
+        """noqa: B027 (not every receiver has resources)"""
 
 
 def unsendable(problem: Exception) -> Undelivered:
-    """Return the result of a notification that could not be serialized, which is not a fault of the receiver.
+    """Return the result of a notification that could not be serialized, which is not the receiver's fault.
 
-    The next of its line must not wait for it for ever.
+    It must not block its line indefinitely.
     """
     log.error("notification could not be sent", exc_info=problem)
     return Undelivered(f"It could not be sent: {type(problem).__name__}.")
@@ -106,18 +106,18 @@ class SequentialReceiver(Receiver):
     def pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(settings.RELAY_CONNECTIONS, thread_name_prefix="receiver")
 
-    def send_lines(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
-        silences: list[Unreachable] = []
-        # What fell silent in one thread needs to be waited for in no other.
-        may_begin = lambda: not silences and goes_on()  # noqa: E731
-        return list(self.pool.map(partial(self.send_line, goes_on=may_begin, silences=silences), lines))
+    def send_lines(self, lines: Sequence[Line], can_continue: Callable[[], bool]) -> list[Outcome]:
+        unanswered: list[Unreachable] = []
+        # If the receiver does not answer in one thread, the others stop.
+        may_begin = lambda: not unanswered and can_continue()  # noqa: E731
+        return list(self.pool.map(partial(self.send_line, can_continue=may_begin, unanswered=unanswered), lines))
 
-    def send_line(self, line: Line, goes_on: Callable[[], bool], silences: list[Unreachable]) -> Outcome:
+    def send_line(self, line: Line, can_continue: Callable[[], bool], unanswered: list[Unreachable]) -> Outcome:
         outcome = Outcome.of(line)
-        while outcome.goes_on and goes_on():
+        while outcome.can_continue and can_continue():
             outcome.record_result(self.try_to_send(outcome.left[0].notification))
             if isinstance(outcome.problem, Unreachable):
-                silences.append(outcome.problem)
+                unanswered.append(outcome.problem)
         return outcome
 
     def try_to_send(self, notification: SentNotification) -> Problem | None:
@@ -138,15 +138,16 @@ class BatchedReceiver(Receiver):
 
     @abstractmethod
     def send_batch(self, notifications: Sequence[SentNotification]) -> Sequence[Problem | None]:
-        """Send notifications within the timeout of the site, and return the result of each.
+        """Send notifications within the timeout of the site.
 
-        None says that it was delivered.
+        Returns:
+            The problem of each notification, or None if it was delivered.
         """
 
-    def send_lines(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
+    def send_lines(self, lines: Sequence[Line], can_continue: Callable[[], bool]) -> list[Outcome]:
         outcomes = [Outcome.of(line) for line in lines]
-        while goes_on() and not any(isinstance(outcome.problem, Unreachable) for outcome in outcomes):
-            batch = [outcome for outcome in outcomes if outcome.goes_on]
+        while can_continue() and not any(isinstance(outcome.problem, Unreachable) for outcome in outcomes):
+            batch = [outcome for outcome in outcomes if outcome.can_continue]
             if not batch:
                 break
             results = self.send_batch([outcome.left[0].notification for outcome in batch])

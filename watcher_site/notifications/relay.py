@@ -1,6 +1,6 @@
 """The relay, which sends the notifications of the outbox at least once, and those of each object in order.
 
-It may end at any moment: another relay takes its deliveries over, and may send again what was sent already.
+It may be killed at any moment: another relay takes over its deliveries, and may send some again.
 """
 
 import time
@@ -43,7 +43,7 @@ class New(NamedTuple):
 def dispatch() -> int:
     """Create the deliveries of the oldest new notifications, and return the number of these notifications.
 
-    Only one relay at a time does so, which keeps an object's deliveries in the order of its notifications.
+    Only one relay at a time does this, which keeps the deliveries of an object in the order of its notifications.
     """
     if not Notification.objects.undispatched().exists():
         return 0
@@ -60,7 +60,7 @@ def dispatch() -> int:
 
 
 def make_deliveries(notification: New, subscriptions: list[Subscription]) -> Iterator[Delivery]:
-    """Yield a delivery for the broker, and for each subscription to the type that was made before."""
+    """Yield the delivery for the broker, and one for each older subscription to the event type."""
     columns = {"notification_id": notification.pk, "line": notification.object_uuid}
     if broker_wants(notification.priority):
         yield Delivery(**columns)
@@ -72,8 +72,8 @@ def make_deliveries(notification: New, subscriptions: list[Subscription]) -> Ite
 
 
 def import_broker() -> Any:
-    """Import the broker's receiver, which needs the extra [openstack]."""
-    # oslo.messaging still imports Eventlet, and uses nothing of it: that it is out of date is no news to operators.
+    """Import the broker's receiver, which requires the extra [openstack]."""
+    # oslo.messaging still imports Eventlet, but does not use it here: operators need no warning.
     filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     return import_module("watcher_site.notifications.rabbitmq.receiver")
 
@@ -92,27 +92,27 @@ class Relay(Worker):
         self.threads: dict[int | None, DeliveryThread] = {}
         self.wake = Event()
         self.dispatched = 0
-        self.looked = self.found = False
+        self.has_checked = self.found = False
         super().__init__(host)
 
     def prepare(self) -> None:
-        # What the broker's client imports takes a second, which would be missed while something waits.
+        # The import takes a second, which would otherwise delay the first deliveries.
         if settings.NOTIFICATION_URL:
             import_broker()
 
     @property
     def is_idle(self) -> bool:
         is_running = any(delivery_thread.is_running for delivery_thread in self.threads.values())
-        return self.looked and not (self.found or self.dispatched or is_running)
+        return self.has_checked and not (self.found or self.dispatched or is_running)
 
     def step(self) -> None:
-        self.looked = False
+        self.has_checked = False
         if self.heartbeat.lost:
             self.renew()
         announce_services()
         self.dispatched = dispatch()
         self.found = self.deliver()
-        self.looked = True
+        self.has_checked = True
 
     def deliver(self) -> bool:
         """Start a thread for each receiver with pending deliveries, and return whether any was started."""
@@ -126,7 +126,7 @@ class Relay(Worker):
         return was_started
 
     def receivers_with_deliveries(self) -> dict[int | None, Subscription | None]:
-        """Return the receivers to whom something may be sent now, by their keys."""
+        """Return the receivers with deliveries that can be sent now, by key."""
         now = timezone.now()
         waiting = Delivery.objects.pending().due(now)
         due = Subscription.objects.enabled().filter(Q(due_time=None) | Q(due_time__lte=now))
@@ -145,7 +145,7 @@ class Relay(Worker):
             self.release(key)
 
     def release(self, key: int | None) -> bool:
-        """Stop a receiver's thread after its current message, and return whether it has stopped and was closed."""
+        """Stop a receiver's thread after its current message. Return whether it has stopped and was closed."""
         delivery_thread = self.threads[key]
         delivery_thread.stop()
         if delivery_thread.is_running:
@@ -154,7 +154,7 @@ class Relay(Worker):
         return True
 
     def thread_for(self, key: int | None, subscription: Subscription | None) -> DeliveryThread | None:
-        """Return the delivery thread of a receiver: a new one, if the receiver was changed."""
+        """Return the delivery thread of a receiver, or a new one if the receiver was changed."""
         known = self.threads.get(key)
         if known and (subscription is None or (not known.stopping and is_same(known.subscription, subscription))):
             return known

@@ -1,4 +1,4 @@
-"""Notifications about the services of the site that become FAILED or ACTIVE."""
+"""Notifications about services of the site that become FAILED or ACTIVE."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from watcher_site.outbox.kinds import INFO, WARNING, Event, Kind
 from watcher_site.outbox.payloads import moment, versioned
 from watcher_site.outbox.writing import announce, listeners
 
-# A row has no UUID: what follows from its key is as good.
+# Services have no UUID column: it is derived from the primary key.
 IDENTITY = Cast(MD5(Concat(Value("service "), Cast("pk", TextField()), output_field=CharField())), UUIDField())
 
 
@@ -32,7 +32,7 @@ class ServiceNotifications(Kind):
         now = notification.snapshot
         update = {"old_state": notification.old_state, "state": now["status"]}
         data = {
-            "sevice_host": now["host"],  # The field is called so.
+            "sevice_host": now["host"],  # Watcher misspells this field.
             "name": now["name"],
             "last_seen_up": moment(now["last_seen_up"]),
             "status_update": versioned("ServiceStatusUpdatePayload", "1.0", update),

@@ -1,4 +1,4 @@
-"""The addresses that webhooks may use: none of this machine or its networks, unless a setting allows them."""
+"""Validation of webhook addresses: none of this machine or private networks, unless a setting allows them."""
 
 import re
 from contextlib import suppress
@@ -15,26 +15,26 @@ from requests_hardened.ip_filter_adapter import IPFilterAdapter
 from watcher_site.database.text import require_storable
 from watcher_site.models.notifications import URL_LENGTH
 from watcher_site.refusals import Invalid
-from watcher_site.validation import require_seen
+from watcher_site.validation import require_visible
 
 PORTS = {"http": 80, "https": 443}
-ESCAPE_THAT_IS_NONE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
+INVALID_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
 PRIVATE = "leads to a private address, and WATCHER_WEBHOOK_PRIVATE_ADDRESSES is off"
-# What the Internet routes to single machines (RFC 4291, 2.5.4). Those of NAT64, which hold one of IPv4 (RFC 6052),
-# are outside.
+# The global unicast addresses (RFC 4291, 2.5.4), which exclude those of NAT64, which contain an IPv4 address (RFC
+# 6052).
 GLOBAL_UNICAST = ip_network("2000::/3")
 
 
 def checked_url(url: object) -> str:
-    """Return a URL that notifications may be sent to, as far as can be said now: each delivery looks again.
+    """Return a URL to which notifications may be sent. Each delivery validates its address again.
 
     Raises:
-        Invalid: the message names the field and the rule.
+        Invalid: the URL is not valid; the message names the rule.
     """
     if not isinstance(url, str) or not 0 < len(url) <= URL_LENGTH:
         raise Invalid(f"url: must be a text of 1 to {URL_LENGTH} characters.")
     require_storable("url", url)
-    require_seen("url", url)
+    require_visible("url", url)
     parts = parse_target(url)
     require_sendable(url, parts)
     if settings.WEBHOOK_PRIVATE_ADDRESSES:
@@ -52,7 +52,7 @@ class Target(NamedTuple):
 
 
 def parse_target(url: str) -> Target:
-    """Return where a URL leads. Raises: `Invalid`."""
+    """Return the destination of a URL. Raises: `Invalid`."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -77,8 +77,8 @@ def port_of(parts: SplitResult) -> int:
 
 
 def require_sendable(url: str, target: Target) -> None:
-    """Refuse what would not go out as it stands here: a percent sign that begins no escape would be escaped itself."""
-    if stray := ESCAPE_THAT_IS_NONE.search(url):
+    """Refuse a URL that the HTTP library would change, such as by escaping a percent sign that begins no escape."""
+    if stray := INVALID_ESCAPE.search(url):
         raise Invalid(f"url: {stray[0]} is no escape: a percent sign is written %25.")
     try:
         requests.Request("POST", url).prepare()
@@ -103,10 +103,10 @@ def require_public(host: str, port: int) -> None:
 
 
 def require_public_address(text: str) -> None:
-    """Raise `InvalidIPAddress` unless an address is one of the Internet's: the library lets some others pass.
+    """Raise `InvalidIPAddress` unless an address is public. The library permits some others.
 
     Args:
-        text: it, in brackets if it is one of IPv6.
+        text: the address, in brackets if it is an IPv6 address.
     """
     address = ip_address(text.strip("[]"))
     if not is_public(address):
@@ -118,12 +118,12 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
         return address.is_global and not (address.is_multicast or address.is_reserved)
     if address.ipv4_mapped:
         return is_public(address.ipv4_mapped)
-    # Relays of 6to4 and Teredo would send on to an IPv4 address that it holds.
+    # Relays of 6to4 and Teredo would forward to the IPv4 address in it.
     return address in GLOBAL_UNICAST and address.is_global and not (address.sixtofour or address.teredo)
 
 
 class PublicAdapter(IPFilterAdapter):
-    """Connects to the very address that was looked at, and to no private one."""
+    """Connects only to the address that was validated, and not to private ones."""
 
     def build_connection_pool_key_attributes(self, *arguments: Any, **named: Any) -> Any:
         host, pool = super().build_connection_pool_key_attributes(*arguments, **named)

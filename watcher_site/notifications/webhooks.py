@@ -1,7 +1,7 @@
-"""Receivers over HTTP: one CloudEvent a request, signed as the specification Standard Webhooks has it.
+"""Webhooks: one CloudEvent per request, signed as specified by Standard Webhooks.
 
-The time of a whole request is limited, too: the timeouts of sockets hold for each read by itself, and an answer that
-comes drop by drop keeps to them and never ends.
+The total time of a request is limited too: socket timeouts apply to each read, so that a slow response could stay
+within them indefinitely.
 """
 
 import socket
@@ -37,11 +37,11 @@ from watcher_site.refusals import Invalid
 from watcher_site.request_context import seal, unseal
 
 PREFIX = "whsec_"
-# As Standard Webhooks asks of secrets, in bytes.
+# The limits of Standard Webhooks for secrets, in bytes.
 LEAST_SECRET, MOST_SECRET = 24, 64
-# What of an answer is read, in bytes, so that the connection can be used again.
+# The part of a response that is read, in bytes, so that the connection can be reused.
 MOST_ANSWER = 64 * 1024
-# The longest pause that a receiver may ask for, in seconds.
+# The longest pause that a receiver may request, in seconds.
 MOST_PAUSE = 3600
 
 
@@ -50,10 +50,10 @@ def make_secret() -> str:
 
 
 def checked_secret(secret: object) -> str:
-    """Return a secret that notifications can be signed with.
+    """Return a secret that can sign notifications.
 
     Raises:
-        Invalid: the message names the rule, and not the secret.
+        Invalid: it is not valid; the message names the rule, but not the secret.
     """
     rule = f"secret: must be {PREFIX} and {LEAST_SECRET} to {MOST_SECRET} bytes in base64."
     if not isinstance(secret, str) or not secret.startswith(PREFIX):
@@ -72,26 +72,30 @@ def seal_secret(secret: str) -> str:
 
 
 def unseal_secret(subscription: Subscription) -> str:
-    """Return the secret of a subscription. Raises: `Invalid`, if it was sealed with an unknown key."""
+    """Return the secret of a subscription.
+
+    Raises:
+        Invalid: it was sealed with an unknown key.
+    """
     return str(unseal(subscription.secret)["secret"])
 
 
 class WebhookReceiver(SequentialReceiver):
     def __init__(self, subscription: Subscription) -> None:
-        """Raises `Invalid` if the subscription's secret cannot be read."""
+        """Raise `Invalid` if the subscription's secret cannot be read."""
         self.url = subscription.url
         self.webhook = Webhook(unseal_secret(subscription))
-        self.own = local()
+        self.thread_data = local()
         self.sessions: list[requests.Session] = []
 
     @property
     def session(self) -> requests.Session:
-        """The session of this thread: connections are used again, cookies and proxies of the environment are not."""
-        if not hasattr(self.own, "session"):
+        """The session of this thread. It reuses connections, and ignores cookies and the environment's proxies."""
+        if not hasattr(self.thread_data, "session"):
             timeout = settings.WEBHOOK_TIMEOUT
             session = HTTPSession(
                 Config(
-                    # Its adapters are made here: they refuse more.
+                    # The stricter adapters are mounted below.
                     ip_filter_enable=False,
                     ip_filter_allow_loopback_ips=False,
                     never_redirect=True,
@@ -105,10 +109,10 @@ class WebhookReceiver(SequentialReceiver):
             make_interruptible(session)
             session.trust_env = False
             session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-            self.own.session = session
+            self.thread_data.session = session
             self.sessions.append(session)
-        own: requests.Session = self.own.session
-        return own
+        session_of_thread: requests.Session = self.thread_data.session
+        return session_of_thread
 
     def send(self, notification: SentNotification) -> None:
         event = cloud_event(notification)
@@ -118,7 +122,7 @@ class WebhookReceiver(SequentialReceiver):
                 interrupt_after(settings.WEBHOOK_TIMEOUT) as watch,
                 self.session.post(self.url, data=event.body, headers=headers, stream=True) as answer,
             ):
-                # A head that is broken off reads like a whole one.
+                # A truncated header looks like a complete one.
                 watch.require_time()
                 drain(answer)
                 require_accepted(answer)
@@ -139,7 +143,7 @@ class WebhookReceiver(SequentialReceiver):
             session.close()
 
     def sign(self, identifier: str, body: str) -> dict[str, str]:
-        """Return the headers by which a receiver knows that we sent this, and when: a replay is too old, or known."""
+        """Return the headers with which a receiver verifies the sender, and detects replays by their time or id."""
         now = datetime.now(UTC)
         return {
             "webhook-id": identifier,
@@ -158,7 +162,7 @@ def has_no_address(problem: BaseException | None) -> bool:
 
 
 def drain(answer: requests.Response) -> None:
-    """Read an answer, which nobody looks at, unless it is long, takes long or breaks off: its status has come."""
+    """Read and discard a response, unless it is long, slow or interrupted. Its status has been received."""
     read, until = 0, time.monotonic() + settings.WEBHOOK_TIMEOUT
     with suppress(HTTPError, OSError):
         for chunk in answer.raw.stream(4096, decode_content=False):
@@ -168,26 +172,26 @@ def drain(answer: requests.Response) -> None:
 
 
 def require_accepted(answer: requests.Response) -> None:
-    """Raise `Undelivered` unless the status says that the notification was taken; redirects are not followed."""
+    """Raise `Undelivered` unless the status is a success. Redirects are not followed."""
     if 200 <= answer.status_code < 300:
         return
     try:
-        words = f"{answer.status_code} {HTTPStatus(answer.status_code).phrase}"
+        text = f"{answer.status_code} {HTTPStatus(answer.status_code).phrase}"
     except ValueError:
-        words = str(answer.status_code)
-    raise Undelivered(f"It answered {words}.", requested_pause(answer.headers.get("Retry-After", "")))
+        text = str(answer.status_code)
+    raise Undelivered(f"It answered {text}.", requested_pause(answer.headers.get("Retry-After", "")))
 
 
 def requested_pause(text: str) -> float:
     return min(int(text), MOST_PAUSE) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-# The `RequestTimer` over the request that this thread has under way.
-under_way = local()
+# The `RequestTimer` of this thread's current request.
+current_request = local()
 
 
 class RequestTimer:
-    """Interrupts a request when its time is over: one timeout for connecting and one for the answer."""
+    """Interrupts a request when its time is over: one timeout for connecting and one for the response."""
 
     connection: Any = None
     is_over = False
@@ -208,19 +212,19 @@ class RequestTimer:
             self.timer.cancel()
 
     def require_time(self) -> None:
-        """Raise `requests.Timeout` if the time is over: what was read until then may be the half of it."""
+        """Raise `requests.Timeout` if the time is over: the response that was read may be truncated."""
         if self.is_over:
             raise requests.Timeout
 
     def end(self) -> None:
         self.is_over = True
         with suppress(AttributeError, OSError, TypeError):
-            # A thread that reads from or writes to the socket sees the end of the connection.
+            # A thread that uses the socket gets the end of the connection.
             socket.socket.shutdown(self.connection.sock, socket.SHUT_RDWR)
 
 
 class InterruptibleConnection:
-    """A part of connections."""
+    """A mixin of connections, which registers them with the timer of the thread's request."""
 
     def connect(self) -> None:
         watch = self.register_with_timer()
@@ -233,18 +237,18 @@ class InterruptibleConnection:
         super().request(*arguments, **named)  # type: ignore[misc]
 
     def register_with_timer(self) -> RequestTimer | None:
-        watch: RequestTimer | None = getattr(under_way, "watch", None)
+        watch: RequestTimer | None = getattr(current_request, "watch", None)
         if watch:
             watch.connection = self
         return watch
 
 
 class InterruptibleHTTPConnection(InterruptibleConnection, HTTPConnection):
-    """One over HTTP."""
+    """An interruptible HTTP connection."""
 
 
 class InterruptibleHTTPSConnection(InterruptibleConnection, HTTPSConnection):
-    """One over HTTPS."""
+    """An interruptible HTTPS connection."""
 
 
 class InterruptibleHTTPPool(HTTPConnectionPool):
@@ -267,12 +271,12 @@ def make_interruptible(session: requests.Session) -> None:
 
 @contextmanager
 def interrupt_after(seconds: float) -> Iterator[RequestTimer]:
-    """Interrupt a request of this thread that is not answered in full ``seconds`` after it was connected.
+    """Interrupt a request of this thread that is not completed ``seconds`` after it was connected.
 
     Raises:
         requests.Timeout: it was interrupted.
     """
-    watch = under_way.watch = RequestTimer(seconds)
+    watch = current_request.watch = RequestTimer(seconds)
     watch.begin()
     try:
         yield watch
@@ -282,4 +286,4 @@ def interrupt_after(seconds: float) -> Iterator[RequestTimer]:
         raise
     finally:
         watch.stop()
-        under_way.watch = None
+        current_request.watch = None

@@ -1,1 +1,1 @@
-"""OpenID Connect: logins at a provider, and the accounts and groups that follow from its claims."""
+"""OpenID Connect: logins at a provider, and the accounts and groups that are derived from its claims."""

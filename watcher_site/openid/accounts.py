@@ -1,6 +1,6 @@
-"""The accounts of people who log in at an OpenID provider, found by the issuer and the subject of their claims alone.
+"""Accounts of users of an OpenID provider, identified only by the issuer and subject of their claims.
 
-Neither a name nor a mail address leads to an account: people at the provider often choose these themselves.
+Names and mail addresses do not identify an account, because users can often choose these at the provider.
 """
 
 import re
@@ -27,12 +27,13 @@ log = structlog.get_logger(__name__)
 
 
 def find_or_make_account(claims: dict[str, Any]) -> User:
-    """Return the account of a person at the provider with the groups that follow from the claims.
+    """Return the account of a provider's user, with the groups that the claims determine.
 
-    An account is made at the first login. The groups of an account whose person has none any more are removed, too.
+    The account is created at the first login. If the user no longer has any group, the groups of the account are
+    removed, too.
 
     Raises:
-        LoginRejected: the person has no group here, or the account is disabled.
+        LoginRejected: the user has no group here, or the account is disabled.
     """
     subject, groups = claims["sub"], find_groups(claims)
     if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_LENGTH or subject != make_storable(subject):
@@ -57,18 +58,18 @@ def find_account(subject: str) -> User | None:
 
 
 def find_groups(claims: dict[str, Any]) -> list[str]:
-    """Return the names of the groups here that the table of groups names for those in the claims."""
+    """Return the names of the site's groups to which the table of groups maps the groups in the claims."""
     found = find_claim(claims, settings.OIDC_GROUPS_CLAIM)
     named = [found] if isinstance(found, str) else found if isinstance(found, list) else []
-    wanted = {settings.OIDC_GROUPS[name] for name in named if isinstance(name, str) and name in settings.OIDC_GROUPS}
-    present = set(Group.objects.filter(name__in=wanted).values_list("name", flat=True)) if wanted else set()
-    for missing in sorted(wanted - present):
+    mapped = {settings.OIDC_GROUPS[name] for name in named if isinstance(name, str) and name in settings.OIDC_GROUPS}
+    existing = set(Group.objects.filter(name__in=mapped).values_list("name", flat=True)) if mapped else set()
+    for missing in sorted(mapped - existing):
         log.error("WATCHER_OIDC_GROUPS names a group that does not exist.", group=missing)
-    return sorted(present)
+    return sorted(existing)
 
 
 def make_account(subject: str, claims: dict[str, Any]) -> User:
-    """Return a new account without a password, or that which was made at the same time."""
+    """Return a new account without a password, or the one that was created at the same time."""
     for name in choose_names(subject, claims):
         if User.objects.filter(username__iexact=name).exists():
             continue
@@ -88,7 +89,7 @@ def make_account(subject: str, claims: dict[str, Any]) -> User:
 
 
 def choose_names(subject: str, claims: dict[str, Any]) -> Iterator[str]:
-    """Yield names for an account: that at the provider, then with the provider's host, then with a digest."""
+    """Yield names for an account: the name at the provider, then with the provider's host, then with a digest."""
     chosen = claims.get("preferred_username") or claims.get("email") or "user"
     name = re.sub(r"[^\w.@+-]", "", str(chosen))[:100] or "user"
     digest = sha256(f"{settings.OIDC_ISSUER}\n{subject}".encode()).hexdigest()

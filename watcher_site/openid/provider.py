@@ -1,9 +1,9 @@
-"""The client of the OpenID provider: discovery, the request of a login, and the claims of the person who logged in.
+"""The client of the OpenID provider: discovery, the request of a login, and the user's claims.
 
-It is mozilla-django-oidc's, which makes the state, the nonce and the proof key (PKCE), requests the tokens and checks
-the signature and the nonce. django-allauth would bring accounts, pages, middleware and tables of its own, and checks
-neither the nonce nor, where it requests the ID token itself, the signature. mozilla-django-oidc lacks discovery, and
-the checks of the issuer and the audience of an ID token, which PyJWT does here.
+It extends mozilla-django-oidc, which generates the state, the nonce and the proof key (PKCE), requests the tokens and
+checks the signature and the nonce. django-allauth would add its own accounts, pages, middleware and tables, and checks
+neither the nonce nor, if it requests the ID token itself, the signature. mozilla-django-oidc lacks discovery, and
+checks of the issuer and audience of an ID token, for which PyJWT is used here.
 """
 
 from typing import Any
@@ -23,9 +23,9 @@ from mozilla_django_oidc.views import OIDCAuthenticationRequestView
 from watcher_site.refusals import Refused
 
 CALLBACK = "login-openid-callback"
-# The key of a session with the ID token of its login.
+# The session key of the ID token of a login.
 ID_TOKEN = "openid_id_token"  # noqa: S105 (a name)
-# How long the provider may take to answer, how long its configuration is kept, and how far its clock may be off.
+# The timeout of requests, the lifetime of the cached configuration, and the tolerance for the provider's clock.
 TIMEOUT = 10
 DISCOVERY_SECONDS = 3600
 LEEWAY_SECONDS = 60
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 class ProviderUnavailable(Refused):
-    """The provider does not answer, or not as the standard says."""
+    """The provider does not answer, or its response violates the standard."""
 
     status = 503
 
@@ -44,16 +44,16 @@ class ProviderUnavailable(Refused):
 
 
 class LoginRejected(Refused):
-    """The provider or its answer does not prove who the person is, or the person may do nothing here."""
+    """The provider's response does not prove the user's identity, or the user has no rights on this site."""
 
     status = 403
 
 
 def discover() -> dict[str, Any]:
-    """Return the provider's configuration, as OpenID Connect Discovery has it.
+    """Return the provider's configuration, by OpenID Connect Discovery.
 
     Raises:
-        ProviderUnavailable: it does not answer, or with a configuration that is not its own.
+        ProviderUnavailable: it does not answer, or returns an invalid configuration.
     """
     key = f"openid:{settings.OIDC_ISSUER}"
     found: dict[str, Any] | None = cache.get(key)
@@ -81,7 +81,7 @@ def is_address(text: Any) -> bool:
 
 
 def read_option(name: str, *default: Any) -> Any:
-    """Return an option of mozilla-django-oidc by the settings of the site and the provider's configuration."""
+    """Return an option of mozilla-django-oidc from the settings of the site and the provider's configuration."""
     found = discover()
     methods = found.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     options = {
@@ -103,19 +103,19 @@ def read_option(name: str, *default: Any) -> Any:
 
 
 class LoginRequest(OIDCAuthenticationRequestView):
-    """The redirect to the provider, whose state, nonce and proof key are kept in the session."""
+    """The redirect to the provider, whose state, nonce and proof key are stored in the session."""
 
     get_settings = staticmethod(read_option)
 
 
 class OpenIDClient(OIDCAuthenticationBackend):
-    """The exchange of a code for an ID token, and the verification of this token."""
+    """The exchange of a code for an ID token, and the verification of the token."""
 
     get_settings = staticmethod(read_option)
     id_token: str
 
     def get_payload_data(self, token: str, key: Any) -> dict[str, Any]:
-        """Return the claims of an ID token after all checks that the standard requires but for that of the nonce.
+        """Return the claims of an ID token after all checks that the standard requires except that of the nonce.
 
         Raises:
             jwt.PyJWTError: a check failed.
@@ -135,21 +135,21 @@ class OpenIDClient(OIDCAuthenticationBackend):
         return claims
 
     def store_tokens(self, access_token: str, id_token: str) -> None:
-        """Keep the ID token, which the logout names; the access token is used once."""
+        """Store the ID token, which the logout requires; the access token is used once."""
         self.id_token = id_token
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the claims of the ID token, with those of UserInfo if the groups are not among them."""
+        """Return the claims of the ID token, with those of UserInfo if it does not contain the groups."""
         if find_claim(payload, settings.OIDC_GROUPS_CLAIM) is not None or not is_address(self.OIDC_OP_USER_ENDPOINT):
             return payload
-        others = self.get_userinfo(access_token, id_token, payload)
-        if others["sub"] != payload["sub"]:
+        userinfo = self.get_userinfo(access_token, id_token, payload)
+        if userinfo["sub"] != payload["sub"]:
             raise SuspiciousOperation("UserInfo is about another person")
-        return {**others, **payload}
+        return {**userinfo, **payload}
 
 
 def find_claim(claims: Any, path: str) -> Any:
-    """Return the claim of a name, or of a path such as realm_access.roles in nested claims; None if there is none."""
+    """Return the claim with a name, or a path such as realm_access.roles in nested claims; None if there is none."""
     if path in claims:
         return claims[path]
     for name in path.split("."):
@@ -158,10 +158,10 @@ def find_claim(claims: Any, path: str) -> Any:
 
 
 def read_claims(request: Any, started: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the claims of the person who logged in, and the ID token.
+    """Return the claims of the user who logged in, and the ID token.
 
     Args:
-        request: the one that the provider sent the browser with: it has the code.
+        request: the redirect from the provider, which contains the code.
         started: the nonce and the proof key of the login.
 
     Raises:
@@ -190,7 +190,7 @@ def rejection(problem: object) -> LoginRejected:
 
 
 def find_logout(request: Any) -> str:
-    """Return the address at which the session at the provider ends as well, or nothing if it has none."""
+    """Return the address that ends the session at the provider as well, or an empty string if it has none."""
     token = request.session.get(ID_TOKEN)
     if not token or not settings.OIDC_ISSUER:
         return ""

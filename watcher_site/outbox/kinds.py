@@ -1,4 +1,4 @@
-"""The base class of notification kinds: the model, its events, and the payloads of these."""
+"""The base class of notification kinds: the model, its events, and their payloads."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -38,19 +38,19 @@ def phases_of(*parts: str) -> tuple[str, ...]:
 class Kind(ABC):
     """A kind of objects with notifications, registered in the settings table ``NOTIFICATION_KINDS``.
 
-    The database itself writes down what an object is like (`snapshot`), in the statement or the transaction that
-    changes it; the payload is made of that by a relay.
+    The database stores a `snapshot` of the object in the statement or transaction that changes it. A relay generates
+    the payload from the snapshot.
     """
 
     name: ClassVar[str]
-    """What event types begin with: ``action_plan``."""
+    """The prefix of event types, such as ``action_plan``."""
     event_names: ClassVar[Sequence[str]] = (UPDATE.name,)
-    """Which events there can be, without the name of the kind. Nobody can subscribe to others."""
+    """The names of the events, without the name of the kind. Subscriptions to other events are refused."""
     publisher: ClassVar[str] = "infra-optim"
-    """Whose host the publisher id names."""
+    """The service in the publisher id."""
 
     identity: ClassVar[Any] = "uuid"
-    """The column, or the expression, of the UUID by which receivers know an object."""
+    """The column or expression of the UUID by which receivers identify an object."""
 
     @property
     @abstractmethod
@@ -59,13 +59,13 @@ class Kind(ABC):
 
     @abstractmethod
     def snapshot(self) -> Mapping[str, Any]:
-        """Return the expressions of a query of `model` whose values form the JSON object of a snapshot, by name."""
+        """Return the expressions, by name, of a query of `model` that form the JSON object of a snapshot."""
 
     def events(self, instance: Any, old_state: str) -> Sequence[Event]:
         """Return the events of an instance that is about to be saved, in order.
 
         Args:
-            old_state: its state in the table until now.
+            old_state: its previous state in the table.
         """
         return self.between(old_state, instance.state, instance.fault)
 

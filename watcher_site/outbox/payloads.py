@@ -37,12 +37,12 @@ def moment(text: str | None) -> str | None:
 
 
 def identifier(text: str | None) -> str | None:
-    """Return a UUID of a snapshot for a payload. SQLite writes it without hyphens."""
+    """Return a UUID of a snapshot for a payload. SQLite stores UUIDs without hyphens."""
     return text and str(UUID(text))
 
 
 def structure(value: Any) -> Any:
-    """Return a JSON value of a snapshot. SQLite writes it as a text."""
+    """Return a JSON value of a snapshot. SQLite stores JSON as text."""
     return orjson.loads(value) if isinstance(value, str) else value
 
 

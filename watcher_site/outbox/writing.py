@@ -1,9 +1,8 @@
-"""The outbox: notifications are written in the statement or the transaction of the change.
+"""The outbox: notifications are inserted in the statement or transaction of the change.
 
-On PostgreSQL the INSERT is part of the statement that changes a single row; a change of many rows takes one INSERT
-more. A notification without a receiver is not written. Each process reads the table of subscriptions at intervals and
-not at each change: a subscription that was created or changed takes effect at once in the process that did so, and in
-the others within `SECONDS`.
+On PostgreSQL the INSERT is part of the statement that changes a single row; a change of many rows takes an additional
+INSERT. Notifications without a receiver are not written. Each process caches the subscriptions: a changed subscription
+takes effect at once in the process that changed it, and in others within `SECONDS`.
 """
 
 from collections import defaultdict
@@ -29,10 +28,10 @@ from watcher_site.monitoring.metrics import state_changes
 from watcher_site.outbox.kinds import DELETE, ERROR, INFO, WARNING, Event, Kind
 
 SECONDS = 1.0
-# Rows that one statement names by their keys.
+# The maximum number of keys in one statement.
 BATCH = 5000
 COLUMNS = "uuid, kind, event_type, priority, object_uuid, old_state, snapshot, fault, host, created_at, is_dispatched"
-# What is sent at each level.
+# The priorities that are sent at each level.
 LEVELS = {"info": {INFO, WARNING, ERROR}, "warning": {WARNING, ERROR}, "error": {ERROR}, "": set()}
 
 
@@ -42,7 +41,7 @@ def matcher(pattern: str) -> Pattern[str]:
 
 
 def matches(patterns: Iterable[str], event_type: str) -> bool:
-    """Return whether an event type matches one of the patterns; ``*`` stands for any letters."""
+    """Return whether an event type matches one of the patterns, in which ``*`` matches any characters."""
     return any(matcher(pattern).match(event_type) for pattern in patterns)
 
 
@@ -59,27 +58,27 @@ class Listeners:
 
     def forget(self) -> None:
         """Clear the cache: the next change reads the table."""
-        self.looked_at, self.patterns = -inf, frozenset[str]()
+        self.read_at, self.patterns = -inf, frozenset[str]()
 
     def forget_on_commit(self) -> None:
         """Clear the cache now, and again when the transaction commits."""
         self.forget()
         transaction.on_commit(self.forget)
 
-    def look(self) -> frozenset[str]:
-        if monotonic() - self.looked_at >= SECONDS:
+    def read_patterns(self) -> frozenset[str]:
+        if monotonic() - self.read_at >= SECONDS:
             found = Subscription.objects.enabled().values_list("event_types", flat=True)
             self.patterns = frozenset(pattern for patterns in found for pattern in patterns)
-            self.looked_at = monotonic()
+            self.read_at = monotonic()
         return self.patterns
 
     @property
     def any(self) -> bool:
         """Return whether any receiver exists."""
-        return (bool(settings.NOTIFICATION_URL) and bool(settings.NOTIFICATION_LEVEL)) or bool(self.look())
+        return (bool(settings.NOTIFICATION_URL) and bool(settings.NOTIFICATION_LEVEL)) or bool(self.read_patterns())
 
     def want(self, event_type: str, priority: str) -> bool:
-        return broker_wants(priority) or matches(self.look(), event_type)
+        return broker_wants(priority) or matches(self.read_patterns(), event_type)
 
 
 listeners = Listeners()
@@ -107,11 +106,11 @@ class Announcement:
     old_state: str | None = None
 
     def parts(self, changed: str | None = None, keys: Sequence[int] = ()) -> tuple[list[str], str, list[Any]]:
-        """Return the tables that the INSERT reads from, to stand behind a WITH, the INSERT, and the values of both.
+        """Return the common table expressions of the INSERT, the INSERT, and the values of both.
 
         Args:
-            changed: what a table is called, in the same statement, that holds the rows as they were just written.
-            keys: without it, the primary keys of the rows.
+            changed: the name of a table of the same statement with the changed rows.
+            keys: the primary keys of the rows, if ``changed`` is None.
         """
         rows, values = snapshot_of(self.kind.name, changed)
         if not changed:
@@ -128,11 +127,11 @@ class Announcement:
             for value in (place, f"{self.kind.name}.{event.name}", event.priority, as_json(event.fault))
         ]
         now = connection.ops.adapt_datetimefield_value(timezone.now())
-        own = [self.kind.name, self.old_state, settings.HOST, now]
-        return source, insertion(is_typed), [*events, *values, *keys, *own]
+        constants = [self.kind.name, self.old_state, settings.HOST, now]
+        return source, insertion(is_typed), [*events, *values, *keys, *constants]
 
     def write(self, keys: Sequence[int]) -> None:
-        """Write notifications of the objects with these primary keys, as they are in the open transaction."""
+        """Write notifications of the objects with these primary keys, with their state in the open transaction."""
         for start in range(0, len(keys), BATCH):
             source, insert, values = self.parts(keys=keys[start : start + BATCH])
             with connection.cursor() as cursor:
@@ -145,13 +144,14 @@ def as_json(value: Any) -> str | None:
 
 @cache
 def snapshot_of(kind: str, changed: str | None = None) -> tuple[str, list[Any]]:
-    """Return the text and the values of the query that makes snapshots: of the rows that are ``changed``, or of those
-    of the table whose keys are put behind it.
+    """Return the SQL and the values of the query of snapshots.
+
+    It selects the rows in the table ``changed``, or else those whose keys are appended to it.
     """
     query: Any = kind_named(kind).rows.all().query
     alias = query.get_initial_alias()
     if changed:
-        # The rows of the statement stand in for those of the table, which it does not see changed yet.
+        # The changed rows of the statement replace those of the table, in which the change is not visible yet.
         query.alias_map[alias] = BaseTable(changed, alias)
     sql, params = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
     if not changed:
@@ -163,8 +163,8 @@ def snapshot_of(kind: str, changed: str | None = None) -> tuple[str, list[Any]]:
 @cache
 def insertion(is_typed: bool) -> str:
     uuid = "gen_random_uuid()" if is_typed else "lower(hex(randomblob(16)))"
-    own = "%s::text, {}, %s::text, {}, %s::text, %s::timestamptz" if is_typed else "%s, {}, %s, {}, %s, %s"
-    kind, old_state, host = own.split(", {}, ")
+    constants = "%s::text, {}, %s::text, {}, %s::text, %s::timestamptz" if is_typed else "%s, {}, %s, {}, %s, %s"
+    kind, old_state, host = constants.split(", {}, ")
     table = connection.ops.quote_name(Notification._meta.db_table)
     return (
         f"INSERT INTO {table} ({COLUMNS}) SELECT {uuid}, {kind}, event_type, priority, object_uuid, {old_state},"  # noqa: S608
@@ -172,16 +172,16 @@ def insertion(is_typed: bool) -> str:
     )
 
 
-def wanted(kind: Kind, events: Iterable[Event]) -> list[Event]:
+def select_received(kind: Kind, events: Iterable[Event]) -> list[Event]:
     return [event for event in events if listeners.want(f"{kind.name}.{event.name}", event.priority)]
 
 
 def announcement(kind: str, events: Iterable[Event], old_state: str | None = None) -> Announcement | None:
-    """Return the announcement of these events, or None without a receiver."""
+    """Return the announcement of these events, or None if they have no receiver."""
     if not listeners.any:
         return None
-    listened = wanted(kind_named(kind), events)
-    return Announcement(kind_named(kind), listened, old_state) if listened else None
+    received = select_received(kind_named(kind), events)
+    return Announcement(kind_named(kind), received, old_state) if received else None
 
 
 def of_change(instance: Any, old_state: str) -> Announcement | None:
@@ -195,7 +195,7 @@ def of_change(instance: Any, old_state: str) -> Announcement | None:
 def announce(kind: str, events: Iterable[Event], keys: Sequence[int], old_state: str | None = None) -> None:
     """Write these events of objects into the outbox if they have receivers.
 
-    The caller has a transaction open in which the objects were changed, and holds their rows.
+    To be called in the transaction that changed the objects and locks their rows.
     """
     written = announcement(kind, events, old_state) if keys else None
     if written:
@@ -206,7 +206,7 @@ def announce_changes(kind: str, states: Iterable[tuple[int, str]], state: str | 
     """Write the events of changes of many objects, given the previous state of each by primary key.
 
     Args:
-        state: what all are in now; None, where that did not change.
+        state: the new state of all; None if it did not change.
     """
     by_state: dict[str, list[int]] = defaultdict(list)
     for key, before in states:
@@ -216,7 +216,7 @@ def announce_changes(kind: str, states: Iterable[tuple[int, str]], state: str | 
 
 
 class NotifiesUpdates:
-    """A mixin of querysets: an update of ``updated_at`` writes a notification for each row, if it has receivers."""
+    """A mixin of querysets: an update of ``updated_at`` writes a notification for each row that has receivers."""
 
     def update(self: Any, **columns: Any) -> int:
         number: int = self.update_and_announce(**columns)
@@ -229,7 +229,7 @@ class NotifiesUpdates:
         if "updated_at" not in columns or not listeners.any:
             return super().update(**columns)  # type: ignore[misc]
         with transaction.atomic():
-            # Locked, so that the old states are what the change finds, and the rows those that it changes.
+            # Locked, so that the old states and the rows are those that the update changes.
             rows = self.order_by("pk").select_for_update(no_key=True)
             states = list(rows.values_list("pk", "state"))
             keys = [key for key, _ in states]

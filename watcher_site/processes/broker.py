@@ -1,4 +1,4 @@
-"""A check that the message broker answers."""
+"""A connection check of the message broker."""
 
 from django.conf import settings
 
@@ -13,15 +13,15 @@ def require_broker() -> None:
     """Connect to the broker and disconnect again, or do nothing if the site needs no broker.
 
     Raises:
-        BrokerLost: it did not let us in within some seconds.
+        BrokerLost: the connection failed or timed out.
     """
     if settings.EXECUTOR != "celery":
         return
-    from kombu import Connection  # Only where the extra [celery] was installed.
+    from kombu import Connection  # The package is in the extra [celery].
 
     connection = Connection(settings.CELERY_BROKER_URL, connect_timeout=SECONDS)
     try:
-        # Once only: who asks, asks again.
+        # There are no retries: callers repeat the check.
         connection.transport.close_connection(connection.transport.establish_connection())
     except (*connection.connection_errors, *connection.channel_errors) as problem:
         raise BrokerLost(str(problem)) from problem

@@ -1,7 +1,8 @@
 # PYTHON_ARGCOMPLETE_OK
 """The command line: ``manage.py`` in a checkout, ``watcher-site`` in an installation from a wheel.
 
-Problems that its caller can solve are one line on standard error and an exit status, for Django's own commands too.
+Errors that the user can correct are printed as one line on standard error, with an exit status, also for Django's
+commands.
 """
 
 import os
@@ -33,7 +34,7 @@ def one_line(problem: Exception) -> str:
 
 
 class CommandLine(ManagementUtility):
-    """Django's command line with the version of the site, one line for unknown commands, and completion of objects."""
+    """Django's command line with the version of the site, one-line errors, and completion of objects."""
 
     def execute(self) -> None:
         if self.argv[1:] in (["--version"], ["version"]):
@@ -46,7 +47,7 @@ class CommandLine(ManagementUtility):
             completion.complete(self.prog_name)
 
     def fetch_command(self, subcommand: str) -> Any:
-        # A command keeps the stderr that it is made with.
+        # A command stores the stderr that it is created with.
         if subcommand in get_commands():
             return super().fetch_command(subcommand)
         printed = StringIO()
@@ -60,7 +61,7 @@ class CommandLine(ManagementUtility):
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run one command, and return the exit status. It ends silently if the reader of its output has ended."""
+    """Run a command, and return the exit status. It ends silently if the reader of its output has ended."""
     try:
         try:
             return report_problems(arguments)
@@ -79,12 +80,12 @@ def run_command(arguments: list[str]) -> int:
 
 
 def discard_output() -> None:
-    """Discard the rest of the output, which Python would write at its end."""
+    """Discard the remaining output, which Python would write at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report_problems(arguments: list[str]) -> int:
-    """Run one command, and return the exit status. ``--traceback`` shows where a problem came from."""
+    """Run a command, and return the exit status. ``--traceback`` shows the traceback of an error."""
     shown = () if "--traceback" in arguments else (ImproperlyConfigured, Refused, OperationalError)
     try:
         CommandLine(arguments).execute()

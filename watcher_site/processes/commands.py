@@ -1,4 +1,4 @@
-"""The base class of the management commands, which print one line and exit with status 2 for bad input."""
+"""The base class of management commands, which print one line and exit with status 2 for invalid input."""
 
 import getpass
 import sys
@@ -25,33 +25,35 @@ def operator() -> str:
 
 
 def caller(person: str) -> CallingContext:
-    """Return the calling context of a command that is run on behalf of a person."""
+    """Return the calling context of a command that is run on behalf of a user."""
     return CallingContext(user=person)
 
 
 def add_person(parser: CommandParser) -> None:
-    """Add an option for the name of the person on whose behalf the command runs, which history records."""
-    parser.add_argument("--as", dest="person", default=operator(), help="the name that the record tells (your own)")
+    """Add an option for the user on whose behalf the command runs, which history records."""
+    parser.add_argument(
+        "--as", dest="person", default=operator(), help="the user that history records (your own name)"
+    )
 
 
 class Command(BaseCommand):
     """A command whose refusals are exceptions of the class `Refused`.
 
-    From the command line, that and an argument that makes no sense end with one line and status 2, and a database that
-    does not answer with one line and status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows where.
+    On the command line, a refusal or an invalid argument prints one line and exits with status 2, and a lost database
+    with status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows the traceback.
     """
 
-    # What the one line begins with. Nothing, where a file and a line in front let an editor jump there.
+    # The prefix of the line; empty if the line begins with a file and line number, to which editors can jump.
     refusal_prefix = "CommandError: "
-    # True for services: they refuse to start while migrations are not applied.
+    # True for services, which refuse to start while migrations are not applied.
     requires_migrations_checks = False
-    # True if a person acts by this command, which history then records; false for services.
+    # True if a user acts by this command, which history records; false for services.
     acts_for_person = True
-    _called_from_command_line: bool  # Django sets it.
+    _called_from_command_line: bool  # Set by Django.
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **options)
-        # It then raises CommandError, where it would print the usage in front of what is wrong.
+        # So that it raises CommandError, instead of printing the usage before the error.
         parser.called_from_command_line = False
         return parser
 
@@ -64,7 +66,7 @@ class Command(BaseCommand):
         return BAD_INPUT
 
     def note(self, refusal: Refused, person: str) -> None:
-        """Record in history that the command was refused, if the database can be written."""
+        """Record the refusal of the command in history, if the database is writable."""
         with suppress(DatabaseError), on_behalf_of(partial(caller, person)):
             record_refusal(self.event(), None, describe_refusal(refusal))
 

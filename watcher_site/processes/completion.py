@@ -1,4 +1,4 @@
-"""Completion of the command line in a shell, by argcomplete: of commands, options, and objects in the database."""
+"""Shell completion of commands, options, and objects in the database, by argcomplete."""
 
 import os
 from argparse import ArgumentParser
@@ -7,7 +7,7 @@ from typing import Any, cast
 import argcomplete
 from django.core.management import get_commands, load_command_class
 
-# Values are not completed with names of files.
+# Values are not completed with file names.
 NO_COMPLETER = argcomplete.SuppressCompleter()
 
 
@@ -24,7 +24,7 @@ def complete(program: str) -> None:
 
 
 def make_parser(program: str, words: set[str]) -> ArgumentParser:
-    """Return a parser of all commands. Only the commands named in the line are loaded, which saves time."""
+    """Return a parser of all commands. Only the commands in the line are loaded, which saves time."""
     commands = get_commands()
 
     def make_command_parser(command: str = "", **options: Any) -> Any:
@@ -35,7 +35,7 @@ def make_parser(program: str, words: set[str]) -> ArgumentParser:
         return loaded.create_parser(program, command)
 
     parser = ArgumentParser(program, add_help=False)
-    # A factory in place of a class, as Django makes the parsers of commands.
+    # A function instead of a class, because Django creates the parsers of commands.
     added = parser.add_subparsers(parser_class=cast("Any", make_command_parser))
     for name in sorted(commands):
         added.add_parser(name, command=name)

@@ -1,4 +1,4 @@
-"""The gauges of the site's processes."""
+"""Gauges of the site's processes."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ MESSAGES = table_gauge(
 
 
 class ServiceGauges(Collector):
-    """The gauges of services and listeners, in two queries."""
+    """The gauges of services and listeners, with two queries."""
 
     def collect(self) -> Iterator[Metric]:
         yield self.count_services()

@@ -1,4 +1,4 @@
-"""Locks and checks for the preparation of a site: a single process prepares it, and its port is free."""
+"""Locks and checks for the preparation of a site: only one process prepares it at a time, and its port is free."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -11,27 +11,27 @@ from django.db import connection
 from watcher_site.refusals import Conflict, Invalid
 
 WAITING = "Another start prepares this site: waiting for it."
-# Any number that no other program takes for a lock of its own: "watcher" in ASCII.
+# An arbitrary key: "watcher" in ASCII.
 ADVISORY_LOCK = int.from_bytes(b"watcher")
 
 
 @contextmanager
-def exclusive_preparation(tell: Callable[[str], object]) -> Iterator[None]:
-    """Hold the lock for preparing this database, and print a line if it has to wait for another process.
+def exclusive_preparation(write_line: Callable[[str], object]) -> Iterator[None]:
+    """Hold the lock for preparing this database, and print a line if another process holds it.
 
-    The lock goes with the process that holds it, however it ends. It is one of PostgreSQL's own for that database,
-    and one on a file for those who share `settings.DATA_DIR`.
+    The lock is released when its process ends. On PostgreSQL it is an advisory lock of the database, otherwise a file
+    lock in `settings.DATA_DIR`.
     """
-    with lock_database(tell) if connection.vendor == "postgresql" else lock_file(tell):
+    with lock_database(write_line) if connection.vendor == "postgresql" else lock_file(write_line):
         yield
 
 
 @contextmanager
-def lock_database(tell: Callable[[str], object]) -> Iterator[None]:
+def lock_database(write_line: Callable[[str], object]) -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [ADVISORY_LOCK])
         if not cursor.fetchone()[0]:
-            tell(WAITING)
+            write_line(WAITING)
             cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
     try:
         yield
@@ -41,16 +41,16 @@ def lock_database(tell: Callable[[str], object]) -> Iterator[None]:
 
 
 @contextmanager
-def lock_file(tell: Callable[[str], object]) -> Iterator[None]:
+def lock_file(write_line: Callable[[str], object]) -> Iterator[None]:
     with (settings.DATA_DIR / "prepare.lock").open("a") as file:
         if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
-            tell(WAITING)
+            write_line(WAITING)
             locks.lock(file, locks.LOCK_EX)
         yield
 
 
 def require_free_port(address: str, port: int) -> None:
-    """Raise `Conflict` if the port is taken, or `Invalid` if this machine does not have the address."""
+    """Raise `Conflict` if the port is in use, or `Invalid` if this machine does not have the address."""
     try:
         family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family) as probe:

@@ -1,6 +1,6 @@
-"""The health check of the web process of this machine, for containers: ``python -m watcher_site.processes.probe``.
+"""The health check of the web process on this machine, for containers: ``python -m watcher_site.processes.probe``.
 
-It requests ``/healthz`` as a client of the site would, with a host name that the site answers to.
+It requests ``/healthz`` like a client of the site, with one of the allowed host names.
 """
 
 import sys
@@ -12,7 +12,7 @@ from watcher_site.processes.command_line import BAD_INPUT
 
 SECONDS = 4
 UNHEALTHY = 1
-# The addresses at which a process that listens on all of them is reached.
+# The loopback addresses for a process that listens on all addresses.
 LOOPBACK = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 

@@ -1,15 +1,15 @@
-"""Run the processes of the Procfile, and a worker if needed, until a signal.
+"""Run the processes of the Procfile, and a worker or listener if needed, until a signal.
 
-``python -m watcher_site.processes.procfile`` does so.
+Command: ``python -m watcher_site.processes.procfile``.
 
-honcho starts the processes and prints their lines. In addition, a process that crashes, is killed, or ends unasked is
-started again, and each has the time that actions need when the site stops.
+honcho starts the processes and prints their output. In addition, a process that crashes, is killed or ends
+unexpectedly is restarted, and all have the time that actions need when the site stops.
 
-No process manager does this by its configuration. honcho 2.0 stops all processes as soon as one ends, and kills them
-after five seconds. supervisor 4.3 and circus 0.19 start processes again, but go on without one that refuses its work
-(exit status 2) or cannot be started. With all three, processes outlive a manager that is killed, and would serve the
-port and execute actions beside those of the next start. This module therefore extends classes of honcho, private
-methods included; `.ci/constraints.txt` holds its version.
+No process manager can be configured to do this. honcho 2.0 stops all processes as soon as one ends, and kills them
+after five seconds. supervisor 4.3 and circus 0.19 restart processes, but continue without one that refuses to start
+(exit status 2) or cannot be started. With all three, processes outlive a manager that is killed, and would keep the
+port and execute actions together with those of the next start. This module therefore extends classes of honcho,
+including private methods; `.ci/constraints.txt` pins its version.
 """
 
 import os
@@ -33,13 +33,13 @@ from watcher_site import settings
 from watcher_site.processes.command_line import BAD_INPUT
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-# Whatever it is that kills process after process: it is not started for ever.
+# The limit of restarts of a process that is killed again and again.
 MOST_RESTARTS = 5
-# Without it no request is served: if it cannot start, the site stops.
+# Without the web process no request is served: if it cannot start, the site stops.
 WEB = "web"
 WORKER = "exec python -m watcher_site.processes.command_line run_worker"
 LISTENER = "exec python -m watcher_site.processes.command_line listen_notifications"
-# What ran so long, in seconds, has proved that it can.
+# A process that ran for this number of seconds can restart without counting earlier restarts.
 PROVEN = 60.0
 
 
@@ -58,7 +58,7 @@ class RestartedProcess(Process):
         self.returncode = 0
 
     def run(self, events: Any = None, ignore_signals: bool = False) -> None:
-        # Held by the manager alone, the other end is closed even by a manager that is killed.
+        # Only the manager keeps the other end open, which is closed even if the manager is killed.
         self.manager_end.close()
         restarts = 0
         while True:
@@ -69,14 +69,14 @@ class RestartedProcess(Process):
             if self.stopping.poll() or self.ends_site(restarts):
                 break
             pause = pause_before(restarts)
-            self.say(f"{self.name} {self.end}, and is started again in {pause:g} s\n")
+            self.print_line(f"{self.name} {self.end}, and is restarted in {pause:g} s\n")
             if self.stopping.poll(pause):
                 break
             restarts += 1
         super()._send_message({"returncode": self.returncode}, type="stop")
 
     def ends_site(self, restarts: int) -> bool:
-        """Return whether the end of the process ends the site. A crash does not: the other processes can continue."""
+        """Return whether the end of the process ends the site. After a crash, the other processes continue."""
         if self.returncode > 0:
             return self.returncode == BAD_INPUT or self.name == WEB
         return restarts >= MOST_RESTARTS
@@ -85,13 +85,13 @@ class RestartedProcess(Process):
     def end(self) -> str:
         if self.returncode > 0:
             return f"crashed with exit status {self.returncode}"
-        return f"was killed by {signal.Signals(-self.returncode).name}" if self.returncode else "ended unasked"
+        return f"was killed by {signal.Signals(-self.returncode).name}" if self.returncode else "ended unexpectedly"
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         super()._send_message(line.encode())
 
     def _send_message(self, data: Any, type: str = "line") -> None:
-        """Do not send the manager the end of a process, after which it would stop the others."""
+        """Do not report the end of a process to the manager, because it would stop the others."""
         if type == "stop":
             self.returncode = data["returncode"]
         else:
@@ -99,21 +99,21 @@ class RestartedProcess(Process):
 
     def start_child(self, *args: Any, **kwargs: Any) -> Popen:
         for number in (signal.SIGINT, signal.SIGTERM):
-            # honcho ignores them after the first start, and what is ignored stays so in every child.
+            # honcho ignores these signals after the first start, and child processes inherit that.
             signal.signal(number, signal.SIG_DFL)
         child = Popen(*args, **kwargs)
         Thread(target=self.stop_child, args=(child,), daemon=True).start()
         return child
 
     def stop_child(self, child: Popen) -> None:
-        """Stop this process if the site is stopping, even if it has only just started."""
+        """Stop this process when the site stops, even if it has only just started."""
         self.stopping.poll(None)
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGTERM)
 
 
 class LinePrinter(Printer):
-    """honcho's printer, which stops the site when the reader of its output has exited, as with ``make run | head``."""
+    """honcho's printer, which stops the site when its output is closed, as with ``make run | head``."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         super().__init__(sys.stdout)
@@ -123,7 +123,7 @@ class LinePrinter(Printer):
         try:
             super().write(message)
         except BrokenPipeError:
-            # The lines of the processes are read until they have ended, and discarded.
+            # The output of the processes is read until they have ended, and discarded.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.output.fileno())
             self.stop()
 
@@ -152,7 +152,7 @@ class PatientManager(manager.Manager):
         return self._terminating or super()._any_stopped()
 
     def mark_lost_processes(self) -> None:
-        """Take for ended what no longer has the process that would tell so."""
+        """Mark processes as ended whose supervising process, which would report this, has ended."""
         for process in self._processes.values():
             if "returncode" not in process and process["process"].exitcode not in {None, 0}:
                 process["returncode"] = self.returncode = process["process"].exitcode
@@ -160,10 +160,10 @@ class PatientManager(manager.Manager):
 
 
 def commands() -> dict[str, str]:
-    """Return the commands of the processes of the Procfile, and of those that the settings require.
+    """Return the commands of the processes in the Procfile, and of those that the settings require.
 
-    These are a worker where appliers send actions to workers, and a listener where the cloud has a broker. No line of
-    the Procfile names them: where they have nothing to do they refuse to run, which would be the end of all.
+    These are a worker if appliers send actions to workers, and a listener if the broker of the cloud is set. They are
+    not in the Procfile, because they refuse to start without these settings, which would end the site.
     """
     file = next(path for path in (Path("Procfile"), Path(settings.__file__).with_name("Procfile")) if path.exists())
     found: dict[str, str] = dict(parse_procfile(file.read_text()).processes)
@@ -179,7 +179,7 @@ def run() -> int:
     site = PatientManager()
     for name, command in commands().items():
         process = site.add_process(name, command)
-        # The Python of this environment, whatever the caller's PATH leads to.
+        # The Python of this environment, independent of the caller's PATH.
         process.env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{process.env.get('PATH', os.defpath)}"
     site.loop()
     return int(site.returncode)

@@ -1,4 +1,4 @@
-"""The health of the site's services: the required kinds, and those of them without an active service."""
+"""The health of the site's services: the required ones, and those without an active process."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Component(NamedTuple):
 
 
 class ServiceHealth(NamedTuple):
-    """The health of the services of one name: their number by status, and their last heartbeat."""
+    """The health of the services with one name: their number by status, and their last heartbeat."""
 
     name: str
     active: int
@@ -76,5 +76,5 @@ def describe_inactive(name: str) -> str:
 
 
 def find_inactive(name: str) -> str | None:
-    """Return the problem if no service of this name is active, or None, with one query."""
+    """Return the problem if no service with this name is active, or None, with one query."""
     return None if Service.objects.active().filter(name=name).exists() else describe_inactive(name)

@@ -1,9 +1,9 @@
 """The start of the site: preparation, and the processes of the Procfile.
 
-``python -m watcher_site.processes.start`` does so.
+Command: ``python -m watcher_site.processes.start``.
 
-The processes are in a session of their own, where they are signalled once and by us alone: a terminal would signal
-each of them, and a closed one none.
+The processes are in a separate session, in which only this process signals them, once. A terminal would signal each of
+them on Ctrl-C, and none when it is closed.
 """
 
 import signal
@@ -21,7 +21,7 @@ from watcher_site.processes.command_line import BAD_INPUT
 from watcher_site.refusals import Conflict
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 PREPARE = [sys.executable, "-m", "watcher_site.processes.command_line", "prepare"]
 SERVE = [sys.executable, "-m", "watcher_site.processes.procfile"]
 
@@ -38,7 +38,7 @@ class Start:
         self.received.append(number)
 
     def run(self, *commands: list[str]) -> int:
-        """Run the commands in turn, and return 0 after a signal, or else the exit status of the last one."""
+        """Run the commands in order, and return 0 after a signal, or else the exit status of the last one."""
         status = 0
         for command in commands:
             status = status or self.run_command(command)
@@ -49,19 +49,19 @@ class Start:
             return 0
         process = subprocess.Popen(command, start_new_session=True)  # noqa: S603
         while process.poll() is None and not self.received:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
         process.terminate()
         return process.wait()
 
 
 @contextmanager
 def require_single_start() -> Iterator[None]:
-    """Prevent another start from this folder with the same port, which is not yet taken while the site is prepared.
+    """Prevent another start from this folder with the same port, which is not yet in use during preparation.
 
     Raises:
-        Conflict: another one is at it.
+        Conflict: another start is in progress, or serves the port.
     """
-    # Imported here, so that a wrong variable is reported in one line.
+    # Imported here, so that an invalid variable is reported in one line.
     from watcher_site import settings
 
     settings.DATA_DIR.mkdir(mode=0o700, exist_ok=True)

@@ -16,7 +16,7 @@ from watcher_site.monitoring.metrics import database_errors, leases_lost
 from watcher_site.monitoring.tracing import tracing
 
 log = structlog.get_logger(__name__)
-# A clock that also runs while the machine is suspended, where the system has one.
+# A clock that also runs while the machine is suspended, if the system has one.
 CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # The errors that are raised while the database does not answer.
 LOST_DATABASE = (InterfaceError, OperationalError)
@@ -36,7 +36,7 @@ class Heartbeat:
 
     @property
     def lost(self) -> bool:
-        """Return whether the lease is lost: the row was retired, or the heartbeat thread has died."""
+        """Return whether the lease is lost: the row was deleted, or the heartbeat thread has died."""
         died = self.thread.ident is not None and not self.thread.is_alive() and not self.stopping.is_set()
         return self.row_lost or died
 
@@ -44,7 +44,7 @@ class Heartbeat:
     def holds(self) -> bool:
         """Return whether this process certainly still has the lease.
 
-        It is also false in a process that was paused for longer than its lease and has not renewed it since.
+        It does not after it was paused for longer than the lease, until the next heartbeat.
         """
         return not self.lost and time.clock_gettime(CLOCK) - self.seen < settings.SERVICE_DOWN_TIME
 
@@ -65,10 +65,10 @@ class Heartbeat:
 
     def beat(self) -> None:
         """Write one heartbeat. After an error of the database, the next one tries again."""
-        began = time.clock_gettime(CLOCK)
+        started = time.clock_gettime(CLOCK)
         try:
             self.row_lost = not self.service.beat()
-            self.seen = began
+            self.seen = started
         except Error as problem:
             database_errors.labels("heartbeat").inc()
             log.warning("heartbeat failed", service=str(self.service), problem=str(problem))
@@ -100,14 +100,14 @@ class Worker(ABC):
         """End `run` on SIGTERM and SIGINT, after the current work has ended."""
 
         def request_stop(*_: Any) -> None:
-            # A handler may interrupt anything: it only sets a flag.
+            # A signal handler may interrupt any code: it only sets a flag.
             self.stopping = True
 
         signal.signal(signal.SIGTERM, request_stop)
         signal.signal(signal.SIGINT, request_stop)
 
     def run(self, once: bool = False) -> None:
-        """Run until a signal, or with ``once`` until the tables hold no more work."""
+        """Run until a signal, or with ``once`` until the database contains no more work."""
         self.heartbeat.start()
         self.log.info(f"{self.kind} started")
         try:
@@ -121,7 +121,7 @@ class Worker(ABC):
             self.stop()
 
     def advance(self) -> None:
-        """Run one step. If the database does not answer, wait and continue from the tables later."""
+        """Run one step. If the database does not answer, wait and continue later."""
         try:
             self.step()
         except LOST_DATABASE as problem:
@@ -140,16 +140,16 @@ class Worker(ABC):
         self.heartbeat.start()
 
     def stop(self) -> None:
-        """Stop the heartbeat and retire the service; if the database is away, the lease expires by itself."""
+        """Stop the heartbeat and delete the service's row. If the database is unavailable, the lease expires."""
         self.heartbeat.stop()
         with suppress(*LOST_DATABASE):
             self.service.retire()
         self.log.info(f"{self.kind} stopped")
         tracing.stop()
 
-    # What a kind of worker adds.
+    # To be implemented by subclasses.
 
-    def prepare(self) -> None:  # noqa: B027 (an applier has nothing to prepare)
+    def prepare(self) -> None:  # noqa: B027 (optional)
         """Prepare the process before its first step."""
 
     @property

@@ -28,7 +28,7 @@ from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.names import brief, name, short
 from watcher_site.windows.durations import describe_duration, in_minutes
 
-# The models that have pages, the likeliest first: each lookup costs a query.
+# The models with pages, the most frequent first: each lookup costs a query.
 PAGES = {
     "actions.Action": "actions:detail",
     "plans.ActionPlan": "plans:detail",
@@ -40,12 +40,12 @@ PAGES = {
     "cluster.Policy": "cluster:policy",
     "cluster.Profile": "cluster:profile",
 }
-# A message that was stored by an earlier release may end in the middle of a UUID.
+# A message stored by an earlier release may end within a UUID.
 CUT_IDENTIFIER = re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{0,26}…")
-# So many seconds make no difference to people.
+# The limit for "just now", in seconds.
 JUST_NOW = 10
 MINUTE = 60
-# The units of times that have passed, and of those to come: other languages inflect them.
+# The units of past times, and of future times: other languages inflect them.
 AGO: dict[str, Any] = {
     "year": ngettext_lazy("%(num)d year ago", "%(num)d years ago", "num"),
     "month": ngettext_lazy("%(num)d month ago", "%(num)d months ago", "num"),
@@ -62,7 +62,7 @@ AHEAD: dict[str, Any] = {
     "hour": ngettext_lazy("in %(num)d hour", "in %(num)d hours", "num"),
     "minute": ngettext_lazy("in %(num)d minute", "in %(num)d minutes", "num"),
 }
-# The latest history entries that the page of an object shows.
+# The number of latest history entries on the page of an object.
 SHOWN = 10
 
 register = template.Library()
@@ -70,7 +70,7 @@ register.filter(short)
 register.filter(brief)
 
 
-# The heads of columns that are derived from the names of fields.
+# The column heads that are derived from the names of fields.
 DERIVED_HEADS = (
     *(gettext_noop("Attempts"), gettext_noop("Enabled"), gettext_noop("Groups"), gettext_noop("Health")),
     *(gettext_noop("Hostname"), gettext_noop("Outcome"), gettext_noop("Owner"), gettext_noop("Priority")),
@@ -81,8 +81,8 @@ DERIVED_HEADS = (
 
 @register.filter
 def head(label: str) -> str:
-    """Return the head of a column with a capital, unless it is written as it is on purpose, such as vCPU."""
-    # A lazy text is HTML or not only once it is evaluated.
+    """Return the head of a column with an initial capital, except for spellings such as vCPU."""
+    # Only the evaluated text shows whether it is HTML.
     label = str(label)
     if label[1:2].isupper() or isinstance(label, SafeString):
         return label
@@ -92,7 +92,7 @@ def head(label: str) -> str:
 
 @register.filter
 def humanize_name(name: str) -> str:
-    """Return a name of the API as people write: ``released_nodes_ratio`` reads "Released nodes ratio"."""
+    """Return a name of the API as a label: ``released_nodes_ratio`` becomes "Released nodes ratio"."""
     return capfirst(name.replace("_", " "))
 
 
@@ -109,7 +109,7 @@ def state_badge(state: str) -> SafeString:
 
 @register.filter
 def when(moment: datetime | None) -> SafeString | str:
-    """Return how long ago a moment was, with the moment itself for those who point at it."""
+    """Return how long ago a moment was, with the moment itself on hovering."""
     if moment is None:
         return "—"
     return render_time(moment, ago(moment))
@@ -124,10 +124,10 @@ def ago(moment: datetime) -> str:
 
 @register.filter
 def until(moment: datetime | None) -> SafeString | str:
-    """Return in how long a moment comes; what is due is said to come now."""
+    """Return the time until a moment; past moments are shown as now."""
     if moment is None:
         return "—"
-    # The least unit is a minute: less than one begins with a zero, in any language.
+    # The smallest unit is a minute: less than a minute begins with a zero in all languages.
     if timeuntil(moment, timezone.now(), depth=1).startswith("0"):
         seconds = (moment - timezone.now()).total_seconds()
         return render_time(moment, gettext("in less than a minute") if seconds > 0 else gettext("now"))
@@ -136,24 +136,24 @@ def until(moment: datetime | None) -> SafeString | str:
 
 
 def keep_number(text: str) -> str:
-    """Return a text of Django without its protected spaces, but for that between a number and its unit."""
+    """Return a text of Django with normal spaces, except between a number and its unit."""
     return re.sub(r"(\d) ", "\\1\xa0", text.replace("\xa0", " "))
 
 
 @register.filter
 def at_place(moment: datetime, name: str) -> SafeString:
-    """Return a moment as the clocks of a time zone show it, with the reader's time for those who point at it."""
+    """Return a moment in a time zone, with the moment in the reader's zone on hovering."""
     try:
         zone = ZoneInfo(name)
     except ZoneInfoNotFoundError:
-        zone = ZoneInfo("UTC")  # This machine does not know the zone; the one that it was given on did.
+        zone = ZoneInfo("UTC")  # Another machine, on which the zone was validated, has other time zone data.
     local = moment.astimezone(zone)
     return render_time(moment, f"{WEEKDAYS_ABBR[local.weekday()]} {local:%Y-%m-%d %H:%M} {zone}")
 
 
 @register.filter(expects_localtime=False)
 def clock(moment: datetime) -> str:
-    """Return a moment as the reader's clock shows it, with the reader's time zone."""
+    """Return a moment in the reader's time zone, with the name of the zone."""
     return f"{timezone.localtime(moment):%Y-%m-%d %H:%M:%S} {timezone.get_current_timezone_name()}"
 
 
@@ -163,10 +163,11 @@ def render_time(moment: datetime, text: str) -> SafeString:
 
 @register.simple_tag
 def state_bar(counts: Mapping[str, int], label: str, whole: int = 0) -> SafeString:
-    """Draw the shares of a whole, by state, in the order of ``counts``; ``label`` is for those who cannot see it.
+    """Draw the shares of a whole, by state, in the order of ``counts``, with ``label`` for screen readers.
 
     Args:
-        whole: the number that fills the bar, else the sum of the counts. What is little of it stays visible.
+        whole: the number that fills the bar, by default the sum of the counts. Small shares of it are widened to be
+            visible.
     """
     total = whole or sum(counts.values()) or 1
     parts, left = [], 0.0
@@ -189,7 +190,7 @@ def use_bar(used: float, capacity: float, label: str) -> SafeString:
 def draw_bar(parts: Iterable[tuple[str, float, float, str]], label: str) -> SafeString:
     """Return a bar of 1,000 units: each part has a class, a start, a width and a title.
 
-    It is not a template, as a list has hundreds of them.
+    It does not use a template, because a list has hundreds of bars.
     """
     rectangles = format_html_join(
         "",
@@ -216,7 +217,7 @@ def counted(number: int) -> str:
 
 @register.filter
 def counted_in_total(counts: Mapping[str, int]) -> str:
-    """Return the sum of such numbers: at least this, if one of them is above the limit."""
+    """Return the sum of such numbers, with a + if one of them is above the limit."""
     number = total({state: min(count, MOST_COUNTED) for state, count in counts.items()})
     is_more = max(counts.values(), default=0) > MOST_COUNTED
     return f"{number_format(number, force_grouping=True)}+" if is_more else str(number)
@@ -224,7 +225,7 @@ def counted_in_total(counts: Mapping[str, int]) -> str:
 
 @register.filter
 def duration(event: Any) -> str:
-    """Return how long something with a start and a finish took, in seconds."""
+    """Return the duration of an event with a start and a finish, in seconds."""
     if event.finish_time is None:
         return gettext("not finished")
     return seconds((event.finish_time - event.start_time).total_seconds())
@@ -248,10 +249,10 @@ register.filter(in_minutes)
 
 
 def linked(text: str, links: Mapping[UUID, str] | None = None) -> SafeString:
-    """Return the text with a link for each UUID of an object with a page.
+    """Return a text with a link for each UUID of an object with a page.
 
     Args:
-        links: the links of `links_in`, if a page shows several texts; else they are looked up.
+        links: the links of `links_in`, if a page shows several texts; by default they are looked up.
     """
     links = links_in(text) if links is None else links
     text = CUT_IDENTIFIER.sub("…", text)
@@ -268,24 +269,24 @@ def linked(text: str, links: Mapping[UUID, str] | None = None) -> SafeString:
 
 @register.simple_tag
 def links_in(*values: Any) -> dict[UUID, SafeString]:
-    """Return the links to all objects whose UUIDs are in these values, with at most one query for each model."""
+    """Return the links to all objects whose UUIDs are in these values, with at most one query per model."""
     return find_links({UUID(identifier) for value in values for identifier in UUIDS.findall(str(value))})
 
 
 def shortened(text: str) -> str:
-    """Return the text with the beginning of each UUID only: for lists, where links would cost queries."""
+    """Return a text with shortened UUIDs, for lists, where links would cost queries."""
     return UUIDS.sub(lambda match: match[0][:8], text)
 
 
 def find_links(identifiers: set[UUID]) -> dict[UUID, SafeString]:
     links: dict[UUID, SafeString] = {}
     for label, page in PAGES.items():
-        wanted = identifiers - links.keys()
-        if not wanted:
+        missing = identifiers - links.keys()
+        if not missing:
             break
         manager = apps.get_model(label)._default_manager
         records = manager.with_names() if hasattr(manager, "with_names") else manager.all()
-        found: Iterable[Any] = records.filter(uuid__in=wanted, deleted_at=None)
+        found: Iterable[Any] = records.filter(uuid__in=missing, deleted_at=None)
         links |= {record.uuid: link(record, page) for record in found}
     return links
 
@@ -293,7 +294,7 @@ def find_links(identifiers: set[UUID]) -> dict[UUID, SafeString]:
 def link(record: Any, page: str) -> SafeString:
     called = getattr(record, "called", None) or str(record)
     text = short(called) if called == str(record.uuid) else name(brief(called))
-    if page == "plans:detail" and called != str(record.uuid):  # Many have the same name.
+    if page == "plans:detail" and called != str(record.uuid):  # Several plans may have the same name.
         text = format_html('{} <span class="uuid">{}</span>', text, short(record.uuid))
     return format_html('<a href="{}" title="{}">{}</a>', reverse(page, args=[record.uuid]), record.uuid, text)
 
@@ -304,7 +305,7 @@ register.filter(describe_event)
 
 @register.simple_tag(takes_context=True)
 def may_do(context: Any, permission: str, policy: str) -> bool:
-    """Return whether the user may do an operation that shares its permission with others, by its own policy."""
+    """Return whether the user may perform an operation that shares its permission with others, by its own policy."""
     request = context["request"]
     return may(request.user, permission, target_of_page(request), policy)
 

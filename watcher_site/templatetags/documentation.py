@@ -1,4 +1,4 @@
-"""The link beside a concept that leads to its description in the documentation."""
+"""The links from pages to the documentation of concepts."""
 
 from django import template
 from django.urls import reverse

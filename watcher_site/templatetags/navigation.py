@@ -1,4 +1,4 @@
-"""The navigation of the console: its places in groups, and the current one."""
+"""The navigation of the console: its links in groups, and the current one."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,20 +20,23 @@ register = template.Library()
 
 @dataclass(frozen=True)
 class Place:
-    """A link of the navigation, named as the page that it leads to. The pages below its address belong to it."""
+    """A link of the navigation. Pages below its address belong to it."""
 
     label: Text
     name: str
     permission: str = ""
-    others: tuple[str, ...] = ()
+    further_paths: tuple[str, ...] = ()
     """Further paths within the console whose pages belong to it."""
     replaces: str = ""
-    """The permission of people who have other pages for this; it is for members of projects who do not have it."""
+    """The permission of users who have other pages instead.
+
+    Other users see this link if they are members of projects.
+    """
     key: str = ""
-    """The key that goes there, after g, on a keyboard (`shortcuts.js`)."""
+    """The key that follows g in the keyboard shortcut (`shortcuts.js`)."""
 
     def is_for(self, user: Any, target: Mapping[str, Any]) -> bool:
-        """Return whether the navigation of a user has this place."""
+        """Return whether the navigation of a user contains this link."""
         if self.replaces:
             return user.is_authenticated and not may(user, self.replaces) and bool(known_projects(user))
         return not self.permission or may(user, self.permission, target)
@@ -43,11 +46,11 @@ class Place:
         return reverse(self.name)
 
     def match(self, path: str) -> int:
-        """Return the length of the part of a path that belongs to this place; 0 if the page is not within it."""
+        """Return the length of the part of a path that belongs to this link; 0 if the page does not."""
         console = reverse("home")
         if self.address == console:
             return len(path) if path == console else 0
-        prefixes = (self.address, *(f"{console}{other}" for other in self.others))
+        prefixes = (self.address, *(f"{console}{other}" for other in self.further_paths))
         return max((len(prefix) for prefix in prefixes if path.startswith(prefix)), default=0)
 
 
@@ -106,17 +109,17 @@ def list_places() -> Iterator[Place]:
 
 
 def find_place(path: str) -> Place | None:
-    """Return the place that the page of a path belongs to, if any."""
+    """Return the link that the page of a path belongs to, if any."""
     place = max(list_places(), key=lambda one: one.match(path))
     return place if place.match(path) else None
 
 
 @register.inclusion_tag("_navigation.html", takes_context=True)
 def navigation(context: Any, is_found: bool = True) -> dict[str, Any]:
-    """Show the places that the user may see, with the current one marked.
+    """Show the links that the user may see, with the current one marked.
 
     Args:
-        is_found: whether the address of the request has a page; otherwise no place is marked.
+        is_found: whether the address of the request has a page; otherwise no link is marked.
     """
     request: HttpRequest = context["request"]
 

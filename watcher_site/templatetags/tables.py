@@ -1,6 +1,6 @@
-"""The rows of a table of django-tables2, written in Python, the range of the rows shown, and the choices of an order.
+"""Template tags for tables of django-tables2: the rows, the range of the shown rows, and the choices of sort orders.
 
-A template for each cell takes most of the time of a list.
+Rows are written in Python, because templates for each cell take most of the time of a list.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,10 +21,11 @@ register = template.Library()
 
 
 class CellWriter:
-    """Writes the cells of one column: what does not depend on the record is found once for the column.
+    """Writes the cells of one column, with the parts that do not depend on the record computed once per column.
 
-    Each cell has the head of its column, as the cells of a row are below each other on a narrow screen. A value is
-    written as it is stored, not by the label of its choice. The attributes of a column cannot depend on the record.
+    Each cell contains the head of its column, because on a narrow screen the cells of a row are below each other. A
+    value is written as it is stored, not by the label of its choice. The attributes of a column cannot depend on the
+    record.
     """
 
     def __init__(self, column: BoundColumn) -> None:
@@ -72,9 +73,10 @@ def table_rows(table: Any) -> SafeString:
 
 @register.simple_tag
 def row_range(table: Any) -> str:
-    """Return the numbers of the rows shown and of all rows, such as 51 to 100 of 2,066.
+    """Return the numbers of the shown rows and of all rows, such as 51 to 100 of 2,066.
 
-    The paginator of the table has counted the rows. A table that counts up to a limit says that there are more.
+    The paginator of the table has counted the rows. For a table that counts up to a limit, the text states that there
+    are more.
     """
     first, last, total = (
         number_format(number, force_grouping=True)
@@ -88,7 +90,7 @@ def row_range(table: Any) -> str:
 
 @register.inclusion_tag("_sorting.html", takes_context=True)
 def sorting(context: Any, table: Any, anchor: str = "") -> dict[str, Any]:
-    """Show a form that sorts a table: for narrow screens, on which the heads of the columns are hidden.
+    """Show a form that sorts a table, for narrow screens, on which the heads of the columns are hidden.
 
     Args:
         anchor: the id of the element to return to, if it is not the top of the page.
@@ -104,12 +106,12 @@ def sorting(context: Any, table: Any, anchor: str = "") -> dict[str, Any]:
 
 
 def list_orders(table: Any) -> Iterator[tuple[str, str, bool]]:
-    """Yield the orders of a table: the value of the parameter, the label, and whether the table has this order."""
+    """Yield the sort orders of a table: the value of the parameter, the label, and whether it is the current order."""
     current = [str(order) for order in table.order_by or ()]
     for column in table.columns:
         if not column.orderable:
             continue
         label = head(strip_tags(str(column.verbose_name)))
         orders = ((column.name, _("%(column)s, ascending")), (f"-{column.name}", _("%(column)s, descending")))
-        for value, words in orders:
-            yield value, words % {"column": label}, value in current
+        for value, label_format in orders:
+            yield value, label_format % {"column": label}, value in current

@@ -1,4 +1,4 @@
-"""Accounts as commands list and show them. The API has no such resource."""
+"""Accounts as resources of the commands. The API has no such resource."""
 
 from collections import defaultdict
 from typing import Any
@@ -47,7 +47,7 @@ class AccountSerializer(ResourceSerializer):
 
     @classmethod
     def add_links(cls, rows: list[Row], host: str) -> None:
-        """Add none: accounts have no address in the API."""
+        """Add no links, because accounts have no URL in the API."""
 
 
 def collect(rows: list[Row], field: str, pairs: Any) -> None:

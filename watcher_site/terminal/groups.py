@@ -1,4 +1,4 @@
-"""The base of commands with subcommands, and the subcommands that all resources have."""
+"""The base classes of commands with subcommands, and the subcommands that all resources share."""
 
 import sys
 from abc import abstractmethod
@@ -21,7 +21,7 @@ from watcher_site.terminal.resources import Resource, find_related
 
 
 class Subcommand:
-    """A subcommand of a group. Subclasses name it, describe it, and call one operation in `handle`."""
+    """A subcommand of a group. Subclasses set a name and a help text, and call one operation in `handle`."""
 
     name: str
     help: str
@@ -75,7 +75,11 @@ class Subcommand:
         return Printer(self.group.stdout, options["format"], resource.times, resource.identifier, options)
 
     def fields(self, chosen: list[str] | None, default: Sequence[str]) -> Sequence[str]:
-        """Return the fields to print. Raises `Invalid` for one that the resource does not have."""
+        """Return the fields to print.
+
+        Raises:
+            Invalid: the resource does not have a field.
+        """
         for name in chosen or ():
             if name not in self.resource.fields:
                 known = ", ".join(self.resource.fields)
@@ -101,7 +105,7 @@ class ListObjects(Subcommand):
             declared = self.resource.filters.get(name)
             schema = view.filter_schemas.get(name, {})
             values = schema.get("enum") if "boolean" not in str(schema.get("type", "")) else None
-            text = declared.help if declared else f"only those with this {name.replace('_', ' ')}"
+            text = declared.help if declared else f"only objects with this {name.replace('_', ' ')}"
             added = parser.add_argument(
                 declared.option if declared else f"--{name.replace('_', '-')}",
                 dest=f"filter_{name}",
@@ -113,10 +117,10 @@ class ListObjects(Subcommand):
         parser.add_argument(
             "--sort",
             metavar="KEY[:asc|:desc][,...]",
-            help=f"the order, by some of {', '.join(offer.sort_keys)}; by id unless given",
+            help=f"the sort order, by some of {', '.join(offer.sort_keys)}; by id by default",
         ).completer = lambda **_: list(offer.sort_keys)  # type: ignore[attr-defined]
         parser.add_argument(
-            "--limit", type=read_limit_option, metavar="N", help="print at most so many; all unless given"
+            "--limit", type=read_limit_option, metavar="N", help="the maximum number of objects; all by default"
         )
         self.add_columns(parser)
         self.add_format(parser)
@@ -169,7 +173,7 @@ class Operation(Subcommand):
         commands.add_person(parser)
 
     def add_options(self, parser: CommandParser) -> None:
-        """Add the arguments beside the object."""
+        """Add the arguments other than the object."""
 
     def handle(self, **options: Any) -> str | None:
         record = self.resource.find(options["object"])
@@ -197,7 +201,7 @@ class Operation(Subcommand):
 
 
 def delegate(called: str, command: type[commands.Command]) -> type[Subcommand]:
-    """Return a subcommand that is another command."""
+    """Return a subcommand that runs another command."""
 
     class Delegate(Subcommand):
         name, help = called, str(command.help)
@@ -223,16 +227,16 @@ class CommandGroup(commands.Command):
     parsers: dict[str, CommandParser]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        # The parsers of subcommands inherit it: they raise, and the error is printed in one line.
+        # Inherited by the parsers of subcommands, so that errors are raised and printed in one line.
         parser.called_from_command_line = False
         added = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND", title="subcommands")
         self.parsers, self.members = {}, {}
         for kind in self.subcommands:
             member = kind(self)
-            own = added.add_parser(member.name, help=member.help, description=member.help)
-            member.add_arguments(own)
-            add_inherited(own)
-            self.members[member.name], self.parsers[member.name] = member, own
+            subparser = added.add_parser(member.name, help=member.help, description=member.help)
+            member.add_arguments(subparser)
+            add_inherited(subparser)
+            self.members[member.name], self.parsers[member.name] = member, subparser
 
     def handle(self, *args: Any, subcommand: str, **options: Any) -> str | None:
         self.subcommand = subcommand
@@ -253,7 +257,7 @@ class CommandGroup(commands.Command):
 
 
 class NotConfirmed(Refused):
-    """A person answered a question with no."""
+    """The user answered a confirmation with no."""
 
 
 def add_inherited(parser: CommandParser) -> None:
@@ -267,11 +271,11 @@ def add_confirmation(parser: CommandParser) -> None:
 
 
 def require_confirmation(question: str, confirmed: bool) -> None:
-    """Ask a person to confirm, unless it was confirmed by an option.
+    """Ask the user to confirm, unless an option has confirmed it.
 
     Raises:
         NotConfirmed: the answer is no.
-        Invalid: there is no terminal to ask at.
+        Invalid: standard input is not a terminal.
     """
     if confirmed:
         return
@@ -284,7 +288,7 @@ def require_confirmation(question: str, confirmed: bool) -> None:
 
 
 def read_limit_option(text: str) -> int:
-    """Return a number from 1. Raises `ArgumentTypeError`."""
+    """Parse a positive integer. Raises: `ArgumentTypeError`."""
     if not (text.isascii() and text.isdigit() and int(text[:18]) > 0):
         raise ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
     return int(text[:18])

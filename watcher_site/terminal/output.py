@@ -1,4 +1,4 @@
-"""Print objects as a table, as JSON or as CSV."""
+"""Output of objects as a table, JSON or CSV."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ from watcher_site.messages import without_controls
 TABLE, JSON, CSV = FORMATS = ("table", "json", "csv")
 SHORT_LENGTH = 8
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# Cells are not folded, so that identifiers can be copied; a terminal wraps long lines.
+# Cells are not wrapped, so that identifiers can be copied. Terminals wrap long lines.
 UNLIMITED_WIDTH = 100_000
 STYLES = {"SUCCEEDED": "green", "FAILED": "bold red", "SKIPPED": "yellow", "CANCELLED": "magenta", "ERROR": "bold red"}
 
@@ -44,10 +44,10 @@ class Printer:
     """Prints rows of the API in one of `FORMATS`.
 
     Args:
-        stream: where to print.
+        stream: the output stream.
         format: one of `FORMATS`.
         times: the fields that are shown without fractions of a second in tables.
-        identifier: the field that is shown whole in tables. Other UUIDs are shortened.
+        identifier: the field that is shown in full in tables. Other UUIDs are shortened.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Printer:
         self.options = options
 
     def print_list(self, pages: Iterable[list[Row]], fields: Sequence[str], *, is_chosen: bool) -> None:
-        """Print rows, with these fields of each; as JSON with all fields unless the fields were chosen."""
-        # An invalid argument is found with the first page, before anything is printed.
+        """Print these fields of rows. JSON has all fields unless fields were chosen."""
+        # Errors of arguments are raised by the first page, before anything is printed.
         pages = iter(pages)
         first = next(pages, [])
         rows = chain.from_iterable(map(decode, chain([first], pages)))
@@ -104,7 +104,7 @@ class Printer:
         self.print(table)
 
     def text_of(self, field: str, value: Any, shortens: bool = True) -> Text:
-        """Return a value as a cell of a table, without control characters, which a terminal would obey."""
+        """Return a value as a cell of a table, without control characters, which a terminal would interpret."""
         text = table_cell(value)
         if field in self.times:
             text = text[:19].replace("T", " ")
@@ -128,12 +128,12 @@ def make_table(*headings: str) -> Table:
 
 def heading(field: str, times: Collection[str]) -> str:
     """Return the heading of a column: ``audit_uuid`` is AUDIT, ``OS-EXT-SRV-ATTR:host`` is HOST."""
-    words = field.rpartition(":")[2].removesuffix("_uuid").replace("_", " ").upper()
-    return f"{words} (UTC)" if field in times else words
+    text = field.rpartition(":")[2].removesuffix("_uuid").replace("_", " ").upper()
+    return f"{text} (UTC)" if field in times else text
 
 
 def decode(rows: list[Row]) -> list[Row]:
-    """Return rows as clients of the API receive them: with texts for UUIDs and times."""
+    """Return rows as clients of the API receive them, with texts for UUIDs and times."""
     decoded: list[Row] = orjson.loads(orjson.dumps(rows, default=plain))
     return decoded
 
@@ -156,5 +156,5 @@ def table_cell(value: Any) -> str:
 
 
 def csv_cell(value: Any) -> str:
-    """Return a value as a cell that no spreadsheet computes. A number is no formula, also if it is negative."""
+    """Return a value as a cell that spreadsheets do not evaluate. Numbers are not formulas, even negative ones."""
     return table_cell(value) if isinstance(value, bool | int | float) else cell(table_cell(value))

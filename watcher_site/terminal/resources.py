@@ -1,4 +1,4 @@
-"""Read the resources of the API for commands: the same filters, sort keys, fields and microversions, without HTTP."""
+"""Access of commands to the resources of the API, with its filters, sort keys and fields, but without HTTP."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,14 +21,14 @@ from watcher_site.database.records import parse_uuid
 from watcher_site.database.text import require_storable
 from watcher_site.refusals import Invalid, NotFound
 
-# So many candidates of an ambiguous identifier are named.
+# The number of candidates that are listed for an ambiguous identifier.
 MOST_NAMED = 3
 
 
 class Unrestricted:
-    """A mixin for views that commands read from: the person at the command line has the database anyway.
+    """A mixin for views that commands read from, without permissions: the user has access to the database.
 
-    Links begin with the path, as a command does not know the address of the site.
+    Links begin with the path, because a command does not know the address of the site.
     """
 
     sees_all = True
@@ -48,7 +48,7 @@ class Unrestricted:
 
 @cache
 def reading_view(view: Any) -> Any:
-    """Return a view class for commands to read from."""
+    """Return a subclass of a view from which commands read."""
     return type(view.__name__, (Unrestricted, view), {})
 
 
@@ -56,7 +56,7 @@ def reading_view(view: Any) -> Any:
 class Filter:
     """An option of a list for a filter of the API, if it is not named after the filter.
 
-    ``model`` is the model of the object that the filter is about, whose name or short UUID the option accepts.
+    ``model`` is the model of the filter's object, whose name or short UUID the option accepts.
     """
 
     option: str
@@ -74,8 +74,7 @@ class Resource:
         columns: the fields of its table.
         filters: options by the filter of the API.
         named_by: the column with its name, if it has one.
-        find_titles: returns the texts by which people know the objects, by UUID. They are the field "title", which
-            the API does not have.
+        find_titles: returns titles of objects by UUID, for the additional field "title", which the API does not have.
     """
 
     title: str
@@ -110,7 +109,7 @@ class Resource:
         return found
 
     def open(self, query: QueryDict | None = None, *, is_single: bool = False) -> Any:
-        """Return the view as for a request of a list, or of a single object."""
+        """Return the view for a request of a list, or of a single object."""
         request: Any = HttpRequest()
         request.method, request.GET = "GET", query or QueryDict()
         view = reading_view(cast("Any", self.view))()
@@ -120,13 +119,13 @@ class Resource:
         return view
 
     def pages(self, arguments: Mapping[str, Any], limit: int | None) -> Iterator[list[Row]]:
-        """Yield the pages of a list, at most ``limit`` rows in all.
+        """Yield the pages of a list, with at most ``limit`` rows in total.
 
         Args:
             arguments: the filters and `sort` of the API; a repeatable filter has a list.
 
         Raises:
-            Invalid: a value makes no sense.
+            Invalid: a value is not valid.
         """
         query = QueryDict(mutable=True)
         for name, value in arguments.items():
@@ -144,7 +143,7 @@ class Resource:
             remaining = None if remaining is None else remaining - size
 
     def row(self, record: Any) -> Row:
-        """Return the row of an object as it is now."""
+        """Return the current row of an object."""
         view = self.open(is_single=True)
         for row in view.read(view.get_queryset().filter(pk=record.pk), True):
             (found,) = self.with_titles([row])
@@ -159,11 +158,11 @@ class Resource:
         return rows
 
     def find(self, identifier: str) -> Any:
-        """Return the object with a UUID, a name, or a UUID that begins so. Raises: `Invalid`, `NotFound`."""
+        """Return the object with a UUID, a name, or a prefix of a UUID. Raises: `Invalid`, `NotFound`."""
         return find_record(self.open(is_single=True).get_queryset(), self.title, identifier, self.named_by)
 
     def candidates(self, prefix: str, most: int = 50) -> list[str]:
-        """Return names and UUIDs of objects that begin so, for the completion of a command line."""
+        """Return names and UUIDs of objects with a prefix, for command-line completion."""
         records = self.open(is_single=True).get_queryset().order_by("-pk")
         found: list[str] = []
         if hasattr(records, "beginning_with"):
@@ -176,7 +175,7 @@ class Resource:
 
 
 def find_record(records: QuerySet[Any], title: str, identifier: str, named_by: str | None) -> Any:
-    """Return the one record with this UUID, else with this name, else with a UUID that begins so.
+    """Return the record with a UUID, else with a name, else with a prefix of a UUID.
 
     Raises:
         NotFound: there is none.
@@ -195,7 +194,7 @@ def find_record(records: QuerySet[Any], title: str, identifier: str, named_by: s
 
 
 def lookups(records: Any, identifier: str, named_by: str | None) -> Iterator[QuerySet[Any]]:
-    """Yield the queries of an identifier, the most exact first."""
+    """Yield the queries for an identifier, the most exact one first."""
     uuid = parse_uuid(identifier)
     if uuid is not None and hasattr(records, "beginning_with"):
         yield records.filter(uuid=uuid)
@@ -211,7 +210,7 @@ def name_some(candidates: Sequence[Any]) -> str:
 
 
 def find_related(filter: Filter, identifier: str) -> Any:
-    """Return the UUID of the object that a filter is about. Raises: `Invalid`, `NotFound`."""
+    """Return the UUID of the object of a filter. Raises: `Invalid`, `NotFound`."""
     model: Any = apps.get_model(filter.model)
     has_name = any(column.name == "name" for column in model._meta.fields)
     title = str(model._meta.verbose_name)

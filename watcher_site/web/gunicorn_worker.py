@@ -1,7 +1,7 @@
-"""The worker class of gunicorn, which gives requests to threads only when they have arrived completely.
+"""The worker class of gunicorn, which passes requests to threads only when they have arrived completely.
 
-gunicorn's threaded worker gives a connection to a thread before the request has arrived, and a thread waits for the
-rest without a limit of time: as many idle or slow clients as there are threads stop it. Here the main loop of a
+gunicorn's threaded worker passes a connection to a thread before the request has arrived, and the thread waits for the
+rest without a time limit, so that a few idle or slow clients can block all threads. Here the main loop of a
 process collects a request; a thread gets it when its head and its body are there, and reads nothing from the
 connection. gunicorn parses it as before: this module only has to know where a request ends.
 
@@ -31,19 +31,19 @@ LENGTH = re.compile(rb"^content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?$", re.IGN
 CHUNKED = re.compile(rb"^transfer-encoding[ \t]*:", re.IGNORECASE | re.MULTILINE)
 EXPECTS = re.compile(rb"^expect[ \t]*:[ \t]*100-continue", re.IGNORECASE | re.MULTILINE)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# More than gunicorn accepts as a head: it refuses what reaches this.
+# Greater than gunicorn's limit for a head, so that gunicorn refuses the request.
 LONGEST_HEAD = 1024 * 1024
 RECEIVE_BYTES = 64 * 1024
-# The most memory that all incomplete requests of a process may take.
+# The maximum memory of all incomplete requests of a process.
 MOST_INCOMPLETE_BYTES = 64 * 1024 * 1024
-# How long the rest of a refused request is read and dropped, so that the client sees the answer; in seconds.
+# The seconds for which the rest of a refused request is read and discarded, so that the client receives the response.
 LINGER_SECONDS = 2.0
 
 
 def is_complete(received: bytes | bytearray) -> bool:
-    """Return whether a request can be parsed without waiting for more of it.
+    """Return whether a request can be parsed without waiting for more data.
 
-    A body without a length, and one that is too long, is refused without being read: for these the head is enough.
+    A body without a length, or with an excessive one, is refused without being read: the head is sufficient.
     """
     head = END_OF_HEAD.search(received)
     if head is None:
@@ -69,16 +69,17 @@ class ReceivedUnreader(Unreader):
 
 
 class Connection(TConn):
-    """A connection with what was received on it and not yet parsed."""
+    """A connection with the received data that was not parsed yet."""
 
     def __init__(self, worker: "BufferingWorker", sock: socket.socket, client: Any, server: Any) -> None:
         super().__init__(worker.cfg, sock, client, server)
         self.worker = worker
         self.received = bytearray()
         self.is_open, self.continued = True, False
-        # gunicorn's own wait for the first byte is done by the main loop.
+        # The main loop waits for the first byte, instead of gunicorn.
         self.data_ready = True
-        # Sending an answer is limited, too. A timeout set in Python would cost one more system call for each.
+        # The time for sending a response is limited, too. A timeout set in Python would cost another system call for
+        # each.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ceil(settings.REQUEST_TIMEOUT), 0))
 
     def init(self) -> None:
@@ -104,7 +105,7 @@ class Connection(TConn):
         return self.is_open
 
     def take_rest(self) -> None:
-        """Keep the bytes that the parser left, which belong to the next request."""
+        """Keep the bytes that the parser did not read, which belong to the next request."""
         if self.parser is not None and not self.cfg.is_ssl:
             self.received += self.parser.unreader.take_buffered()
 
@@ -116,9 +117,9 @@ class Connection(TConn):
 
 
 class BufferingWorker(ThreadWorker):
-    """gunicorn's threaded worker, with the requests collected by the main loop of the process.
+    """gunicorn's threaded worker, with requests that the main loop of the process collects.
 
-    ``pending_conns`` are the connections that it waits for: each with the time at which it is closed.
+    ``pending_conns`` are the connections with incomplete requests, each with the time at which it is closed.
     """
 
     pending_conns: deque[Connection]
@@ -127,7 +128,7 @@ class BufferingWorker(ThreadWorker):
         try:
             client_socket, client_address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
-            # Another process was first, or the client is gone.
+            # Another process accepted it, or the client has disconnected.
             return
         except OSError as problem:
             if problem.errno not in (errno.EMFILE, errno.ENFILE) or not self.pending_conns:
@@ -140,7 +141,7 @@ class BufferingWorker(ThreadWorker):
         self.enqueue_req(Connection(self, client_socket, client_address, listener.getsockname()))
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Give a connection to a thread if a complete request has arrived, or else wait for it."""
+        """Pass a connection to a thread if a complete request has arrived; otherwise wait for it."""
         conn.take_rest()
         if self.cfg.is_ssl or self.is_ready(conn) or (conn.receive() and self.is_ready(conn)):
             super().enqueue_req(conn)
@@ -156,8 +157,8 @@ class BufferingWorker(ThreadWorker):
 
     def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
         """Close a connection after a request whose body did not arrive completely."""
-        kept = super()._keepalive_after(conn, keepalive)
-        return kept and (self.cfg.is_ssl or not conn.parser.unreader.exhausted)
+        stays_open = super()._keepalive_after(conn, keepalive)
+        return stays_open and (self.cfg.is_ssl or not conn.parser.unreader.exhausted)
 
     def wait_for(self, conn: Connection, callback: Callable[[Connection, Any], None], seconds: float) -> None:
         conn.timeout = time.monotonic() + seconds
@@ -169,7 +170,7 @@ class BufferingWorker(ThreadWorker):
         self.poller.unregister(conn.sock)
 
     def receive(self, conn: Connection, _: Any) -> None:
-        """Read the available bytes of a request, and give it to a thread if it is complete."""
+        """Read the available bytes of a request, and pass it to a thread if it is complete."""
         if not conn.receive():
             if not conn.is_open:
                 self.drop(conn)
@@ -197,7 +198,7 @@ class BufferingWorker(ThreadWorker):
         return sum(len(conn.received) for conn in self.pending_conns)
 
     def linger(self, conn: Connection) -> None:
-        """Close a connection after its answer, once the client has read that."""
+        """Close a connection after its response, once the client has read it."""
         try:
             conn.sock.shutdown(socket.SHUT_WR)
             self.wait_for(conn, self.discard, LINGER_SECONDS)

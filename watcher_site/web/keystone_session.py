@@ -1,7 +1,7 @@
-"""Sessions of users of Keystone, which store the user and the encrypted tokens, because these users have no account.
+"""Sessions of Keystone users, which store the user and the encrypted tokens, because these users have no account.
 
-A session ends with its token. Every five minutes it is compared with Keystone: it ends if the token was revoked or the
-user disabled, and has the roles of that time. While Keystone does not answer, it goes on as it was.
+A session ends with its token. Every five minutes the token is validated: the session ends if it was revoked or the
+user was disabled, and otherwise gets the current roles. While Keystone does not answer, it continues unchanged.
 """
 
 from functools import partial
@@ -22,20 +22,20 @@ from watcher_site.refusals import Invalid
 from watcher_site.request_context import seal, unseal
 from watcher_site.web.middleware import KEYSTONE_KEY as KEY
 
-# How long a token is taken for valid before Keystone is queried about it again, in seconds.
+# The seconds for which a token is considered valid before Keystone is queried again.
 CHECK_SECONDS = 300
 
 
 class SessionAuthentication(AuthenticationMiddleware):
-    """Django's middleware for authentication, which also recognises users of Keystone."""
+    """Django's authentication middleware, extended by Keystone users."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
-        request.user = SimpleLazyObject(partial(find_person, request))  # type: ignore[assignment]
+        request.user = SimpleLazyObject(partial(get_session_user, request))  # type: ignore[assignment]
 
 
-def find_person(request: Any) -> Any:
-    """Return the account or the user of Keystone of a session, or an anonymous user."""
+def get_session_user(request: Any) -> Any:
+    """Return the account or Keystone user of a session, or an anonymous user."""
     session = request.session
     if SESSION_KEY in session or KEY not in session:
         return get_user(request)
@@ -47,7 +47,7 @@ def find_person(request: Any) -> Any:
 
 
 def find_keystone_user(session: Any) -> KeystoneUser | None:
-    """Return the user of Keystone of a session, or None if the token is not valid any more."""
+    """Return the Keystone user of a session, or None if the token is no longer valid."""
     stored, now = session[KEY], time()
     if not settings.KEYSTONE_URL or stored["expires_at"] <= now:
         return None
@@ -59,7 +59,7 @@ def find_keystone_user(session: Any) -> KeystoneUser | None:
     except (Invalid, LoginFailed):  # Invalid: SECRET_KEY was changed.
         return None
     except KeystoneUnavailable:
-        pass  # It goes on as it was.
+        pass  # The session continues unchanged.
     session[KEY] = {**stored, "user": user_as_json(user), "checked_at": now}
     return user
 
@@ -75,11 +75,11 @@ def user_as_json(user: KeystoneUser) -> dict[str, Any]:
 
 
 def begin_session(request: Any, unscoped: str, granted: Granted) -> None:
-    """Start a session of a user of Keystone, with a new key and without the data of an earlier session.
+    """Start a session of a Keystone user, with a new key and without the data of an earlier session.
 
     Args:
-        unscoped: the token by which the user gets one of another scope later.
-        granted: the token whose rights the session has.
+        unscoped: the token that is exchanged for one of another scope later.
+        granted: the token that determines the rights of the session.
     """
     request.session.flush()
     request.session[KEY] = {
@@ -95,19 +95,19 @@ def begin_session(request: Any, unscoped: str, granted: Granted) -> None:
 
 
 def tokens_of(session: Any) -> dict[str, str]:
-    """Return the tokens of the session of a user of Keystone.
+    """Return the tokens of the session of a Keystone user.
 
     Raises:
-        Invalid: they were encrypted with a key that is no longer known.
+        Invalid: they were encrypted with a key that is no longer in the settings.
     """
     return unseal(session[KEY]["tokens"])
 
 
 def find_token(request: Any) -> str:
-    """Return the token of a request of a user of Keystone: the one of the API, or the one of the session.
+    """Return the token of a Keystone user's request: that of the API, or of the session.
 
     Raises:
-        Invalid: those of the session were encrypted with a key that is no longer known.
+        Invalid: those of the session were encrypted with a key that is no longer in the settings.
     """
     if not isinstance(request.user, KeystoneUser):
         return ""
@@ -115,7 +115,7 @@ def find_token(request: Any) -> str:
 
 
 def tokens_to_revoke(request: Any) -> list[str]:
-    """Return the tokens of the session of a user of Keystone, the scoped one first, or none for another session."""
+    """Return the tokens of the session of a Keystone user, the scoped one first; none for other sessions."""
     try:
         tokens = tokens_of(request.session) if isinstance(request.user, KeystoneUser) else {}
     except Invalid:

@@ -1,4 +1,4 @@
-"""Middleware for all requests: client addresses, compression, caches, sessions, headers."""
+"""Middleware for all requests: client addresses, compression, caches, sessions and headers."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -19,14 +19,14 @@ from structlog.contextvars import bound_contextvars
 
 from watcher_site.request_context import caller_of, on_behalf_of
 
-# The key of a session that holds the user of Keystone whose it is.
+# The session key of the Keystone user to whom the session belongs.
 KEYSTONE_KEY = "keystone"
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
 def parse_address(text: str) -> Address | None:
-    """Return the address in a text, or None if it is invalid; an IPv4 address mapped into IPv6 is returned as IPv4."""
+    """Return the address in a text, or None if it is invalid. IPv4 addresses mapped into IPv6 are returned as IPv4."""
     try:
         address = ip_address(text.strip())
     except ValueError:
@@ -43,12 +43,12 @@ def is_trusted(text: str, trusted: Collection[Network]) -> bool:
 def client_address(peer: str, forwarded: str, trusted: Collection[Network]) -> str:
     """Return the address of the client of a request.
 
-    Each proxy appends the address of its own peer to ``X-Forwarded-For``. The last one that is not
-    a trusted proxy's is the client's; those before it were sent by the client itself.
+    Each proxy appends the address of its peer to ``X-Forwarded-For``. The last one that is not a trusted proxy is the
+    client; the client itself sent the previous ones.
 
     Args:
-        peer: the address that the connection comes from.
-        forwarded: the value of ``X-Forwarded-For``, or nothing.
+        peer: the address of the peer of the connection.
+        forwarded: the value of ``X-Forwarded-For``, or an empty string.
         trusted: the networks of the proxies.
     """
     hops = forwarded.split(",") if forwarded else []
@@ -61,9 +61,9 @@ def client_address(peer: str, forwarded: str, trusted: Collection[Network]) -> s
 
 
 class ClientAddress:
-    """Replace the address of a trusted proxy by the client's, and drop X-Forwarded-Proto of any other peer.
+    """Replaces the address of a trusted proxy by the client's, and removes X-Forwarded-Proto of other peers.
 
-    The server's access log reads it from the same environment (`watcher_site.gunicorn`).
+    The access log of the server reads the address from the same environment (`watcher_site.gunicorn`).
     """
 
     FORWARDED_FOR, FORWARDED_PROTO = "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO"
@@ -82,7 +82,7 @@ class ClientAddress:
 
 
 class Compression(GZipMiddleware):
-    """Compress pages and static files. Answers of the API are not compressed, because they contain secrets."""
+    """Compresses pages and static files, but not API responses, because these contain secrets (BREACH)."""
 
     TYPES = ("text/html", "text/css", "text/javascript", "image/svg+xml")
 
@@ -94,7 +94,7 @@ class Compression(GZipMiddleware):
 
 
 class CacheControl:
-    """Set Cache-Control and Vary, so that no cache gives one user the answer to another."""
+    """Sets Cache-Control and Vary, so that no cache returns the response for one user to another."""
 
     CREDENTIALS = ("X-Auth-Token", "Authorization", "Cookie")
 
@@ -104,13 +104,13 @@ class CacheControl:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         patch_vary_headers(response, self.CREDENTIALS)
-        # Browsers may go back to a page of the console without a request; shared caches may not store it.
+        # Browsers may go back to a page of the console without a request; shared caches must not store it.
         response.setdefault("Cache-Control", "private" if request.path.startswith("/console") else "no-store")
         return response
 
 
 class SlidingSession:
-    """End a session `settings.SESSION_COOKIE_AGE` seconds after its last request.
+    """Ends a session `settings.SESSION_COOKIE_AGE` seconds after its last request.
 
     The time of a request is stored at most once in a hundredth of that time, to save queries.
     """
@@ -122,7 +122,7 @@ class SlidingSession:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response, session = self.get_response(request), request.session
-        # After a failure, such as that of the database, the session may be unavailable as well.
+        # After an error, such as one of the database, the session may be unavailable as well.
         is_available = response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR
         if is_available and session.accessed and self.is_of_person(session) and self.is_due(session):
             self.note(session)
@@ -141,13 +141,13 @@ class SlidingSession:
 
 
 class RequestId:
-    """Give every request an id, which each of its log lines and the answer contain.
+    """Gives each request an id, which is in its log events and its response.
 
-    What is done in a request is done for the person who sent it (`watcher_site.request_context.on_behalf_of`).
+    Sets the user who sent the request for everything that it does (`watcher_site.request_context.on_behalf_of`).
     """
 
     header = "x-openstack-request-id"
-    # In the environment of WSGI, where `RequestIds` of `watcher_site.configuration.log_filters` reads it.
+    # The key in the WSGI environment, where `RequestIds` of `watcher_site.configuration.log_filters` reads it.
     key = "watcher_site.request_id"
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -162,10 +162,10 @@ class RequestId:
 
 
 class RetryAfter:
-    """Omit Retry-After in answers to python-watcherclient, which `openstack optimize` uses.
+    """Removes Retry-After from responses to python-watcherclient, which `openstack optimize` uses.
 
-    The client fails with a TypeError on an error with this header (except 413), and shows that instead of the message.
-    Without the header it repeats a request that was answered 503.
+    With this header, the client raises a TypeError for an error (except 413), instead of showing its message. Without
+    it, the client repeats a request whose status was 503.
     """
 
     CLIENT = "python-watcherclient"
@@ -181,7 +181,7 @@ class RetryAfter:
 
 
 class ContentSecurityPolicy(CSPMiddleware):
-    """Add the content security policy of pages to responses without one."""
+    """Adds the content security policy of pages to responses without one."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         return response if HEADER in response else super().process_response(request, response)

@@ -1,4 +1,4 @@
-"""The language and the time zone of the reader of a page: the chosen ones, or those of the browser."""
+"""The language and time zone of a page's reader: the chosen ones, or those of the browser."""
 
 from urllib.parse import unquote
 
@@ -8,7 +8,7 @@ from django.utils import translation
 
 from watcher_site.windows.wall_clock import zones
 
-# The cookie of a chosen time zone, and that of the browser's own, which a script of the pages sets.
+# The cookies of the chosen time zone, and of the browser's time zone, which a script on the pages sets.
 ZONE, BROWSER_ZONE = "zone", "browser_zone"
 
 

@@ -10,12 +10,12 @@ from watcher_site.monitoring.requests import method_of, view_of
 from watcher_site.monitoring.tracing import TRACE_ID, TRACEPARENT, Span, tracing
 from watcher_site.web.middleware import RequestId
 
-# Load balancers and Prometheus request them every few seconds.
+# Requested by load balancers and Prometheus every few seconds.
 UNTRACED = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class RequestSpans:
-    """Record each request as a span, which continues the trace of its header ``traceparent``."""
+    """Records each request as a span, which continues the trace of its header ``traceparent``."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,8 +1,8 @@
 """Static files with a hash of their content in their names, which browsers cache for a year.
 
-The files stay where the applications have them: nothing has to be collected, so a start needs no further command and
-the site needs no folder to write to. That is why Django's storage with a manifest, which reads what `collectstatic`
-wrote, is not used.
+The files are served from the folders of the apps: nothing is collected, so that a start requires no further command
+and no writable folder. Therefore Django's storage with a manifest, which reads the output of `collectstatic`, is not
+used.
 """
 
 import re
@@ -15,7 +15,7 @@ from django.contrib.staticfiles.storage import HashedFilesMixin, StaticFilesStor
 from django.http import HttpRequest, HttpResponseBase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-# "console.0f1e2d3c4b5a.css": what `HashedFilesMixin.hashed_name` inserts.
+# "console.0f1e2d3c4b5a.css": the part that `HashedFilesMixin.hashed_name` inserts.
 HASH = re.compile(r"\.[0-9a-f]{12}(?=\.[^./]+$)")
 
 
@@ -30,7 +30,7 @@ class HashedNames(HashedFilesMixin, StaticFilesStorage):  # type: ignore[misc]  
         return finders.find(name) is not None
 
     def stored_name(self, name: str) -> str:
-        """Return the name with the hash, which is computed once in a process."""
+        """Return the name with the hash, which is computed once per process."""
         if name not in self.hashed_files:
             self.hashed_files[name] = self.hashed_name(name)
         return str(self.hashed_files[name])
@@ -39,8 +39,8 @@ class HashedNames(HashedFilesMixin, StaticFilesStorage):  # type: ignore[misc]  
 class StaticFiles(WhiteNoiseMiddleware):
     """Serves each file under both names, cached for a year with the hash, and for a minute without it.
 
-    During an upgrade a page of the other release may request a file by a hash that is not known here. It gets the
-    file as it is here, for a minute.
+    During an upgrade a page of the other release may request a file by a hash that is unknown here. It gets this
+    release's file, cached for a minute.
     """
 
     FOREVER = 365 * 24 * 3600

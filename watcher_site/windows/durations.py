@@ -1,4 +1,4 @@
-"""Durations as people read them."""
+"""Texts for durations."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-# Below this, in seconds, tenths of a second tell something.
+# The limit in seconds below which tenths of a second are shown.
 SHORT = 10
 
 
@@ -26,7 +26,7 @@ def describe_duration(duration: timedelta) -> str:
 
 
 def in_minutes(duration: timedelta) -> str:
-    """Return an estimated duration, which is no more exact than a minute: ``12 minutes``, ``2 h 5 min``."""
+    """Return an estimated duration, rounded to minutes: ``12 minutes``, ``2 h 5 min``."""
     minutes = max(round(duration.total_seconds() / MINUTE), 1)
     if minutes * MINUTE >= HOUR:
         return describe_duration(timedelta(minutes=minutes))

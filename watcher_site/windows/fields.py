@@ -1,4 +1,4 @@
-"""A window and its time zone, as people fill them in."""
+"""Form fields for a window and its time zone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,12 +21,12 @@ def picker(kind: str) -> forms.TextInput:
 
 
 def text_field(kind: str, label: Text, help_text: Text = "") -> forms.CharField:
-    """Return a field whose text is read where the API's is: the form adds no rules of its own."""
+    """Return a field without validation of its own: the text is parsed by the code that also parses the API's."""
     return forms.CharField(label=label, help_text=help_text, required=False, widget=picker(kind))
 
 
 class LongSelect(forms.Select):
-    """A select of hundreds of options, which Django would write with a template for each."""
+    """A select with hundreds of options, each of which Django would render with a template."""
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         options = format_html_join(
@@ -39,7 +39,7 @@ class LongSelect(forms.Select):
 
 
 class WindowFields(forms.Form):
-    """The fields of a form that has a window among others."""
+    """The fields of a window in a form with further fields."""
 
     zone = forms.ChoiceField(
         label=_("Time zone"), help_text=_("The time zone of all times in this form."), widget=LongSelect
@@ -68,16 +68,16 @@ class WindowFields(forms.Form):
 
     def add_refusal(self, refusal: str) -> None:
         """Add a refusal to the field that its message names, or to the form."""
-        name, _, words = refusal.partition(": ")
+        name, _, reason = refusal.partition(": ")
         field = name.removeprefix("window.")
         if field in self.fields:
-            self.add_error(field, words[:1].upper() + words[1:])
+            self.add_error(field, reason[:1].upper() + reason[1:])
         else:
             self.add_error(None, refusal)
 
 
 def window_values(window: Mapping[str, Any] | None, zone: str) -> dict[str, Any]:
-    """Return what the fields show of a window that is stored."""
+    """Return the values of the fields for a stored window."""
     window = window or {}
     weekdays = window.get("weekdays") or []
     return {

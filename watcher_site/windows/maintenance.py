@@ -1,7 +1,7 @@
 """Maintenance windows: hours of days, in the local time of a time zone.
 
-The wall decides in every hour: one that is left out in spring is in no window, one that comes twice in autumn is in a
-window both times or neither.
+The local time decides: an hour that is skipped in spring is in no window, and one that is repeated in autumn is either
+in a window both times or not at all.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ EVERY_DAY = frozenset(range(len(WEEKDAYS)))
 # The names of the days in the language of the reader.
 WEEKDAY_NAMES = {name: dates.WEEKDAYS[day] for day, name in enumerate(WEEKDAYS)}
 DAY = timedelta(days=1)
-# A window of one day a week that a change of the clocks swallows comes again a week later.
+# A window of one day a week that falls into a skipped hour opens again a week later.
 HORIZON = 16 * DAY
 PRECISION = timedelta(minutes=1)
 
@@ -25,7 +25,7 @@ PRECISION = timedelta(minutes=1)
 class Window:
     """A window that is open from ``opens`` until just before ``closes``, which is on the next day if it is not later.
 
-    ``weekdays`` (0 is Monday), ``first_day`` and ``last_day`` are those of its openings.
+    ``weekdays`` (0 is Monday), ``first_day`` and ``last_day`` restrict the days of its openings.
     """
 
     zone: ZoneInfo
@@ -54,7 +54,7 @@ class Window:
         return next((change for change in self.changes(moment, self.opens) if self.is_open(change)), None)
 
     def closing(self, moment: datetime) -> datetime:
-        """Return the end of the open time that contains this moment."""
+        """Return the end of the open period that contains this moment."""
         return next(change for change in self.changes(moment, self.closes) if not self.is_open(change))
 
     def changes(self, moment: datetime, clock: time) -> Iterator[datetime]:
@@ -74,7 +74,7 @@ def instant(day: date, clock: time, zone: ZoneInfo, fold: int = 0) -> datetime:
 
 
 def clock_changes(zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[datetime]:
-    """Return the moments at which the UTC offset of a zone changes."""
+    """Yield the moments at which the UTC offset of a zone changes."""
     before = begin
     while before < end:
         after = before + DAY
@@ -84,7 +84,7 @@ def clock_changes(zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[da
 
 
 def clock_change(zone: ZoneInfo, before: datetime, after: datetime) -> datetime:
-    """Return the moment between these two at which the UTC offset changes, which is on a full minute."""
+    """Return the moment between these two at which the UTC offset changes, to the full minute."""
     before = before.replace(second=0, microsecond=0)
     while after - before > PRECISION:
         middle = before + (after - before) // (2 * PRECISION) * PRECISION

@@ -13,7 +13,7 @@ from watcher_site.refusals import Invalid
 from watcher_site.windows.maintenance import EVERY_DAY, WEEKDAY_NAMES, WEEKDAYS, Window
 
 T = TypeVar("T")
-# Python has no moment behind the year 9999, wherever the clock hangs.
+# Python's datetime ends with the year 9999, in any time zone.
 LAST_YEAR = 9000
 WINDOW = ("opens", "closes", "weekdays", "first_day", "last_day")
 
@@ -24,7 +24,7 @@ def zones() -> tuple[str, ...]:
 
 
 def require_zone(zone: str) -> str:
-    """Return the time zone of a name, which must exist on this machine."""
+    """Return the name of a time zone, or UTC if it is not known on this machine."""
     return zone if zone in zones() else "UTC"
 
 
@@ -32,7 +32,7 @@ def read_zone(name: Any) -> ZoneInfo:
     """Return the time zone of a name such as Europe/Berlin.
 
     Raises:
-        Invalid: there is none of this name.
+        Invalid: the name is unknown.
     """
     if name not in zones():
         raise Invalid(f"zone: there is no time zone '{name}'. It must be a name such as Europe/Berlin, or UTC.")
@@ -40,31 +40,33 @@ def read_zone(name: Any) -> ZoneInfo:
 
 
 def read_moment(name: str, text: Any, zone: ZoneInfo, now: datetime) -> datetime | None:
-    """Return the moment of a text in ISO 8601, in local time of the zone if the text has no offset.
+    """Parse a time in ISO 8601, in local time of the zone if it has no offset.
 
-    Of an hour that comes twice, the first is meant.
+    Of a repeated local time, the first is returned.
 
     Raises:
-        Invalid: it names none, one that the zone's clock leaves out, or one that is over; the message begins with the
-            ``name`` of the field.
+        Invalid: the text is not a time, the local time is skipped in the zone, or it is in the past; the message
+            begins with the ``name`` of the field.
     """
     if text is None:
         return None
-    said = parse_field(name, text, datetime.fromisoformat, "a time in ISO 8601, such as 2030-01-31T22:00:00")
-    require_year(name, said)
-    moment = (said if said.tzinfo else said.replace(tzinfo=zone)).astimezone(UTC)
-    if said.tzinfo is None and moment.astimezone(zone).replace(tzinfo=None) != said:
-        raise Invalid(f"{name}: there is no {said:%H:%M} on {said:%Y-%m-%d} in {zone}: the clocks go forward then.")
+    parsed = parse_field(name, text, datetime.fromisoformat, "a time in ISO 8601, such as 2030-01-31T22:00:00")
+    require_year(name, parsed)
+    moment = (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).astimezone(UTC)
+    if parsed.tzinfo is None and moment.astimezone(zone).replace(tzinfo=None) != parsed:
+        raise Invalid(
+            f"{name}: there is no {parsed:%H:%M} on {parsed:%Y-%m-%d} in {zone}: the clocks go forward then."
+        )
     if moment <= now:
         raise Invalid(f"{name}: must not be in the past, and {text} is.")
     return moment
 
 
 def read_time(field: str, value: Any) -> datetime | None:
-    """Return the moment of a text in ISO 8601, in UTC if it has no offset, or None for an empty text.
+    """Parse a time in ISO 8601, in UTC if it has no offset, or return None for an empty text.
 
     Raises:
-        Invalid: it is no time.
+        Invalid: it is not a time.
     """
     if not value:
         return None
@@ -79,7 +81,7 @@ def read_window(document: Any, zone: ZoneInfo) -> Window | None:
     """Return the window of a JSON object with ``opens``, ``closes`` and the days.
 
     Raises:
-        Invalid: it describes none, or one that ends before it begins.
+        Invalid: the object is not a window, or the window ends before it begins.
     """
     if document is None:
         return None
@@ -99,8 +101,8 @@ def read_window(document: Any, zone: ZoneInfo) -> Window | None:
 def read_clock(name: str, text: Any) -> time:
     if text is None:
         raise Invalid(f"{name}: missing. A window needs both opens and closes, each a time such as 22:00.")
-    said = parse_field(name, text, lambda value: datetime.strptime(value, "%H:%M"), "a time such as 22:00")  # noqa: DTZ007
-    return said.time()
+    parsed = parse_field(name, text, lambda value: datetime.strptime(value, "%H:%M"), "a time such as 22:00")  # noqa: DTZ007
+    return parsed.time()
 
 
 def read_day(name: str, text: Any) -> date | None:
@@ -149,12 +151,12 @@ def serialize_window(window: Window | None) -> dict[str, Any] | None:
 
 
 def describe_window(document: Mapping[str, Any] | None, zone: str) -> str:
-    """Return a text with the hours, days and zone of a stored window, empty without one."""
+    """Return a text with the hours, days and zone of a stored window; empty without one."""
     return f"{describe_hours(document)} ({zone})" if document else ""
 
 
 def describe_hours(stored: Any) -> str:
-    """Return the hours and the days of a stored window as text; an invalid window is quoted."""
+    """Return a text with the hours and days of a stored window; an invalid window is quoted."""
     try:
         document = serialize_window(read_window(stored, ZoneInfo("UTC"))) or {}
     except Invalid:
@@ -162,7 +164,7 @@ def describe_hours(stored: Any) -> str:
     days = document["weekdays"]
     parts = [f"{document['opens']}–{document['closes']}"]  # noqa: RUF001 (a dash between times)
     parts += [str(WEEKDAY_NAMES[day]) for day in days] if len(days) < len(WEEKDAYS) else [gettext("every day")]
-    for name, words in (("first_day", _("from %(day)s")), ("last_day", _("until %(day)s"))):
+    for name, text in (("first_day", _("from %(day)s")), ("last_day", _("until %(day)s"))):
         if document[name]:
-            parts.append(words % {"day": document[name]})
+            parts.append(text % {"day": document[name]})
     return ", ".join(parts)

@@ -9,23 +9,23 @@ from django.db import connection
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test.utils import CaptureQueriesContext
 
-from watcher_site.backends import person_by_key
+from watcher_site.backends import account_by_key
 from watcher_site.database import writes
 
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_a_statement_runs_on_the_connection_that_came_after_a_closed_one(stranger: User) -> None:
-    assert person_by_key.rows(key=stranger.pk) == [stranger]
+    assert account_by_key.rows(key=stranger.pk) == [stranger]
     connection.close()
-    assert person_by_key.rows(key=stranger.pk) == [stranger]
+    assert account_by_key.rows(key=stranger.pk) == [stranger]
 
 
 @pytest.mark.django_db
 def test_a_statement_is_counted_while_queries_are_captured(stranger: User) -> None:
-    person_by_key.rows(key=stranger.pk)
+    account_by_key.rows(key=stranger.pk)
     with CaptureQueriesContext(connection) as queries:
-        person_by_key.rows(key=stranger.pk)
+        account_by_key.rows(key=stranger.pk)
     assert len(queries) == 1
 
 
@@ -46,7 +46,7 @@ def count_prepared(text: str) -> int:
 @pytest.mark.django_db(transaction=True)
 def test_a_composed_query_is_prepared(stranger: User) -> None:
     connection.close()
-    person_by_key.rows(key=stranger.pk)
+    account_by_key.rows(key=stranger.pk)
     assert count_prepared("auth_user") == 1
 
 

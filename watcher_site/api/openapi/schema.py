@@ -96,7 +96,7 @@ class LenientFlagExtension(OpenApiSerializerFieldExtension):
         field: LenientFlagField = self.target
         if auto_schema.version >= field.until:
             return {"type": "boolean"}
-        # A pattern cannot ignore case by itself.
+        # Patterns in JSON Schema cannot ignore case.
         texts = [
             "".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for sign in text) for text in field.TEXTS
         ]
@@ -156,11 +156,11 @@ class ResourceSchema(AutoSchema):
         since = self.view.identifiers_since
         identifiers = [name for name in self.view.identifiers if self.version >= since.get(name, versions.MINIMUM)]
         kind = OpenApiTypes.UUID if identifiers == ["uuid"] else OpenApiTypes.STR
-        words = " or ".join(identifiers)
+        description = " or ".join(identifiers)
         return [
             REQUEST_ID
             if name == REQUEST_ID.name
-            else OpenApiParameter(name, kind, OpenApiParameter.PATH, description=words)
+            else OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
             for name in re.findall(r"\{(\w+)\}", self.path)
         ]
 
@@ -179,8 +179,8 @@ class ResourceSchema(AutoSchema):
         if self.view.action not in LISTS:
             return list(self.view.arguments.get(self.view.action, []))
         offer = self.view.offer(self.version)
-        own: list[OpenApiParameter] = self.view.query_parameters_at(self.version)
-        return own or [*self.paging_parameters(offer), *self.filter_parameters(offer)]
+        declared: list[OpenApiParameter] = self.view.query_parameters_at(self.version)
+        return declared or [*self.paging_parameters(offer), *self.filter_parameters(offer)]
 
     def paging_parameters(self, offer: Offer) -> list[OpenApiParameter]:
         keys = "list of key[:asc|:desc] with the keys of sort_key; replaces sort_key and sort_dir"
@@ -303,13 +303,13 @@ def nouns(title: str) -> dict[str, str]:
 
 
 def requires_fields(serializer: Any) -> bool:
-    """Return whether an empty object breaks a rule of a serializer, which may be a class."""
+    """Return whether a serializer, or serializer class, has a required field or a rule that an empty object breaks."""
     fields = serializer().fields if isinstance(serializer, type) else getattr(serializer, "fields", {})
     return hasattr(serializer, "schema_rules") or any(field.required for field in fields.values())
 
 
 def describe_limits(described: Description, field: serializers.Field) -> None:
-    """Add to the schema of a field of a body the rules of its serializer field that drf-spectacular leaves out."""
+    """Add the rules of a serializer field that drf-spectacular omits to the schema of the field."""
     if isinstance(field, serializers.CharField) and not field.allow_blank and "pattern" not in described:
         described["pattern"] = r"\S"
     if isinstance(field, serializers.ListField):
@@ -321,7 +321,7 @@ def describe_limits(described: Description, field: serializers.Field) -> None:
 
 def document_response_headers() -> list[OpenApiParameter]:
     everywhere = [
-        OpenApiParameter(name, str, HEADER, response=True, description=words) for name, words in HEADERS.items()
+        OpenApiParameter(name, str, HEADER, response=True, description=text) for name, text in HEADERS.items()
     ]
     created = OpenApiParameter(
         "Location",

@@ -1,4 +1,4 @@
-"""The discovery documents: ``/`` for everybody, ``/v1`` for people who are logged in; and the links ``bookmark``."""
+"""The discovery documents: ``/``, which requires no login, and ``/v1``; and the ``bookmark`` links."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -47,7 +47,7 @@ def host(request: Request) -> str:
 
 
 class Root(APIView):
-    """The versions of the API. Ignores version headers, and needs no login."""
+    """The versions of the API. Version headers are ignored, and no login is required."""
 
     versioning_class = None
     authentication_classes = ()
@@ -77,23 +77,23 @@ class VersionRoot(VersionedView):
     permission_classes = (LoggedIn,)
 
     def get(self, request: Request) -> Response:
-        own = host(request)
+        base = host(request)
         answer: dict[str, Any] = {
             "id": "v1",
             "media_types": [{"base": "application/json", "type": "application/vnd.openstack.watcher.v1+json"}],
             "links": [
-                {"href": f"{own}/v1/", "rel": "self"},
-                {"href": f"{own}/v1/docs/", "rel": "describedby", "type": "text/html"},
+                {"href": f"{base}/v1/", "rel": "self"},
+                {"href": f"{base}/v1/docs/", "rel": "describedby", "type": "text/html"},
             ],
         }
-        return Response(answer | collections(versions.used_by(request), own))
+        return Response(answer | collections(versions.used_by(request), base))
 
 
-def collections(version: versions.Version, own: str) -> dict[str, list[dict[str, str]]]:
+def collections(version: versions.Version, base: str) -> dict[str, list[dict[str, str]]]:
     return {
         name: [
-            {"href": f"{own}/v1/{name}/", "rel": "self"},
-            {"href": f"{own}/{name}/", "rel": "bookmark"},
+            {"href": f"{base}/v1/{name}/", "rel": "self"},
+            {"href": f"{base}/{name}/", "rel": "bookmark"},
         ]
         for name, since in COLLECTIONS.items()
         if version >= since
@@ -101,7 +101,7 @@ def collections(version: versions.Version, own: str) -> dict[str, list[dict[str,
 
 
 def wants_html(request: HttpRequest) -> bool:
-    """Return whether the client is a browser, which accepts HTML by name; API clients do not."""
+    """Return whether the client accepts HTML explicitly, as browsers do. API clients do not."""
     return "text/html" in accepted(request.headers.get("Accept", ""))
 
 
@@ -110,11 +110,11 @@ def accepted(header: str) -> Iterable[str]:
 
 
 def root(request: HttpRequest) -> HttpResponseBase:
-    """Send browsers to the console, and tell API clients which versions there are."""
+    """Redirect browsers to the console, and return the versions of the API to API clients."""
     return redirect("home") if wants_html(request) else Root.as_view()(request)
 
 
-# A browser that follows a link called ``bookmark`` comes to the page, an API client to the object.
+# The pages to which ``bookmark`` links redirect browsers. API clients get the object.
 PAGES = {
     "audits": "audits:detail",
     "action_plans": "plans:detail",
@@ -127,7 +127,7 @@ PAGES = {
 }
 
 
-@csrf_exempt  # The API's own views see to it, for sessions.
+@csrf_exempt  # The API's own views check CSRF tokens of sessions.
 def bookmark(request: HttpRequest, collection: str, uuid: str) -> HttpResponseBase:
     if request.method == "GET" and wants_html(request):
         return redirect(PAGES[collection], uuid=UUID(uuid))

@@ -1,6 +1,6 @@
-"""Health and metrics: ``/healthz`` says that the process lives, ``/readyz`` that it can serve; ``/metrics``.
+"""Health and metrics: ``/healthz`` (the process runs), ``/readyz`` (it can serve requests) and ``/metrics``.
 
-Probes of health need no login. Metrics are for users who may see undelivered notifications.
+Health probes require no login. Metrics are for users who may see undelivered notifications.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,13 +41,13 @@ from watcher_site.processes.service_health import Component, service_health
 from watcher_site.refusals import Refused
 
 log = structlog.get_logger(__name__)
-# Prometheus and probes of monitoring send a token of their configuration as a Bearer token.
+# Prometheus and monitoring probes send the token of their configuration as a Bearer token.
 AUTHENTICATION = [TokenAuthentication, BearerAuthentication, BasicAuthentication, SessionAuthentication]
 CREDENTIALS = {"Authorization", "X-Auth-Token"}
 
 
 class NotReady(Exception):
-    """The site cannot serve. The message gives the reason and may be shown to anyone."""
+    """The site cannot serve requests. The message gives the reason and may be shown to anyone."""
 
 
 @cache
@@ -64,14 +64,14 @@ def require_database() -> None:
             cursor.execute("SELECT 1")
         require_migrations()
     except Error as problem:
-        # What the driver says names hosts and users: it is for the log.
+        # The message of the driver names hosts and users, and is only logged.
         database_errors.labels("probe").inc()
         log.warning("The database does not answer.", reason=str(problem).strip())
         raise NotReady("The database does not answer.") from problem
 
 
 class BrokerWatch:
-    """Checks the broker and keeps the result for `SECONDS`, for all callers.
+    """Checks the broker, and caches the result for `SECONDS` for all callers.
 
     Each check opens a connection to the broker, and anyone may call the probe: only one check runs at a time.
     """
@@ -83,17 +83,17 @@ class BrokerWatch:
         self.forget()
 
     def forget(self) -> None:
-        self.looked_at, self.answers = -inf, False
+        self.checked_at, self.is_available = -inf, False
 
     def require(self) -> None:
         with self.lock:
-            if monotonic() - self.looked_at >= self.SECONDS:
-                self.answers = self.look()
-                self.looked_at = monotonic()
-        if not self.answers:
+            if monotonic() - self.checked_at >= self.SECONDS:
+                self.is_available = self.check()
+                self.checked_at = monotonic()
+        if not self.is_available:
             raise NotReady("The broker does not answer: action plans wait.")
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         try:
             require_broker()
         except BrokerLost as problem:
@@ -133,7 +133,7 @@ def unavailable(problem: NotReady, details: Mapping[str, Any] | None = None) -> 
 
 
 def policy_fault() -> dict[str, str]:
-    """Return what is wrong with the policy file, if anything is. The site is ready: the rules of before count."""
+    """Return the error in the policy file, if any. The site is ready nevertheless, with the previous rules."""
     fault = find_policy_fault()
     return {"policy_file": f"{fault} The rules of before count."} if fault else {}
 
@@ -159,7 +159,7 @@ def details_for(request: HttpRequest) -> dict[str, Any]:
 
 
 def find_own_components() -> Iterator[Component]:
-    """Return the state of the database and of the brokers; the database has answered before."""
+    """Return the state of the database, which has responded before, and of the brokers."""
     yield Component("database")
     if settings.EXECUTOR == "celery":
         try:
@@ -178,14 +178,14 @@ def find_other_components() -> Iterator[Component]:
 
 
 class Unversioned(BaseVersioning):
-    """The version of a view that has none: Prometheus names the version of its own format in Accept."""
+    """The version of a view without microversions: Prometheus sends the version of its own format in Accept."""
 
     def determine_version(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Version:  # type: ignore[override]
         return MINIMUM
 
 
 class MetricsView(VersionedView):
-    """The metrics of the site in Prometheus' format."""
+    """The metrics of the site in the Prometheus format."""
 
     versioning_class = Unversioned
 

@@ -1,4 +1,4 @@
-"""``/v1/history``: who did what and when, to search and to take away as a file."""
+"""``/v1/history``: the events of history, with filters, and their export to files."""
 
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +60,7 @@ class HistorySerializer(ResourceSerializer):
 
 
 class HistoryView(ResourceView):
-    """The history of events, read only: entries are written with their change, and deleted when they are old."""
+    """The events of history, read only. They are written with their change, and deleted when they are old."""
 
     since = HISTORY
     serializer_class = HistorySerializer
@@ -78,9 +78,9 @@ class HistoryView(ResourceView):
         "object_type": "object_type",
         "object_name": "object_name",
     }
-    # As people read a log: the newest first.
+    # The newest first, as in logs.
     sort_direction = "desc"
-    # For the other methods, too: there is no right to change history that one could be without.
+    # Also for the other methods: there is no permission to change history.
     permissions_required: dict[Any, str] = dict.fromkeys(
         ("short_list", "detailed_list", "retrieve", "export", None), "watcher_site.view_historyentry"
     )
@@ -100,8 +100,8 @@ class HistoryView(ResourceView):
         """Export the entries that match the filters, oldest first, as CSV or JSON lines."""
         query = request.query_params
         refuse_unknown_arguments(query, {"format", *FILTERS})
-        wishes = {name: query[name] for name in FILTERS if name in query}
-        return download(narrow(HistoryEntry.objects.all(), wishes), query.get("format", "csv"), wishes)
+        values = {name: query[name] for name in FILTERS if name in query}
+        return download(narrow(HistoryEntry.objects.all(), values), query.get("format", "csv"), values)
 
 
 def filter_by(name: str) -> Callable[[Any, QuerySet[Any], str], QuerySet[Any]]:

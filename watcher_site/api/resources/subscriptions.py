@@ -1,4 +1,4 @@
-"""``/v1/subscriptions``: receivers over HTTP; ``/v1/undelivered``: dead letters; ``/v1/broker``: the broker."""
+"""``/v1/subscriptions``: webhooks; ``/v1/undelivered``: dead letters; ``/v1/broker``: the message broker."""
 
 from typing import Any
 
@@ -58,13 +58,13 @@ class SubscriptionSerializer(ResourceSerializer):
 
 
 class MadeSubscriptionSerializer(SubscriptionSerializer):
-    """The answer to POST, the only one that contains the secret."""
+    """The response to POST, the only one that contains the secret."""
 
     secret = serializers.CharField(help_text=SECRET_HELP)
 
 
 class TextField(serializers.CharField):
-    """A text, and nothing that could be made into one."""
+    """A text. Values of other types are refused, not converted."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -91,14 +91,14 @@ class NewSubscriptionSerializer(serializers.Serializer[Any]):
 
 
 class TestSerializer(serializers.Serializer[Any]):
-    """A test message that is on its way."""
+    """A test message that will be sent."""
 
     uuid = serializers.UUIDField(help_text="id of the test message")
     event_type = serializers.CharField()
 
 
 def unstored(answer: Response) -> Response:
-    """Forbid caches to store an answer that contains a secret."""
+    """Forbid caches to store a response that contains a secret."""
     answer["Cache-Control"] = "no-store"
     return answer
 
@@ -198,7 +198,7 @@ class UndeliveredSerializer(ResourceSerializer):
 
 
 class ResendSerializer(serializers.Serializer[Any]):
-    """The body of POST that has several sent again; left out, all are."""
+    """The body of POST that resends several dead letters, by default all of them."""
 
     subscription_uuid = IdentifierField(
         required=False,
@@ -217,7 +217,7 @@ class ResentSerializer(serializers.Serializer[Any]):
 
 
 class UndeliveredView(ResourceView):
-    """Deliveries that were given up."""
+    """Deliveries that became dead letters."""
 
     since = NOTIFICATIONS
     serializer_class = UndeliveredSerializer
@@ -250,9 +250,9 @@ class UndeliveredView(ResourceView):
     def resend_all(self, request: Request) -> Response:
         """Send all undelivered notifications again, or those of one receiver."""
         refuse_unknown_arguments(request.query_params, ())
-        wanted = read_body(request, ResendSerializer, UndeliveredSerializer._declared_fields)
-        filters = {name: str(uuid or BROKER) for name, uuid in wanted.items()}
-        chosen = self.get_queryset().filter(**{COLUMNS[name]: uuid for name, uuid in wanted.items()})
+        requested = read_body(request, ResendSerializer, UndeliveredSerializer._declared_fields)
+        filters = {name: str(uuid or BROKER) for name, uuid in requested.items()}
+        chosen = self.get_queryset().filter(**{COLUMNS[name]: uuid for name, uuid in requested.items()})
         return Response({"resent": deliveries.resend_all(chosen, filters)}, 202)
 
     def destroy(self, request: Request, identifier: str) -> Response:

@@ -1,4 +1,4 @@
-"""``/v1/tokens``: the valid tokens of the own account, and those of all accounts for those who may manage users."""
+"""``/v1/tokens``: the valid tokens of the user's account, and those of all accounts for users who may manage users."""
 
 from functools import cached_property
 from typing import Any
@@ -59,13 +59,13 @@ class TokenSerializer(ResourceSerializer):
 
 
 class MadeTokenSerializer(TokenSerializer):
-    """The answer to POST, the only one that contains the token."""
+    """The response to POST, the only one that contains the token."""
 
     token = serializers.CharField(help_text="the value of the header X-Auth-Token")
 
 
 class OptionalTextField(TextField):
-    """A text that may be left out; null is refused with another message than a mandatory field that is missing."""
+    """An optional text. Null is refused with another message than a missing mandatory field."""
 
     default_error_messages = {"is_null": "Value: 'None'. It must be a text, or be left out."}
 
@@ -95,7 +95,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
 
 
 class TokenPermission(LoggedIn):
-    """The permission on tokens: a login suffices where the policy file does not decide."""
+    """The permission on tokens: any login, unless a rule of the policy file decides."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if not super().has_permission(request, view):
@@ -106,7 +106,7 @@ class TokenPermission(LoggedIn):
 
 
 class TokenView(ResourceView):
-    """Tokens, whose attribute ``user_id`` in rules is the name of the account."""
+    """Tokens. For rules, their attribute ``user_id`` is the name of the account."""
 
     since = TOKENS
     permission_classes = [TokenPermission]
@@ -129,14 +129,14 @@ class TokenView(ResourceView):
 
     @cached_property
     def sees_all(self) -> bool:
-        """Whether the request may be for the tokens of all accounts."""
+        """Return whether the request may use the tokens of all accounts."""
         user = self.request.user
         decision = decide(self.policy_name(), user)
         return bool(user.has_perm(MANAGE)) if decision is None else decision
 
     @property
     def own(self) -> dict[str, str]:
-        """The attributes of a token of the own account, for rules."""
+        """Return the attributes of a token of the user's account, for rules."""
         return {"user_id": self.request.user.get_username()}
 
     def filter_user(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:

@@ -1,6 +1,6 @@
-"""Lookups of history entries by the texts that the list of history shows: events, objects and IDs of requests.
+"""Lookups of history entries by texts of the history list: events, objects and request IDs.
 
-History is large: an index serves each condition here.
+History is large: each condition here is served by an index.
 """
 
 from collections.abc import Iterator
@@ -14,26 +14,26 @@ from watcher_site.history.event_labels import find_events, find_kinds
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.names import stored_beginning
 
-# It sorts behind all characters with which request IDs and times in names continue, in each collation.
+# Sorts after all characters with which request IDs and times in names continue, in each collation.
 LAST = "zzzz"
 
 
 def beginning_condition(column: str, text: str) -> Q:
-    """Return the condition of texts that begin so, and go on with digits, hyphens, full stops or letters to f.
+    """Return the condition of texts with this prefix that continue with digits, hyphens, full stops or letters to f.
 
-    The bounds let an index serve it, which the comparison of beginnings alone does not do in most collations.
+    An index serves the bounds. In most collations it cannot serve a comparison of prefixes.
     """
     return Q(**{f"{column}__gte": text, f"{column}__lte": f"{text}{LAST}", f"{column}__startswith": text})
 
 
 def first_and_last_values(column: str, condition: Q) -> set[Any]:
-    """Return the first and the last value of a column in entries: two if they have several. It takes two queries."""
+    """Return the first and the last value of a column in entries, in two queries. They differ if there are several."""
     rows = HistoryEntry.objects.filter(condition).values_list(column, flat=True)
     return {value for order in (column, f"-{column}") for value in rows.order_by(order)[:1]}
 
 
 def object_condition(text: str) -> Q:
-    """Return the condition of entries about an object: by the beginning of its UUID, or by its name at that time."""
+    """Return the condition of entries about an object: by a prefix of its UUID, or by its name at that time."""
     bounds = bounds_of(text)
     return Q(object_uuid__range=bounds) | Q(within__range=bounds) if bounds else object_name_condition(text)
 
@@ -44,17 +44,16 @@ def object_name_condition(text: str) -> Q:
 
 
 def request_condition(text: str) -> Q:
-    """Return the condition of entries of a request: by its ID, or by the beginning of that, as the list shows it."""
+    """Return the condition of the entries of a request, by its ID or the prefix that the list shows."""
     text = text.strip().removesuffix("…")
     exact = Q(request_id=text)
     return exact | beginning_condition("request_id", text) if len(text) >= SHORTEST_BEGINNING else exact
 
 
 def match_kinds(text: str) -> Iterator[Match]:
-    """Yield the event of a name or of a label, such as "Start action plan", or the type of objects.
+    """Yield the event with a name or label, such as "Start action plan", or the type of objects.
 
-    Labels in English may be of events without a label of their own, and do not say where the verb ends: each division
-    may be an event.
+    A text may name an event that has no label. It does not show where the verb ends: each division may be an event.
     """
     words = text.lower().replace("_", " ").split()
     events = [f"{'_'.join(words[end:])}.{'_'.join(words[:end])}" for end in range(1, len(words))]
@@ -66,7 +65,7 @@ def match_kinds(text: str) -> Iterator[Match]:
 
 
 def match_objects(text: str) -> Iterator[Match]:
-    """Yield the objects with a UUID, the beginning of one, or a name as it was at the time of the event."""
+    """Yield the objects with a UUID, a prefix of one, or a name at the time of the event."""
     text = text.strip()
     if parse_uuid(text):
         yield Match("", text, ("object_uuid", text))
@@ -80,6 +79,6 @@ def match_objects(text: str) -> Iterator[Match]:
 
 
 def match_requests(text: str) -> Iterator[Match]:
-    """Yield the IDs of requests: a whole one, or those that begin so."""
+    """Yield the request IDs with a text as value or prefix."""
     for request_id in first_and_last_values("request_id", request_condition(text)):
         yield Match(request_id, "", ("request_id", request_id))

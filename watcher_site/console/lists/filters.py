@@ -1,4 +1,4 @@
-"""Filters of lists by objects: they take names, UUIDs and the beginnings of UUIDs, as the pages show them."""
+"""List filters for objects, by names, UUIDs and prefixes of UUIDs, as the pages show them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from watcher_site.templatetags.names import stored_beginning, visible
 NAME_OR_UUID = gettext_lazy("Name or UUID")
 UNKNOWN_OBJECT = gettext_lazy("%(text)s was not found. Enter a name, a UUID or at least its first 8 characters.")
 LONGEST = 255
-# A shorter beginning of a UUID is a name rather.
+# A shorter text is more likely a name than a prefix of a UUID.
 SHORTEST_BEGINNING = 8
-# The objects that a message about several lists.
+# The number of objects in a message about several matches.
 MOST_LISTED = 3
 
 
 def bounds_of(text: str) -> tuple[Any, Any] | None:
-    """Return the first and the last UUID that begin with a text of 8 characters or more; None if it begins none."""
+    """Return the first and the last UUID with a prefix of at least 8 characters, or None if the text is not one."""
     return uuid_range(text) if len(text) >= SHORTEST_BEGINNING else None
 
 
@@ -37,10 +37,10 @@ def name_condition(text: str, name: str = "name", uuid: str = "uuid") -> Q:
 
 
 class NameFilter(django_filters.CharFilter):
-    """Selects objects by a part of a name, or by a UUID or its beginning.
+    """Selects objects by a part of a name, or by a UUID or its prefix.
 
     Args:
-        name: the path to the name, such as ``node__hostname``; that of the UUID is the path to the same object's.
+        name: the path to the name, such as ``node__hostname``; the UUID is taken from the same object.
     """
 
     def __init__(self, name: str = "name", **options: Any) -> None:
@@ -55,7 +55,7 @@ class NameFilter(django_filters.CharFilter):
 
 @dataclass(frozen=True)
 class Match:
-    """An object that a person may mean: its name, its UUID, and the value that the filter selects by."""
+    """An object that matches a text: its name, its UUID, and the value by which the filter selects."""
 
     name: str
     uuid: Any
@@ -66,7 +66,7 @@ class Match:
 
 
 class ObjectField(forms.CharField):
-    """A field for one object, which ``find`` looks up by its name, its UUID or the beginning of that."""
+    """A field for one object, which ``find`` looks up by its name, its UUID or a prefix of the UUID."""
 
     def __init__(self, *, find: Callable[[str], Iterable[Match]], unknown: Text, **options: Any) -> None:
         super().__init__(**{"max_length": LONGEST, **options})
@@ -92,7 +92,7 @@ class ObjectField(forms.CharField):
 
 
 class ObjectFilter(django_filters.CharFilter):
-    """Selects by one object. A text that no object or several objects have is refused beside the field."""
+    """Selects by one object. A text that matches no object or several objects is refused beside the field."""
 
     field_class = ObjectField
 

@@ -1,4 +1,4 @@
-"""The saved filters of a person above a list."""
+"""A user's saved filters, shown above a list."""
 
 from collections.abc import Collection
 from typing import Any
@@ -7,13 +7,13 @@ from django.http import HttpRequest, QueryDict
 
 from watcher_site.models import SavedFilter
 
-# More filters of one list are hard to survey.
+# Limit for one list.
 MOST_SAVED = 20
 ORDER = "sort"
 
 
 def filters_in(query: QueryDict, names: Collection[str]) -> str:
-    """Return the filters and the order that the parameters of a list hold, as in an address, in one order."""
+    """Return the filters and the sort order in the parameters of a list as a query string in a fixed order."""
     kept = QueryDict(mutable=True)
     for name in sorted({*names, ORDER}):
         if values := [value for value in query.getlist(name) if value]:
@@ -22,9 +22,9 @@ def filters_in(query: QueryDict, names: Collection[str]) -> str:
 
 
 def saved_filters(request: HttpRequest, names: Collection[str]) -> dict[str, Any]:
-    """Return the saved filters of the person for the list of a request, and its current ones, for the template.
+    """Return the user's saved filters for the list of a request, and its current filters, for the template.
 
-    The query is made when the template reads them: the rows alone do not show them.
+    The query is only made if the template uses them: htmx requests only the rows.
     """
     match = request.resolver_match
     page = match.view_name if match else ""

@@ -1,4 +1,4 @@
-"""The buttons that save the filters of a list under a name, and that delete saved filters."""
+"""The forms that save the filters of a list under a name, and delete saved filters."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class SavedFilterForm(forms.Form):
 
 
 class OwnFilters(Page, View):
-    """A change of the saved filters of the person who is logged in: it needs no other right."""
+    """A change of the user's own saved filters, which requires only a login."""
 
     permission_required = ()
     http_method_names = ["post"]
@@ -38,14 +38,14 @@ class OwnFilters(Page, View):
 
 
 class SaveFilters(OwnFilters):
-    """Saves the filters of a list; those of the same name are replaced."""
+    """Saves the filters of a list, and replaces those with the same name."""
 
     history_event = "saved_filter.save"
 
     def post(self, request: HttpRequest) -> HttpResponse:
         page = request.POST.get("page", "")
         names = filters_of(page)
-        # The limit of the length applies to the stored text: percent-encoding may have made it longer.
+        # The limit applies to the stored text, which percent-encoding may have lengthened.
         query = filters_in(QueryDict(request.POST.get("query", "")), names)
         form = SavedFilterForm({"name": request.POST.get("name", ""), "query": query})
         if not form.is_valid():
@@ -58,7 +58,7 @@ class SaveFilters(OwnFilters):
         return redirect(f"{reverse(page)}?{query}")
 
     def save(self, page: str, name: str, query: str) -> None:
-        """Save the filters, or leave a message with the reason why they cannot be saved."""
+        """Save the filters, or add a message with the reason why they cannot be saved."""
         own = SavedFilter.objects.of(self.request.user).filter(page=page)
         if own.exclude(name=name).count() >= MOST_SAVED:
             problem = _("You have %(number)d saved filters of this list. Delete one first.")
@@ -81,7 +81,7 @@ class DeleteFilters(OwnFilters):
 
 
 def is_list(page: str) -> bool:
-    """Return whether this is the name of a list in the URL configuration."""
+    """Return whether a URL name belongs to a list."""
     try:
         view: Any = resolve(reverse(page)).func
     except NoReverseMatch:

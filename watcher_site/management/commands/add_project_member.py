@@ -1,4 +1,4 @@
-"""``manage.py add_project_member USER PROJECT``: let a person see and handle what belongs to a project."""
+"""``manage.py add_project_member USER PROJECT``: add a user to a project."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Make a person a member of a project: its servers and stacks are theirs to see and to handle."
+    help = "Add a user to a project, whose servers and stacks the user may then read and change."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("user", help="the name that the person logs in with")
-        parser.add_argument("project", help="the project's id, as the cloud has it")
+        parser.add_argument("user", help="the user's login name")
+        parser.add_argument("project", help="the project's id in the cloud")
 
     def handle(self, *args: Any, user: str, project: str, **options: Any) -> str:
         is_new = add_member(user, project)

@@ -1,4 +1,4 @@
-"""``manage.py add_subscription``: have notifications sent to a URL."""
+"""``manage.py add_subscription``: send notifications to a URL."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Have notifications sent to a URL, and print the secret that they are signed with: this once."
+    help = "Send notifications to a URL, and print the secret that signs them. The secret is printed only once."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")

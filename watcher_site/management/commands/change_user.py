@@ -1,4 +1,4 @@
-"""``manage.py change_user NAME``: change the groups, the projects and the state of an account."""
+"""``manage.py change_user NAME``: change the groups, projects and state of an account."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ CHANGES = ("add_group", "remove_group", "add_project", "remove_project")
 
 
 class Command(commands.Command):
-    help = "Change the groups, the projects and the state of an account: all of it, or nothing if one part is refused."
+    help = "Change the groups, projects and state of an account. If one change is refused, none is made."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the name of the user")
@@ -50,9 +50,9 @@ class Command(commands.Command):
 
     def change_groups(self, name: str, added: list[str], removed: list[str]) -> None:
         user: User = find_user(name)
-        present = set(user.groups.values_list("name", flat=True))
+        current = set(user.groups.values_list("name", flat=True))
         if both := set(added) & set(removed):
             raise Invalid(f"group: {min(both)} cannot be added and removed at once.")
-        if strange := set(removed) - present:
-            raise Invalid(f"group: {name} is not in the group {min(strange)}.")
-        set_groups(name, (present | set(added)) - set(removed))
+        if missing := set(removed) - current:
+            raise Invalid(f"group: {name} is not in the group {min(missing)}.")
+        set_groups(name, (current | set(added)) - set(removed))

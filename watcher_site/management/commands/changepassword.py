@@ -12,7 +12,7 @@ from watcher_site.refusals import Invalid
 
 
 class Command(commands.Command):
-    help = "Ask for a new password of an account, twice. Its sessions and its tokens end."
+    help = "Prompt twice for a new password of an account. Its sessions and tokens end."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the name of the user")

@@ -14,9 +14,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the user's name")
         parser.add_argument("--hours", type=float, help="how long it is valid; WATCHER_TOKEN_HOURS by default")
-        parser.add_argument("--name", default="", help="what lists call it")
-        parser.add_argument("--read-only", action="store_true", help="only for requests that read")
-        parser.add_argument("--group", default="", help="the group of the user whose rights alone the token has")
+        parser.add_argument("--name", default="", help="the name in lists")
+        parser.add_argument("--read-only", action="store_true", help="allow only requests that read")
+        parser.add_argument("--group", default="", help="the group of the user to whose rights the token is limited")
 
     def handle(
         self, *args: Any, user: str, hours: float | None, name: str, read_only: bool, group: str, **options: Any

@@ -9,9 +9,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = (
-        "Disable an account: its password and its sessions are refused from then on, and its tokens end permanently."
-    )
+    help = "Disable an account. Its password and sessions are refused from then on, and its tokens are deleted."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the name of the user")

@@ -9,7 +9,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Enable an account that was disabled: its password is accepted again. It has no tokens."
+    help = "Enable a disabled account. Its password is accepted again, but its tokens were deleted."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the name of the user")

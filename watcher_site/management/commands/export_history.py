@@ -1,4 +1,4 @@
-"""``manage.py export_history``: who did what and when, as CSV or as JSON lines."""
+"""``manage.py export_history``: export history as CSV or JSON lines."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Write history to the standard output, the oldest first; the options leave what meets all of them."
+    help = "Write the history entries that match all options to the standard output, the oldest first."
 
     def add_arguments(self, parser: CommandParser) -> None:
         commands.add_person(parser)
@@ -19,8 +19,8 @@ class Command(commands.Command):
             parser.add_argument(f"--{name.replace('_', '-')}", dest=name)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        wishes = {name: options[name] for name in FILTERS}
-        filters = {name: value for name, value in wishes.items() if value}
-        _, lines = lines_of(narrow(HistoryEntry.objects.all(), wishes), options["format"], filters)
+        given = {name: options[name] for name in FILTERS}
+        filters = {name: value for name, value in given.items() if value}
+        _, lines = lines_of(narrow(HistoryEntry.objects.all(), given), options["format"], filters)
         for line in lines:
             self.stdout.write(line.decode(), ending="")

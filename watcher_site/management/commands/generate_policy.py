@@ -1,4 +1,4 @@
-"""``manage.py generate_policy``: print a policy file that says what holds without one."""
+"""``manage.py generate_policy``: print a policy file with the default rules."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from watcher_site.authorization.enforcement import BY_BODY
 from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, NOVA, SYSTEM_READER
 from watcher_site.processes import commands
 
-# The policies of parts of requests and of pages that no request of the API is for.
+# The policies of parts of requests, and of console pages without a corresponding request of the API.
 RULES_OF_PARTS = (
     ("stacks:global_index", "right:cluster.view_stack", "lists of Heat's API with global_tenant"),
     ("user:manage", f"right:{MANAGE}", "the pages of users in the console"),
@@ -33,7 +33,7 @@ DETAIL_RULES = {ADMIN: DETAILS, SYSTEM_READER: f"{DETAILS} or right:actions.view
 
 
 def default_rules() -> dict[str, tuple[str, list[str]]]:
-    """Return for each policy the rule that stands for the present rights, and the requests that it decides on."""
+    """Return for each policy the default rule, which is equivalent to the permissions, and the requests it decides."""
     found: dict[str, tuple[str, list[str]]] = {}
     for name, rule, request in sorted([*rules_of_routes(), *rules_of_mounts(), *RULES_OF_PARTS]):
         found.setdefault(name, (rule, []))[1].append(request)
@@ -72,12 +72,12 @@ def path_of(pattern: Any) -> str:
 
 
 def known_policies() -> set[str]:
-    """Return the names that a rule of a policy file may have, beside those that other rules refer to."""
+    """Return the names of rules that a policy file may contain, besides those that other rules refer to."""
     return {*default_rules(), *BASE, EVENT_DETAILS, NOVA + EVENT_DETAILS}
 
 
 class Command(commands.Command):
-    help = "Print a policy file whose rules, all commented out, say what holds without them."
+    help = "Print a policy file with the default rules, commented out."
     acts_for_person = False
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -11,7 +11,7 @@ State = Delivery.State
 
 
 class Command(commands.Command):
-    help = "Print each subscription: whether it is enabled, its URL, its events, what waits and what was given up."
+    help = "Print each subscription with its state, URL, events, and numbers of pending and undelivered notifications."
     acts_for_person = False
 
     def handle(self, *args: Any, **options: Any) -> None:

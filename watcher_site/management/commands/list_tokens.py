@@ -10,7 +10,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Print the beginning, the owner, the name, the scope, the last use and the expiry of each valid API token."
+    help = "Print the beginning, user, name, scope, last use and expiry of each valid API token."
     acts_for_person = False
 
     def add_arguments(self, parser: CommandParser) -> None:

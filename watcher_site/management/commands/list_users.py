@@ -11,7 +11,7 @@ from watcher_site.refusals import NotFound
 
 
 class Command(commands.Command):
-    help = "Print the name, the state, the groups, the projects and the last login of each account."
+    help = "Print the name, state, groups, projects and last login of each account."
     acts_for_person = False
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -8,7 +8,7 @@ from watcher_site.database.migration_locks import LONGEST_WAIT, lock_waits_of, u
 
 
 class Command(migrate.Command):
-    """Django's own, which waits for locks without blocking the processes that use the tables."""
+    """Django's command, which here waits for locks without blocking the processes that use the tables."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         with lock_waits_of(connections[options["database"]], LONGEST_WAIT):

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from watcher_site.accounts.users import choose_password, require_sound
+from watcher_site.accounts.users import generate_password, require_valid_password
 from watcher_site.history import record
 from watcher_site.processes.commands import Command as BaseCommand
 from watcher_site.processes.preparation import exclusive_preparation, require_free_port
@@ -20,18 +20,18 @@ VARIABLE = "WATCHER_ADMIN_PASSWORD"
 
 
 def command_line(command: str) -> str:
-    """Return what a person types, in the folder that they are in, to run a management command."""
+    """Return the command line of a management command, with paths relative to the current folder."""
     python, here = Path(sys.executable), Path.cwd()
     paths = (python, settings.BASE_DIR / "manage.py") if settings.IS_CHECKOUT else (python.with_name("watcher-site"),)
-    words = [os.path.relpath(path, here) if path.is_relative_to(here) else str(path) for path in paths]
-    return " ".join([*words, command])
+    parts = [os.path.relpath(path, here) if path.is_relative_to(here) else str(path) for path in paths]
+    return " ".join([*parts, command])
 
 
 def ensure_admin() -> list[str]:
-    """Make the administrator's account if it is missing, and return what a person has to know to log in.
+    """Create the administrator's account if it is missing, and return the lines of the banner about the login.
 
     Raises:
-        Invalid: the password that was chosen for it breaks a rule.
+        Invalid: the configured password breaks a rule.
     """
     user = get_user_model()
     change = f"new password: {command_line(f'changepassword {ADMIN}')}"
@@ -39,8 +39,8 @@ def ensure_admin() -> list[str]:
         ignored = [f"{VARIABLE} is ignored: it is for the first start"] if settings.ADMIN_PASSWORD else []
         return [f"user {ADMIN}, with the password it has", *ignored, change]
     if settings.ADMIN_PASSWORD:
-        require_sound(settings.ADMIN_PASSWORD, user(username=ADMIN), VARIABLE)
-    password = settings.ADMIN_PASSWORD or choose_password()
+        require_valid_password(settings.ADMIN_PASSWORD, user(username=ADMIN), VARIABLE)
+    password = settings.ADMIN_PASSWORD or generate_password()
     with transaction.atomic():
         record("user.create", user.objects.create_superuser(ADMIN, password=password))
     if settings.ADMIN_PASSWORD:
@@ -59,7 +59,7 @@ def banner(account: list[str]) -> str:
 
 
 def may_be_filled() -> bool:
-    """Return whether the cloud is embedded and was never filled.
+    """Return whether the cloud is embedded and no compute node was ever created.
 
     A demonstration that was deleted is not loaded again.
     """
@@ -68,7 +68,7 @@ def may_be_filled() -> bool:
 
 
 class Command(BaseCommand):
-    help = "Make everything ready for the first start; a later start keeps what is there."
+    help = "Prepare the database for the first start. Existing data is kept."
 
     def handle(self, *args: Any, **options: Any) -> None:
         settings.DATA_DIR.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""``manage.py relay_notifications``: bring notifications to those who listen."""
+"""``manage.py relay_notifications``: send notifications to their receivers."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Bring notifications to the message broker and to webhooks, until SIGTERM or SIGINT."
+    help = "Send notifications to the message broker and to webhooks, until SIGTERM or SIGINT."
     acts_for_person = False
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--once", action="store_true", help="deliver what can be delivered now, then exit")
+        parser.add_argument("--once", action="store_true", help="send the notifications that are due, then exit")
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
         serve_metrics(Relay.kind)

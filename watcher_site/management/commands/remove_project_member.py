@@ -1,4 +1,4 @@
-"""``manage.py remove_project_member USER PROJECT``: what belongs to a project is no longer that person's."""
+"""``manage.py remove_project_member USER PROJECT``: remove a user from a project."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Have a person be a member of a project no more."
+    help = "Remove a user from a project."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("user", help="the name that the person logs in with")
-        parser.add_argument("project", help="the project's id, as the cloud has it")
+        parser.add_argument("user", help="the user's login name")
+        parser.add_argument("project", help="the project's id in the cloud")
 
     def handle(self, *args: Any, user: str, project: str, **options: Any) -> str:
         remove_member(user, project)

@@ -1,4 +1,4 @@
-"""``manage.py remove_subscription``: have no more notifications sent to a receiver."""
+"""``manage.py remove_subscription``: delete a subscription."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Delete a subscription, with what was not yet delivered to it."
+    help = "Delete a subscription and its undelivered notifications."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")

@@ -1,4 +1,4 @@
-"""``manage.py renew_secret``: have notifications signed with another secret."""
+"""``manage.py renew_secret``: replace the secret of a subscription."""
 
 from typing import Any
 
@@ -9,10 +9,12 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Give a subscription another secret, and print it: this once. The former signs nothing any more."
+    help = (
+        "Replace the secret of a subscription, and print the new one, only once. It signs all further notifications."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="of the subscription, or its UUID")
+        parser.add_argument("name", help="the name or UUID of the subscription")
         commands.add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""``manage.py resend_notifications``: send again what was given up."""
+"""``manage.py resend_notifications``: send dead letters again."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Have notifications that were given up sent again, all or those to one receiver; print how many these are."
+    help = "Send all dead letters, or those of one subscription, again, and print their number."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--subscription", metavar="NAME", help="only what was to go to it; a name or a UUID")
+        parser.add_argument("--subscription", metavar="NAME", help="the name or UUID of the subscription")
         commands.add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> str:

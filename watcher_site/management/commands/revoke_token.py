@@ -11,11 +11,11 @@ from watcher_site.refusals import Invalid
 
 
 class Command(commands.Command):
-    help = "End one API token, or all of a user. Clients that send it are refused from then on."
+    help = "Revoke one API token, or all tokens of a user. Requests with a revoked token are refused."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("key", nargs="?", help="the beginning of the token, as list_tokens prints it")
-        parser.add_argument("--user", help="the name of the user whose tokens all end")
+        parser.add_argument("key", nargs="?", help="the first characters of the token, as list_tokens prints them")
+        parser.add_argument("--user", help="the name of the user whose tokens are all revoked")
 
     def handle(self, *args: Any, key: str | None, user: str | None, **options: Any) -> str:
         if (key is None) == (user is None):

@@ -1,4 +1,4 @@
-"""``manage.py test_subscription``: try whether a receiver hears."""
+"""``manage.py test_subscription``: send a test message to a webhook."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Have a relay send a test message to a receiver, and print the id that it comes with."
+    help = "Send a test message to a webhook, and print the id of the message."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="of the subscription, or its UUID")
+        parser.add_argument("name", help="the name or UUID of the subscription")
         commands.add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> str:

@@ -29,7 +29,7 @@ class Command(CommandGroup):
         "token",
         TokenView,
         ("id", "user", "name", "read_only", "group", "created_at", "expires_at", "last_used_at"),
-        filters={"user": Filter("--user", "only those of this account")},
+        filters={"user": Filter("--user", "only tokens of this account")},
         named_by=None,
     )
     subcommands = [ListObjects, delegate("create", create_token.Command), Revoke]

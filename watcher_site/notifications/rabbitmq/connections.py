@@ -1,9 +1,9 @@
-"""The kept connection to RabbitMQ, and the broker's answers to the messages that are written to its channel.
+"""A persistent connection to RabbitMQ, and the broker's confirms of the messages that are written to its channel.
 
-The connection is kombu's, to the brokers of an oslo.messaging transport URL and with its options. The answers are
-publisher confirms (https://www.rabbitmq.com/docs/confirms): messages count from 1, and one answer may be for all up to
-it. kombu's own option ``confirm_publish`` awaits each answer before the next message is written, which takes a round
-trip for each; this awaits the answers to many messages at once.
+The connection is kombu's, with the brokers and options of an oslo.messaging transport URL. The broker's answers are
+publisher confirms (https://www.rabbitmq.com/docs/confirms): messages count from 1, and one answer may be for all
+messages up to a number. kombu's own option ``confirm_publish`` waits for each answer before the next message is
+written, which takes a round trip per message; this waits for the answers to many messages at once.
 """
 
 import random
@@ -28,7 +28,7 @@ TLS_VERSIONS = {
 
 @dataclass
 class Answers:
-    """The answers of the broker by message. The answer for an unrouted message is the queue to which it was sent."""
+    """The broker's answers by message. The answer for an unrouted message is the queue to which it was sent."""
 
     taken: set[Any] = field(default_factory=set)
     refused: set[Any] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Answers:
 
 
 class Confirms:
-    """A channel in confirm mode. A message is in `awaited` until the broker answers."""
+    """A channel in confirm mode. Messages are in `awaited` until the broker answers."""
 
     def __init__(self, connection: Connection, exchange: str, compression: str | None) -> None:
         self.connection, self.channel = connection, connection.channel()
@@ -51,9 +51,9 @@ class Confirms:
         self.channel.events["basic_nack"].add(self.on_nack)
 
     def write(self, mark: Any, queue: str, body: bytes) -> None:
-        """Write a persistent message under a mark, which identifies it in the answers.
+        """Write a persistent message with a mark that identifies it in the answers.
 
-        The broker returns it if no queue takes it.
+        The broker returns it if no queue accepts it.
         """
         self.written += 1
         self.awaited[self.written] = mark
@@ -71,14 +71,14 @@ class Confirms:
         """Wait until the broker has answered for all messages.
 
         Raises:
-            TimeoutError: it did not answer for so many seconds.
-            amqp.AMQPError, OSError: it closed the channel, or the connection broke.
+            TimeoutError: it did not answer within ``timeout`` seconds.
+            amqp.AMQPError, OSError: it closed the channel, or the connection was lost.
         """
         while self.awaited:
             self.connection.drain_events(timeout=timeout)
 
     def collect(self) -> Answers:
-        """Return the answers since the last call, and stop waiting for the others."""
+        """Return the answers since the last call, and stop waiting for others."""
         answers, self.answers = self.answers, Answers()
         self.awaited.clear()
         return answers
@@ -90,7 +90,7 @@ class Confirms:
         self.settle(tag, multiple, self.answers.refused)
 
     def on_return(self, problem: Exception, exchange: str, routing_key: str, message: Any) -> None:
-        # It is acknowledged all the same, later.
+        # The broker acknowledges it nevertheless, later.
         self.answers.unrouted.add(routing_key)
 
     def settle(self, tag: int, multiple: bool, into: set[Any]) -> None:
@@ -106,10 +106,10 @@ def make_configuration() -> ConfigOpts:
 
 
 class KeptConnection:
-    """A connection for one thread, opened when it is needed and closed after it was idle for some time.
+    """A connection for one thread, opened on demand and closed after it was idle for some time.
 
     Raises:
-        oslo_config.cfg.Error, ValueError: the URL has an option that does not exist, or a wrong value of one.
+        oslo_config.cfg.Error, ValueError: the URL has an unknown option, or an invalid value of one.
     """
 
     def __init__(self, url: str) -> None:
@@ -131,7 +131,7 @@ class KeptConnection:
             kombu.exceptions.OperationalError: no broker answers.
         """
         now = time.monotonic()
-        # The broker closes an idle connection: nothing here answers its heartbeats.
+        # The broker closes an idle connection, because its heartbeats are not answered here.
         longest = self.options.heartbeat_timeout_threshold / 2 or float("inf")
         if self.confirms is None or now - self.used > longest:
             self.close()
@@ -154,7 +154,7 @@ class KeptConnection:
         return connection
 
     def close(self) -> None:
-        """Close the connection, also a broken one."""
+        """Close the connection, even if it is broken."""
         connection, self.connection, self.confirms = self.connection, None, None
         if connection:
             connection.release()
@@ -181,7 +181,7 @@ class KeptConnection:
         }
         parameters: dict[str, Any] = {name: value for name, value in given.items() if value}
         if options.ssl_ca_file:
-            # For None, kombu compares the name of the broker that it connects to.
+            # With None, kombu checks the name of the broker to which it connects.
             name = self.url.hosts[0].hostname if len(self.url.hosts) == 1 else None
             parameters |= {"cert_reqs": ssl.CERT_REQUIRED, "server_hostname": name}
         return parameters or True

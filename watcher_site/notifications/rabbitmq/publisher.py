@@ -1,10 +1,9 @@
 """A publisher of batches of messages to RabbitMQ, in the format of oslo.messaging's rabbit driver (18.3).
 
-The answers of the broker to a whole batch are awaited at once, and a broken connection is replaced once.
+The broker's answers to a whole batch are awaited at once, and a broken connection is replaced once.
 
 The sources of the format, in the package oslo_messaging: `_drivers/common.py` (serialize_msg), `_drivers/amqp.py`
-(_add_unique_id) and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue,
-_get_queue_arguments).
+(_add_unique_id) and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue, _get_queue_arguments).
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from watcher_site.notifications.rabbitmq.connections import Confirms, KeptConnec
 from watcher_site.notifications.receivers import Undelivered, Unreachable
 
 log = structlog.get_logger(__name__)
-# How often queues are declared again when the broker gives a message back, as someone has deleted its queue.
+# The number of times that queues are declared again if the broker returns a message, because its queue was deleted.
 REDECLARATIONS = 1
 REFUSED = "The broker refused it."
 ENVELOPE_VERSION = "2.0"
@@ -30,12 +29,12 @@ ENVELOPE_VERSION = "2.0"
 
 @dataclass
 class Batch:
-    """Messages, as pairs of a queue and a body, with the result of each by index: None once the broker has it."""
+    """Messages, as pairs of a queue and a body, with the result of each by index: None if the broker accepted it."""
 
     messages: Sequence[tuple[str, bytes]]
     results: dict[int, Undelivered | Unreachable | None] = field(default_factory=dict)
     objection: ChannelError | None = None
-    """Why the broker closed the channel on some of these, of which it does not say which."""
+    """The reason why the broker closed the channel; it does not identify the message."""
 
     @property
     def open(self) -> list[int]:
@@ -49,7 +48,7 @@ class Publisher:
         self.connection = connection
 
     def publish(self, messages: Sequence[tuple[str, bytes]]) -> list[Undelivered | Unreachable | None]:
-        """Publish messages, and return the result of each: None if the broker has it, or an error.
+        """Publish messages, and return the result of each: None if the broker accepted it, or an error.
 
         Args:
             messages: the queue and the body of each.
@@ -61,10 +60,10 @@ class Publisher:
                 self.publish_singly(batch)
         except Exception as problem:
             self.connection.close()
-            # What the transport says names hosts and users: it is for the log.
+            # The message of the transport names hosts and users, and is only logged.
             log.warning("broker did not take a notification", reason=str(problem).strip())
-            silence = Unreachable("The broker does not answer.")
-            batch.results.update(dict.fromkeys(batch.open, silence))
+            problem_of_all = Unreachable("The broker does not answer.")
+            batch.results.update(dict.fromkeys(batch.open, problem_of_all))
         return [batch.results[place] for place in range(len(messages))]
 
     def publish_singly(self, batch: Batch) -> None:
@@ -79,10 +78,10 @@ class Publisher:
             batch.results[place] = single.results[0]
 
     def attempt(self, batch: Batch) -> None:
-        """Write the open messages of a batch, once more on a new connection if the kept one is broken.
+        """Write the open messages of a batch, and again on a new connection if the kept one is broken.
 
         Raises:
-            Exception: whatever the transport raises.
+            Exception: any error of the transport.
         """
         try:
             self.write(batch)
@@ -101,7 +100,7 @@ class Publisher:
             finally:
                 self.record_answers(confirms, batch)
             if batch.objection:
-                # The broker closed the channel.
+                # The broker has closed the channel.
                 self.connection.close()
                 return
             if not batch.open:
@@ -109,7 +108,7 @@ class Publisher:
         raise RuntimeError("No queue takes a message, though it was declared.")
 
     def declare(self, confirms: Confirms, batch: Batch) -> None:
-        """Create missing queues, so that messages sent before the first listener starts are kept."""
+        """Create missing queues, so that messages are kept that are sent before the first listener starts."""
         for name in {batch.messages[place][0] for place in batch.open} - confirms.declared:
             default_queue(self.connection.options, self.connection.exchange, name)(confirms.channel).declare()
             confirms.declared.add(name)
@@ -129,12 +128,12 @@ class Publisher:
 
 
 def envelope(message: dict[str, Any]) -> bytes:
-    """Return the body that carries a message.
+    """Return the body for a message.
 
-    Each sending has an id of its own, by which listeners recognize messages that the broker delivers twice.
+    Each transmission has its own id, by which listeners recognize messages that the broker delivers twice.
 
     Raises:
-        TypeError: a part of the message is no JSON.
+        TypeError: a part of the message is not JSON.
     """
     inner = orjson.dumps({**message, "_unique_id": uuid4().hex}).decode()
     return orjson.dumps({"oslo.version": ENVELOPE_VERSION, "oslo.message": inner})
@@ -146,16 +145,16 @@ def default_queue(options: Any, exchange: str, name: str) -> Queue:
     Args:
         options: those of oslo.messaging's rabbit driver.
     """
-    kept = {
+    durability = {
         "durable": options.amqp_durable_queues or options.rabbit_quorum_queue,
         "auto_delete": options.amqp_auto_delete,
     }
     return Queue(
         name,
-        exchange=Exchange(exchange, type="topic", **kept),
+        exchange=Exchange(exchange, type="topic", **durability),
         routing_key=name,
         queue_arguments=queue_arguments(options),
-        **kept,
+        **durability,
     )
 
 

@@ -1,4 +1,4 @@
-"""The message broker as a receiver, through oslo.messaging. It is imported only if a broker is set."""
+"""The message broker as a receiver, through oslo.messaging. Imported only if a broker is set."""
 
 from collections.abc import Sequence
 from logging import ERROR, getLogger
@@ -24,7 +24,7 @@ from watcher_site.notifications.receivers import (
 
 log = structlog.get_logger(__name__)
 RABBIT = "rabbit://"
-# Once more on a new connection, as the broker may have closed the kept one.
+# Another attempt uses a new connection, as the broker may have closed the existing one.
 RETRIES = 1
 
 
@@ -82,13 +82,13 @@ class BrokerReceiver(BatchedReceiver):
 
 
 class RaisingDriver(MessagingV2Driver):
-    """The oslo.messaging driver for notifications, which raises an error for a lost message rather than log it."""
+    """The oslo.messaging driver for notifications, which raises an error for a lost message instead of logging it."""
 
     def notify(self, ctxt: Any, message: Any, priority: str, retry: int) -> None:
-        """Send one message to each topic, and return when the broker has it.
+        """Send one message to each topic, and return when the broker has accepted it.
 
         Raises:
-            Exception: whatever the transport raises.
+            Exception: any error of the transport.
         """
         for topic in self.topics:
             target = oslo_messaging.Target(topic=f"{topic}.{priority.lower()}")
@@ -96,7 +96,7 @@ class RaisingDriver(MessagingV2Driver):
 
 
 class DriverReceiver(SequentialReceiver):
-    """A broker of another kind, for which the driver of oslo.messaging is used as it is."""
+    """A broker of another kind, through the driver of oslo.messaging."""
 
     def __init__(self) -> None:
         self.transport = open_transport()
@@ -107,7 +107,7 @@ class DriverReceiver(SequentialReceiver):
         try:
             self.driver.notify({}, message, notification.priority, RETRIES)
         except Exception as problem:
-            # What the transport says names hosts and users: it is for the log.
+            # The message of the transport names hosts and users, and is only logged.
             log.warning("broker did not take a notification", reason=str(problem).strip())
             raise Unreachable("The broker does not answer.") from problem
 
