@@ -1,4 +1,4 @@
-"""System checks: of action types that answer as those of earlier versions did, and of queues for types."""
+"""System checks of action types with the interfaces of earlier versions, and of queues for action types."""
 
 from contextlib import suppress
 from typing import Any
@@ -19,7 +19,7 @@ def check_outcomes(**_: Any) -> list[CheckMessage]:
     return [
         Error(f"ACTION_TYPES: execute of {path} returns a bool, and must return an Outcome.", id="actions.E001")
         for path in settings.ACTION_TYPES
-        if answers_with_bool(path)
+        if returns_bool(path)
     ]
 
 
@@ -35,7 +35,7 @@ def check_affected_resources(**_: Any) -> list[CheckMessage]:
 
 @register()
 def check_queues(**_: Any) -> list[CheckMessage]:
-    with suppress(Exception):  # A type that cannot be loaded is another check's.
+    with suppress(Exception):  # Another check reports types that cannot be loaded.
         named = {subject for subject in settings.CELERY_QUEUES if not subject.startswith(ZONE)}
         return [
             Error(f"WATCHER_CELERY_QUEUES: there is no action type {name}.", id="actions.E002")
@@ -45,16 +45,16 @@ def check_queues(**_: Any) -> list[CheckMessage]:
 
 
 def defines(path: str, name: str) -> bool:
-    """Return whether an action type has a method of this name; another check reports a type that cannot be loaded."""
+    """Return whether an action type has a method with this name. Another check reports types that cannot be loaded."""
     with suppress(Exception):
         return callable(getattr(import_string(path), name, None))
     return False
 
 
-def answers_with_bool(path: str) -> bool:
+def returns_bool(path: str) -> bool:
     """Return whether the execute method of an action type is annotated with bool.
 
-    Another check covers types that fail to load.
+    Another check reports types that cannot be loaded.
     """
     with suppress(Exception):
         annotations: dict[str, Any] = import_string(path).execute.__annotations__

@@ -1,4 +1,4 @@
-"""The policy on who may read why an event failed, and the generic messages for all others.
+"""The policy on who may read the reasons of failed events, and the generic messages for other users.
 
 See docs/compatibility.md, "Event details".
 """
@@ -34,7 +34,7 @@ def sees_details(user: Any, project: str | None = None) -> bool:
     """Return whether a user may read the faults of events, by the rule of the policy for event details.
 
     Args:
-        project: that of the server that the events are about. Only a rule for members of projects looks it up.
+        project: the project of the events' server. Only a rule for members of projects uses it.
     """
     target = {"project_id": project} if project else {}
     for name in (EVENT_DETAILS, f"{NOVA}{EVENT_DETAILS}") if settings.POLICY_FILE else ():
@@ -62,18 +62,18 @@ def generic_message(state: str, message: str | None) -> str | None:
         return GAVE_ITSELF_UP
     if message.startswith(FAILED_IN):
         return f"{message.partition(':')[0]}."
-    is_untroubled = state != Action.State.FAILED or message.startswith(NOT_EXECUTED)
-    return message if is_untroubled else FAILED
+    has_no_failure = state != Action.State.FAILED or message.startswith(NOT_EXECUTED)
+    return message if has_no_failure else FAILED
 
 
 def generic_plan_message(state: str, message: str | None) -> str | None:
-    """Return the message of a plan without the reasons for which its actions failed or gave themselves up."""
+    """Return the message of a plan without the reasons why its actions failed or cancelled themselves."""
     if not message:
         return message
     before, found, _ = message.partition(GAVE_ITSELF_UP)
     if found and (cancelled := COUNTED_CANCELLED.search(before)):
         message = f"{cancelled[0]}."
-    if state in UNTROUBLED:
+    if state in WITHOUT_FAILURE:
         return message
     if message.startswith(PLAN_SET_ASIDE):
         return f"{PLAN_SET_ASIDE}."
@@ -83,11 +83,11 @@ def generic_plan_message(state: str, message: str | None) -> str | None:
     return PLAN_FAILED if state == "FAILED" else message
 
 
-UNTROUBLED = ("RECOMMENDED", "PENDING", "SUCCEEDED", "SUPERSEDED")
+WITHOUT_FAILURE = ("RECOMMENDED", "PENDING", "SUCCEEDED", "SUPERSEDED")
 
 
 def conceal_faults(actions: Iterable[Row]) -> None:
-    """Remove the reasons of failures from actions, as the API shows them."""
+    """Remove the reasons of failures from actions in the format of the API."""
     for row in actions:
         for name in ("status_message", "status_reason"):
             if name in row:
@@ -97,7 +97,7 @@ def conceal_faults(actions: Iterable[Row]) -> None:
 
 
 def conceal_plan_faults(plans: Iterable[Row]) -> None:
-    """Remove the reasons for which actions failed from plans, as the API shows them."""
+    """Remove the reasons of failed actions from plans in the format of the API."""
     for row in plans:
         if "status_message" in row:
             row["status_message"] = generic_plan_message(row["state"], row["status_message"])
@@ -108,6 +108,6 @@ def without_error(outputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_dictionary(outputs: Any) -> dict[str, Any]:
-    """Return outputs as a dictionary, even if a statement has read them as text."""
+    """Return outputs as a dictionary, even if a query returned them as text."""
     found: dict[str, Any] = orjson.loads(orjson.dumps(outputs))
     return found

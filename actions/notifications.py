@@ -35,7 +35,7 @@ PLAN = ("uuid", "state", "global_efficacy", "status_message", "created_at", "upd
 
 
 class UUIDs(Aggregate):
-    """The UUIDs of some rows, as a JSON array, in the order of their making."""
+    """The UUIDs of rows as a JSON array, in the order of their creation."""
 
     function = "JSON_GROUP_ARRAY"
     output_field = JSONField()
@@ -60,9 +60,9 @@ class ActionNotifications(Kind):
     def snapshot(self) -> Mapping[str, Any]:
         plan = {name: f"action_plan__{name}" for name in PLAN}
         references = {"audit_uuid": "action_plan__audit__uuid", "strategy_uuid": "action_plan__strategy__uuid"}
-        own = ("uuid", "action_type", "input_parameters", "state", "status_message", *TIMES)
+        columns = ("uuid", "action_type", "input_parameters", "state", "status_message", *TIMES)
         return {
-            **{name: name for name in own},
+            **{name: name for name in columns},
             "parents": parents(),
             "plan": JSONObject(**plan, **references),
         }
@@ -100,7 +100,7 @@ def events_after(old_state: str, state: str, fault: Mapping[str, Any] | None) ->
 
 
 def describe_action_fields(snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an action as all its payloads have them."""
+    """Return the fields of an action that all its payloads contain."""
     return {
         "uuid": identifier(snapshot["uuid"]),
         "action_type": snapshot["action_type"],
@@ -114,7 +114,7 @@ def describe_action_fields(snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan in few words, as what refers to it has it."""
+    """Return the short form of a plan, for references."""
     return versioned("TerseActionPlanPayload", "1.2", terse_plan(plan))
 
 

@@ -8,7 +8,7 @@ from cluster.operations.named_records import find_zone
 
 
 def queue_of(action: Action) -> str:
-    """Return the queue that `settings.CELERY_QUEUES` names for its type, or else for the zone of what it acts on."""
+    """Return the queue of an action in `settings.CELERY_QUEUES`, by its type, or else by the zone of its object."""
     queues: dict[str, str] = settings.CELERY_QUEUES
     if action.action_type in queues:
         return queues[action.action_type]

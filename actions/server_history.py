@@ -1,4 +1,4 @@
-"""The history of operations on servers, Nova's instance actions: how they are recorded, kept, listed and shown."""
+"""The history of operations on servers, Nova's instance actions: recording, retention, lists and representation."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +21,9 @@ from watcher_site.request_context import CallingContext, unseal
 
 SINCE, BEFORE = "changes-since", "changes-before"
 ARGUMENTS = ("limit", "marker", SINCE, BEFORE)
-# How Nova writes a time: in UTC, without saying so.
+# Nova's format of times: UTC without a zone.
 TIME = "%Y-%m-%dT%H:%M:%S.%f"
-# So many digits make a number that is more than any limit.
+# More digits than any limit.
 DIGITS = 12
 COLUMNS = ("event", "start_time", "finish_time", "result", "details", "host")
 BATCH = 500
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 def record_request(server: UUID, verb: str, caller: CallingContext, action: Action | None = None) -> None:
-    """Record the request of a person for an operation on a server, and the action that will do it, if there is one."""
+    """Record a user's request for an operation on a server, with its action, if there is one."""
     request_id = caller.get("request_id")
     if action is None and request_id is None:
         return
@@ -52,14 +52,14 @@ def record_request(server: UUID, verb: str, caller: CallingContext, action: Acti
 
 
 def new_operation(action: Action, began: datetime | None, server: str, verb: str) -> Sequence[InstanceAction]:
-    """Return a new record, with the id of the request if the person requested this action alone."""
-    return [operation_of(action, began, server, verb, own_request(action))]
+    """Return a new record, with the id of the request if a user requested this action individually."""
+    return [operation_of(action, began, server, verb, individual_request(action))]
 
 
 def operation_of(
     action: Action, began: datetime | None, server: str, verb: str, request_id: str | None = None
 ) -> InstanceAction:
-    """Return the record, not yet written, of the operation of an action on a server.
+    """Return the unsaved record of the operation of an action on a server.
 
     Args:
         began: the time of its first event: an operation begins with the check that it is possible.
@@ -68,33 +68,33 @@ def operation_of(
     return InstanceAction(server_uuid=UUID(server), action=action, verb=verb, request_id=known, start_time=start)
 
 
-def own_request(action: Action) -> str | None:
-    """Return the request in which a person requested this single action, with one query or two."""
+def individual_request(action: Action) -> str | None:
+    """Return the id of the request in which a user requested this action individually, with one or two queries."""
     if action.derived_from_id is not None:
         return None
-    others = Action.objects.filter(action_plan=action.action_plan_id, derived_from=None).exclude(pk=action.pk)
-    return None if others.exists() else find_caller(action).get("request_id")
+    further = Action.objects.filter(action_plan=action.action_plan_id, derived_from=None).exclude(pk=action.pk)
+    return None if further.exists() else find_caller(action).get("request_id")
 
 
 def find_caller(action: Action) -> CallingContext:
-    """Return the person or audit on whose behalf an action is executed, empty if its plan was started without one."""
+    """Return the user or audit on whose behalf an action is executed; empty if its plan was started without one."""
     of_plan = Action.objects.filter(pk=action.pk).order_by()
     sealed = of_plan.values_list("action_plan__context", flat=True).first()
     return unseal(sealed) if sealed else CallingContext()
 
 
 def keep_operations(actions: QuerySet[Action]) -> None:
-    """Copy the data of operations on servers from actions, and their plans, that are about to be removed."""
+    """Copy the data of operations on servers from actions and plans that are about to be deleted."""
     found: Any = InstanceAction.objects.in_full().filter(action__in=actions).order_by("pk")
     last = 0
-    while some := list(found.filter(pk__gt=last)[:BATCH]):
-        last = some[-1].pk
-        events = events_by_action([one.action_id for one in some])
-        for one in some:
+    while batch := list(found.filter(pk__gt=last)[:BATCH]):
+        last = batch[-1].pk
+        events = events_by_action([one.action_id for one in batch])
+        for one in batch:
             one.kept_events = events[one.action_id]
             one.message, one.updated_at = one.outcome, one.changed_at
             one.user_id, one.project_id = one.by, one.project
-        InstanceAction.objects.bulk_update(some, KEPT)
+        InstanceAction.objects.bulk_update(batch, KEPT)
 
 
 def events_by_action(actions: list[int]) -> dict[int, list[Row]]:
@@ -106,7 +106,7 @@ def events_by_action(actions: list[int]) -> dict[int, list[Row]]:
 
 
 def expired_operations(cutoff: datetime) -> QuerySet[InstanceAction]:
-    """Return the operations on servers that were deleted until a time, or of which there is no row."""
+    """Return the operations on servers that were deleted until a time, or that have no row."""
     servers = Server.objects.filter(uuid=OuterRef("server_uuid"))
     deleted, unknown = Exists(servers.filter(deleted_at__lte=cutoff)), ~Exists(servers)
     found: QuerySet[InstanceAction] = InstanceAction.objects.filter(deleted | Q(unknown, start_time__lte=cutoff))
@@ -127,7 +127,7 @@ def read_query(query: Mapping[str, str]) -> ListQuery:
     """Return the query arguments of a list.
 
     Raises:
-        Invalid: a limit or a time that is none, or times in the wrong order.
+        Invalid: an invalid limit or time, or times in the wrong order.
     """
     since, before = (read_time(query, name) for name in (SINCE, BEFORE))
     if since and before and since > before:
@@ -136,7 +136,7 @@ def read_query(query: Mapping[str, str]) -> ListQuery:
 
 
 def read_limit(text: str | None) -> int:
-    """Return a limit; 0 is allowed, and only checks the permission."""
+    """Return a limit. 0 is allowed, and only checks the permission."""
     if text is None:
         return settings.API_MAX_LIMIT
     if not (text.isascii() and text.isdigit()):
@@ -146,12 +146,12 @@ def read_limit(text: str | None) -> int:
 
 
 def read_time(query: Mapping[str, str], name: str) -> datetime | None:
-    """Return a time of ISO 8601, which is in UTC where it does not say otherwise."""
+    """Parse a time in ISO 8601, in UTC if it has no offset."""
     text = query.get(name)
     if text is None:
         return None
     try:
-        # A plus sign that nobody encoded reaches us as a blank.
+        # A plus sign that was not encoded arrives as a space.
         moment = parse_datetime(text.replace(" ", "+") if text.count(" ") == 1 and "T" in text else text)
         if moment is None:
             moment = datetime.combine(day_of(text), time.min)
@@ -169,23 +169,23 @@ def day_of(text: str) -> date:
     return day
 
 
-def read_list(server: UUID, wanted: ListQuery) -> list[InstanceAction]:
-    """Return a page of the operations on a server, the newest first: one query, and one more with a marker.
+def read_list(server: UUID, arguments: ListQuery) -> list[InstanceAction]:
+    """Return a page of the operations on a server, the newest first, with one query, and another one for a marker.
 
     Raises:
-        Invalid: the marker is no request on this server.
+        Invalid: the marker is not a request on this server.
     """
     found: Any = InstanceAction.objects.of(server).in_full()
-    if wanted.since:
-        found = found.filter(changed_at__gte=wanted.since)
-    if wanted.before:
-        found = found.filter(changed_at__lte=wanted.before)
-    if wanted.marker is not None:
-        last = InstanceAction.objects.of(server).filter(request_id=wanted.marker).first()
+    if arguments.since:
+        found = found.filter(changed_at__gte=arguments.since)
+    if arguments.before:
+        found = found.filter(changed_at__lte=arguments.before)
+    if arguments.marker is not None:
+        last = InstanceAction.objects.of(server).filter(request_id=arguments.marker).first()
         if last is None:
-            raise Invalid(f"marker [{wanted.marker}] not found")
+            raise Invalid(f"marker [{arguments.marker}] not found")
         found = found.filter(Q(start_time__lt=last.start_time) | Q(start_time=last.start_time, pk__lt=last.pk))
-    return list(found[: wanted.limit])
+    return list(found[: arguments.limit])
 
 
 def find_one(server: UUID, request_id: str) -> InstanceAction:
@@ -196,9 +196,11 @@ def find_one(server: UUID, request_id: str) -> InstanceAction:
     return found
 
 
-def next_query(wanted: ListQuery, query: Mapping[str, str], page: Sequence[InstanceAction]) -> dict[str, str] | None:
+def next_query(
+    arguments: ListQuery, query: Mapping[str, str], page: Sequence[InstanceAction]
+) -> dict[str, str] | None:
     """Return the query arguments of the next page, or None if this page is not full."""
-    if not page or len(page) < wanted.limit:
+    if not page or len(page) < arguments.limit:
         return None
     kept = {name: query[name] for name in ("limit", SINCE, BEFORE) if name in query}
     return {**kept, "marker": page[-1].request_id}
@@ -219,7 +221,7 @@ def operation_values(found: InstanceAction) -> Row:
 
 
 def events_of_operation(found: InstanceAction) -> list[Row]:
-    """Return the events of an operation, the newest first: one query, or none if they were purged."""
+    """Return the events of an operation, the newest first, with one query, or none if they were purged."""
     if found.action_id is None:
         return list(found.kept_events or [])
     events = ActionEvent.objects.filter(action=found.action_id).order_by("-start_time", "-pk")

@@ -1,4 +1,4 @@
-"""A parser for JSON files written by people, whose errors name the line."""
+"""A parser for JSON files written by hand, whose errors contain the line."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -34,7 +34,7 @@ UNKNOWN_OF_REQUEST = (
     *("requested_destination", "retry", "security_groups"),
 )
 server_pending = Signal()
-"""Sent after the commit when a server became PENDING, and not at all if the process dies before.
+"""Sent after the commit when a server became PENDING, but not if the process dies before.
 
 Receivers must also poll the table.
 """

@@ -66,11 +66,11 @@ def list_statuses(*, knows_pending: bool) -> list[str]:
     return sorted({status for status, _ in conditions(knows_pending=knows_pending)})
 
 
-def with_statuses(wanted: Iterable[str], *, knows_pending: bool) -> Q:
+def with_statuses(requested: Iterable[str], *, knows_pending: bool) -> Q:
     """Return the condition that a server has one of these statuses."""
-    wanted, found, before = set(wanted), Q(pk__in=[]), Q(pk__in=[])
+    requested, found, before = set(requested), Q(pk__in=[]), Q(pk__in=[])
     for status, condition in conditions(knows_pending=knows_pending):
-        if status in wanted:
+        if status in requested:
             found |= condition & ~before
         before |= condition
     return found

@@ -81,7 +81,7 @@ class ActionView(ComposedLookup, ResourceView):
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
 
     def read_named(self: Any, read: Callable[..., list[Any]], identifier: str) -> list[Any]:
-        """Read by UUID if the identifier is one, then by name, then by the beginning of the UUID.
+        """Read by UUID, then by name, then by a prefix of the UUID.
 
         See docs/compatibility.md, "Lookup and lists of actions".
 
@@ -126,8 +126,8 @@ class ActionView(ComposedLookup, ResourceView):
 
         From 1.12 also restore an action that a user skipped, or change its dependencies, until its plan begins.
         """
-        edges, others = split(request.data) if used_by(request) >= EXTENDED else ([], request.data)
-        changes = read_changes(others)
+        edges, rest = split(request.data) if used_by(request) >= EXTENDED else ([], request.data)
+        changes = read_changes(rest)
         if used_by(request) < self.actions_since["partial_update"]:
             raise ParseError("API microversion 1.5 or higher is required.")
         action = self.get_object(request, identifier)
@@ -183,10 +183,10 @@ class ActionView(ComposedLookup, ResourceView):
 
 
 def known(argument: str, values: list[str], allowed: Collection[str]) -> list[str]:
-    """Return these values of a filter, if there are such.
+    """Return the values of a filter.
 
     Raises:
-        Invalid: one is none.
+        Invalid: a value is not allowed.
     """
     for value in values:
         if value not in allowed:
@@ -195,11 +195,11 @@ def known(argument: str, values: list[str], allowed: Collection[str]) -> list[st
 
 
 def split(document: Any) -> tuple[list[Step], Any]:
-    """Return the steps of a patch that change what an action depends on, and the rest of the patch."""
+    """Return the operations of a patch that change the dependencies of an action, and the rest of the patch."""
     if not isinstance(document, list):
         return [], document
-    edges, others = divide(document, is_edge)
-    return read_patch(edges), others
+    edges, rest = divide(document, is_edge)
+    return read_patch(edges), rest
 
 
 def is_edge(step: Any) -> bool:
@@ -207,10 +207,10 @@ def is_edge(step: Any) -> bool:
 
 
 def apply_edges(edges: list[Step], current: Sequence[UUID]) -> list[UUID]:
-    """Return the actions that an action depends on after these steps of a patch.
+    """Return the dependencies of an action after these operations of a patch.
 
     Raises:
-        Invalid: they do not fit, or what comes of them is no list of UUIDs.
+        Invalid: an operation cannot be applied, or its result is not a list of UUIDs.
     """
     changed = apply_patch({FIELD: [str(uuid) for uuid in current]}, edges).get(FIELD, [])
     if not isinstance(changed, list):
@@ -219,7 +219,7 @@ def apply_edges(edges: list[Step], current: Sequence[UUID]) -> list[UUID]:
 
 
 def read_changes(document: Any) -> dict[str, Any]:
-    """Return the state and the message that a patch requests, in either order."""
+    """Return the state and the message that a patch requests."""
     paths = ("/state", "/status_message")
     patch = read_patch(document, allowed=paths, mandatory=paths)
     changes = {step["path"][1:]: step["value"] for step in patch}
@@ -235,10 +235,10 @@ def read_changes(document: Any) -> dict[str, Any]:
 
 
 def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> Row:
-    """Return a page of an action's events, the newest first: one query, and one more with a marker.
+    """Return a page of an action's events, the newest first, with one query, and another one for a marker.
 
     Raises:
-        Invalid: a limit or a marker that is none, or another argument.
+        Invalid: an invalid limit or marker, or an unknown argument.
     """
     refuse_unknown_arguments(request.query_params, ("limit", "marker"))
     limit = read_limit(request.query_params.get("limit"))
@@ -253,7 +253,7 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
 
 
 def older_than_marker(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEvent]:
-    """Select the events that are older than the marker, which must be one of them. It takes one query more."""
+    """Select the events that are older than the marker, which must be one of them. This takes another query."""
     marker = query.get("marker")
     if marker is None:
         return events
@@ -273,6 +273,6 @@ def api_values(event: Any, host: bool, details: bool) -> Row:
     if host:
         shown["host"] = values["host"] or None
     if details:
-        # The details of a signal name the person who sent it.
+        # The details of a signal are the name of the user who sent it.
         shown["details"] = event["details"] if values["event"].startswith(SIGNAL) else values["details"]
     return shown

@@ -1,4 +1,4 @@
-"""Actions, their events and signals, as the API shows them."""
+"""The representation of actions, their events and signals in the API."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ NEW = (
     *("status_reason", "control", "inputs", "outputs", "depends_on", "depended_by", "data"),
 )
 SUCCEEDED = "Action completed successfully."
-# The causes of an action: the request of a person or an audit, or another action.
+# The causes of an action: a request of a user or an audit, or another action.
 RPC_REQUEST, DERIVED_ACTION = "RPC Request", "Derived Action"
-# Properties that have two names, Senlin's and Watcher's (docs/compatibility.md, "Action properties").
+# Properties with two names, Senlin's and Watcher's (docs/compatibility.md, "Action properties").
 SAME = {
     "action": "action_type",
     "inputs": "input_parameters",
@@ -31,10 +31,10 @@ SAME = {
 }
 
 
-def uuids(of: str, others: str) -> JSONArray:
-    """Return the UUIDs at the other end of the edges that begin at an action."""
-    edges = ActionParent.objects.filter(**{of: OuterRef("pk")}).order_by(others)
-    return JSONArray(edges.values(value=UUIDText(f"{others}__uuid")))
+def uuids(of: str, other: str) -> JSONArray:
+    """Return the UUIDs of the actions at the other end of an action's dependencies."""
+    edges = ActionParent.objects.filter(**{of: OuterRef("pk")}).order_by(other)
+    return JSONArray(edges.values(value=UUIDText(f"{other}__uuid")))
 
 
 class ActionSerializer(ResourceSerializer):

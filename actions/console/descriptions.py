@@ -16,11 +16,11 @@ from watcher_site.templatetags.console import ago
 # Bars and legends list final states first, and pending actions last.
 OPEN = [state for state in Action.State if state not in Action.FINAL]
 ORDER = [*(state for state in Action.State if state in Action.FINAL), *reversed(OPEN)]
-OWN_WORDS = ("resource_name", "resource_id", "source_node", "destination_node", "message")
+SEPARATE_PARAMETERS = ("resource_name", "resource_id", "source_node", "destination_node", "message")
 
-# What the number of a parameter counts, where it says nothing by itself.
+# The units of numbers whose parameter name does not show it.
 UNITS = {("sleep", "duration"): " s"}
-# The phases of actions and their results, whose names are those of the API, for languages that have words for them.
+# The phases of actions and their results, with translatable labels. In English these are the names in the API.
 PHASES: Mapping[str, Text] = {
     "pre_condition": pgettext_lazy("phase", "pre_condition"),
     "execute": pgettext_lazy("phase", "execute"),
@@ -56,24 +56,24 @@ def result_label(result: str | None) -> Text:
 
 
 def describe_parameters(action: Action) -> str:
-    """Return the rest of an action's parameters in one line, such as ``live · compute1 → compute2``."""
+    """Return the parameters that are not shown separately in one line, such as ``live · compute1 → compute2``."""
     parameters = action.input_parameters
-    shown = {name: value for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)}
+    shown = {name: value for name, value in parameters.items() if name not in SEPARATE_PARAMETERS and is_short(value)}
     rest = [f"{value}{UNITS.get((action.action_type, name), '')}" for name, value in shown.items()]
-    # The cloud chooses the destination where there is none, and another one where that cannot take the server.
+    # Without a destination the cloud chooses it, or another one if the given one cannot accept the server.
     destination = action.outputs.get("destination_node") or parameters.get("destination_node")
     return " · ".join([*rest, *describe_route(parameters.get("source_node"), destination)])
 
 
 def names_in_action(action: Action) -> dict[str, str]:
-    """Return the name of an action, and that of its object if the parameters have it, by UUID."""
+    """Return the name of an action and, if the parameters contain it, of its object, by UUID."""
     parameters = action.input_parameters
     uuid, name = parameters.get("resource_id"), parameters.get("resource_name")
     return {str(action.uuid): action.called} | ({str(uuid): str(name)} if uuid and name else {})
 
 
 def describe_route(source: Any, destination: Any) -> list[str]:
-    """Return the source and the destination, or the source only, while the cloud has not chosen yet."""
+    """Return the source and the destination, or only the source while the cloud has not chosen one."""
     if destination:
         return [f"{source or ''} → {destination}".strip()]
     return [_("from %(node)s") % {"node": source}] if source else []
@@ -95,9 +95,9 @@ TOO_LATE = {
 
 
 def explain_refusal(operation: Operation, action: Action) -> str | None:
-    """Return why an action cannot be skipped or restored: its state, by whom and since when; None if it can be.
+    """Return the reason why an action cannot be skipped or restored, or None if it can be.
 
-    The action comes with its plan.
+    The text contains the state, the user and the time. The plan of the action must be loaded.
     """
     refusals = list(find_refusals(operation, action))
     if not refusals:

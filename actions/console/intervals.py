@@ -1,4 +1,4 @@
-"""The intervals in which an action ran, was suspended, or waited for its next attempt, as its events record them."""
+"""The periods in which an action ran, was suspended, or waited for its next attempt, derived from its events."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +9,12 @@ from typing import Any
 
 from actions.models import Action, ActionEvent
 
-# Requests to the action, which take no time.
+# Requests to the action, which have no duration.
 SIGNALS = ("signal_", "timeout")
 SUSPEND, RESUME = "suspend", "resume"
-# Phases that end a suspension without a resume: the process that executed the action was lost.
+# Phases that end a suspension without a resume, after the process that executed the action was lost.
 RECOVERIES = frozenset({RESUME, "recover", "abort"})
-# A shorter gap between two phases is no interval of its own.
+# A shorter gap between two phases is not an interval.
 GAP = timedelta(seconds=1)
 
 
@@ -23,9 +23,9 @@ class Kind(StrEnum):
     SUSPENDED = "suspended"
     DEFERRED = "deferred"
     WAITING = "waiting"
-    """For the actions that it derived."""
+    """Waiting for its derived actions."""
     QUEUED = "queued"
-    """For a free process, after its parents had ended."""
+    """Waiting for a free process after its parents ended."""
 
 
 AFTER = {ActionEvent.Result.RETRY: Kind.DEFERRED, ActionEvent.Result.WAITING: Kind.WAITING}
@@ -38,7 +38,7 @@ class Interval:
     end: datetime
     attempt: int = 0
     is_open: bool = False
-    """Whether it has not ended yet: then ``end`` is the current time."""
+    """Whether it has not ended yet; ``end`` is then the current time."""
     host: str = ""
     has_failed: bool = False
 
@@ -48,7 +48,7 @@ class Interval:
 
 
 def intervals_of(action: Action, events: Iterable[Any], now: datetime) -> list[Interval]:
-    """Return the intervals of an action in the order of time; ``events`` are all of its events, oldest first."""
+    """Return the intervals of an action in chronological order. ``events`` are all its events, oldest first."""
     events = [event for event in events if not event.event.startswith(SIGNALS)]
     pauses = suspensions(events, action, now)
     phases = [event for event in events if event.event not in (SUSPEND, RESUME)]
@@ -83,7 +83,7 @@ def suspensions(events: Sequence[Any], action: Action, now: datetime) -> list[In
 
 
 def without_pauses(running: Interval, pauses: Iterable[Interval]) -> list[Interval]:
-    """Return the parts of an interval outside of these pauses, which are in the order of time."""
+    """Return the parts of an interval outside of these pauses, which are in chronological order."""
     parts = []
     for pause in pauses:
         if running.start < pause.end and pause.start < running.end:
@@ -93,7 +93,7 @@ def without_pauses(running: Interval, pauses: Iterable[Interval]) -> list[Interv
 
 
 def continue_run(found: list[Interval], parts: list[Interval]) -> list[Interval]:
-    """Return the parts, with the last interval before them removed and joined to the first if it is the same run."""
+    """Return the parts; the first one is joined with the last interval, which is removed, if it is the same run."""
     if not found or not parts:
         return parts
     last, first = found[-1], parts[0]

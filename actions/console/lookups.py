@@ -1,7 +1,7 @@
-"""Lookups of actions and of plans by the names and identifiers that the console shows.
+"""Lookups of actions and plans by names and identifiers, as the console shows them.
 
-Tables of objects are small enough to be searched for parts of names. The table of actions is not: its indexes serve
-each condition here.
+Tables of objects are small enough for searches of parts of names. The table of actions is not: each condition here is
+served by an index.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from watcher_site import plugins
 from watcher_site.console.lists.filters import Match, bounds_of
 from watcher_site.templatetags.names import stored_beginning
 
-# The kinds of objects that actions act on, with the columns of their names.
+# The models of targets of actions, with the columns of their names.
 NAMED: dict[Any, str] = {
     Server: "name",
     ComputeNode: "hostname",
@@ -27,12 +27,12 @@ NAMED: dict[Any, str] = {
     Volume: "name",
 }
 PRESENT, DELETED, PART = range(3)
-# Of more objects with a part of their names in common, the others are left out.
+# The maximum number of objects that match a part of a name.
 MOST_OBJECTS = 100
 
 
 class Found(NamedTuple):
-    """An object that actions may act on, and how well it matches: by its name or UUID, or by a part of its name."""
+    """A target of actions, and the rank of its match: by name or UUID, or by a part of the name."""
 
     name: str
     uuid: UUID
@@ -40,12 +40,12 @@ class Found(NamedTuple):
 
 
 def find_objects(text: str, parts: bool = True) -> list[Found]:
-    """Return the objects with a name or with the beginning of a UUID, the best matches first, in one query.
+    """Return the objects with a name or a prefix of a UUID, the best matches first, in one query.
 
-    Deleted objects are among them, as their actions remain.
+    Deleted objects are included, because their actions remain.
 
     Args:
-        parts: whether a part of the name is enough.
+        parts: whether a part of the name is sufficient.
     """
     queries = []
     bounds = bounds_of(text)
@@ -60,12 +60,12 @@ def find_objects(text: str, parts: bool = True) -> list[Found]:
         condition = whole | Q(**{f"{column}__icontains": text}) if parts else whole
         rows = model.objects.filter(condition).order_by().annotate(called=F(column), rank=rank)
         queries.append(rows.values_list("called", "uuid", "rank"))
-    first, *others = queries
-    return [Found(*row) for row in first.union(*others, all=True).order_by("rank", "called")[:MOST_OBJECTS]]
+    first, *further = queries
+    return [Found(*row) for row in first.union(*further, all=True).order_by("rank", "called")[:MOST_OBJECTS]]
 
 
 def find_targets(text: str) -> list[str]:
-    """Return the targets of actions that a text may mean: of the objects of this name, or else with such a part."""
+    """Return the targets of actions that match a text: objects with this name, or else with this part of a name."""
     found = find_objects(text)
     named = [one for one in found if one.rank < PART] or found
     # The target of an action on a compute node may be its host name.
@@ -73,20 +73,20 @@ def find_targets(text: str) -> list[str]:
 
 
 def find_types(text: str) -> list[str]:
-    """Return the action types with a part of their names in common."""
-    word = text.lower()
-    return list(dict.fromkeys([word, *(name for name in plugins.load("ACTION_TYPES") if word in name)]))
+    """Return the action types whose names contain a text."""
+    lower = text.lower()
+    return list(dict.fromkeys([lower, *(name for name in plugins.load("ACTION_TYPES") if lower in name)]))
 
 
 def action_conditions(text: str) -> list[Q]:
-    """Return the conditions of actions that a text may mean, each with an index: UUID or name, target, and type."""
+    """Return the conditions for a text, each served by an index: UUID or name, target, and type."""
     bounds = bounds_of(text)
     identity = Q(name=text) | Q(uuid__range=bounds) if bounds else Q(name=text)
     return [identity, Q(target__in=find_targets(text)), Q(action_type__in=find_types(text))]
 
 
 def match_targets(text: str) -> Iterator[Match]:
-    """Yield the objects of a name or a UUID with the targets of their actions: deleted ones if there are no others."""
+    """Yield the objects with a name or UUID, and the targets of their actions. Deleted ones only without others."""
     found = find_objects(text, parts=False)
     best = min((one.rank for one in found), default=PART)
     for one in found:
@@ -97,7 +97,7 @@ def match_targets(text: str) -> Iterator[Match]:
 
 
 def match_plans(text: str) -> Iterator[Match]:
-    """Yield the plans of a name or a UUID."""
+    """Yield the plans with a name or UUID."""
     bounds, stored = bounds_of(text), stored_beginning(text)
     named = Q(audit__name__iexact=text) | (Q(audit__name__startswith=stored) if stored != text else Q())
     condition = named | requested_by(text) | (Q(uuid__range=bounds) if bounds else Q())
@@ -107,7 +107,7 @@ def match_plans(text: str) -> Iterator[Match]:
 
 
 def requested_by(text: str) -> Q:
-    """Return the condition of the plans without an audit that are called by this operation: a type and a name."""
+    """Return the condition of plans without an audit whose operation is this text: an action type and a name."""
     action_type, _space, name = text.partition(" ")
     if action_type not in plugins.load("ACTION_TYPES"):
         return Q(pk__in=[])

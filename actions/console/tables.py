@@ -1,4 +1,4 @@
-"""The tables of actions: the console's list, and the one on a plan's page."""
+"""The tables of actions: the console's list, and the table of a plan's page."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ SIGNALS = {
 SHOWN_PARENTS = 2
 BOXES = {Operation.SKIP: "actions", Operation.RESTORE: "skipped"}
 """The names of the check boxes of actions, by the operation that is offered for them."""
-# The length of a resource's name that leaves space for the other columns.
+# The maximum length of a resource's name, which leaves space for other columns.
 LENGTH = 60
 DERIVED = format_html_lazy(
     ' <span class="secondary" title="{}">{}</span>',
@@ -41,7 +41,7 @@ DERIVED = format_html_lazy(
 
 
 def cell_attributes(name: str) -> dict[str, dict[str, str]]:
-    """Name a column's cells, for the style sheet to put them elsewhere on a narrow screen."""
+    """Return a CSS class for a column's cells, which the style sheet positions on narrow screens."""
     return {"td": {"class": name}}
 
 
@@ -59,13 +59,13 @@ class ResourceColumn(tables.Column):
 
 
 def render_resource(action: Action) -> SafeString:
-    """Return what an action acts on, and how."""
-    name, how = cut(resource(action.input_parameters), LENGTH), describe_parameters(action)
-    return format_html('{} <span class="manner">{}</span>', name if name or how else "—", how)
+    """Return the object of an action and its other parameters."""
+    name, details = cut(resource(action.input_parameters), LENGTH), describe_parameters(action)
+    return format_html('{} <span class="manner">{}</span>', name if name or details else "—", details)
 
 
 def render_linked_type(action: Action) -> SafeString:
-    """Return the type of an action, the beginning of its UUID with a link to its page, and whether it was derived."""
+    """Return the type of an action, the beginning of its UUID with a link, and a mark if it is a derived action."""
     return format_html(
         '{} <span class="identifier"><a class="uuid" href="{}" title="{}">{}</a>{}</span>{}',
         action.action_type,
@@ -78,15 +78,15 @@ def render_linked_type(action: Action) -> SafeString:
 
 
 def render_message(action: Action, details: bool, names: Names) -> SafeString | str:
-    """Return the message of an action, and who skipped it; or the signal that it has not honoured yet.
+    """Return the message of an action and the user who skipped it, or its signal that is not yet processed.
 
     Args:
-        details: whether the message may say why it failed.
-        names: the names of the objects that the message mentions, by UUID.
+        details: whether the message may contain the reason of a failure.
+        names: the names of the objects in the message, by UUID.
     """
     if action.control:
-        words = _("%(signal)s takes effect at the next checkpoint.") % {"signal": action.control}
-        return format_html('<div class="message said">{}</div>', words)
+        text = _("%(signal)s takes effect at the next checkpoint.") % {"signal": action.control}
+        return format_html('<div class="message said">{}</div>', text)
     if not action.status_message:
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
@@ -102,24 +102,24 @@ def describe_times(action: Action) -> SafeString:
         started = _("started %(time)s") % {"time": clock(action.start_time)}
         parts.append(format_html('<span title="{}">{}</span>', started, elapsed(action)))
     if action.retries:
-        words = ngettext("%(number)d retry", "%(number)d retries", action.retries) % {"number": action.retries}
-        parts.append(format_html('<span class="secondary">{}</span>', words))
+        text = ngettext("%(number)d retry", "%(number)d retries", action.retries) % {"number": action.retries}
+        parts.append(format_html('<span class="secondary">{}</span>', text))
     return format_html_join(" · ", "{}", ((part,) for part in parts))
 
 
 class ObjectNamesTable(tables.Table):
-    """A table of actions whose messages have names in place of the UUIDs of objects."""
+    """A table of actions whose messages show names instead of UUIDs of objects."""
 
     @cached_property
     def names(self) -> Names:
-        """The names of the objects that the messages of this page mention, by UUID."""
+        """The names of the objects in the messages of this page, by UUID."""
         actions = [row.record for row in self.paginated_rows]
         known = {uuid: name for action in actions for uuid, name in names_in_action(action).items()}
         return find_names([action.status_message or "" for action in actions], known)
 
 
 class SelectableActions(ObjectNamesTable):
-    """A table of actions, where the reader may skip with a box for each action that can be skipped or restored."""
+    """A table of actions with a check box for each action that can be skipped or restored, for users who may skip."""
 
     choose = tables.Column(
         empty_values=(),
@@ -166,9 +166,9 @@ class ActionTable(SelectableActions):
 
 
 class PlanActionTable(SelectableActions):
-    """The actions of one plan; where the reader may skip, with a button for each pending or skipped one."""
+    """The actions of one plan, with a button for each pending or skipped action, for users who may skip."""
 
-    # A sort ends with the key, so that no row is on two pages.
+    # The key makes the sort order unique, so that no row is on two pages.
     state = StateColumn(attrs=cell_attributes("state-cell"), order_by=("state", "pk"))
     action_type = tables.Column(verbose_name=_("type"), attrs=cell_attributes("type"), order_by=("action_type", "pk"))
     resource = ResourceColumn(
@@ -208,8 +208,8 @@ class PlanActionTable(SelectableActions):
     )
 
     def __init__(self, *arguments: Any, may_skip: bool, may_signal: bool = False, **options: Any) -> None:
-        left_out = [*(() if may_skip else ("choose", "skip")), *(() if may_signal else ("signals",))]
-        super().__init__(*arguments, exclude=left_out, **options)
+        excluded = [*(() if may_skip else ("choose", "skip")), *(() if may_signal else ("signals",))]
+        super().__init__(*arguments, exclude=excluded, **options)
 
     def render_action_type(self, value: str, record: Action) -> SafeString:
         return render_linked_type(record)
@@ -250,26 +250,26 @@ class PlanActionTable(SelectableActions):
 
 
 def signal_button(action: Action, signal: Action.Signal) -> SafeString:
-    """Return the button that gives an action a signal: to cancel it asks first."""
+    """Return the button that sends a signal to an action. CANCEL requires a confirmation."""
     name = signal.lower()
     url = reverse(f"actions:{name}", args=[action.uuid])
     label, described = SIGNALS[signal]
-    words = (described % {"action": type_and_resource(action)}, label)
+    texts = (described % {"action": type_and_resource(action)}, label)
     if signal == Action.Signal.CANCEL:
         return format_html(
             '<a class="btn btn-sm btn-outline-danger" id="{0}-{1}" href="{2}" hx-get="{2}" hx-target="#dialog"'
             ' aria-label="{3}">{4}</a>',
-            *(name, action.uuid, url, *words),
+            *(name, action.uuid, url, *texts),
         )
     return format_html(
         '<button type="submit" class="btn btn-sm btn-outline-secondary" id="{0}-{1}" formaction="{2}"'
         ' aria-label="{3}">{4}</button>',
-        *(name, action.uuid, url, *words),
+        *(name, action.uuid, url, *texts),
     )
 
 
 def restore_button(action: Action) -> SafeString:
-    """Return the button that takes a skip back: it sends the form of the whole table elsewhere."""
+    """Return the button that restores an action. It submits the form of the table to another URL."""
     return format_html(
         '<button type="submit" class="btn btn-sm btn-outline-secondary" name="only" value="{0}" id="restore-{0}"'
         ' formaction="{1}" aria-label="{2}">{3}</button>',

@@ -1,4 +1,4 @@
-"""The console's pages of actions, with their forms, and the buttons that skip, restore and signal an action."""
+"""The console's pages of actions, and the forms and buttons that skip, restore and signal an action."""
 
 from functools import reduce
 from operator import or_
@@ -60,7 +60,7 @@ class ActionFilters(django_filters.FilterSet):
         fields: list[str] = []
 
     def with_type(self, actions: QuerySet[Action], _: str, text: str) -> QuerySet[Action]:
-        """Select by a type in upper or lower case. The index of the column has no order that ignores case."""
+        """Select by a type, ignoring case. The index of the column does not support comparisons that ignore case."""
         known = (name for name in plugins.load("ACTION_TYPES") if name.lower() == text.lower())
         return actions.filter(action_type__in=[text, *known])
 
@@ -69,7 +69,7 @@ class ActionFilters(django_filters.FilterSet):
 
 
 class ReasonForm(forms.Form):
-    """The reason of a skip, short enough for the action's message with its prefix."""
+    """The reason of a skip, which fits into the action's message with its prefix."""
 
     reason = forms.CharField(
         required=False,
@@ -109,7 +109,7 @@ class ActionList(ListPage):
         context = super().get_context_data(**context)
         if not self.may_skip:
             return context
-        # A page without further rows is selected by the box in the heading.
+        # The check box in the heading selects all rows of a single page.
         is_partial = context["is_filtered"] or context["table"].paginator.num_pages > 1
         actions = self.object_list.prunable()
         numbers = count_up_to(MOST_COUNTED, [actions.pending(), actions.restorable()])
@@ -128,7 +128,7 @@ class ActionList(ListPage):
 
 
 class ActionPage(FollowedPage):
-    """One action: its parameters, what it waits for and what waits for it, and the record of its phases."""
+    """The page of an action: its parameters, parents and children, and its events."""
 
     model = Action
     permission_required = "actions.view_action"
@@ -162,7 +162,7 @@ class ActionPage(FollowedPage):
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         action: Action = self.object
-        # A skip can be taken back until the plan begins; a cancellation cannot, and would end the plan CANCELLED.
+        # A skip can be undone until the plan begins; a cancellation cannot, and makes the plan CANCELLED.
         may_skip = is_allowed(Operation.SKIP, action, self.request.user)
         intervals = intervals_of(action, self.events, timezone.now())
         return super().get_context_data(
@@ -183,12 +183,12 @@ class ActionPage(FollowedPage):
 
 
 def with_page_relations(actions: QuerySet[Action]) -> QuerySet[Action]:
-    """Add the plan, the owner and the deriving action, which the page of an action shows."""
+    """Select the plan, the owner and the deriving action for the page of an action."""
     return actions.select_related("action_plan__audit", "owner", "derived_from")
 
 
 def reason_form(request: HttpRequest, action: Action, typed: str = "") -> ReasonForm | None:
-    """Return the form that this person may fill in for the action in its state, if any, with what was typed before."""
+    """Return the form that this user may submit in the action's state, if any, with the text entered before."""
     if is_allowed(Operation.CHANGE_REASON, action, request.user):
         return NewReasonForm(initial={"reason": typed or action.reason})
     if is_allowed(Operation.SKIP, action, request.user):
@@ -197,7 +197,7 @@ def reason_form(request: HttpRequest, action: Action, typed: str = "") -> Reason
 
 
 class ReasonView(ResumableFormPage, OperationView):
-    """A button with a reason beside it, on the action's page. What could not be done keeps the reason there."""
+    """A button on the action's page with a reason. If the operation is refused, the form keeps the reason."""
 
     model = Action
     permission_required = PERMISSIONS[Operation.SKIP]
@@ -223,7 +223,7 @@ class ReasonView(ResumableFormPage, OperationView):
         return self.show(self.form.cleaned_data["reason"], status=409)
 
     def show(self, reason: str = "", form: ReasonForm | None = None, status: int = 200) -> HttpResponse:
-        """Show the action as it is now, with what was typed in the form that its state allows."""
+        """Show the current action, with the entered text in the form that its state allows."""
         action = self.get_object()
         form = form or reason_form(self.request, action, reason)
         if reason and form is None:
@@ -275,7 +275,7 @@ class RestoreAction(OperationView):
 
 
 class ActionSignalView(OperationView):
-    """A button on the action's own page, or beside it on its plan's."""
+    """A button on the action's page, or on its plan's page."""
 
     model = Action
     history_event = "action.signal"

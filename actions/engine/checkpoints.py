@@ -33,12 +33,12 @@ class Checkpoint:
         self.record_contact()
 
     def record_contact(self) -> None:
-        """Record that the row of the action was as this worker left it."""
+        """Record that this worker still owned the action when its row was read."""
         self.last_contact = time.monotonic()
         self.next_check = self.last_contact + settings.POLL_INTERVAL
 
     def begin(self) -> None:
-        """Start the timeout of the action, which has just begun. A signal from before that is obeyed at once."""
+        """Start the timeout of the action, which has just begun. A signal from before that takes effect at once."""
         self.slot.begin(self.action.attempt)
         self.record_contact()
         self.deadline = self.last_contact + self.action.seconds_allowed
@@ -106,7 +106,7 @@ class Checkpoint:
         return current is not None and current.control == Signal.RESUME
 
     def is_ours(self, current: CurrentState) -> bool:
-        """Return whether the action is as this worker left it. Another worker may have failed or restarted it."""
+        """Return whether the action's row is unchanged. Another worker may have failed or restarted the action."""
         known = self.action.values_read
         return (current.state, current.attempt) == (known["state"], known["attempt"])
 

@@ -36,7 +36,7 @@ class Foresight:
     dry_run: "DryRun | None" = field(default=None, compare=False, repr=False)
 
     def of(self, action: Action) -> DerivedAction:
-        """Return an action with this state for the action that derived it. The state is empty if it is unknown."""
+        """Return an action with this state, for the action that derived it. The state is empty if it is unknown."""
         target = None if action.target is None else str(action.target)
         return DerivedAction(
             action.uuid, action.name, action.action_type, str(self.state or ""), self.message, {}, target

@@ -1,8 +1,8 @@
-"""The execution of one action by one worker: its phases, its states, and the record of both.
+"""The execution of one action by one worker: its phases, its states, and their records.
 
 See docs/architecture.md, "The life of an action" and docs/architecture.md, "Guards, leases and attempts". Most actions
-take two writes: the beginning and the end. Suspensions, resumptions, aborts and the data that a type saves are further
-ones. The beginning of a recovery or a revert is written as well, so that these can be counted.
+take two writes: the beginning and the end. Suspensions, resumptions, aborts and the data that a type saves take
+further ones. The beginning of a recovery or a revert is written as well, so that these can be counted.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,13 +59,13 @@ UNKNOWN = "{}. Its outcome is not known."
 
 
 def execute(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
-    """Run a PENDING action, and return whether it was brought to its end; if not, it was released or taken over."""
+    """Run a PENDING action. Return whether it has ended; otherwise it was released or taken over."""
     execution = Execution(action, lease, slot)
     return execution.guarded(execution.run)
 
 
 def recover(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
-    """Recover an action whose worker was lost, as its type decides, and return whether it was brought to its end."""
+    """Recover an action whose worker was lost, as its type decides. Return whether it has ended."""
     execution = Execution(action, lease, slot)
     return execution.guarded(execution.recover)
 
@@ -105,13 +105,13 @@ class Execution(Signalled, Derivation, ActionPhases):
         self.checkpoint = Checkpoint(action, lease, slot)
 
     def guarded(self, work: Callable[[], bool]) -> bool:
-        """Call ``work``, and return whether the action was brought to its end.
+        """Call ``work``, and return whether the action has ended.
 
         Raises:
-            The errors of `LOST_DATABASE`. Any other one ends the action.
+            The errors of `LOST_DATABASE`. Any other error ends the action.
         """
         try:
-            # Each line of the log says which action it belongs to, also those of libraries.
+            # All log events contain the action, including those of libraries.
             traced = self.tracing(work) if tracing.is_on else nullcontext()
             with bound_contextvars(action=str(self.action.uuid), **self.request), self.acting(), traced:
                 return work()
@@ -151,7 +151,7 @@ class Execution(Signalled, Derivation, ActionPhases):
                 span.fail(action.state)
 
     def require_attempt(self) -> None:
-        """Lock the action's row until the end of the transaction, if no one else changed it.
+        """Lock the action's row until the end of the transaction, unless another process has changed it.
 
         Raises:
             LeaseLost: the action has ended, or another worker owns it.
@@ -374,7 +374,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         self.aborted = self.action_type.abort()
 
     def reconcile(self) -> None:
-        """Wait for the end of each operation that the action left under way in the cloud."""
+        """Wait for the end of each operation of the action in the cloud that is not completed."""
         for server in find_servers(self.action):
             with suppress(ServerNotFound):
                 cloud().reconcile(str(server), self.checkpoint)
@@ -400,12 +400,12 @@ class Execution(Signalled, Derivation, ActionPhases):
 
 
 def find_servers(action: Action) -> Sequence[UUID]:
-    """Return the servers on which an operation of the action is under way."""
+    """Return the servers with an uncompleted operation of the action."""
     return list(Server.objects.present().filter(**begun_by(action)).order_by("pk").values_list("uuid", flat=True))
 
 
 def find_volumes(action: Action) -> Sequence[UUID]:
-    """Return the volumes on which an operation of the action is under way."""
+    """Return the volumes with an uncompleted operation of the action."""
     return list(Volume.objects.present().filter(**begun_by(action)).order_by("pk").values_list("uuid", flat=True))
 
 
@@ -414,7 +414,7 @@ def begun_by(action: Action) -> dict[str, str]:
 
 
 def advise(action: Action) -> str:
-    """Return the instructions to an administrator on the operations that an action left; empty without any."""
+    """Return instructions for an administrator about uncompleted operations of an action; empty without any."""
     left = [f"instance {server}" for server in find_servers(action)]
     left += [f"volume {volume}" for volume in find_volumes(action)]
     if not left:

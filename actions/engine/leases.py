@@ -42,7 +42,7 @@ class Lease(Protocol):
 
     @property
     def traceparent(self) -> str:
-        """Return the span of what started the plan, or an empty text if that was not traced."""
+        """Return the span that started the plan, or an empty text if it was not traced."""
 
     def hold(self, has_begun: bool) -> Bound:
         """Return the query that locks the plan if an action of it may begin or continue under this lease."""
@@ -50,7 +50,7 @@ class Lease(Protocol):
     def hold_plan(self) -> Bound:
         """Return the query that locks the plan if the applier of the lease owns it.
 
-        Unlike `hold`, it also finds a plan of which no action may begin.
+        Unlike `hold`, it also finds a plan whose actions may not begin.
         """
 
     def look(self, action: Any) -> CurrentState | None:

@@ -100,12 +100,12 @@ class PhaseRecord:
         return None
 
     def record_failure(self, phase: ActionEvent, problem: BaseException) -> None:
-        """Log the error of a phase, and note it in the phase and in the action."""
+        """Log the error of a phase, and record it in the phase and in the action."""
         self.log_failure(phase, problem)
-        words = explain(problem)
-        self.finish(phase, Result.ERROR, words)
+        reason = explain(problem)
+        self.finish(phase, Result.ERROR, reason)
         # Keep the fault of the first phase that failed.
-        self.action.fault = self.action.fault or payloads.describe_fault(problem, words)
+        self.action.fault = self.action.fault or payloads.describe_fault(problem, reason)
 
     def log_failure(self, phase: ActionEvent, problem: BaseException) -> None:
         """Log the error of a phase, with the traceback of an unexpected one."""
@@ -131,7 +131,7 @@ class ActionPhases(PhaseRecord, ABC):
 
     @abstractmethod
     def find_derived(self) -> Sequence[DerivedAction]:
-        """Return the actions that this one derived."""
+        """Return the derived actions of this action."""
 
     def services(self) -> Mapping[str, Any]:
         """Return the callables of the type's context that differ from the defaults."""
@@ -295,7 +295,7 @@ class ActionPhases(PhaseRecord, ABC):
 
     def call_recover(self) -> None:
         self.load()
-        # go_on of a type may be called twice, so its state does not matter.
+        # go_on of a type may be called repeatedly, so that its progress does not matter.
         self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()
 
 
@@ -323,7 +323,7 @@ def call_method(action_type: ActionType, method: str, has_planned: bool = False)
 
     Raises:
         ActionFailed: the answer is invalid.
-        Invalid: the derived actions are no valid graph.
+        Invalid: the derived actions are not a valid graph.
     """
     try:
         outcome = getattr(action_type, method)()

@@ -16,7 +16,7 @@ CANCELLED = "Action was cancelled with its action plan."
 
 
 class Signalled(StoredPhases, ABC):
-    """The part of an execution that honours the signals of people."""
+    """The part of an execution that processes users' signals."""
 
     checkpoint: Checkpoint
 
@@ -24,7 +24,7 @@ class Signalled(StoredPhases, ABC):
         """Replace the action by its current row, which may have a new signal.
 
         Raises:
-            ConcurrentTransition: another process changed the row otherwise.
+            ConcurrentTransition: another process has made another change to the row.
         """
         action = Action.objects.get(pk=self.action.pk)
         if action.values_read != self.action.values_read:
@@ -34,7 +34,7 @@ class Signalled(StoredPhases, ABC):
         return action
 
     def unless_signalled(self, execute: ActionEvent, release: Callable[[ActionEvent], bool]) -> bool:
-        """Release the action. If a signal arrives meanwhile, CANCEL is honoured and SUSPEND is kept.
+        """Release the action. If a signal arrives meanwhile, CANCEL takes effect at once, and SUSPEND is kept.
 
         If its plan is cancelled meanwhile, the action is cancelled.
 
@@ -72,7 +72,7 @@ class Signalled(StoredPhases, ABC):
             self.action.control = Signal.CANCEL
 
     def stay_suspended(self, guards: Mapping[str, Any]) -> bool:
-        """Suspend an action whose worker was lost before it honoured the signal; the action is recovered later."""
+        """Suspend an action whose worker was lost before it processed the signal. The action is recovered later."""
         phase = self.begin("suspend")
         self.finish(phase, Result.SUCCESS)
         self.action.suspend()
@@ -102,7 +102,7 @@ class Signalled(StoredPhases, ABC):
         return timeout.details if timeout else None
 
     def count_attempts(self) -> int:
-        """Return the number of recoveries of the action since a person last resumed it."""
+        """Return the number of recoveries of the action since a user last resumed it."""
         resumed = self.action.events.filter(event=f"signal_{Signal.RESUME.lower()}").last()
         since = resumed.pk if resumed else 0
         return self.action.events.filter(event__in=["recover", "abort"], pk__gt=since).count()

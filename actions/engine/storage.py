@@ -79,7 +79,7 @@ class StoredPhases(PhaseRecord):
         """Commit the action's new state and the phases together.
 
         Args:
-            hold: whether the plan is locked, and must be owned as the lease says.
+            hold: whether the plan is locked, and must be owned by the lease's applier.
             orphans: whether unfinished events of a lost worker are finished.
             abandons: whether the action ends without the clean-up of its type, so that the clean-up hook is called.
             guards: values by column that the action's row must still have.
@@ -87,8 +87,7 @@ class StoredPhases(PhaseRecord):
             records: new rows of other models.
 
         Raises:
-            ConcurrentTransition: another process changed the action, the lease does not hold, or the query found
-                nothing.
+            ConcurrentTransition: another process changed the action, the lease is lost, or a query found no row.
         """
         if self.action.outputs:
             make_outputs_storable(self.action)

@@ -19,12 +19,12 @@ State = Action.State
 
 @transaction.atomic
 def time_out(action: Action, lease: Lease) -> None:
-    """Cancel the actions that an action derived. When they have ended, it is aborted and FAILED.
+    """Cancel the derived actions of an action. When they have ended, it is aborted and FAILED.
 
     A derived action that ends at the same time keeps its result.
 
     Raises:
-        ConcurrentTransition: the action does not wait any more, its timeout was extended, or the lease does not hold.
+        ConcurrentTransition: the action no longer waits, its timeout was extended, or the lease is lost.
     """
     record = StoredPhases(action, lease)
     phase, reason = record.begin("timeout"), TOO_LONG.format(action.seconds_allowed)
@@ -41,7 +41,7 @@ def fail_hung_action(action: Action, lease: Lease, *, attempt: int, has_begun: b
     """Fail a hung action, or end its revert, and return its current row, or None if it was deleted.
 
     For a revert, only the event fails. Guards refuse later writes of the worker. Nothing changes if the worker ended
-    the action first, or if another worker owns it by now.
+    the action first, or if another worker has taken it over.
 
     Args:
         attempt: the attempt of the worker.
@@ -70,7 +70,7 @@ class HungAction(StoredPhases):
 
     @property
     def reason(self) -> str:
-        """Return the reason for the failure, with the operations that the worker may still have under way."""
+        """Return the reason for the failure, with operations of the worker that may be uncompleted."""
         reason = f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
         return ". ".join(filter(None, (reason, advise(self.action))))
 
@@ -82,7 +82,7 @@ class HungAction(StoredPhases):
             self.fail()
 
     def revoke_ownership(self) -> None:
-        """Remove the owner, so that the worker begins no operation that the reason would not name."""
+        """Remove the owner, so that the worker begins no operation that is missing in the reason."""
         if self.action.owner_id is not None:
             self.action.owner = None
             self.action.save_state()
@@ -105,5 +105,5 @@ class HungAction(StoredPhases):
             self.write_beside(phase)
 
     def held(self) -> Bound:
-        """Return the query that locks the plan, also if none of its actions may begin."""
+        """Return the query that locks the plan, even if its actions may not begin."""
         return self.lease.hold_plan()

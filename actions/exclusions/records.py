@@ -35,10 +35,10 @@ def create_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
 
     Args:
         attributes: the given attributes of `WRITABLE`.
-        by: the name of the person, which is the default owner.
+        by: the name of the user, who is the default owner.
 
     Raises:
-        Invalid: the message names the invalid attribute and the reason.
+        Invalid: an attribute is not valid; the message names it and the reason.
         Conflict: another rule has the name.
     """
     exclusion = draft_exclusion(attributes, by)
@@ -71,8 +71,8 @@ def draft_change(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> E
     if strays := changes.keys() - set(WRITABLE):
         raise Invalid(f"{min(strays)}: cannot be changed.")
     changed = copy(exclusion)
-    wanted = {**changes, "owner": changes["owner"] or by} if "owner" in changes else changes
-    read_attributes(changed, wanted, timezone.now())
+    values = {**changes, "owner": changes["owner"] or by} if "owner" in changes else changes
+    read_attributes(changed, values, timezone.now())
     return changed
 
 
@@ -143,7 +143,7 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
 
 
 def find_mistakes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> list[str]:
-    """Return all errors of user input, of which `read_attributes` raises only the first."""
+    """Return all errors of user input. `read_attributes` raises only the first one."""
     found: dict[str, None] = {}
     for part in split_attributes(attributes):
         try:
@@ -197,7 +197,7 @@ def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list
     """Return the targets of a rule by kind. Known targets are not looked up, because they may have been deleted.
 
     Raises:
-        Invalid: there is no such kind, or no such object.
+        Invalid: the kind or an object does not exist.
     """
     if not isinstance(targets, Mapping | None):
         raise Invalid("targets: must be an object of lists.")

@@ -126,9 +126,9 @@ def names_of(targets: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
     """
     found = {kind: {one: one for one in identifiers} for kind, identifiers in targets.items()}
     for kind, (model, column) in NAMED.items():
-        if wanted := found.get(kind):
-            rows = model.objects.filter(**{f"{column}__in": list(wanted)}).values_list(column, "name")
-            wanted.update({str(identifier): name for identifier, name in rows})
+        if names := found.get(kind):
+            rows = model.objects.filter(**{f"{column}__in": list(names)}).values_list(column, "name")
+            names.update({str(identifier): name for identifier, name in rows})
     return found
 
 

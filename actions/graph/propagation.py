@@ -54,7 +54,7 @@ def find_bound_actions(action: Action) -> ActionQuerySet:
 
 
 def end_dependents(action: Action, bound: ActionQuerySet) -> int:
-    """End the actions that are bound to an action, and return their number.
+    """End the actions that depend on an action, and return their number.
 
     It is one statement, in the transaction that writes the action itself, whose plan `find_bound_actions` has locked.
     """
@@ -69,9 +69,9 @@ def end_with(uuid: UUID, state: str) -> tuple[str, str]:
 
 
 def end_all_dependents(actions: ActionQuerySet) -> int:
-    """End the dependents of those actions that ended without success, and return their number.
+    """End the dependents of the actions that ended without success, and return their number.
 
-    It is called when a plan begins: actions may have been cancelled before their dependents were added, or before
+    Called when a plan begins: actions may have been cancelled before their dependents were added, or before
     ``on_failure`` was set. The caller has locked the plan's row.
     """
     links = Action._meta.get_field("child_links").related_model.objects
@@ -84,14 +84,14 @@ def end_all_dependents(actions: ActionQuerySet) -> int:
 
 
 def not_executed_message(uuid: UUID, state: str) -> str:
-    """Return the message of an action that was not executed because an action on which it depends was unsuccessful."""
+    """Return the message of an action that was not executed because a dependency was unsuccessful."""
     return f"{NOT_EXECUTED} action {uuid}, which it depends on, {STATE_TEXTS[State(state)]}."
 
 
 def skip_planned(origins: Sequence[Action]) -> int:
     """Skip the planned actions of these skipped origins, and return their number.
 
-    Actions that a person skipped before do not change. The caller has locked the plan's row.
+    Actions that a user skipped before do not change. The caller has locked the plan's row.
     """
     if not (keys := deriving_keys(origins)):
         return 0

@@ -1,4 +1,4 @@
-"""Proposed actions: checks of their graph, and writing them to the tables."""
+"""Proposed actions: validation of their graph, and their insertion into the database."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,10 +87,10 @@ def check_edge(field: str, child: tuple[UUID, UUID | None], parent: tuple[UUID, 
 
 
 def check_cycles(
-    parents: Mapping[UUID, Iterable[UUID]], field: str = "parents", words: tuple[str, str] = WAITING
+    parents: Mapping[UUID, Iterable[UUID]], field: str = "parents", texts: tuple[str, str] = WAITING
 ) -> None:
     """Raise `Invalid` with the UUIDs of the actions if there is a cycle."""
-    of_one, of_several = words
+    of_one, of_several = texts
     try:
         TopologicalSorter(parents).prepare()
     except CycleError as error:
@@ -107,7 +107,7 @@ def write_actions(
     derived_from: Action | None = None,
     excluded: Mapping[UUID, Match] = NO_MATCHES,
 ) -> None:
-    """Write the rows of a checked graph. The action that derived them waits for all of them.
+    """Insert the rows of a validated graph. The action that derived them waits for all of them.
 
     Actions with an origin among them are its children instead. Excluded actions are skipped at once, with the actions
     that they would derive. There is one statement for each `BATCH` rows and each level of derivation.

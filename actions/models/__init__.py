@@ -1,4 +1,4 @@
-"""Actions, the record of their phases, exclusions and instance actions."""
+"""Actions, the events of their phases, exclusions and instance actions."""
 
 from actions.models.actions import (
     FAILED_IN,

@@ -1,4 +1,4 @@
-"""One action of a plan: its states, its place in the plan's graph, and the record of its phases."""
+"""An action of a plan: its states, its dependencies, and the events of its phases."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,15 +27,15 @@ GAVE_ITSELF_UP = "Action execution cancelled."
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
 FAILED_IN = "Action failed in"
-# What people read of phases that have a name in code alone.
-PHASE_WORDS = {"go_on": "completion", "wait": "waiting"}
+# The names in messages of phases whose names are used only in code.
+PHASE_LABELS = {"go_on": "completion", "wait": "waiting"}
 NOT_EXECUTED = "Action was not executed:"
 DEFERRED = "Action is tried again later:"
 # The pauses of an action that waits for a lock grow to 16 times the first one.
 MOST_DOUBLINGS = 4
 REASON = " Reason: "
 NOTE = " Note: "
-# A person's words are never cut, so they must fit behind the longest of our own.
+# A user's reason is never cut, so it must fit after the longest prefix.
 REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER}{REASON}")
 
 
@@ -73,7 +73,7 @@ class Action(StatefulModel):
         CANCELLED = "CANCELLED"
 
     class Signal(models.TextChoices):
-        """A signal that a person may give to an action (docs/compatibility.md, "Signals")."""
+        """A signal from a user to an action (docs/compatibility.md, "Signals")."""
 
         CANCEL = "CANCEL"
         SUSPEND = "SUSPEND"
@@ -86,7 +86,7 @@ class Action(StatefulModel):
 
     notified_as = "action"
 
-    # A worker whose lease ran out was given an older attempt, or is no longer the owner, and can no longer write.
+    # The writes of a worker whose lease has expired fail: the action has another attempt or owner.
     guard_fields = ["state", "attempt", "owner"]
     transition_fields = [
         *("state", "status_message", "skipped_by", "reason", "exclusion", "attempt"),
@@ -126,8 +126,8 @@ class Action(StatefulModel):
     losses = models.PositiveSmallIntegerField(
         default=0, db_default=0, editable=False, help_text="how many processes were lost while they executed it"
     )
-    # No constraint: the database would lock the applier's one row at each beginning, and no row of a service that
-    # owns actions is ever deleted.
+    # There is no constraint: the database would lock the applier's row at each beginning. Rows of services that own
+    # actions are never deleted.
     owner = models.ForeignKey(
         Service,
         models.SET_NULL,
@@ -188,30 +188,30 @@ class Action(StatefulModel):
     class Meta:
         permissions = [("skip_action", "Can skip action"), ("signal_action", "Can signal action")]
         indexes = [
-            # The applier asks for a plan's pending and unfinished actions; lists filter by plan.
+            # The applier queries a plan's pending and unfinished actions; lists filter by plan.
             models.Index("action_plan", "state", "id", name="action_plan_state"),
-            # The sort keys of the API. Nulls come first, as on every database that clients know.
+            # The sort keys of the API. Nulls come first, as in OpenStack's servers.
             models.Index("state", "id", name="action_state"),
-            # Counts by state read it alone, without the rows.
+            # Counts by state are index-only scans.
             models.Index("state", condition=Q(deleted_at__isnull=True), name="action_present_state"),
             models.Index("action_type", "id", name="action_type"),
             models.Index("created_at", "id", name="action_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="action_updated_at"),
             models.Index("name", "id", name="action_name"),
             models.Index(NullsFirst("target"), "id", name="action_target"),
-            # Who is gone is kept as long as actions are in its hands.
+            # Services are kept while they own actions.
             models.Index("owner", condition=Q(owner__isnull=False), name="action_owner"),
-            # The page of a rule shows what it excluded.
+            # The page of a rule lists the actions that it skipped.
             models.Index("exclusion", "id", condition=Q(exclusion__isnull=False), name="action_exclusion"),
-            # The applier asks which of its actions wait for longer than they may.
+            # The applier queries its actions that exceed their waiting time.
             models.Index(
                 "waits_until",
                 condition=Q(state="PENDING", waits_until__isnull=False),
                 name="action_waits_until",
             ),
-            # An action that ends wakes those that wait for its lock.
+            # An action that ends wakes the actions that wait for its lock.
             models.Index("lock_holder", condition=Q(lock_holder__isnull=False), name="action_lock_holder"),
-            # The applier reads page by page what an action derived.
+            # The applier reads the derived actions of an action page by page.
             models.Index("derived_from", "id", condition=Q(derived_from__isnull=False), name="action_derived_from"),
         ]
 
@@ -237,7 +237,7 @@ class Action(StatefulModel):
 
     @property
     def seconds_allowed(self) -> int:
-        """Return the seconds that an execution may take, including the time that it waits for derived actions."""
+        """Return the timeout of an execution in seconds, which includes waiting for derived actions."""
         return self.timeout or settings.DEFAULT_ACTION_TIMEOUT
 
     @property
@@ -245,50 +245,50 @@ class Action(StatefulModel):
         return timedelta(seconds=self.seconds_allowed)
 
     def may_wait_for(self, until: datetime | None, lock_holder: UUID | None = None) -> bool:
-        """Return whether a retry until a time or for a lock does not count; `waits_until` bounds this."""
+        """Return whether a retry until a time or for a lock does not count as one. `waits_until` limits this."""
         is_known = lock_holder is not None or is_ahead(until)
         return is_known and (self.waits_until is None or is_ahead(self.waits_until))
 
     @property
     def touched_fields(self) -> list[str]:
-        """Return the columns to write: outputs and waiting only if they may have changed, which is rare."""
-        others = {
+        """Return the columns to write; outputs and waiting times only if they may have changed, which is rare."""
+        further = {
             "outputs": self.outputs or self.retries,
             "waits_until": self.waits_until,
             "lock_holder": self.waits_until,
         }
-        return [*self.transition_fields, *(name for name, is_touched in others.items() if is_touched)]
+        return [*self.transition_fields, *(name for name, is_touched in further.items() if is_touched)]
 
     def take(self, owner: int | None) -> None:
         """Start a new attempt, owned by the service with this primary key."""
         self.attempt += 1
         self.owner_id, self.end_time = owner, None
-        # What goes on after it waited for what it derived began before that.
+        # An action that continues after its derived actions keeps its start time.
         self.start_time = (self.has_derived and self.start_time) or timezone.now()
         self.status_message = self.due_time = self.lock_holder = None
 
     def release(self) -> None:
         """Clear the owner of the action. An action that never began has neither a start nor an end time.
 
-        A signal that the action did not honour before it ended is cleared, too.
+        A pending signal of an action that has ended is cleared, too.
         """
         self.owner_id = self.control = None
         self.end_time = self.start_time and timezone.now()
 
     @property
     def is_to_derive(self) -> bool:
-        """Return whether planned actions wait for this action to derive them."""
+        """Return whether this action will derive planned actions, which wait for it."""
         return self.has_planned and not self.has_derived
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip(self, by: str, reason: str = "") -> None:
-        """Skip the action for a person. The caller holds the plan's row and has checked `actions.models.refusals`."""
+        """Skip the action for a user. The caller holds the plan's row and has checked `actions.models.refusals`."""
         self.skipped_by = by
         self.comment(reason)
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip_as_earlier(self, by: str, reason: str) -> None:
-        """Skip the action, as a person skipped it in the earlier plan that its plan replaces."""
+        """Skip the action, as a user did in the earlier plan that its plan continues."""
         self.skipped_by, self.reason = by, reason
         self.status_message = cut(
             f"{SKIPPED_BY_USER} Skipped by {by} in an earlier plan{f': {reason}' if reason else '.'}"
@@ -296,30 +296,30 @@ class Action(StatefulModel):
 
     @property
     def is_origin_skipped(self) -> bool:
-        """Return whether the action that is to derive this one is skipped."""
+        """Return whether the action that will derive this one is skipped."""
         return self.derived_from is not None and self.derived_from.state == self.State.SKIPPED
 
     @property
     def finding(self) -> str:
-        """Return the message of a SKIPPED action without the person's reason, in the texts that clients know."""
+        """Return the message of a SKIPPED action without the user's reason, as clients match it."""
         if self.skipped_by is not None:
             return SKIPPED_BY_USER
         return (self.status_message or SKIPPED_AUTOMATICALLY).removesuffix(f"{NOTE}{self.reason}")
 
     def comment(self, reason: str) -> None:
-        """Append a person's reason, of at most `REASON_LENGTH` characters, to the message of a SKIPPED action.
+        """Append a user's reason, of at most `REASON_LENGTH` characters, to the message of a SKIPPED action.
 
-        The finding of an action that skipped itself stays in the message, and does not become "skipped by user". It is
-        cut if the reason needs the space; its event keeps the whole.
+        The message of an action that was skipped automatically stays, and does not become "skipped by user". It is cut
+        if the reason needs the space; its event contains the full message.
         """
         finding = self.finding
-        words = f"{NOTE if self.skipped_by is None else REASON}{reason}" if reason else ""
-        self.status_message = f"{cut(finding, STATUS_MESSAGE_LENGTH - len(words))}{words}"
+        suffix = f"{NOTE if self.skipped_by is None else REASON}{reason}" if reason else ""
+        self.status_message = f"{cut(finding, STATUS_MESSAGE_LENGTH - len(suffix))}{suffix}"
         self.reason = reason
 
     @transition(field=state, source=State.SKIPPED, target=State.PENDING, conditions=[may_be_restored])
     def restore(self) -> None:
-        """A person takes back what a person, or a rule that is no more, skipped. The caller holds the plan's row."""
+        """Restore an action that a user or a former rule skipped. The caller holds the plan's row."""
         self.skipped_by, self.reason, self.status_message, self.exclusion = None, "", None, None
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
@@ -330,7 +330,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def exclude(self, exclusion: int | None, finding: str) -> None:
-        """A rule, by its primary key, keeps it from being executed: when its plan is made, or when it is to begin."""
+        """Skip the action because of a rule (its primary key), when its plan is created or before it begins."""
         self.exclusion_id = exclusion
         self.control = self.due_time = None
         self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
@@ -343,7 +343,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.ONGOING, target=State.ONGOING)
     def begin_again(self, owner: int | None = None) -> None:
-        """The worker that executed it is gone, and its type says that it can be run again."""
+        """Run the action again after the loss of its worker, as its type permits."""
         self.take(owner)
 
     @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
@@ -358,7 +358,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
     def give_up_revert(self) -> None:
-        """Give up the rollback, as its worker is lost. The new attempt keeps that worker from writing later."""
+        """Give up the rollback after the loss of its worker. The new attempt makes that worker's writes fail."""
         self.attempt += 1
         self.owner = None
 
@@ -370,9 +370,9 @@ class Action(StatefulModel):
     def defer(self, reason: str, until: datetime | None = None, lock_holder: UUID | None = None) -> None:
         """Defer the action because of an obstacle: it is released, and begins again after a pause that doubles.
 
-        If ``until`` is known, the pauses up to then are short and do not count as retries: up to the first time that
-        was named, or for as long as an execution may take. Nor do pauses count if the action waits for a lock: for as
-        long as an execution may take, or until the holder ends.
+        If ``until`` is known, the pauses up to this time are short and do not count as retries, up to the first such
+        time or the timeout of an execution. Pauses for a lock do not count either, up to the timeout of an execution
+        or until the holder ends.
         """
         self.owner = None
         now, pause = timezone.now(), timedelta(seconds=settings.ACTION_RETRY_INTERVAL)
@@ -405,17 +405,17 @@ class Action(StatefulModel):
     @transition(field=state, source=[State.PENDING, State.ONGOING, State.SUSPENDED], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
         self.release()
-        self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
+        self.status_message = cut(f"{FAILED_IN} {PHASE_LABELS.get(phase, phase)}: {reason}")
         self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
     def cancel(self, reason: str) -> None:
-        """Cancel an action that has not begun or is deferred, for a person or with its plan."""
+        """Cancel an action that has not begun or is deferred, for a user or with its plan."""
         self.status_message, self.control = cut(reason), None
 
     @transition(field=state, source=State.ONGOING, target=State.SUSPENDED)
     def suspend(self) -> None:
-        """Suspend the action for a person, until a signal to resume or cancel, or until its plan is cancelled."""
+        """Suspend the action for a user, until a signal to resume or cancel, or until its plan is cancelled."""
         self.control = None
 
     @transition(field=state, source=State.SUSPENDED, target=State.ONGOING)
@@ -424,14 +424,14 @@ class Action(StatefulModel):
 
     @transition(field=state, source=[State.ONGOING, State.SUSPENDED], target=State.CANCELLING)
     def request_abort(self) -> None:
-        """Request the abortion of a running action, for a person, a cancelled plan, or the action itself."""
+        """Request the abortion of a running action, for a user, a cancelled plan, or the action itself."""
         self.control = None
 
     @transition(field=state, source=State.PENDING, target=State.CANCELLING, conditions=[waits_for_derived])
     def abort_waiting(self) -> None:
-        """Request the abortion of an action that waits for derived actions; it is aborted when these have ended.
+        """Request the abortion of an action that waits for derived actions. It is aborted when these have ended.
 
-        Its plan is being cancelled, a person cancels it, or it timed out.
+        Its plan is being cancelled, a user cancels it, or it timed out.
         """
         self.control = None
 
@@ -442,14 +442,14 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.CANCELLING, target=State.SUCCEEDED)
     def finish_before_abort(self) -> None:
-        """Store that the action had finished before the abortion reached it."""
+        """Record that the action had finished before the abortion took effect."""
         self.release()
 
     @transition(field=state, source=State.CANCELLING, target=State.FAILED)
     def fail_abort(self, reason: str, phase: str = "abort") -> None:
-        """Store that the abortion failed, or with another ``phase``, that this phase failed before the abortion."""
+        """Record that the abortion failed or, with another ``phase``, that this phase failed before the abortion."""
         self.release()
-        self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
+        self.status_message = cut(f"{FAILED_IN} {PHASE_LABELS.get(phase, phase)}: {reason}")
         self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
 
 
@@ -470,9 +470,9 @@ class ActionParent(models.Model):
 
 
 class ActionEvent(models.Model):
-    """One phase of an action: when it began and ended, on which host, and with which result.
+    """One phase of an action: its start and end, its host, and its result.
 
-    ``details`` is as docs/compatibility.md, "Event details" describes.
+    ``details`` is described in docs/compatibility.md, "Event details".
     """
 
     class Result(models.TextChoices):
@@ -483,7 +483,7 @@ class ActionEvent(models.Model):
         RETRY = "Retry"
         WAITING = "Waiting"
 
-    # What they tell is for those who may see details; of the others it is in the action's status message as well.
+    # The details of these are only for users who may see details; those of others are also in the status message.
     FAULTS = frozenset({Result.ERROR, Result.CANCELLED})
 
     action = models.ForeignKey(Action, models.CASCADE, related_name="events")

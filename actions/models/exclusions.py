@@ -1,4 +1,4 @@
-"""The rules as people wrote them, and the mark that tells whether any of them has changed."""
+"""Exclusion rules as users wrote them, and the mark that changes with any of them."""
 
 from typing import Any, Self
 from uuid import uuid4
@@ -10,7 +10,7 @@ from django.db.models.functions import Upper
 from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
 from watcher_site.validation import find_named
 
-# The message of an action names the rule that excludes it: no name is cut there.
+# Names are not cut in messages of actions.
 NAME_LENGTH = 100
 TEXT_LENGTH = 255
 
@@ -26,7 +26,7 @@ class ExclusionQuerySet(RecordQuerySet):
 
 
 class Exclusion(Record):
-    """A rule: the actions that are not to be executed, their targets, and the hours.
+    """A rule that prevents the execution of actions, with their targets and the hours.
 
     An action is excluded if its type is one of ``action_types``, or these are empty, and if it affects one object of
     each kind in ``targets`` (`actions.exclusions.targets`). A rule applies while it is ``enabled``, until
@@ -63,10 +63,10 @@ class Exclusion(Record):
 
 
 class ExclusionRevision(models.Model):
-    """The revision of the set of rules: one row, or none as long as there never was a rule.
+    """The revision of the set of rules: one row, or none before the first rule is created.
 
-    A process that caches the rules compares the mark in the statement that begins an action. The mark is replaced in
-    the transaction of each change, and never repeats, not even after a rollback.
+    A process that caches the rules compares the mark in the statement that begins an action. Each change replaces the
+    mark in its transaction; marks never repeat, even after a rollback.
     """
 
     mark = models.UUIDField()
@@ -79,7 +79,7 @@ class ExclusionRevision(models.Model):
 
     @staticmethod
     def renew() -> None:
-        """Replace the mark, so that every process reads the rules again.
+        """Replace the mark, so that all processes read the rules again.
 
         Concurrent changes of rules wait for each other here.
         """

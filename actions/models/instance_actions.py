@@ -1,4 +1,4 @@
-"""The record of operations on servers, Nova's *instance actions*.
+"""The history of operations on servers, Nova's *instance actions*.
 
 See docs/compatibility.md, "Instance actions and events".
 """
@@ -22,7 +22,7 @@ class InstanceActionQuerySet(models.QuerySet[Any]):
         return self.filter(server_uuid=server).order_by("-start_time", "-pk")
 
     def in_full(self) -> Self:
-        """Add what the action that does it and its plan know: ``changed_at``, ``by``, ``project``, ``outcome``."""
+        """Add the columns ``changed_at``, ``by``, ``project`` and ``outcome``, from the action and its plan."""
         events: Any = self.model._meta.get_field("action").related_model._meta.get_field("events").related_model
         failed = Exists(events.objects.filter(action=OuterRef("action"), result__in=events.FAULTS))
         return self.annotate(
@@ -34,10 +34,10 @@ class InstanceActionQuerySet(models.QuerySet[Any]):
 
 
 class InstanceAction(WrittenOnce, models.Model):
-    """One operation on a server, by a person or by a plan. Its events are those of the action that does it.
+    """An operation on a server, by a user or by a plan. Its events are those of its action.
 
-    It is written when a person asks for it, else in the same commit in which the action begins; once, however often
-    the action begins again. It stays when the server is deleted, and when the plan is purged.
+    It is written with the user's request, or else in the commit in which the action begins; only once, even if the
+    action begins again. It remains when the server is deleted and when the plan is purged.
     """
 
     server_uuid = models.UUIDField()
@@ -53,7 +53,7 @@ class InstanceAction(WrittenOnce, models.Model):
     )
     project_id = models.CharField(max_length=255, null=True, help_text="in which they did so, where that is known")
     start_time = models.DateTimeField(default=timezone.now)
-    # A copy of the action and its events, made when these were removed permanently.
+    # A copy of the action and its events, made before these are purged.
     updated_at = models.DateTimeField(null=True, editable=False)
     message = models.CharField(max_length=64, null=True, editable=False)
     kept_events = models.JSONField(null=True, editable=False)
@@ -66,7 +66,7 @@ class InstanceAction(WrittenOnce, models.Model):
             models.UniqueConstraint("action", "server_uuid", name="instance_action_once"),
         ]
         indexes = [
-            # People look at those of one server, the newest first.
+            # The operations on a server are listed with the newest first.
             models.Index("server_uuid", "start_time", "id", name="instance_action_start_time"),
         ]
 
@@ -75,5 +75,5 @@ class InstanceAction(WrittenOnce, models.Model):
 
 
 def request_id_of(action: UUID) -> str:
-    """Return the request id of an operation without a request of its own, derived from the action's UUID."""
+    """Return the request id of an operation without its own request, derived from the action's UUID."""
     return f"req-{action}"

@@ -1,4 +1,4 @@
-"""Names of actions and of their objects, from the types and parameters, and the columns that store them."""
+"""Names of actions and their objects, derived from types and parameters, and the columns that store them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,33 +9,33 @@ from django.db import models
 from watcher_site import plugins
 
 NAME_LENGTH = TARGET_LENGTH = 255
-# The parameters that name what an action acts on, the best name first.
+# The parameters with the name of an action's object, the best name first.
 NAME_PARAMETERS = ("resource_name", "resource_id", "message")
 
 
 def resource(parameters: Mapping[str, Any]) -> str:
-    """Return the name of what an action acts on, or what a nop says."""
+    """Return the name of an action's object, or the message of a nop."""
     named = (parameters.get(name) for name in NAME_PARAMETERS)
     return next((str(name) for name in named if name), "")
 
 
 def generated_name(action_type: str, uuid: UUID) -> str:
-    """Return the name of an action that was given none: its type, and the beginning of its UUID."""
+    """Return the default name of an action: its type, and the beginning of its UUID."""
     ending = f"_{str(uuid)[:8]}"
     return f"{action_type[: NAME_LENGTH - len(ending)]}{ending}"
 
 
 def target(action_type: str, parameters: Mapping[str, Any]) -> str | None:
-    """Return the target of an action that its type declares; the parameters have not been validated yet."""
+    """Return the target of an action that its type declares. The parameters have not been validated yet."""
     kind = plugins.load("ACTION_TYPES").get(action_type)
     found = kind.affected(parameters).target if kind else None
     return found if isinstance(found, str) and len(found) <= TARGET_LENGTH else None
 
 
 class FilledCharField(models.CharField):
-    """A text column that is filled by the method ``filled_by`` of the model when a new row has no text.
+    """A text column that the method ``filled_by`` of the model fills if a new row has no text.
 
-    It is filled at the INSERT, so that rows which are created in bulk get their texts, too.
+    It is filled at the INSERT, so that rows that are created in bulk get their texts, too.
     """
 
     def __init__(self, filled_by: str = "", **options: Any) -> None:

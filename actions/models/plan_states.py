@@ -1,4 +1,4 @@
-"""The states of action plans, which actions depend on (docs/compatibility.md, "Action plan states")."""
+"""The states of action plans, which the actions app uses (docs/compatibility.md, "Action plan states")."""
 
 from django.db import models
 

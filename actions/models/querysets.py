@@ -1,6 +1,6 @@
-"""Queries on the table of actions, which is the queue: an action may begin when its conditions hold in the table.
+"""Queries on actions. The table is the queue of the applier: an action may begin when it is ready.
 
-Readiness is defined for queries and for rows that were read: the action is PENDING, its parents have ended, and it is
+Readiness is defined both for queries and for rows in memory: the action is PENDING, its parents have ended, and it is
 due.
 """
 
@@ -44,8 +44,8 @@ from watcher_site.refusals import Invalid
 PENDING = "PENDING"
 RESTORABLE = Q(state="SKIPPED") & (Q(skipped_by__isnull=False) | Q(exclusion__isnull=False))
 PENDING_ONLY = frozenset({PENDING})
-# The pending actions that wait for one, and those that wait for these. What waits for what it derived is not among
-# them: it goes on when these have ended.
+# The pending actions that depend on an action, directly or indirectly. Actions that wait for derived actions are
+# excluded: they continue when these have ended.
 DEPENDING = """
     WITH RECURSIVE depending(id) AS (
         SELECT {action}.id FROM {link} JOIN {action} ON {action}.id = child_id
@@ -56,8 +56,7 @@ DEPENDING = """
         WHERE state = %s AND NOT has_derived AND deleted_at IS NULL
     ) SELECT id FROM depending
 """
-# What was planned to be derived, and what that is to derive again, as far as no person and no rule made an exception
-# of it.
+# The planned derived actions, directly or indirectly, except those that a user or a rule skipped.
 PLANNED = """
     WITH RECURSIVE planned(id) AS (
         SELECT id FROM {action}
@@ -84,8 +83,8 @@ def is_ready(action: Any, ended: int = 0, states: Set[str] = PENDING_ONLY) -> bo
     """Return whether an action, read by `ReadinessQuerySet.with_open_parents`, may begin.
 
     Args:
-        ended: how many of its open parents have ended, or will have.
-        states: the states that count as PENDING does.
+        ended: the number of its open parents that have ended, or will have.
+        states: the states that are treated like PENDING.
     """
     return action.state in states and action.open_parent_count <= ended and is_due(action)
 
@@ -98,23 +97,23 @@ class ReadinessQuerySet(RecordQuerySet):
         return self.present().filter(state=PENDING)
 
     def links_to_open_parents(self) -> Any:
-        """Return the links of an action of an outer query to those that it waits for and that have not finished."""
+        """Return the links of an action of an outer query to its parents that have not finished."""
         links = self.model._meta.get_field("parent_links").related_model.objects
-        # Each parent is looked up by its key: the statistics of a moment when nothing was open mislead a join.
+        # Each parent is looked up by its key: with outdated statistics, PostgreSQL would choose a slow join.
         parent = Subquery(self.model.objects.filter(pk=OuterRef("parent")).unfinished().values("pk"))
         return links.filter(child=OuterRef("pk")).alias(open_parent=parent).filter(open_parent__isnull=False)
 
     def open_parents(self) -> Exists:
-        """Return whether an action of an outer query waits for one that has not finished."""
+        """Return the condition that an action of an outer query has a parent that has not finished."""
         return Exists(self.links_to_open_parents())
 
     def open_parent_count(self, **chosen: Any) -> Coalesce:
-        """Return for how many, of those that are chosen by the columns of links, an action of an outer query waits."""
+        """Return the number of unfinished parents of an action of an outer query, among links with these values."""
         links = self.links_to_open_parents().filter(**chosen).order_by()
         return Coalesce(Subquery(links.values("child").annotate(number=Count("pk")).values("number")), 0)
 
     def with_open_parents(self) -> Self:
-        """Add ``open_parent_count``: how many each waits for that have not finished."""
+        """Add ``open_parent_count``, the number of parents that have not finished."""
         return self.annotate(open_parent_count=self.open_parent_count())
 
     def ready_condition(self, now: Any = None) -> Q:
@@ -153,11 +152,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return Case(When(audit=None, then=Subquery(first.values(operation=operation)[:1])), output_field=TextField())
 
     def overdue(self) -> Self:
-        """Select the actions that have waited beyond their timeout, for derived actions or to continue after these.
-
-        An action that may continue now does so. While a derived action of a plan is suspended, no action of the plan
-        times out.
-        """
+        """Select the actions that exceeded their timeout while waiting for, or to continue after, derived actions."""
         derived = self.model.objects.filter(action_plan=OuterRef("action_plan"), derived_from__isnull=False)
         is_held_up = Q(self.open_parents()) | ~due_condition()
         late = self.pending().filter(is_held_up, has_derived=True, waits_until__lte=timezone.now())
@@ -165,7 +160,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
 
     def restart_timeouts(self, since: Any) -> int:
         """Restart the timeouts of waiting actions at a moment, in one statement."""
-        # On SQLite Django computes with durations itself, and needs the type of each operand for that.
+        # On SQLite, Django's arithmetic with durations requires the type of each operand.
         seconds = Coalesce(
             NullIf("timeout", Value(0)), Value(settings.DEFAULT_ACTION_TIMEOUT), output_field=IntegerField()
         )
@@ -174,20 +169,20 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.pending().filter(waits_until__lt=until).update(waits_until=until)
 
     def deferred(self) -> Self:
-        """Select the pending actions with a time to begin, mostly deferred ones, the earliest first."""
+        """Select the pending actions with a start time, mostly deferred ones, the earliest first."""
         return self.pending().exclude(due_time=None).order_by("due_time")
 
     def interrupted(self) -> Self:
         """Select the actions to recover: they began, have not ended, and no living worker owns them.
 
-        An action that is to be aborted after its derived actions comes when these have ended. A suspended one has no
-        owner and waits until it is recalled.
+        An action that is aborted after its derived actions is included when these have ended. A suspended action has
+        no owner, and is included when it is recalled.
         """
         under_way = Q(state__in=self.model.UNDER_WAY) & (Q(has_derived=False) | ~self.open_parents())
         return self.present().filter(under_way | self.is_recalled()).exclude(owner__in=living_workers())
 
     def recalled(self) -> Self:
-        """Select the suspended actions that are to resume or to end."""
+        """Select the suspended actions that a signal or a cancellation resumes or ends."""
         return self.present().filter(self.is_recalled())
 
     def is_recalled(self) -> Q:
@@ -195,7 +190,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return Q(state=self.model.State.SUSPENDED) & reason
 
     def under_living_worker(self) -> Self:
-        """Select the actions that a living worker is executing in a process of its own."""
+        """Select the actions that a living worker executes in its own process."""
         return self.present().filter(owner__in=living_workers())
 
     def runnable_or_running(self) -> Self:
@@ -207,7 +202,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.filter(owner=owner).update(owner=None)
 
     def to_revert(self) -> Self:
-        """Select the actions that succeeded and are still to be reverted, the last to end first."""
+        """Select the actions that succeeded and have not been reverted, the last to end first."""
         reverts = self.model._meta.get_field("events").related_model.objects.filter(
             event="revert", action=OuterRef("pk")
         )
@@ -227,7 +222,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.present().filter(not_done | Q(Exists(reverts), state=states.SUCCEEDED))
 
     def identified_by(self, text: str) -> UUID | None:
-        """Return the UUID of the one action of this name, or else of the one whose UUID begins so, if there is one.
+        """Return the UUID of the only action with a name, or else with a prefix of the UUID, or None.
 
         Raises:
             Invalid: there are several.
@@ -256,8 +251,9 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         links = self.model._meta.get_field("parent_links").related_model.objects
         of_this = links.filter(child=OuterRef("pk")).order_by().values("child")
         number = Coalesce(Subquery(of_this.annotate(number=Count("pk")).values("number")), 0)
-        few = Prefetch("parent_links", links.order_by("pk").select_related("parent")[:most], to_attr="first_parents")
-        return self.annotate(parent_count=number).prefetch_related(few)
+        first = links.order_by("pk").select_related("parent")[:most]
+        prefetch = Prefetch("parent_links", first, to_attr="first_parents")
+        return self.annotate(parent_count=number).prefetch_related(prefetch)
 
     def abort_waiting(self) -> int:
         """Request the abortion of actions that wait for derived ones, in one statement, and return their number."""
@@ -273,9 +269,9 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.pending().filter(pk__in=RawSQL(DEPENDING.format(**names), [action.pk, pending, pending]))  # noqa: S611
 
     def planned_by(self, origins: Sequence[int], state: str | None = None) -> Self:
-        """Select the pending actions that others are to derive, directly or indirectly.
+        """Select the pending planned actions of these origins, directly or indirectly.
 
-        With another ``state``, select the actions in that state, except those that a person skipped individually.
+        With another ``state``, select the actions in that state, except those that a user skipped individually.
         """
         quote, state = connection.ops.quote_name, str(state or self.model.State.PENDING)
         names = {"action": quote(self.model._meta.db_table), "origins": ", ".join(["%s"] * len(origins))}
@@ -283,7 +279,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.filter(pk__in=planned, state=state) if origins else self.none()
 
     def restorable(self) -> Self:
-        """Select the actions that a person or an exclusion skipped, as `may_be_restored` does for one."""
+        """Select the actions that a user or an exclusion skipped, as `may_be_restored` does for one action."""
         return self.present().filter(RESTORABLE)
 
     def prunable(self) -> Self:
@@ -303,7 +299,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
     def end_silently(self, message: str) -> None:
         """End the actions that have not ended, even if their rows are invalid, without notifications.
 
-        Actions that had begun are FAILED, the others CANCELLED.
+        Actions that had begun become FAILED, the others CANCELLED.
         """
         states, now = self.model.State, timezone.now()
         ends = ((states.FAILED, self.model.BEGUN, now), (states.CANCELLED, self.model.sources("cancel"), None))
@@ -318,7 +314,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.update(state=pending, status_message=None, reason="", updated_at=timezone.now())
 
     def cancel_pending(self, message: str) -> int:
-        """Cancel what has not begun, in one statement, and return how many that were."""
+        """Cancel the pending actions, in one statement, and return their number."""
         return (
             self.present().filter(state__in=self.model.sources("cancel")).end_as(self.model.State.CANCELLED, message)
         )

@@ -1,7 +1,7 @@
-"""The operations of people on actions: the permission for each, and why an action does not allow one.
+"""The operations of users on actions: the permission for each, and the reasons for which an action refuses one.
 
-The API, the console, the commands and the operations on many actions all ask `find_refusals`. Races are decided by the
-guarded writes of `StatefulModel.save_state`, and by the locks of the plan's row.
+The API, the console, the commands and the operations on several actions all call `find_refusals`. The guarded writes
+of `StatefulModel.save_state` and the locks of the plan's row decide races.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Operation(StrEnum):
 
 
 class Refusal(Enum):
-    """Why an action does not allow an operation."""
+    """The reason why an action does not allow an operation."""
 
     ACTION_STATE = "the state of the action"
     ORIGIN_SKIPPED = "the action that is to derive it is skipped"
@@ -55,11 +55,11 @@ STATES = {
     Operation.SUSPEND: {State.ONGOING},
     Operation.RESUME: {State.SUSPENDED},
 }
-# These are allowed until the plan begins.
+# Allowed until the plan begins.
 BEFORE_THE_PLAN = frozenset({Operation.SKIP, Operation.RESTORE, Operation.CHANGE_DEPENDENCIES})
-# Until one of these signals is honoured, the other withdraws it.
+# Until the action processes one of these signals, the other one withdraws it.
 OPPOSITES: dict[str, Action.Signal] = {Operation.SUSPEND: Signal.RESUME, Operation.RESUME: Signal.SUSPEND}
-# The statuses in which a signal is allowed, as messages name them.
+# The statuses in which a signal is allowed, for messages.
 STATUSES = {
     Operation.CANCEL: ("INIT", "READY", "WAITING", "RUNNING", "SUSPENDED"),
     Operation.SUSPEND: ("RUNNING",),
@@ -75,7 +75,7 @@ class WrongActionState(Conflict):
         super().__init__(f"State transition not allowed: ({action.state} -> {wanted})")
 
     def as_before_suspension(self) -> Conflict:
-        """Return the same for clients that were written before actions could be SUSPENDED."""
+        """Return the refusal for clients that were written before actions could be SUSPENDED."""
         state = State.ONGOING if self.action.state == State.SUSPENDED else self.action.state
         return Conflict(f"State transition not allowed: ({state} -> {self.wanted})")
 
@@ -83,11 +83,11 @@ class WrongActionState(Conflict):
 def find_refusals(operation: Operation, action: Action, is_alone: bool = True) -> Iterator[Refusal]:
     """Yield the reasons why an action, in its current state, does not allow an operation; none if it does.
 
-    The most important one comes first. The action comes with its plan, and for RESTORE with the action that is to
-    derive it, or these are queried.
+    The most important reason comes first. The action should be loaded with its plan, and for RESTORE with the action
+    that will derive it; otherwise these are queried.
 
     Args:
-        is_alone: whether no other action is restored together with it, such as the one that is to derive it.
+        is_alone: whether no other action is restored with it, such as the one that will derive it.
     """
     if operation in SIGNALS:
         yield from find_signal_refusals(operation, action)
@@ -105,8 +105,8 @@ def find_refusals(operation: Operation, action: Action, is_alone: bool = True) -
 
 
 def find_signal_refusals(signal: Operation, action: Action) -> Iterator[Refusal]:
-    is_to_go_on = signal != Operation.CANCEL and action.state not in Action.FINAL
-    if is_to_go_on and (action.control == Signal.CANCEL or action.action_plan.state == PlanState.CANCELLING):
+    continues = signal != Operation.CANCEL and action.state not in Action.FINAL
+    if continues and (action.control == Signal.CANCEL or action.action_plan.state == PlanState.CANCELLING):
         yield Refusal.BEING_CANCELLED
     is_possible = action.state in STATES[signal] or withdraws_signal(signal, action)
     if action.control == Signal.CANCEL or is_repeated_signal(signal, action) or not is_possible:
@@ -114,13 +114,13 @@ def find_signal_refusals(signal: Operation, action: Action) -> Iterator[Refusal]
 
 
 def is_allowed(operation: Operation, action: Action, user: Any = None) -> bool:
-    """Return whether an action allows an operation, and whether this user, if one is given, has the permission."""
+    """Return whether an action allows an operation, and whether the user, if given, has the permission."""
     is_permitted = user is None or may(user, PERMISSIONS[operation], target_of(action))
     return is_permitted and next(find_refusals(operation, action), None) is None
 
 
 def allowed_signals(action: Action, user: Any = None) -> list[Action.Signal]:
-    """Return the signals that an action allows now, and that this user may give, CANCEL last."""
+    """Return the signals that an action allows and that this user may send, CANCEL last."""
     order = (Signal.SUSPEND, Signal.RESUME, Signal.CANCEL)
     return [signal for signal in order if is_allowed(Operation(signal), action, user)]
 
@@ -128,7 +128,7 @@ def allowed_signals(action: Action, user: Any = None) -> list[Action.Signal]:
 def require_allowed(operation: Operation, action: Action, is_alone: bool = True) -> None:
     """Raise `Conflict`, with the message of the API, if an action does not allow an operation.
 
-    Unless the operation is on this action alone, the message names the action.
+    The message names the action if the operation affects several actions.
     """
     refusal = next(find_refusals(operation, action, is_alone), None)
     if refusal is not None:
@@ -167,10 +167,10 @@ def origin_skipped(action: Action) -> Conflict:
 
 
 def is_repeated_signal(signal: Operation | Action.Signal, action: Action) -> bool:
-    """Return whether the action has received the same signal before, so that repeating it changes nothing."""
+    """Return whether the action has already received this signal, so that repeating it has no effect."""
     return action.control == signal or (signal == Signal.CANCEL and action.state == State.CANCELLING)
 
 
 def withdraws_signal(signal: Operation | Action.Signal, action: Action) -> bool:
-    """Return whether a signal withdraws the one that the action has not honoured yet."""
+    """Return whether a signal withdraws the action's pending signal."""
     return action.control is not None and action.control == OPPOSITES.get(signal)

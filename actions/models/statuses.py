@@ -1,4 +1,4 @@
-"""The status of an action, which follows from the states of the action, of its plan and of its parents.
+"""The status of an action, which is derived from the states of the action, its plan and its parents.
 
 The statuses are Senlin's (docs/compatibility.md, "Action statuses"). One table defines both the filter and the value.
 """
@@ -27,7 +27,7 @@ class Status(TextChoices):
 
 @cache
 def conditions() -> dict[Status, Q]:
-    """Return what is true of the actions of each status: each action has exactly one."""
+    """Return the condition of each status. Each action matches exactly one."""
     pending = Q(state=State.PENDING)
     under_way = Q(action_plan__state__in=sorted(RUNNING_PLAN))
     waits = Action.objects.all().open_parents()
@@ -48,19 +48,19 @@ def conditions() -> dict[Status, Q]:
 def status_expression() -> Case:
     """Return the expression of an action's status."""
     first, last = list(conditions().items())[:-1], list(conditions())[-1]
-    # What is left is the last one: nobody need look for open parents twice.
+    # The last status is the default, so that open parents are not queried twice.
     whens = [When(condition, then=Value(status.value)) for status, condition in first]
     return Case(*whens, default=Value(last.value), output_field=CharField())
 
 
 def former_state() -> Case:
-    """Return the expression of an action's state as clients read it that were written before there was SUSPENDED."""
+    """Return the expression of an action's state for clients that were written before actions could be SUSPENDED."""
     suspended = When(state=State.SUSPENDED, then=Value(State.ONGOING.value))
     return Case(suspended, default=F("state"), output_field=CharField())
 
 
 def sortable_former_state() -> Case | F:
-    """Return the same, and where nothing is suspended the column alone: its order is read from an index."""
+    """Return the same expression, or only the column, whose order an index serves, if no action is suspended."""
     return former_state() if Action.objects.filter(state=State.SUSPENDED).exists() else F("state")
 
 

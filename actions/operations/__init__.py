@@ -1,1 +1,1 @@
-"""The operations of people on actions: skip, restore, signal, and changes of dependencies."""
+"""The operations of users on actions: skip, restore, signal, and changes of dependencies."""

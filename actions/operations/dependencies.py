@@ -1,4 +1,4 @@
-"""A person changes what an action waits for, while nothing of its plan has begun."""
+"""Changes of an action's dependencies, before its plan begins."""
 
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
@@ -20,35 +20,34 @@ FIELD = "depends_on"
 def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UUID]]) -> Action:
     """Replace the parents of an action within its plan.
 
-    ``edit`` is called with the present parents, in the order of their creation, and returns the new ones. The plan's
-    row is locked meanwhile, as when a plan begins or an action is skipped: the graph of a running plan is never
-    changed.
+    ``edit`` is called with the current parents, in the order of their creation, and returns the new ones. The plan's
+    row is locked meanwhile, as when a plan begins or an action is skipped: the graph of a running plan never changes.
 
     Raises:
         NotFound: there is no such action.
-        Conflict: its plan has begun, or is over.
-        Invalid: a parent is no action of the plan, depends on the action, or is derived from another action; or the
-            action that is to derive this one is left out.
+        Conflict: its plan has begun, or has ended.
+        Invalid: a parent is not an action of the plan, depends on the action, or is derived from another action; or
+            the action that will derive this one is missing.
     """
     action = lock_action(uuid)
     plan = action.action_plan
     require_allowed(Operation.CHANGE_DEPENDENCIES, action)
     current = dict(action.parents.order_by("pk").values_list("uuid", "pk"))
-    wanted = find_keys(action, edit(list(current)))
-    check_graph_with(action, wanted)
-    action.parent_links.filter(parent__in=set(current.values()) - set(wanted.values())).delete()
-    new = [key for key in wanted.values() if key not in current.values()]
+    parents = find_keys(action, edit(list(current)))
+    check_graph_with(action, parents)
+    action.parent_links.filter(parent__in=set(current.values()) - set(parents.values())).delete()
+    new = [key for key in parents.values() if key not in current.values()]
     ActionParent.objects.bulk_create(ActionParent(child=action, parent_id=key) for key in new)
     now = timezone.now()
     Action.objects.filter(pk=action.pk).update(updated_at=now)
     type(plan).objects.filter(pk=plan.pk).update(updated_at=now)
-    record("action.update", action, within=plan, details={FIELD: {"from": list(current), "to": list(wanted)}})
+    record("action.update", action, within=plan, details={FIELD: {"from": list(current), "to": list(parents)}})
     return action
 
 
-def find_keys(action: Action, wanted: Iterable[UUID]) -> dict[UUID, int]:
-    """Return the primary keys of these actions of the plan, each once, in their order."""
-    uuids = list(dict.fromkeys(wanted))
+def find_keys(action: Action, parents: Iterable[UUID]) -> dict[UUID, int]:
+    """Return the primary keys of these actions of the plan, without duplicates, in their order."""
+    uuids = list(dict.fromkeys(parents))
     of_plan = Action.objects.present().filter(action_plan=action.action_plan_id, uuid__in=uuids)
     found = {uuid: (pk, origin) for uuid, pk, origin in of_plan.values_list("uuid", "pk", "derived_from__uuid")}
     origin = action.derived_from.uuid if action.derived_from else None
@@ -61,10 +60,10 @@ def find_keys(action: Action, wanted: Iterable[UUID]) -> dict[UUID, int]:
     return {uuid: found[uuid][0] for uuid in uuids}
 
 
-def check_graph_with(action: Action, wanted: Iterable[UUID]) -> None:
-    """Raise `Invalid`, naming them, if actions of the plan wait for each other once this one waits for these."""
+def check_graph_with(action: Action, parents: Iterable[UUID]) -> None:
+    """Raise `Invalid` with the actions of the plan that would depend on each other with these parents."""
     edges = ActionParent.objects.filter(child__action_plan=action.action_plan_id).exclude(child=action.pk)
-    parents: dict[UUID, list[UUID]] = {action.uuid: list(wanted)}
+    graph: dict[UUID, list[UUID]] = {action.uuid: list(parents)}
     for child, parent in edges.values_list("child__uuid", "parent__uuid"):
-        parents.setdefault(child, []).append(parent)
-    check_cycles(parents, FIELD)
+        graph.setdefault(child, []).append(parent)
+    check_cycles(graph, FIELD)

@@ -1,8 +1,8 @@
-"""Give signals to actions for the API, the console and the commands: CANCEL, SUSPEND and RESUME.
+"""Signals to actions, for the API, the console and the commands: CANCEL, SUSPEND and RESUME.
 
-See docs/compatibility.md, "Signals". A signal locks the plan's row, and then the action's, so that a worker begins an
-action, or honours an earlier signal, either before or after it. An action that ends does not wait for these locks: the
-signal is then discarded.
+See docs/compatibility.md, "Signals". A signal locks the row of the plan, and then of the action, so that a worker
+begins an action, or processes an earlier signal, either before or after it. An action that ends does not wait for
+these locks: the signal is then discarded.
 """
 
 from uuid import UUID
@@ -28,7 +28,7 @@ def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
     An action that is just beginning or ending reads the signal.
 
     Args:
-        by: the name of the person.
+        by: the name of the user.
 
     Raises:
         NotFound: there is no such action.
@@ -67,7 +67,7 @@ def signal_actions(actions: QuerySet[Action], signal: Action.Signal, by: str) ->
 
 
 def write_signal(action: Action, signal: Action.Signal, by: str) -> None:
-    """Write the signal, or what it makes of the action at once, and with it what becomes of others."""
+    """Write the signal or the resulting state of the action, and the resulting changes of other actions."""
     change_control(action, signal, by)
     action.save_state(event_of(action, signal, by))
     if action.state == State.CANCELLED:
@@ -77,7 +77,7 @@ def write_signal(action: Action, signal: Action.Signal, by: str) -> None:
 
 
 def cancel_derived(action: Action, by: str) -> None:
-    """Cancel what an action derived: what has not begun in a few statements, however much that is."""
+    """Cancel the derived actions of an action. Those that have not begun take a constant number of statements."""
     unfinished = action.derived.unfinished().select_for_update(no_key=True).order_by("pk")
     found = [one for one in unfinished if is_allowed(Operation.CANCEL, one)]
     untouched = {

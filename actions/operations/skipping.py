@@ -1,7 +1,7 @@
 """Skip and restore actions, and change the reason of a skip, for the API, the console and the commands.
 
-See docs/compatibility.md, "Skipping". Each function locks the rows of the plans first, in the order of their keys,
-as the applier does when it begins a plan, so that of a skip and a start that race exactly one wins.
+See docs/compatibility.md, "Skipping". Each function first locks the rows of the plans, in the order of their keys, as
+the applier does when it begins a plan. Of a concurrent skip and start, only one succeeds.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -36,7 +36,7 @@ ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
 
 
 class MatchingChanged(Conflict):
-    """Other actions match the filters than those that a person confirmed."""
+    """The filters match other actions than those that the user confirmed."""
 
     def __init__(self) -> None:
         super().__init__("The actions that match the filters have changed since they were shown.")
@@ -44,12 +44,12 @@ class MatchingChanged(Conflict):
 
 @dataclass(frozen=True)
 class Matching:
-    """All actions that match filters, of one plan or of all plans, as a person saw and confirmed them."""
+    """All actions that match filters, of one plan or of all plans, as the user confirmed them."""
 
     query: Any
-    """The queryset of these actions, which is evaluated again under the locks of their plans' rows."""
+    """The queryset of these actions, which is evaluated again after the rows of their plans are locked."""
     confirmed: str
-    """The `fingerprint` of the actions that the person confirmed."""
+    """The `fingerprint` of the actions that the user confirmed."""
 
     def find(self) -> list[int]:
         """Return the keys of the actions that match now.
@@ -64,22 +64,22 @@ class Matching:
 
 
 def fingerprint(keys: Iterable[int]) -> str:
-    """Return a text that is another one for other actions."""
+    """Return a hash of these keys."""
     return blake2s(repr(sorted(keys)).encode(), digest_size=16).hexdigest()
 
 
 @transaction.atomic
 def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
-    """Skip one PENDING action of a plan that is RECOMMENDED or PENDING, and with it what it is to derive.
+    """Skip a PENDING action of a plan that is RECOMMENDED or PENDING, and its planned derived actions.
 
     Args:
-        by: the name of the person.
-        reason: their words; none, or empty, where they give none.
+        by: the name of the user.
+        reason: the user's reason, if any.
 
     Raises:
         NotFound: there is no such action.
         Conflict: the action or its plan is in a state that does not allow it.
-        Invalid: the reason does not fit.
+        Invalid: the reason is too long.
     """
     action = lock_action(uuid)
     skip_locked([action], by, reason, is_alone=True)
@@ -90,19 +90,20 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
 def skip_actions(
     plan: Model | None, selected: Iterable[UUID | str] | Matching, by: str, reason: str | None = None
 ) -> int:
-    """Skip several actions of one plan, or of any plans, for one reason, all or none, with what they are to derive.
+    """Skip several actions of one plan, or of any plans, for one reason, with their planned derived actions.
 
-    Returns how many that are together. The number of statements does not depend on it.
+    Returns the number of all skipped actions. If one is refused, none is skipped. The number of statements is
+    constant.
 
     Raises:
         Conflict, Invalid, NotFound: as `skip_action`; the message names the action.
-        MatchingChanged: other actions match the filters than those that were confirmed.
+        MatchingChanged: the filters match other actions than those that were confirmed.
     """
     return skip_locked(lock_actions(plan, selected), by, reason, is_alone=False)
 
 
 def skip_locked(actions: Sequence[Action], by: str, reason: str | None, is_alone: bool) -> int:
-    """Skip actions of plans whose rows are locked, and return their number with that of the planned ones."""
+    """Skip actions of plans whose rows are locked, and return their number including planned derived actions."""
     for action in actions:
         require_allowed(Operation.SKIP, action, is_alone)
         action.skip(by, read_reason(action, reason))
@@ -114,12 +115,12 @@ def skip_locked(actions: Sequence[Action], by: str, reason: str | None, is_alone
 def restore_action(uuid: UUID | str) -> Action:
     """Make a skipped action PENDING again, while its plan is RECOMMENDED or PENDING.
 
-    The actions that it is to derive, and that were skipped with it, are restored with it.
+    Its planned derived actions that were skipped with it are restored, too.
 
     Raises:
         NotFound: there is no such action.
-        Conflict: the action or its plan is in a state that does not allow it, neither a person nor a rule skipped it,
-            a rule still excludes it, or the one that is to derive it is skipped.
+        Conflict: the action or its plan is in a state that does not allow it, it was skipped automatically, a rule
+            still excludes it, or the action that will derive it is skipped.
     """
     action = lock_action(uuid)
     restore_locked([action], is_alone=True)
@@ -128,13 +129,13 @@ def restore_action(uuid: UUID | str) -> Action:
 
 @transaction.atomic
 def restore_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) -> int:
-    """Restore several actions of one plan, or of any plans, all or none, with the actions that were skipped with them.
+    """Restore several actions of one plan, or of any plans, with the actions that were skipped with them.
 
-    Returns how many that are together.
+    Returns the number of all restored actions. If one is refused, none is restored.
 
     Raises:
         Conflict, NotFound: as `restore_action`; the message names the action.
-        MatchingChanged: other actions match the filters than those that were confirmed.
+        MatchingChanged: the filters match other actions than those that were confirmed.
     """
     found = lock_actions(plan, selected)
     number = restore_locked([action for action in found if not is_skipped_with_origin(action)], is_alone=False)
@@ -143,7 +144,7 @@ def restore_actions(plan: Model | None, selected: Iterable[UUID | str] | Matchin
 
 
 def restore_locked(actions: Sequence[Action], is_alone: bool) -> int:
-    """Restore actions of plans whose rows are locked, and return their number with that of the planned ones."""
+    """Restore actions of plans whose rows are locked, and return their number including planned derived actions."""
     for action in actions:
         require_allowed(Operation.RESTORE, action, is_alone)
     require_no_longer_excluded(actions)
@@ -155,12 +156,12 @@ def restore_locked(actions: Sequence[Action], is_alone: bool) -> int:
 
 @transaction.atomic
 def change_reason(uuid: UUID | str, reason: str | None) -> Action:
-    """Set a person's reason for the skip of an action, in any state of its plan.
+    """Set the user's reason for the skip of an action, in any state of its plan.
 
     Raises:
         NotFound: there is no such action.
         Conflict: it is not SKIPPED.
-        Invalid: the reason does not fit.
+        Invalid: the reason is too long.
     """
     action = lock_action(uuid)
     require_allowed(Operation.CHANGE_REASON, action)
@@ -177,11 +178,11 @@ def lock_action(uuid: UUID | str) -> Action:
 
 
 def lock_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) -> list[Action]:
-    """Return these actions, of one plan or of any, with their plans, whose rows are locked until the transaction ends.
+    """Return actions of one plan, or of any plans, with their plans, whose rows are locked until the transaction ends.
 
     Raises:
-        NotFound: there is no such action, in this plan if there is one.
-        MatchingChanged: other actions match the filters than those that were confirmed.
+        NotFound: there is no such action, or it is not in this plan.
+        MatchingChanged: the filters match other actions than those that were confirmed.
     """
     uuids = set() if isinstance(selected, Matching) else {UUID(str(uuid)) for uuid in selected}
     actions = selected.query if isinstance(selected, Matching) else Action.objects.present().filter(uuid__in=uuids)
@@ -195,7 +196,7 @@ def lock_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) 
     found = list(actions.filter(action_plan__in=locked).order_by("pk"))
     for action in found:
         action.action_plan = locked[action.action_plan_id]
-    if len(found) < len(confirmed):  # One of them came to match in a plan whose row is not locked.
+    if len(found) < len(confirmed):  # A further action matches, in a plan whose row is not locked.
         raise MatchingChanged
     if absent := uuids - {action.uuid for action in found}:
         raise NotFound(f"Action {min(absent)} could not be found")
@@ -214,7 +215,7 @@ def lock_plans(keys: Collection[int]) -> dict[int, Any]:
 
 
 def is_skipped_with_origin(action: Action) -> bool:
-    """Return whether the action was skipped with the one that is to derive it, before its plan began."""
+    """Return whether the action was skipped with the one that will derive it, before its plan began."""
     is_skipped = action.state == Action.State.SKIPPED and not may_be_restored(action)
     return is_skipped and action.is_planned and action.action_plan.is_prunable
 
@@ -223,7 +224,7 @@ def save_together(event: str, actions: Sequence[Action], source: str, message: s
     """Write the same transition of actions, and its history, in a constant number of statements.
 
     Raises:
-        ConcurrentTransition: one of them is no longer in the state it was read in.
+        ConcurrentTransition: an action is no longer in the source state.
     """
     if not actions:
         return
@@ -238,14 +239,14 @@ def save_together(event: str, actions: Sequence[Action], source: str, message: s
 
 
 def read_reason(action: Action, reason: str | None) -> str:
-    """Return what a person wrote, without our own words before it: people send an edited copy of the whole.
+    """Return the user's reason without the prefixes of messages, because clients send an edited copy of the message.
 
     Raises:
-        Invalid: it would not fit into the message. A person's words are never cut.
+        Invalid: the reason is too long for the message. Reasons are never cut.
     """
     text = without_controls((reason or "").translate(ONE_LINE)).strip()
-    for own in (f"{SKIPPED_BY_USER}{REASON}", SKIPPED_BY_USER, f"{action.finding}{NOTE}", action.finding):
-        text = text.removeprefix(own.strip()).strip()
+    for prefix in (f"{SKIPPED_BY_USER}{REASON}", SKIPPED_BY_USER, f"{action.finding}{NOTE}", action.finding):
+        text = text.removeprefix(prefix.strip()).strip()
     if len(text) > REASON_LENGTH:
         raise Invalid(
             f"Invalid input for field/attribute status_message. It must be at most {REASON_LENGTH} characters long, "

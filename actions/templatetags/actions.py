@@ -28,7 +28,7 @@ SHOWN, MOST = 10, 200
 
 @dataclass(frozen=True)
 class KeptEvent:
-    """An event of an action that was removed permanently, with the attributes of `ActionEvent` that templates read."""
+    """An event of a deleted action, with the attributes of `ActionEvent` that templates use."""
 
     event: str
     start_time: datetime
@@ -122,7 +122,7 @@ def is_clean_up(event: Any) -> bool:
 
 @register.filter
 def naming(text: str, action: Action | None) -> str:
-    """Return a text about an action with its name and that of its object in place of the UUIDs."""
+    """Return a text about an action with names instead of the UUIDs of the action and its object."""
     for uuid, name in names_in_action(action).items() if action else ():
         text = text.replace(uuid, name)
     return text

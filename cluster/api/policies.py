@@ -45,7 +45,7 @@ class PropertiesField(serializers.JSONField):
 
 
 class PropertiesSerializer(serializers.Serializer[Any]):
-    """The body that asks whether a policy could be made so."""
+    """The body of a request to validate the properties of a policy."""
 
     type = serializers.CharField(max_length=255)
     spec = PropertiesField(required=False)
@@ -133,7 +133,7 @@ class PolicyView(NamedLookup, ResourceView):
 
 
 class PolicyTypeView(ResourceView):
-    """Policy types are no rows: there are as many as the settings name."""
+    """Policy types, which are plug-ins in the settings, and not rows of a table."""
 
     since = CLUSTERS
     model = Policy

@@ -91,7 +91,7 @@ class NewProfileSerializer(serializers.Serializer[Any]):
 
 
 class ProfileView(OwnedByProjects, NamedLookup, ResourceView):
-    """Profiles belong to projects from `PROFILES` on; before, they are for people with a permission alone."""
+    """Profiles, which belong to projects since version `PROFILES`. Before, they require a permission on the model."""
 
     since = CLUSTERS
     serializer_class = ProfileSerializer

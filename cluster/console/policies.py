@@ -79,8 +79,8 @@ class NewPolicyForm(forms.Form):
 
     def add_refusal(self, refusal: str) -> None:
         """Add a refusal to the field with which it begins, or to the form."""
-        name, _separator, words = refusal.partition(": ")
-        self.add_error(name if name in self.fields else None, words if name in self.fields else refusal)
+        name, _separator, reason = refusal.partition(": ")
+        self.add_error(name if name in self.fields else None, reason if name in self.fields else refusal)
 
 
 class DocumentForm(NewPolicyForm):
@@ -113,9 +113,9 @@ class PropertyForm(NewPolicyForm):
         return parameters_of({name: value for name, value in given.items() if value != self.fields[name].initial})
 
     def add_refusal(self, refusal: str) -> None:
-        field, words = find_refused(refusal.removeprefix("spec: "), self.fields)
+        field, reason = find_refused(refusal.removeprefix("spec: "), self.fields)
         if field:
-            self.add_error(field, words[:1].upper() + words[1:])
+            self.add_error(field, reason[:1].upper() + reason[1:])
         else:
             super().add_refusal(refusal)
 
@@ -153,11 +153,11 @@ class NewPolicy(ResumableFormPage, View):
 
     def create_or_refuse(self, form: NewPolicyForm) -> Policy | None:
         """Create the policy, or add the reason of the refusal to the form and return None."""
-        wanted = form.cleaned_data
+        values = form.cleaned_data
         try:
-            return create_policy(wanted["name"], wanted["type"], form.spec)
+            return create_policy(values["name"], values["type"], form.spec)
         except Refused as refusal:
-            self.record_problem(refusal, wanted["name"])
+            self.record_problem(refusal, values["name"])
             form.add_refusal(str(refusal))
             return None
 

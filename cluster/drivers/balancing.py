@@ -27,8 +27,8 @@ class MemberDraining(CloudBusy):
     """The grace period of a server that is leaving a pool is not over; it ends at ``until``."""
 
     def __init__(self, server: str, pool: str, connections: int | None, until: datetime) -> None:
-        what = "may still have connections" if connections is None else f"still has {connections} of its connections"
-        super().__init__(f"Instance {server} {what} in pool {pool}, which it has until {until:%H:%M:%S} UTC to end")
+        state = "may still have connections" if connections is None else f"still has {connections} of its connections"
+        super().__init__(f"Instance {server} {state} in pool {pool}, which it has until {until:%H:%M:%S} UTC to end")
         self.until = until
 
 
@@ -170,7 +170,7 @@ class DrainingBalancer(Balancer, ABC):
 
     @abstractmethod
     def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
-        """Stop new connections to a server, and return its member with the open ones, or None if it is no member."""
+        """Stop new connections to a server, and return its member with its open connections, if it is a member."""
 
     @abstractmethod
     def delete_member(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:

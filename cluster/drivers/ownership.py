@@ -47,5 +47,5 @@ def may_end(row: Server | Volume) -> bool:
 def may_undo(row: Server | Volume) -> bool:
     """Return whether the operation on a row belongs to this or an earlier attempt at the same work, or to none."""
     work, _, attempt = row.operation_owner.partition("/")
-    own, _, latest = OWNER.get().partition("/")
-    return may_end(row) or (work == own and int(attempt or 0) <= int(latest))
+    current_work, _, latest = OWNER.get().partition("/")
+    return may_end(row) or (work == current_work and int(attempt or 0) <= int(latest))

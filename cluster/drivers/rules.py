@@ -35,7 +35,7 @@ RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
 # The states that allow an operation; for an evacuation, reboot or rebuild as in Nova.
 LIVE_MIGRATABLE = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
 COLD_MIGRATABLE = RESIZABLE = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
-# How it is established that a node does not run: by its power state, or by a person.
+# The ways to establish that a node does not run: by its power state, or by confirmation of a user.
 VERIFY, CONFIRMED = "verify", "confirmed"
 NOT_FENCED = "down, but not known to be off: servers may still run there, and would run twice"
 EVACUABLE = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})

@@ -42,7 +42,7 @@ def trust_field(related_name: str) -> models.ForeignKey[Any, Any]:
 
 
 class NamedQuerySet(RecordQuerySet):
-    """Records that people identify by name."""
+    """Records that users identify by name."""
 
     def named(self, identifier: str) -> Self:
         """Select by UUID, or by name ignoring case."""
@@ -91,7 +91,7 @@ class Profile(Record):
 
 class ClusterQuerySet(NamedQuerySet):
     def of_profile(self, identifier: str) -> Self:
-        """Select the clusters whose nodes are made from the profile of this UUID or name."""
+        """Select the clusters whose profile has this UUID or name."""
         return self.filter(profile__in=Profile.objects.present().named(identifier))
 
 

@@ -174,7 +174,7 @@ class ServerQuerySet(RecordQuerySet):
         return self.present().filter(state=Server.State.PENDING, node=None)
 
     def given_up(self) -> Self:
-        """Select the servers whose wait for capacity a person ended."""
+        """Select the servers whose wait for capacity a user ended."""
         return self.filter(given_up_at__isnull=False)
 
     def use_by_node(self, nodes: models.QuerySet[ComputeNode]) -> dict[int, Counter[str]]:

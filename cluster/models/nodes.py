@@ -31,7 +31,7 @@ class NodeQuerySet(NamedQuerySet):
         return self.filter(profile__in=Profile.objects.present().named(identifier))
 
     def of_cluster(self, identifier: str) -> Self:
-        """Select the nodes of the cluster of this UUID or name."""
+        """Select the nodes of the cluster with this UUID or name."""
         return self.filter(cluster__in=Cluster.objects.present().named(identifier))
 
     def find(self, uuid: str) -> "Node | None":
@@ -97,7 +97,7 @@ class Node(StatefulModel):
         help_text="why a person says that it is unhealthy, whatever its server seems to be; null: nobody does",
     )
     init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation first began")
-    # Not a foreign key: the server may not be in the site's table yet, or any more.
+    # Not a foreign key, because the site's table may not contain the server yet, or no longer.
     physical_id = models.UUIDField(null=True, editable=False, help_text="the UUID of its server")
     generation = models.PositiveIntegerField(
         default=0, db_default=0, editable=False, help_text="how often its server was replaced"
@@ -132,7 +132,7 @@ class Node(StatefulModel):
 
     @property
     def is_marked(self) -> bool:
-        """Return whether a person marked the node unhealthy."""
+        """Return whether a user marked the node unhealthy."""
         return self.unhealthy_reason is not None
 
     def begin_generation(self, generation: int) -> None:
@@ -189,12 +189,12 @@ class Node(StatefulModel):
 
     @transition(field=status, source=SETTLED, target=Status.ERROR)
     def mark_unhealthy(self, reason: str = "") -> None:
-        """Store a person's mark, which stays until the node is recovered or marked healthy."""
+        """Store a user's mark, which stays until the node is recovered or marked healthy."""
         self.unhealthy_reason = self.status_reason = cut(reason or MARKED)
 
     @transition(field=status, source=Status.ERROR, target=RETURN_VALUE(Status.ACTIVE, Status.ERROR))
     def mark_healthy(self, reason: str = "") -> str:
-        """Remove a person's mark. A node without a server stays in ERROR; other problems are found by a check."""
+        """Remove a user's mark. A node without a server stays in ERROR; other problems are found by a check."""
         self.unhealthy_reason, self.status_reason = None, cut(reason or MARKED)
         return self.Status.ACTIVE if self.physical_id else self.Status.ERROR
 

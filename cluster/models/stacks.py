@@ -64,7 +64,7 @@ MARKABLE = tuple(status for status in StackStatus if status not in DELETING)
 class StackPart(StatefulModel):
     """The base of stacks and their resources: a status with its reason.
 
-    Only actions that hold the lock of the root stack change it, except for marks, which people set.
+    Only actions that hold the lock of the root stack change it, except for marks, which users set.
     """
 
     guard_fields = ["status"]
@@ -93,7 +93,7 @@ class StackPart(StatefulModel):
 
     @property
     def is_marked(self) -> bool:
-        """Return whether a person marked the object unhealthy."""
+        """Return whether a user marked the object unhealthy."""
         return bool(self.status == StackStatus.CHECK_FAILED)
 
     @transition(field=status, source="*", target=RETURN_VALUE(*IN_PROGRESS))
@@ -124,7 +124,7 @@ class StackPart(StatefulModel):
 
     @transition(field=status, source=MARKABLE, target=StackStatus.CHECK_FAILED)
     def mark_unhealthy(self, reason: str = "") -> None:
-        """Store a person's mark, or its new reason.
+        """Store a user's mark, or its new reason.
 
         The caller has locked the row, and checked that no operation holds the lock of the stack.
         """
@@ -132,7 +132,7 @@ class StackPart(StatefulModel):
 
     @transition(field=status, source=StackStatus.CHECK_FAILED, target=StackStatus.CHECK_COMPLETE)
     def mark_healthy(self, reason: str = "") -> None:
-        """Remove a person's mark."""
+        """Remove a user's mark."""
         self.status_reason = cut(reason or MARKED)
 
     def remove(self) -> None:

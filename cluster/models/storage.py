@@ -95,7 +95,7 @@ class Pool(Record):
         return int(self.total_capacity_gb * self.max_over_subscription_ratio)
 
     def set_usage(self, volumes: int, allocated: int) -> None:
-        """Set all figures that follow from the number and the total size of its volumes."""
+        """Set all figures that are derived from the number and total size of its volumes."""
         self.total_volumes, self.allocated_capacity_gb, self.provisioned_capacity_gb = volumes, allocated, allocated
         self.free_capacity_gb = max(self.total_capacity_gb - allocated, 0)
         self.virtual_free = self.virtual_capacity_gb - allocated

@@ -1,4 +1,4 @@
-"""Trusts of Keystone, by which the site creates servers as a user in a project."""
+"""Keystone trusts, by which the site creates servers as a user in a project."""
 
 from typing import Self
 
@@ -19,7 +19,7 @@ class TrustQuerySet(models.QuerySet["Trust"]):
 class Trust(models.Model):
     """A trust from a user (trustor) to the user of the site's login (trustee), one for each user and project.
 
-    It is not a secret, because only the trustee can use it; but no API answer and no page shows it.
+    It is not a secret, because only the trustee can use it, but API responses and pages do not contain it.
     """
 
     keystone_id = models.CharField(max_length=255, help_text="the id of the trust")

@@ -1,4 +1,4 @@
-"""Marks of people on the health of objects: reading them, and finding the rows that store them."""
+"""Users' marks on the health of objects: reading them, and finding the rows that store them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Markable = Stack | StackResource | Server | Node
 
 @dataclass(frozen=True)
 class Mark:
-    """A person's mark on the health of an object. The mark of a server may be stored by its resource or node."""
+    """A user's mark on the health of an object. The mark of a server may be stored by its resource or node."""
 
     object_type: str
     object_id: UUID

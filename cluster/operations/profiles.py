@@ -24,7 +24,7 @@ SPEC = {
     "properties": {
         "flavor": {"type": "string", "minLength": 1, "maxLength": 255},
         "image": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
-        # As Nova has it.
+        # In Nova's format.
         "metadata": {
             "type": "object",
             "propertyNames": {"minLength": 1, "maxLength": 255},

@@ -17,7 +17,7 @@ from watcher_site.refusals import Conflict, Invalid
 from watcher_site.validation import Draft202012Validator, find_violation
 
 REFERENCE = {"type": "string", "minLength": 1, "maxLength": 255}
-# As Nova has it.
+# In Nova's format.
 REQUEST = {
     "type": "object",
     "properties": {

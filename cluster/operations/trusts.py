@@ -1,4 +1,4 @@
-"""The creation of trusts, by which users of Keystone let the site create servers in their project."""
+"""The creation of trusts, by which Keystone users let the site create servers in their project."""
 
 from typing import Any
 
@@ -43,15 +43,15 @@ def obtain_trust(user: object, token: str, project: str, record: Any = None) -> 
     if trusts.update(used_at=timezone.now()) and (found := trusts.first()):
         return found
     keystone_id, roles = create_trust(token, user, site.user)
-    kept = store_trust(user, keystone_id, roles)
-    if kept.keystone_id != keystone_id:
+    trust = store_trust(user, keystone_id, roles)
+    if trust.keystone_id != keystone_id:
         delete_trust(token, keystone_id)
-    return kept
+    return trust
 
 
 @transaction.atomic
 def store_trust(user: KeystoneUser, keystone_id: str, roles: list[str]) -> Trust:
-    """Store a new trust, or replace one that failed. Of two concurrent requests, the first one's is kept."""
+    """Store a new trust, or replace one that failed. Of two concurrent requests, the first one's is trust."""
     columns = {"keystone_id": keystone_id, "roles": roles, "user_name": user.name}
     owner = {"project_id": user.project_id, "user_id": user.user_id}
     row, is_new = Trust.objects.get_or_create(**owner, defaults=columns)

@@ -23,7 +23,7 @@ class When(StrEnum):
 
 
 class PolicyRefused(Exception):
-    """A policy forbids the operation; the message gives the reason to the person who requested it."""
+    """A policy forbids the operation; the message gives the reason to the user who requested it."""
 
 
 def nothing_excluded(action_type: str) -> Collection[str]:
@@ -46,7 +46,7 @@ class PolicyCheck:
     data: dict[str, Any]
     node: Node | None = None
     left_out: Collection[str] = ()
-    """The UUIDs of nodes that must not be changed, because a person skipped their actions."""
+    """The UUIDs of nodes that must not be changed, because a user skipped their actions."""
     excluded: Callable[[str], Collection[str]] = nothing_excluded
     """Returns the UUIDs of the members for which exclusions skip an action type, such as ``NODE_DELETE``."""
     checkpoint: Checkpoint = proceed

@@ -13,7 +13,7 @@ from watcher_site import plugins
 Data = dict[str, Any]
 COMPLETED = "Completed policy checking."
 DECIDED = "decided"
-"""The key in an action's data which tells that all decisions before its execution were made."""
+"""The key in an action's data which is set when all decisions before its execution were made."""
 APPLIED = "asked"
 """The key in an action's data of the policies that were applied, by the time of applying them."""
 

@@ -66,5 +66,5 @@ def choose_by_zone(members: list[tuple[str, str | None]], count: int, zones: Map
         if left[zone or ""] > 0:
             left[zone or ""] -= 1
             chosen.append(uuid)
-    others = [uuid for uuid, _ in members if uuid not in set(chosen)]
-    return [*chosen, *others][:count]
+    remaining = [uuid for uuid, _ in members if uuid not in set(chosen)]
+    return [*chosen, *remaining][:count]

@@ -1,4 +1,4 @@
-"""The snapshot of objects that people marked unhealthy, loaded in four queries."""
+"""The snapshot of objects that users marked unhealthy, loaded in four queries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -104,8 +104,8 @@ LISTS = ("volume_type", "pools")
 
 def load_pools(nodes: dict[int, StorageNodeSnapshot]) -> dict[int, PoolSnapshot]:
     pools = {}
-    wanted = columns(PoolSnapshot, "host", "volumes")
-    for row in Pool.objects.present().order_by("name").values("pk", "storage_node_id", *wanted):
+    names = columns(PoolSnapshot, "host", "volumes")
+    for row in Pool.objects.present().order_by("name").values("pk", "storage_node_id", *names):
         key, node = row.pop("pk"), nodes.get(row.pop("storage_node_id"))
         if node:
             pools[key] = PoolSnapshot(host=node.host, **row)
@@ -116,9 +116,9 @@ def load_pools(nodes: dict[int, StorageNodeSnapshot]) -> dict[int, PoolSnapshot]
 def fill_pools(pools: dict[int, PoolSnapshot], types: dict[int, str]) -> None:
     """Add the volumes to their pools."""
     attachments = load_attachments()
-    wanted = columns(VolumeSnapshot, "host", "volume_type", "attachments")
+    names = columns(VolumeSnapshot, "host", "volume_type", "attachments")
     rows = Volume.objects.present().exclude(pool=None).order_by("name", "pk")
-    for row in rows.values("pk", "pool_id", "volume_type_id", *wanted):
+    for row in rows.values("pk", "pool_id", "volume_type_id", *names):
         key, pool, kind = row.pop("pk"), pools.get(row.pop("pool_id")), types.get(row.pop("volume_type_id"))
         if pool:
             pool.volumes.append(

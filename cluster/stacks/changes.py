@@ -1,6 +1,6 @@
 """Decisions on the changes by which a stack matches a template, without queries.
 
-A resource that a person marked (CHECK_FAILED) is always replaced; a resource that failed otherwise is replaced unless
+A resource that a user marked (CHECK_FAILED) is always replaced; a resource that failed otherwise is replaced unless
 its server is healthy (docs/compatibility.md, "Stacks and stack resources"). A resource in a nested stack, or a member
 of a group, is replaced alone. If the nesting resource or the stack within is marked itself, all its content is created
 again. A resource with other properties is changed in place if possible: a server is resized to another flavor, and
@@ -24,7 +24,7 @@ from cluster.stacks.current import CurrentResource, CurrentStack
 from cluster.stacks.decisions import Change, Decision, Kind, NewResource, NewStack, Template
 
 Type = StackResource.Type
-Wanted = Mapping[str, Any]
+Desired = Mapping[str, Any]
 """The description of a resource in a normalised template."""
 NOT_CREATED = (StackStatus.INIT_COMPLETE, StackStatus.CREATE_FAILED)
 RANDOM_LENGTH = 12
@@ -44,14 +44,14 @@ def decide_deletion(current: CurrentStack) -> Decision:
     return Decision(changes=deletions([current]))
 
 
-def decide_replacement(resource: CurrentResource, stack: str, wanted: Wanted) -> Decision:
+def decide_replacement(resource: CurrentResource, stack: str, desired: Desired) -> Decision:
     """Return the decision by which one resource is replaced.
 
     Args:
         stack: the name of its stack.
     """
     decider = Decider()
-    decider.decision.changes = [decider.plan_replacement(resource, wanted, stack)]
+    decider.decision.changes = [decider.plan_replacement(resource, desired, stack)]
     return decider.decision
 
 
@@ -65,31 +65,31 @@ class Decider:
         """Return the changes by which an existing stack matches its template."""
         self.decision.templates[current.uuid] = template
         changed: dict[str, Change] = {}
-        for name, wanted in template["resources"].items():
+        for name, desired in template["resources"].items():
             found = current.by_name.get(name)
             if found is None:
-                uuid = self.add_resource(current.uuid, name, wanted)
-                changed[name] = self.plan_creation(uuid, name, wanted, current.name)
-            elif change := self.plan_change(found, wanted, current):
+                uuid = self.add_resource(current.uuid, name, desired)
+                changed[name] = self.plan_creation(uuid, name, desired, current.name)
+            elif change := self.plan_change(found, desired, current):
                 changed[name] = change
         removed = [resource for resource in current.resources if resource.name not in template["resources"]]
         return [*order_changes(changed, template), *removals(current, removed, changed)]
 
-    def add_resource(self, stack: str, name: str, wanted: Wanted) -> str:
-        resource = NewResource(str(uuid4()), stack, name, wanted["type"])
+    def add_resource(self, stack: str, name: str, desired: Desired) -> str:
+        resource = NewResource(str(uuid4()), stack, name, desired["type"])
         self.decision.resources.append(resource)
         return resource.uuid
 
-    def plan_creation(self, uuid: str, name: str, wanted: Wanted, stack: str, **options: Any) -> Change:
+    def plan_creation(self, uuid: str, name: str, desired: Desired, stack: str, **options: Any) -> Change:
         """Return the change that creates a resource in the stack with this name."""
         options = {"kind": Kind.CREATE, **options}
-        if wanted["type"] in StackResource.NESTING:
-            options["nested"], options["steps"] = self.add_nested_stack(uuid, name, wanted, stack)
+        if desired["type"] in StackResource.NESTING:
+            options["nested"], options["steps"] = self.add_nested_stack(uuid, name, desired, stack)
         return Change(uuid=uuid, name=name, **options)
 
-    def add_nested_stack(self, parent: str, name: str, wanted: Wanted, stack: str) -> tuple[str, list[list[Change]]]:
+    def add_nested_stack(self, parent: str, name: str, desired: Desired, stack: str) -> tuple[str, list[list[Change]]]:
         """Add a stack within a resource to the decision; return its UUID and the changes that create its content."""
-        template, ending = nested_template(wanted), f"-{random_name()}"
+        template, ending = nested_template(desired), f"-{random_name()}"
         within = NewStack(str(uuid4()), f"{stack}-{name}"[: NAME_LENGTH - len(ending)] + ending, parent, template)
         self.decision.stacks.append(within)
         made = {
@@ -98,58 +98,58 @@ class Decider:
         }
         return within.uuid, [order_changes(made, template)] if made else []
 
-    def plan_change(self, found: CurrentResource, wanted: Wanted, current: CurrentStack) -> Change | None:
+    def plan_change(self, found: CurrentResource, desired: Desired, current: CurrentStack) -> Change | None:
         """Return the change by which an existing resource matches its description, or None if it does."""
         if found.is_made and current.is_marked and not found.is_marked:
             self.decision.marked.append(found.uuid)
-        if found.is_made and (current.is_marked or found.is_marked or found.type != wanted["type"]):
-            return self.plan_replacement(found, wanted, current.name)
-        if wanted["type"] == Type.SERVER:
-            return self.plan_server_change(found, wanted, current.name)
-        return self.plan_nesting_change(found, wanted, current.name)
+        if found.is_made and (current.is_marked or found.is_marked or found.type != desired["type"]):
+            return self.plan_replacement(found, desired, current.name)
+        if desired["type"] == Type.SERVER:
+            return self.plan_server_change(found, desired, current.name)
+        return self.plan_nesting_change(found, desired, current.name)
 
-    def plan_server_change(self, found: CurrentResource, wanted: Wanted, stack: str) -> Change | None:
+    def plan_server_change(self, found: CurrentResource, desired: Desired, stack: str) -> Change | None:
         if not found.is_made:
-            return self.plan_creation(found.uuid, found.name, wanted, stack, clearing=deletions(found.within))
+            return self.plan_creation(found.uuid, found.name, desired, stack, clearing=deletions(found.within))
         if not found.has_server or (found.is_failed and not found.is_well):
-            return self.plan_replacement(found, wanted, stack)
-        differing = changed_properties(found.properties, wanted["properties"])
-        if not is_changeable(differing, wanted["properties"]):
-            return self.plan_replacement(found, wanted, stack)
+            return self.plan_replacement(found, desired, stack)
+        differing = changed_properties(found.properties, desired["properties"])
+        if not is_changeable(differing, desired["properties"]):
+            return self.plan_replacement(found, desired, stack)
         if not (differing or found.is_failed or found.has_former or found.strays):
             return None
         clearing = deletions(found.strays)
         return Change(Kind.UPDATE, found.uuid, found.name, generation=found.generation, clearing=clearing)
 
-    def plan_nesting_change(self, found: CurrentResource, wanted: Wanted, stack: str) -> Change | None:
+    def plan_nesting_change(self, found: CurrentResource, desired: Desired, stack: str) -> Change | None:
         if found.nested is None and not found.is_made:
-            return self.plan_creation(found.uuid, found.name, wanted, stack)
+            return self.plan_creation(found.uuid, found.name, desired, stack)
         if found.nested is None or found.nested.is_marked:
-            return self.plan_replacement(found, wanted, stack)
-        steps, pause = self.steps_within(found.nested, wanted)
+            return self.plan_replacement(found, desired, stack)
+        steps, pause = self.steps_within(found.nested, desired)
         clearing = deletions(found.strays)
         is_settled = not (found.is_failed or found.nested.is_failed or found.has_former or found.status in NOT_CREATED)
-        if is_settled and not (any(steps) or clearing) and found.properties == wanted["properties"]:
+        if is_settled and not (any(steps) or clearing) and found.properties == desired["properties"]:
             return None
         kind = Kind.CREATE if found.status in NOT_CREATED else Kind.UPDATE
         inner: dict[str, Any] = {"steps": steps, "pause": pause, "clearing": clearing, "nested": found.nested.uuid}
         return Change(kind, found.uuid, found.name, generation=found.generation, **inner)
 
-    def steps_within(self, nested: CurrentStack, wanted: Wanted) -> tuple[list[list[Change]], float]:
+    def steps_within(self, nested: CurrentStack, desired: Desired) -> tuple[list[list[Change]], float]:
         """Return the steps by which a nested stack matches its description, and the pause between them."""
         order = sorted(nested.resources, key=lambda member: member.precedence)
-        template = nested_template(wanted, [one.name for one in order])
+        template = nested_template(desired, [one.name for one in order])
         changes = {change.uuid: change for change in self.plan_stack(nested, template)}
-        if wanted["type"] == Type.STACK:
+        if desired["type"] == Type.STACK:
             return [list(changes.values())], 0
-        rolling = wanted["properties"]["rolling_update"]
+        rolling = desired["properties"]["rolling_update"]
         in_turn = [changes.pop(member.uuid) for member in order if member.uuid in changes]
         return make_batches(list(changes.values()), in_turn, rolling["max_batch_size"]), rolling["pause_time"]
 
-    def plan_replacement(self, found: CurrentResource, wanted: Wanted, stack: str) -> Change:
+    def plan_replacement(self, found: CurrentResource, desired: Desired, stack: str) -> Change:
         """Return the change that replaces a resource."""
         options = {"generation": found.generation + 1, "clearing": deletions(found.within)}
-        return self.plan_creation(found.uuid, found.name, wanted, stack, kind=Kind.REPLACE, **options)
+        return self.plan_creation(found.uuid, found.name, desired, stack, kind=Kind.REPLACE, **options)
 
 
 def deletions(stacks: Iterable[CurrentStack]) -> list[Change]:
@@ -174,14 +174,14 @@ def deletion(resource: CurrentResource) -> Change:
     return Change(Kind.DELETE, resource.uuid, resource.name, steps=[step] if step else [])
 
 
-def nested_template(wanted: Mapping[str, Any], members: Sequence[str] = ()) -> Template:
+def nested_template(desired: Mapping[str, Any], members: Sequence[str] = ()) -> Template:
     """Return the template of the stack within a nesting resource.
 
     Args:
         members: the names of the members of a group in the order of removal. The last ones stay.
     """
-    properties = wanted["properties"]
-    if wanted["type"] == StackResource.Type.STACK:
+    properties = desired["properties"]
+    if desired["type"] == StackResource.Type.STACK:
         template: Template = properties["template"]
         return template
     size = properties["size"]
@@ -225,7 +225,7 @@ def is_changeable(differing: Sequence[str], after: Mapping[str, Any]) -> bool:
 
 def order_changes(changed: Mapping[str, Change], template: Template) -> list[Change]:
     """Return changes of a template's resources, each after the changes on which it depends, even indirectly."""
-    before = {name: wanted["depends_on"] for name, wanted in template["resources"].items()}
+    before = {name: desired["depends_on"] for name, desired in template["resources"].items()}
     return with_predecessors(changed, nearest_predecessors(before, changed))
 
 

@@ -92,7 +92,7 @@ class CurrentStack:
 
     @property
     def all_marked(self) -> list[str]:
-        """The UUIDs of all objects in its tree that a person marked, including itself."""
+        """The UUIDs of all objects in its tree that a user marked, including itself."""
         of_parts = [uuid for part in self.resources for uuid in part.all_marked]
         return [self.uuid, *of_parts] if self.is_marked else of_parts
 

@@ -83,7 +83,7 @@ class Decision:
     """The changes of a root stack.
 
     ``templates`` contains the templates of existing stacks by UUID, ``marked`` the UUIDs of resources that are
-    replaced because a person marked their stack.
+    replaced because a user marked their stack.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -142,9 +142,9 @@ def make_stack(new: NewStack, root: Stack, parent: StackResource) -> Stack:
 
 
 def make_resource(new: NewResource, stack: Stack, templates: Mapping[str, Template]) -> StackResource:
-    wanted = templates[new.stack]["resources"][new.name]
+    description = templates[new.stack]["resources"][new.name]
     return StackResource(
-        uuid=UUID(new.uuid), stack=stack, name=new.name, type=new.type, depends_on=list(wanted["depends_on"])
+        uuid=UUID(new.uuid), stack=stack, name=new.name, type=new.type, depends_on=list(description["depends_on"])
     )
 
 
@@ -160,9 +160,9 @@ def write_dependencies(resources: Sequence[StackResource], templates: Mapping[in
     changed = []
     for resource in resources:
         template = templates.get(resource.stack_id)
-        wanted = template["resources"].get(resource.name) if template else None
-        if wanted and resource.deleted_at is None and resource.depends_on != wanted["depends_on"]:
-            resource.depends_on = list(wanted["depends_on"])
+        description = template["resources"].get(resource.name) if template else None
+        if description and resource.deleted_at is None and resource.depends_on != description["depends_on"]:
+            resource.depends_on = list(description["depends_on"])
             changed.append(resource)
     StackResource.objects.bulk_update(changed, ["depends_on"], batch_size=BATCH)
 

@@ -84,12 +84,12 @@ class Mirror:
         """Mark rows without an item as deleted, and match the items with the other rows."""
         rows = collection.rows()
         fresher = [row for row in rows if row.updated_at and row.updated_at >= self.since]
-        wanted = {str(item[collection.key]): item for item in items}
-        known = {key for row in fresher for key in [identify(row, collection)] if not is_newer(wanted.get(key), row)}
-        staying = known | wanted.keys()
+        by_key = {str(item[collection.key]): item for item in items}
+        known = {key for row in fresher for key in [identify(row, collection)] if not is_newer(by_key.get(key), row)}
+        staying = known | by_key.keys()
         gone = [row for row in rows if not row.deleted_at and identify(row, collection) not in staying]
         removed = mark_deleted(collection, gone)
-        items = [item for key, item in wanted.items() if key not in known]
+        items = [item for key, item in by_key.items() if key not in known]
         table = MirroredTable(collection, match_rows(items, collection, rows), rows, removed)
         self.tables.append(table)
         return table
@@ -225,12 +225,12 @@ def record_node(host: str, **columns: Any) -> None:
 
 
 def record_server_well(server: str) -> None:
-    """Remove a person's mark from a server that was rebuilt or is reported as healthy."""
+    """Remove a user's mark from a server that was rebuilt or is reported as healthy."""
     Server.objects.filter(uuid=server).exclude(unhealthy_reason=None).update(unhealthy_reason=None)
 
 
 def record_given_up(server: str) -> None:
-    """Record that a person ended a server's wait for capacity."""
+    """Record that a user ended a server's wait for capacity."""
     Server.objects.filter(uuid=server).update(given_up_at=timezone.now())
 
 

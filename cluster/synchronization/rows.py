@@ -125,8 +125,8 @@ def require_unique(entries: Iterable[Entry], collection: Collection, attribute: 
     """Raise `InvalidValue` if an object has the same value of an attribute as another row."""
     column = collection.column(attribute)
     holders = {row.pk: row for row in rows if not row.deleted_at}
-    own = {id(entry.row) for entry in entries}
-    taken = {getattr(row, column) for row in holders.values() if id(row) not in own}
+    written = {id(entry.row) for entry in entries}
+    taken = {getattr(row, column) for row in holders.values() if id(row) not in written}
     for entry in entries:
         if attribute in entry.item and entry.item[attribute] in taken:
             value = entry.item[attribute]

@@ -85,10 +85,10 @@ def load_topology(document: Any) -> Report:
     for entry in server_entries:
         entry.row.node = places[entry.path]
     write_entries(server_entries)
-    others = [*load_aggregates(document, hosts), *load_flavors(document)]
+    further_entries = [*load_aggregates(document, hosts), *load_flavors(document)]
     named = index_servers([*servers, *(entry.row for entry in server_entries)])
     storage, pools = load_storage_topology(document, named), load_balancing(document, named)
-    return count_entries([*node_entries, *server_entries, *others, *storage, *pools])
+    return count_entries([*node_entries, *server_entries, *further_entries, *storage, *pools])
 
 
 def index_servers(servers: list[Server]) -> dict[str, Server]:

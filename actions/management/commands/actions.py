@@ -18,7 +18,7 @@ from watcher_site.terminal.resources import Filter, Resource
 
 
 class ActionsOperation(Subcommand):
-    """An operation on one or several actions of a plan: on all of them, or none if one is refused."""
+    """An operation on one or several actions of a plan. If it is refused for one action, it affects none."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_object(parser, "objects", nargs="+")
@@ -110,11 +110,9 @@ class Command(CommandGroup):
         ActionView,
         ("uuid", "title", "state", "action_plan_uuid", "status_message"),
         filters={
-            "action_plan_uuid": Filter(
-                "--plan", "only those of this plan: its UUID or short UUID", "plans.ActionPlan"
-            ),
-            "audit_uuid": Filter("--audit", "only those of this audit: its name, UUID or short UUID", "audits.Audit"),
-            "action": Filter("--type", "only those of this action type"),
+            "action_plan_uuid": Filter("--plan", "actions of this plan: its UUID or short UUID", "plans.ActionPlan"),
+            "audit_uuid": Filter("--audit", "actions of this audit: its name, UUID or short UUID", "audits.Audit"),
+            "action": Filter("--type", "actions of this type"),
         },
         find_titles=find_action_titles,
     )

@@ -1,4 +1,4 @@
-"""``manage.py enable_exclusion``: put a disabled rule into force again."""
+"""``manage.py enable_exclusion``: enable a disabled rule."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Put a disabled exclusion into force again. Actions that have begun meanwhile are not stopped."
+    help = "Enable a disabled exclusion. Actions that began in the meantime are not stopped."
     enabled = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("exclusion", help="its UUID or its name")
+        parser.add_argument("exclusion", help="the UUID or name of the exclusion")
         commands.add_person(parser)
 
     def handle(self, *args: Any, exclusion: str, person: str, **options: Any) -> str:

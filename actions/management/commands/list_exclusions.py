@@ -1,4 +1,4 @@
-"""``manage.py list_exclusions``: what keeps actions from being executed."""
+"""``manage.py list_exclusions``: print the exclusions."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from watcher_site.windows.wall_clock import describe_window
 
 
 class Command(commands.Command):
-    help = "List the exclusions: whether each is in force, what it excludes, in which hours, whose it is, and why."
+    help = "List the exclusions, each with its state, scope, hours, owner and reason."
 
     def handle(self, *args: Any, **options: Any) -> None:
         for exclusion in Exclusion.objects.present().order_by("name", "pk"):

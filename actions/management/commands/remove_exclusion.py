@@ -1,4 +1,4 @@
-"""``manage.py remove_exclusion``: have a rule exclude nothing any more."""
+"""``manage.py remove_exclusion``: delete a rule."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Delete an exclusion. What it skipped stays skipped, and can be restored while its plan has not begun."
+    help = "Delete an exclusion. Actions that it skipped stay skipped, and can be restored until their plan begins."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("exclusion", help="its UUID or its name")
+        parser.add_argument("exclusion", help="the UUID or name of the exclusion")
         commands.add_person(parser)
 
     def handle(self, *args: Any, exclusion: str, **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""``manage.py signal_action``: tell an action to end, to wait, or to go on."""
+"""``manage.py signal_action``: send a signal to an action."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from watcher_site.refusals import NotFound
 
 
 class Command(commands.Command):
-    help = "Give an action a signal: CANCEL, SUSPEND or RESUME; and print its state and what it has not honoured yet."
+    help = "Send CANCEL, SUSPEND or RESUME to an action, and print its state and its pending signal."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", help="its UUID, its name, or the beginning of its UUID")
+        parser.add_argument("action", help="the UUID of the action, its name, or a prefix of its UUID")
         parser.add_argument("signal", choices=Action.Signal.values)
         commands.add_person(parser)
 

@@ -74,8 +74,8 @@ def require_single(cluster: Cluster, policy: Policy, policy_type: type[PolicyTyp
     """Raise `ActionFailed` if the cluster has another policy of a type of which it can have only one."""
     if not policy_type.is_single:
         return
-    others = PolicyBinding.objects.present().filter(cluster=cluster, policy__type=policy.type).exclude(policy=policy)
-    if other := others.select_related("policy").first():
+    further = PolicyBinding.objects.present().filter(cluster=cluster, policy__type=policy.type).exclude(policy=policy)
+    if other := further.select_related("policy").first():
         raise ActionFailed(
             f"policy_id: a cluster has one policy of type {policy.type}, and this one has {other.policy.uuid}"
         )

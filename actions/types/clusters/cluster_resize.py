@@ -89,13 +89,13 @@ class ClusterResize(ClusterAction):
         adjustment, number, step = inputs.get("adjustment_type"), inputs.get("number"), inputs.get("min_step")
         if flaw := find_flaw(adjustment, number, is_bounded="min_size" in inputs or "max_size" in inputs):
             raise ActionFailed(flaw)
-        wanted = size + (
+        requested = size + (
             compute_change(size, adjustment, number, step or 1) if adjustment and number is not None else 0
         )
         if not inputs.get("strict", True):
-            return bounds.clamp(wanted) - size
-        require_size(bounds, wanted)
-        return wanted - size
+            return bounds.clamp(requested) - size
+        require_size(bounds, requested)
+        return requested - size
 
     def decide(self, cluster: Cluster, data: Data) -> None:
         if "creation" in data:

@@ -143,7 +143,7 @@ class ClusterAction(ActionType, ABC):
             raise ActionSkipException(self.not_found_message)
 
     def plan(self) -> Sequence[ProposedAction]:
-        """Decide now, before a person starts the plan, and return the node actions that the action will derive.
+        """Decide now, before a user starts the plan, and return the node actions that the action will derive.
 
         Only the context's data is written. Policies that change the cloud are applied when the action is executed.
 
@@ -318,6 +318,6 @@ def foresee_new(members: SimulatedNodes, cluster: Cluster, data: Data) -> None:
     members.load(decided)
     for uuid in decided:
         if members.find(uuid) is None:
-            kept = {"profile": cluster.profile, "cluster": cluster, "data": placed.get(uuid, {})}
+            columns = {"profile": cluster.profile, "cluster": cluster, "data": placed.get(uuid, {})}
             owner = {"project_id": cluster.project_id, "user_id": cluster.user_id, "trust": cluster.trust}
-            members.add(Node(uuid=UUID(uuid), name=name_of(cluster, uuid), **kept, **owner))
+            members.add(Node(uuid=UUID(uuid), name=name_of(cluster, uuid), **columns, **owner))

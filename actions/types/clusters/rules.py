@@ -74,8 +74,8 @@ def settle_status(cluster: Cluster, reason: str) -> None:
         reason: contains ``{}``, which is replaced by a description of the nodes.
     """
     active = cluster.members().aggregate(active=Count("pk", filter=Q(status=Node.Status.ACTIVE)))["active"]
-    status, words = find_status(cluster, active)
-    cluster.settle(status, reason.format(words))
+    status, text = find_status(cluster, active)
+    cluster.settle(status, reason.format(text))
 
 
 def find_status(cluster: Cluster, active: int) -> tuple[Cluster.Status, str]:

@@ -42,7 +42,7 @@ class NodeCheck(NodeAction):
 
 
 def find_problem(node: Node) -> str | None:
-    """Return the problem of a node's server, or None. A person's mark takes precedence."""
+    """Return the problem of a node's server, or None. A user's mark takes precedence."""
     if node.unhealthy_reason is not None:
         return f"It was marked unhealthy: {node.unhealthy_reason}"
     if node.physical_id is None:

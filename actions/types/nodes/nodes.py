@@ -1,7 +1,7 @@
 """The base class of actions on nodes of clusters.
 
-An action that a person requested takes locks, and applies the policies of the node's cluster. For a derived action,
-the action that derived it has done both.
+An action that a user requested takes locks, and applies the policies of the node's cluster. For a derived action, the
+action that derived it has done both.
 """
 
 from abc import ABC, abstractmethod
@@ -61,7 +61,7 @@ def schema_of(*required: str, **properties: Any) -> dict[str, Any]:
 class NodeAction(ActionType, ABC):
     """An action on one node, ``resource_id``. Its ``resource_name`` is for users.
 
-    A derived action only performs the operation. For one that a person requested, see `execute_standalone`.
+    A derived action only performs the operation. For one that a user requested, see `execute_standalone`.
     """
 
     schema = schema_of()
@@ -75,7 +75,7 @@ class NodeAction(ActionType, ABC):
         """Perform the operation on the node. It may be called again if it was completed but not recorded."""
 
     def find_cluster(self, node: Node) -> Cluster | None:
-        """Return the cluster whose policies apply if a person requested the action."""
+        """Return the cluster whose policies apply if a user requested the action."""
         return node.cluster
 
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:

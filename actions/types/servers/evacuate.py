@@ -148,14 +148,14 @@ class Evacuate(ServerAction):
 
     def find_destination(self) -> str | None:
         """Return the requested destination, or None if there is none, or if it is down or disabled."""
-        wanted = self.input_parameters.get(DESTINATION)
-        if wanted in {None, self.source}:
+        requested = self.input_parameters.get(DESTINATION)
+        if requested in {None, self.source}:
             return None
         try:
-            service = cloud().find_compute_service(str(wanted))
+            service = cloud().find_compute_service(str(requested))
         except ComputeServiceNotFound:
             return None
-        return str(wanted) if service.state == UP and service.status != DISABLED else None
+        return str(requested) if service.state == UP and service.status != DISABLED else None
 
     def require_arrival(self, server: CloudServer) -> None:
         """Check that the server is healthy on another node, and store that node as an output.

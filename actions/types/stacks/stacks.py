@@ -4,7 +4,7 @@ Such an action decides first, and stores the decision as its data. Then it write
 stack and its content. The actions on its resources change the cloud, and at the end the result is written to the
 stack. After a crash, the next execution uses the stored decision.
 
-A decision that was made with a plan becomes stale by another operation on the stack, and by marks that people set or
+A decision that was made with a plan becomes stale by another operation on the stack, and by marks that users set or
 remove.
 """
 
@@ -116,7 +116,7 @@ class StackAction(Stepping, ABC):
         return find_mark_change(stack, Decision.read(data[DECISION]).changes, data[MARKS])
 
     def plan(self) -> Sequence[ProposedAction]:
-        """Decide now, before a person starts the plan, and return all actions that will be derived.
+        """Decide now, before a user starts the plan, and return all actions that will be derived.
 
         Actions without a ``derived_from`` are derived by this action. Only the context's data is written.
 
@@ -230,14 +230,14 @@ def require_current_stack(stack: Stack, action: str, revision: int) -> None:
     Raises:
         Conflict: the message names the operation that came first.
     """
-    others = Action.objects.present().filter(target=str(stack.uuid), derived_from=None).exclude(uuid=action)
-    others = others.select_related("action_plan").order_by("pk")
+    further = Action.objects.present().filter(target=str(stack.uuid), derived_from=None).exclude(uuid=action)
+    further = further.select_related("action_plan").order_by("pk")
     started = [PlanState.PENDING, *RUNNING_PLAN]
-    if first := others.unfinished().filter(action_plan__state__in=started).first():
+    if first := further.unfinished().filter(action_plan__state__in=started).first():
         raise Conflict(f"Stack {stack.name}: {describe_operation(first)} was started before, and has not ended.")
     if stack.revision == revision:
         return
-    done = others.filter(data__begun=True, data__revision__gt=revision).order_by("data__revision", "pk").first()
+    done = further.filter(data__begun=True, data__revision__gt=revision).order_by("data__revision", "pk").first()
     first = done or last_replacement(stack)
     operation = describe_operation(first) if first else "another operation"
     raise Conflict(

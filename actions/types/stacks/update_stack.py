@@ -18,7 +18,7 @@ TIMEOUT = {
 
 
 class UpdateStack(StackAction):
-    """Updates resources to the template, and replaces resources that a person marked unhealthy or that failed."""
+    """Updates resources to the template, and replaces resources that a user marked unhealthy or that failed."""
 
     name = "update_stack"
     description = "Updating a stack"

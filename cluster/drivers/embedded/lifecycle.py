@@ -95,7 +95,7 @@ class EmbeddedLifecycle(Cloud, ABC):
         return self.require_created(server)
 
     def require_created(self, server: str) -> CloudServer:
-        """Return a server whose creation succeeded. Delete it if a person ended its wait for capacity.
+        """Return a server whose creation succeeded. Delete it if a user ended its wait for capacity.
 
         Raises:
             ServerNotFound: there is no such server.
@@ -213,7 +213,7 @@ class EmbeddedLifecycle(Cloud, ABC):
 
     @transaction.atomic
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
-        """Set the state of a server, as Nova does, whatever operation is in progress.
+        """Set the state of a server, as Nova does, even if an operation is in progress.
 
         A server that is PENDING for lack of capacity has never run, and cannot be set to ACTIVE.
         """

@@ -79,12 +79,12 @@ def find_service(identity: Any, entry: CatalogEntry) -> Any:
         Conflict: there are services of this type, but none with this name.
     """
     found = list(identity.services(type=entry.type))
-    own = [service for service in found if service.name == entry.name]
-    if found and not own:
+    named = [service for service in found if service.name == entry.name]
+    if found and not named:
         raise Conflict(
             f"The catalog has the service {found[0].name} of type {entry.type} already. Nothing was changed."
         )
-    return own[0] if own else None
+    return named[0] if named else None
 
 
 def register_endpoint(identity: Any, service: Any, interface: str, region: str, url: str) -> str:

@@ -175,13 +175,13 @@ def type_item(kind: Any) -> Item:
 
 def storage_node_item(service: Any, pools: Iterable[Any], types: Iterable[Any]) -> Item:
     """Return the columns of a backend, with the volume types that one of its pools accepts."""
-    own = [pool for pool in pools if pool.name.partition("#")[0] == service.host]
+    own_pools = [pool for pool in pools if pool.name.partition("#")[0] == service.host]
     return {
         "host": service.host,
         "zone": service.availability_zone or DEFAULT_ZONE,
         "status": service.status if service.status in StorageNode.Status.values else StorageNode.Status.DISABLED,
         "state": service.state if service.state in StorageNode.State.values else StorageNode.State.DOWN,
-        "volume_types": [kind.name for kind in types if any(takes(pool, kind) for pool in own)],
+        "volume_types": [kind.name for kind in types if any(takes(pool, kind) for pool in own_pools)],
     }
 
 

@@ -147,8 +147,8 @@ def make_error(status: int, reason: str) -> CloudError:
 
 def format_reason(text: str) -> str:
     """Return the end of a message with the reason in an answer, or "" if the answer is HTML."""
-    words = " ".join(text.split())
-    return f": {cut(without_places(words))}" if words and not words.startswith("<") else ""
+    reason = " ".join(text.split())
+    return f": {cut(without_places(reason))}" if reason and not reason.startswith("<") else ""
 
 
 def require_list(answer: Any) -> list[Machine]:

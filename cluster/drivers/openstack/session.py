@@ -44,13 +44,13 @@ class CloudSession(Session):
 
 
 def request_attributes(url: str, method: str) -> dict[str, Any]:
-    """Return the attributes of the span of a request; the query of its URL is left out."""
+    """Return the attributes of the span of a request, without the query of its URL."""
     parts = urlsplit(url)
     return {"http.request.method": method, "server.address": parts.hostname, "url.path": parts.path}
 
 
 def current_request_id() -> str | None:
-    """Return the id of the request that caused the work of this thread, or an id made of its action's UUID."""
+    """Return the id of the request that caused the work of this thread, or an id derived from its action's UUID."""
     context = get_contextvars()
     action = context.get("action")
     return context.get("request_id") or (f"req-{action}" if action else None)

@@ -1,4 +1,4 @@
-"""``manage.py listen_notifications``: update the tables by the notifications of Nova and Cinder."""
+"""``manage.py listen_notifications``: update the tables from the notifications of Nova and Cinder."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from watcher_site.refusals import Invalid
 
 
 class Command(commands.Command):
-    help = "Write what the notifications of Nova and Cinder say of the cloud, until SIGTERM or SIGINT."
+    help = "Update the site's tables from the notifications of Nova and Cinder, until SIGTERM or SIGINT."
     acts_for_person = False
     requires_migrations_checks = True
 
@@ -21,7 +21,7 @@ class Command(commands.Command):
             raise Invalid("WATCHER_CLOUD_NOTIFICATION_URL: set the address of the cloud's message broker.")
         if not cloud().is_mirrored:
             raise Invalid(f"WATCHER_CLOUD: {settings.CLOUD} sends no notifications.")
-        from cluster.drivers.openstack.notifications.listener import Listener  # It needs the extra [openstack].
+        from cluster.drivers.openstack.notifications.listener import Listener  # Requires the extra [openstack].
 
         serve_metrics(Listener.kind)
         tracing.start(Listener.kind)

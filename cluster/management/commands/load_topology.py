@@ -12,7 +12,7 @@ from watcher_site.history import record
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
-# Larger than a cloud of a hundred thousand servers.
+# The limit is larger than the file of a cloud with a hundred thousand servers.
 MAX_BYTES = 64 * 1024 * 1024
 
 

@@ -30,8 +30,8 @@ class Command(commands.Command):
             "--interface", action="append", choices=INTERFACES, help="an interface; may be repeated (all three)"
         )
         parser.add_argument("--name", default="watcher", help="the name of the service (%(default)s)")
-        parser.add_argument("--orchestration", metavar="TYPE", help="also enter the API of Heat, under this type")
-        parser.add_argument("--compute", metavar="TYPE", help="also enter the API of Nova, under this type")
+        parser.add_argument("--orchestration", metavar="TYPE", help="also register Heat's API, under this type")
+        parser.add_argument("--compute", metavar="TYPE", help="also register Nova's API, under this type")
         parser.add_argument("--user", help="also create this user, with WATCHER_USER_PASSWORD or a random password")
         parser.add_argument("--project", default="service", help="the project of the user (%(default)s)")
         parser.add_argument("--domain", default="default", help="the domain of user and project (%(default)s)")

@@ -13,10 +13,10 @@ DEFAULT = "default"
 
 
 class Command(commands.Command):
-    help = "Give a project limits of its own: a number, -1 for unlimited, or 'default' for the site's limit."
+    help = "Set the limits of a project: a number, -1 for unlimited, or 'default' for the site's limit."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("project", help="the project's id, as the cloud has it")
+        parser.add_argument("project", help="the project's id in the cloud")
         for name in RESOURCES:
             unit = " in MB" if name == "memory" else ""
             parser.add_argument(f"--{name}", metavar="LIMIT", help=f"the limit of {name}{unit}")
@@ -30,7 +30,7 @@ class Command(commands.Command):
 
 
 def read_limit(name: str, text: str) -> int | None:
-    """Return a limit from the command line; None for the site's. Raises: `Invalid`."""
+    """Parse a limit from the command line; None for the site's default. Raises: `Invalid`."""
     if text == DEFAULT:
         return None
     try:

@@ -14,14 +14,14 @@ class Command(commands.Command):
     help = "Print the usage and the limits of a project."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("project", help="the project's id, as the cloud has it")
+        parser.add_argument("project", help="the project's id in the cloud")
 
     def handle(self, *args: Any, project: str, **options: Any) -> str:
         return describe_quota(checked_project(project))
 
 
 def describe_quota(project: str) -> str:
-    """Return a line for each resource of a project: its usage, its limit, and whether that is the site's default."""
+    """Return a line for each resource of a project: its usage, its limit, and whether this is the site's default."""
     quota = ProjectQuota.objects.filter(project_id=project).first() or ProjectQuota(project_id=project)
     limits, usage = limits_of(quota), usage_of(project)
     return "\n".join(

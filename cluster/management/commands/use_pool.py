@@ -17,14 +17,14 @@ MAX_CONNECTIONS = 1_000_000
 
 
 class Command(commands.Command):
-    help = "Open and close connections to the servers in a pool of the embedded cloud, and show how many each has."
+    help = "Open and close connections to the servers in a pool of the embedded cloud, and show the number of each."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pool", help="the pool's UUID or name")
         parser.add_argument(
-            "--open", type=number, default=0, metavar="N", help="give N new connections to its servers"
+            "--open", type=number, default=0, metavar="N", help="open N new connections to its servers"
         )
-        parser.add_argument("--close", type=number, default=0, metavar="N", help="end N connections, or all")
+        parser.add_argument("--close", type=number, default=0, metavar="N", help="close N connections, or all")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -133,7 +133,7 @@ def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[st
         "image": properties.get("image"),
         "metadata": properties.get("metadata", {}),
         "availability_zone": properties.get("availability_zone"),
-        # Stored templates from before these properties were supported do not contain them.
+        # Templates stored before these properties were supported do not contain them.
         **server_properties.select_properties(properties),
     }
 
@@ -224,11 +224,11 @@ def refuse_unknown_references(template: dict[str, Any]) -> None:
 
 
 def refuse_unknown(template: dict[str, Any], field: str, known: QuerySet[Any], columns: tuple[str, ...]) -> None:
-    wanted = [((*path, field), properties[field]) for path, properties in servers_of(template) if properties[field]]
-    if not wanted:
+    named = [((*path, field), properties[field]) for path, properties in servers_of(template) if properties[field]]
+    if not named:
         return
     there = {value for row in known.values_list(*columns).distinct() for value in row}
-    for path, name in wanted:
+    for path, name in named:
         if name not in there:
             raise Invalid(f"template: {InvalidValue(path, f'the cloud has no {field} {name}.')}")
 
