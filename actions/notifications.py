@@ -69,7 +69,7 @@ class ActionNotifications(Kind):
 
     def events(self, instance: Action, old_state: str) -> Sequence[Event]:
         if instance.has_derived and instance.state == State.ONGOING:
-            return (UPDATE,)  # It goes on, after those that it derived: it started before.
+            return (UPDATE,)  # It continues after its derived actions, and has started before.
         return super().events(instance, old_state)
 
     def between(self, old_state: str, state: str, fault: Mapping[str, Any] | None = None) -> Sequence[Event]:

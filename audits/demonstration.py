@@ -177,7 +177,7 @@ def make_maintenance_audit(template: AuditTemplate) -> Audit:
 
 
 def run_audit(audit: Audit) -> ActionPlan:
-    """Answer one audit by an engine of its own: whatever else waits is for the engines that serve."""
+    """Run one audit in a separate engine; other due audits are left to the running engines."""
     engine = DecisionEngine()
     claimed = engine.claim(Audit.objects.filter(pk=audit.pk))
     if claimed:

@@ -1,4 +1,4 @@
-"""Rows for tests, in few words."""
+"""Builders of rows for tests."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta

@@ -23,7 +23,10 @@ def test_the_page_for_contributors_lists_the_rejected_words() -> None:
     assert rows == [(rule.name, rule.instead) for rule in wording.RULES]
 
 
-@pytest.mark.parametrize("opening", ["Have it run.", "Leave those.", "What waits.", "Say whether it waits."])
+@pytest.mark.parametrize(
+    "opening",
+    ["Have it run.", "Leave those.", "What waits.", "Say whether it waits.", "Answer a request.", "Tell the time."],
+)
 def test_rejected_openings_of_docstrings_are_found(opening: str) -> None:
     [(_, place, line)] = broken_rules(f'def run():\n    """{opening}"""\n')
     assert (place, line) == ("opening", 2)
@@ -38,6 +41,9 @@ def test_rejected_openings_of_docstrings_are_found(opening: str) -> None:
         "It knows of it.",
         "It shall wait.",
         "Now and then.",
+        "Rows in few words.",
+        "It shows whose it is.",
+        "Return what becomes of it.",
     ],
 )
 def test_archaic_words_are_found_in_texts(text: str) -> None:

@@ -72,6 +72,8 @@ RULES = [
     rule("Those …", "Those", "the noun itself", OPENING, enforced=[OPENING]),
     rule("Whoever …", "Whoever", "the role: A person …, The worker …", OPENING, enforced=[OPENING]),
     rule("Say whether …", "Say whether|Say if", "Return whether …", OPENING, enforced=[OPENING]),
+    rule("Answer …", "Answer", "Return the response …, Respond with …", OPENING, enforced=[OPENING]),
+    rule("Tell …", "Tell", "Return …, Send …, Notify …", OPENING, enforced=[OPENING]),
     # Words.
     rule("anew", "anew", "again", TEXT, NAME, enforced=[TEXT]),
     rule("archaic adverb", "hence|lest|likewise|thereby|therein|thereof", "plain sentences", TEXT, enforced=[TEXT]),
@@ -85,6 +87,7 @@ RULES = [
     rule("hands of", "hands of", "owned by", TEXT, enforced=[TEXT]),
     rule("has to do with", "ha(?:s|ve|d) to do with", "concerns, uses, calls", TEXT, enforced=[TEXT]),
     rule("heed", "heed(?:s|ed|ing)?", "check, obey", TEXT, NAME, enforced=[TEXT]),
+    rule("in few words", "in few words", "in short form", TEXT, enforced=[TEXT]),
     rule("it is then", "(?:as )?it is then", "current", TEXT, enforced=[TEXT]),
     rule("know of", "kn(?:ow|ows|ew) of", "know, have", TEXT, enforced=[TEXT]),
     rule("lateness", "lateness", "timeout", TEXT, NAME, enforced=[TEXT]),
@@ -101,6 +104,8 @@ RULES = [
     rule("surrender", "surrender(?:s|ed|ing)?", "fail, time out", TEXT, NAME, enforced=[TEXT]),
     rule("thing", "things?", "object, or the noun itself", TEXT, NAME, enforced=[TEXT]),
     rule("told", "told", "sent, reported, notified", TEXT, NAME, enforced=[TEXT]),
+    rule("what becomes of", "what becomes? of", "the result of", TEXT, enforced=[TEXT]),
+    rule("whose it is", "whose (?:it|this) is", "the owner, the project", TEXT, enforced=[TEXT]),
     rule("whoever", "whoever", "the role: the person, the caller", TEXT, NAME, enforced=[TEXT]),
     # Phrases on pages.
     rule("about it", "about it", "Details", PAGE, enforced=[PAGE]),

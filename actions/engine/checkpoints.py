@@ -115,13 +115,13 @@ class Suspension(StoredPhases):
     """Writes the suspension and the resumption of an action. Both methods return whether the signal was still set."""
 
     def suspend(self) -> bool:
-        return self.honour(Signal.SUSPEND, self.action.suspend)
+        return self.apply_signal(Signal.SUSPEND, self.action.suspend)
 
     def resume(self) -> bool:
-        return self.honour(Signal.RESUME, self.action.resume)
+        return self.apply_signal(Signal.RESUME, self.action.resume)
 
     @transaction.atomic
-    def honour(self, signal: Action.Signal, transition: Callable[[], None]) -> bool:
+    def apply_signal(self, signal: Action.Signal, transition: Callable[[], None]) -> bool:
         """Apply a signal. The plan is locked, as by the operation that gives another signal."""
         current = self.lease.look(self.action) if self.lease.hold(has_begun=True).rows() else None
         if current is None or current.control != signal:

@@ -60,7 +60,7 @@ class Signalled(StoredPhases, ABC):
         """Cancel the action instead of releasing it."""
 
     def resume_for_recovery(self) -> None:
-        """Resume a suspended action without an owner, also if it is to be cancelled.
+        """Resume a suspended action without an owner, even if it will be cancelled.
 
         Its recovery determines its state in the cloud first. Only the worker that executed it could have aborted it.
         """

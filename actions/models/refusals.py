@@ -32,8 +32,8 @@ class Refusal(Enum):
     """The reason why an action does not allow an operation."""
 
     ACTION_STATE = "the state of the action"
-    ORIGIN_SKIPPED = "the action that is to derive it is skipped"
-    SKIPPED_AUTOMATICALLY = "neither a person nor a rule skipped it"
+    ORIGIN_SKIPPED = "the action that will derive it is skipped"
+    SKIPPED_AUTOMATICALLY = "it was skipped automatically"
     BEING_CANCELLED = "it is being cancelled"
     PLAN_STATE = "the state of its plan"
 

@@ -77,7 +77,7 @@ def write_signal(action: Action, signal: Action.Signal, by: str) -> None:
 
 
 def cancel_derived(action: Action, by: str) -> None:
-    """Cancel the derived actions of an action. Those that have not begun take a constant number of statements."""
+    """Cancel the derived actions of an action: unstarted ones in a constant number of statements."""
     unfinished = action.derived.unfinished().select_for_update(no_key=True).order_by("pk")
     found = [one for one in unfinished if is_allowed(Operation.CANCEL, one)]
     untouched = {

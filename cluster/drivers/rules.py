@@ -154,7 +154,7 @@ def require_idle(node: ComputeNode, running_servers: int) -> None:
 
 
 def require_down(node: ComputeNode) -> None:
-    """Raise `OperationRefused` if a node that is to be fenced is up."""
+    """Raise `OperationRefused` if a node to be fenced is up."""
     if node.state == ComputeNode.State.UP:
         raise OperationRefused(f"Compute node {node.hostname} is up: it is not fenced")
 

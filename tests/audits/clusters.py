@@ -1,4 +1,4 @@
-"""Small clusters in memory, in few words."""
+"""Builders of small clusters in memory."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -31,7 +31,7 @@ STATUS, DESTINATION = "status", "destination_node"
 class Evacuate(ServerAction):
     """Evacuates a server from a fenced node. If the node still ran, the server would run twice.
 
-    A node is fenced if it is switched off, if its compute service was forced down, or if a person has confirmed it
+    A node is fenced if it is switched off, if its compute service was forced down, or if a user has confirmed it
     (``fencing``). It must also be disabled, so that no server is scheduled to it when it is up again.
 
     The destination is a preference: if it lacks capacity, the cloud chooses. An evacuation cannot be undone.

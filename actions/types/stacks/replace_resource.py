@@ -1,6 +1,6 @@
 """Replace the server, or the stack, of a resource.
 
-If a person requested the action, it takes shared locks on the root stack and on the resources that contain its
+If a user requested the action, it takes shared locks on the root stack and on the resources that contain its
 resource, and an exclusive lock on its resource. At the end it updates the status of the stacks that contain the
 resource.
 """
@@ -280,7 +280,7 @@ def all_resources(stack: CurrentStack) -> list[CurrentResource]:
 def settle_above(replaced: StackResource) -> None:
     """Reset the failed status of the stacks and resources that contain a resource.
 
-    This is done only if everything within is healthy and matches the templates. A person's mark stays. If several
+    This is done only if everything within is healthy and matches the templates. A user's mark stays. If several
     actions end at the same time, the last one reads the results of the others.
     """
     Stack.objects.select_for_update(no_key=True).get(pk=replaced.stack.root_key)

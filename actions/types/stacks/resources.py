@@ -297,7 +297,7 @@ def settle_abandoned(root: Stack) -> None:
     """Write the result to each resource of a tree whose action the engine failed: one query if there is none.
 
     Such an action hung, or was recovered too often. The status of its resource is still in progress, and has replaced
-    a person's mark. The caller holds the lock of the stack, so that no other action changes it.
+    a user's mark. The caller holds the lock of the stack, so that no other action changes it.
     """
     rows = StackResource.objects.present().tree(root).filter(status__in=IN_PROGRESS)
     targets = [str(uuid) for uuid in rows.values_list("uuid", flat=True)]

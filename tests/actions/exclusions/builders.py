@@ -1,4 +1,4 @@
-"""Rules for tests, in few words."""
+"""Builders of rules for tests."""
 
 from typing import Any
 

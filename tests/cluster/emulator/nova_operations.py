@@ -259,7 +259,7 @@ class Operations:
         return [record for record in self.evacuations if record["instance_uuid"] == server]
 
     def list_evacuations(self, request: Request) -> Any:
-        """Answer after another step of progress, so that a reading of the server before it is out of date."""
+        """Return the evacuations after another step of progress, which outdates an earlier reading of the server."""
         server = request.args["instance_uuid"]
         assert request.args["migration_type"] == "evacuation"
         self.go_on(self.find(server))

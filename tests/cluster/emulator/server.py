@@ -288,5 +288,5 @@ def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -
 
 
 def error(status: int, message: str) -> Response:
-    """Answer as Nova and Cinder do."""
+    """Return an error in the format of Nova and Cinder."""
     return reply({"error": {"code": status, "message": message}}, status)

@@ -254,7 +254,7 @@ def test_what_somebody_else_is_at_work_on_would_be_tried_again(source: ComputeNo
 
 
 def at_work(*transitions: str) -> Preflight:
-    """Bring a plan's one action that is at work further, and foresee what becomes of it."""
+    """Apply transitions to the only action of a plan, and return its preflight."""
     plan = chain(("nop", {"message": ""}), state="ONGOING")
     [found] = plan.actions.all()
     for transition in ("begin", *transitions):

@@ -77,7 +77,7 @@ def without_made_names(words: Any) -> str:
 
 
 def what_happens(plan: ActionPlan) -> list[tuple[str, str, str]]:
-    """Return what becomes of the actions that the plan holds now."""
+    """Run a plan, and return the results of its actions."""
     keys = list(plan.actions.unfinished().values_list("pk", flat=True))
     ActionPlan.objects.get(pk=plan.pk).launch()
     run_waiting()

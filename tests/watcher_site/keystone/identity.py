@@ -138,7 +138,7 @@ class KeystoneRequest(BaseHTTPRequestHandler):
         return self.answer(201, {"token": self.server.tokens[token]}, token)
 
     def send_page(self, origin: str) -> None:
-        """Answer with the page of the single sign-on, as rosa is logged in at the identity provider."""
+        """Send the page of the single sign-on for rosa, who is logged in at the identity provider."""
         form = f'<form action="{origin}" method="post"><input name="token" value="{self.server.issue(project=None)}">'
         page = f"{form}</form><script>document.forms[0].submit()</script>".encode()
         self.send_response(200)

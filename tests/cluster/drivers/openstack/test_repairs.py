@@ -1,4 +1,4 @@
-"""Servers that Nova reboots and rebuilds for us, and what becomes of it when something goes wrong."""
+"""Reboots and rebuilds of servers by Nova, and their failures."""
 
 import io
 from typing import Any
