@@ -1,15 +1,20 @@
 """Clusters on the embedded cloud, and actions that are done to them to their end."""
 
+from uuid import uuid4
+
 import pytest
+from django.utils import timezone
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.clusters.clusters import ClusterAction
-from cluster.models import Cluster, Node, Server
+from cluster.models import Cluster, ComputeNode, Flavor, Node, Server
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
 from tests.builders import make_cluster
 from tests.plans.inline import run_waiting
+
+CREATED = "CLUSTER_CREATE: number of active nodes is {0}, as desired_capacity ({0}) says"
 
 
 def proposed(kind: str, record: Cluster | Node, **inputs: object) -> ActionPlan:
@@ -27,9 +32,40 @@ def run(kind: str, record: Cluster | Node, **inputs: object) -> ActionPlan:
 
 
 def create_cluster(size: int, name: str = "a cluster", **columns: object) -> Cluster:
-    """Return a cluster of so many nodes with servers. There must be capacity for them."""
-    cluster = make_cluster(name, status="INIT", desired_capacity=size, **columns)
-    assert run("CLUSTER_CREATE", cluster).state == "SUCCEEDED"
+    """Return a cluster with servers on the first compute node: the rows that CLUSTER_CREATE leaves."""
+    now = timezone.now()
+    columns = {"desired_capacity": size, "next_index": size + 1, "init_at": now, **columns}
+    cluster = make_cluster(name, status_reason=CREATED.format(size), **columns)
+    flavor = Flavor.objects.present().get(name=cluster.profile.spec["flavor"])
+    nodes = [
+        Node(
+            profile=cluster.profile,
+            cluster=cluster,
+            index=index,
+            status=Node.Status.ACTIVE,
+            status_reason="Creation succeeded",
+            init_at=now,
+            physical_id=uuid4(),
+        )
+        for index in range(1, size + 1)
+    ]
+    for node in nodes:
+        node.name = f"{name}-{str(node.uuid)[:8]}"
+    Node.objects.bulk_create(nodes)
+    Server.objects.bulk_create(
+        Server(
+            uuid=node.physical_id,
+            name=node.name,
+            node=ComputeNode.objects.first(),
+            token=str(node.uuid),
+            flavor=flavor.name,
+            vcpus=flavor.vcpus,
+            memory=flavor.memory,
+            disk=flavor.disk,
+            launched_at=now,
+        )
+        for node in nodes
+    )
     return again(cluster)
 
 
