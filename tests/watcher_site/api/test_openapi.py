@@ -1,11 +1,15 @@
 """The OpenAPI document of each microversion, and the page that shows it."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
+from drf_spectacular import validation
 
 from tests.api import Caller, fault
 from watcher_site.api import versions
@@ -14,14 +18,28 @@ pytestmark = pytest.mark.django_db
 
 EVERY_VERSION = [versions.format_version(version) for version in versions.HISTORY]
 
+# The command's own option --validate takes five times as long as writing the document.
+SPECIFICATION = Path(validation.__file__).with_name("openapi_3_0_schema.json")
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    return jsonschema_rs.validator_for(json.loads(SPECIFICATION.read_text()))
+
 
 def document(api: Caller, version: str) -> Any:
     return api.get(f"/openapi.json?version={version}").json()
 
 
 @pytest.mark.parametrize("version", EVERY_VERSION)
-def test_the_document_of_every_version_is_valid_and_raises_no_warning(version: str, tmp_path: Any) -> None:
-    call_command("spectacular", api_version=version, validate=True, fail_on_warn=True, file=str(tmp_path / "document"))
+def test_the_document_of_every_version_is_valid_and_raises_no_warning(
+    version: str, validator: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "document"
+    call_command("spectacular", api_version=version, format="openapi-json", fail_on_warn=True, file=str(file))
+    written = json.loads(file.read_text())
+    assert written["openapi"].startswith("3.0.")
+    validator.validate(written)
 
 
 def test_without_a_version_the_newest_is_described(api: Caller) -> None:
