@@ -25,6 +25,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 import django
+from django.conf import settings
 from django.core.management import call_command, get_commands, load_command_class
 from django.db import connections
 
@@ -152,6 +153,8 @@ def load_site() -> None:
     call_command("check", stdout=io.StringIO())
     for command, app in get_commands().items():
         load_command_class(app, command)
+    if settings.CLOUD_NOTIFICATION_URL:
+        importlib.import_module("cluster.drivers.openstack.notifications.listener").import_transport()
     connections.close_all()
 
 

@@ -18,15 +18,17 @@ from tests.watcher_site.notifications.listener import TRANSPORT_URL
 from watcher_site.models import Service
 from watcher_site.notifications.rabbitmq.publisher import envelope
 
+# The same for all listeners of a test process, which are forked from one process that has loaded the site with it.
+NAME = f"watcher-test-{uuid4()}"
+
 
 class CloudTopics:
-    """A topic of Nova's and one of Cinder's, and the queue of a pool, that nobody else uses."""
+    """A topic of Nova and one of Cinder, and the queue of a pool, that no other test process uses."""
 
     def __init__(self) -> None:
-        name = f"watcher-test-{uuid4()}"
-        self.exchanges = {"nova": f"{name}-nova", "cinder": f"{name}-openstack"}
-        self.topics = {"nova": f"{name}-versioned", "cinder": f"{name}-notifications"}
-        self.pool = f"{name}-pool"
+        self.exchanges = {"nova": f"{NAME}-nova", "cinder": f"{NAME}-openstack"}
+        self.topics = {"nova": f"{NAME}-versioned", "cinder": f"{NAME}-notifications"}
+        self.pool = f"{NAME}-pool"
         self.processes: list[Process] = []
 
     def environment(self, url: str = TRANSPORT_URL) -> dict[str, str]:
