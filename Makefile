@@ -4,6 +4,7 @@ PYTHON ?= python3
 PORT ?= 8000
 TESTS ?= tests
 DATABASE ?=
+ONLY_DATABASE ?=
 export PORT
 
 # Commands use only the virtual environment. Without it, they fail instead of using another Python.
@@ -29,9 +30,11 @@ run: install
 
 # The number of test processes is one more than that of processors, because many tests wait for processes that they
 # start. DATABASE is postgresql or sqlite; by default, PostgreSQL if a server responds, otherwise SQLite.
+# ONLY_DATABASE=1 leaves out the tests that do not depend on the database.
 test end-to-end: export WATCHER_TEST_DATABASE = $(DATABASE)
+test end-to-end: export WATCHER_TEST_ONLY_DATABASE = $(ONLY_DATABASE)
 test end-to-end: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
-PYTEST = $(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses $(PROCESSES) --dist worksteal
+PYTEST = $(TOOLS) exec $(ENVIRONMENT) -m pytest -p no:schemathesis --numprocesses $(PROCESSES) --dist worksteal
 
 test: install-dev
 	@$(PYTEST) --ignore tests/end_to_end $(TESTS)

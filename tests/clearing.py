@@ -19,7 +19,7 @@ def keep_aside() -> None:
     tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
     existing = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
-        # A reused database (--reuse-db) has the copies already.
+        # A copy of the migrated database has the copies already.
         for table in tables:
             if f"{COPY}{table}" not in existing:
                 cursor.execute(f"CREATE TABLE {COPY}{table} AS SELECT * FROM {table}")  # noqa: S608

@@ -6,13 +6,15 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import groupby
 from math import inf
+from pathlib import Path
 
 import hypothesis
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
+from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.api import Caller
@@ -20,6 +22,7 @@ from tests.broker import broker_answers
 from tests.chaos.broker import is_installed
 from tests.clearing import keep_aside, wait_for_no_disk
 from tests.database import is_sqlite
+from tests.migrated_database import drop_database, make_database
 from tests.settings import DATABASE
 from watcher_site.backends import permission_keys
 from watcher_site.history import logins, recording
@@ -43,6 +46,15 @@ ON_REQUEST = {
 }
 
 
+# Modules that no other target than this one runs, and whose import takes a second in each test process.
+IMPORTED_ON_REQUEST = {"test_schemathesis.py": "conformance"}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    target = IMPORTED_ON_REQUEST.get(collection_path.name)
+    return True if target and os.environ.get(ON_REQUEST[target]) != "1" else None
+
+
 def missing_service(mark: str) -> str:
     """Say which service a mark needs and this machine lacks, or nothing."""
     if mark == "postgresql" and is_sqlite():
@@ -61,18 +73,29 @@ def missing_service(mark: str) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start slow tests first, distributed over all processes, so that no process ends long after the others.
 
-    pytest-xdist splits the list into equal consecutive parts, one for each process.
+    pytest-xdist splits the list into equal consecutive parts, one for each process. The slow tests of a module run in
+    one process, because each process makes the fixtures of a module again.
     """
+    if os.environ.get("WATCHER_TEST_ONLY_DATABASE") == "1":
+        config.hook.pytest_deselected(items=[item for item in items if not depends_on_database(item)])
+        items[:] = filter(depends_on_database, items)
     processes = int(getattr(config, "workerinput", {}).get("workercount", 1))
     items.sort(key=lambda item: (item.get_closest_marker("longest") is None, item.get_closest_marker("slow") is None))
     number = sum(item.get_closest_marker("slow") is not None for item in items)
     slow, quick = items[:number], items[number:]
-    shares = [slow[place::processes] for place in range(processes)]
+    shares: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    for _, module in groupby(slow, key=lambda item: item.path):
+        min(shares, key=len).extend(module)
     for share in shares:
-        space = len(items) // processes - len(share)
+        space = max(len(items) // processes - len(share), 0)
         share += quick[:space]
         del quick[:space]
     items[:] = [*(item for share in shares for item in share), *quick]
+
+
+def depends_on_database(item: pytest.Item) -> bool:
+    uses = item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+    return bool(uses) and item.get_closest_marker("any_database") is None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -106,19 +129,26 @@ def person(name: str, group: str | None = None, **columns: object) -> User:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep an SQLite database in a file, as the site does, since connections to one in memory do not wait."""
+def django_db_setup(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    django_test_environment: None,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[None]:
+    """Replace pytest-django's fixture, which migrates a database in each test process of each run."""
     if is_sqlite():
-        settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "site.sqlite3")
+        # In a file, as that of the site, because connections to a database in memory do not wait for each other.
+        name = str(tmp_path_factory.mktemp("database") / "site.sqlite3")
     else:
-        request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+        process = getattr(request.config, "workerinput", {}).get("workerid", "")
+        name = "_".join(filter(None, ["test", connection.settings_dict["NAME"], process]))
     with django_db_blocker.unblock():
+        make_database(name, request.config.cache.mkdir("migrated"))
         keep_aside()
         wait_for_no_disk()
+    yield
+    with django_db_blocker.unblock():
+        drop_database(name)
 
 
 @pytest.fixture(autouse=True)

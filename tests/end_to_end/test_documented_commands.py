@@ -23,7 +23,7 @@ from tests.conformance.suites import warm_client
 from tests.plans.inline import run_waiting
 from tests.repository.test_documented_commands import management_commands
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.any_database, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "http://127.0.0.1:8000"

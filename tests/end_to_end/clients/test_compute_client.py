@@ -19,6 +19,7 @@ from watcher_site.models import ProjectMember
 from watcher_site.request_context import CallingContext
 
 pytestmark = [
+    pytest.mark.any_database,
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:osc_lib"),

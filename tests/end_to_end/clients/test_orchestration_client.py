@@ -15,6 +15,7 @@ from tests.plans.operations.test_marking import make_action, make_group, state
 __all__ = ["log_handlers"]
 
 pytestmark = [
+    pytest.mark.any_database,
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:osc_lib"),

@@ -15,7 +15,12 @@ from tests.builders import make_plan
 from tests.end_to_end.console.accessibility import find_problems
 from tests.end_to_end.console.browser import browser_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.any_database,
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture

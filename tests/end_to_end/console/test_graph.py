@@ -12,7 +12,12 @@ from playwright.sync_api import Page, expect
 from tests.builders import make_plan
 from tests.end_to_end.console.browser import browser_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.any_database,
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture

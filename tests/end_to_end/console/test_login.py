@@ -12,7 +12,12 @@ from tests.end_to_end.console.browser import browser_page
 from tests.watcher_site.keystone.identity import PROJECT, Keystone
 from tests.watcher_site.openid.identity import serve_provider
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.any_database,
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture

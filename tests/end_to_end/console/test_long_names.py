@@ -26,7 +26,12 @@ from tests.builders import (
 )
 from tests.end_to_end.console.browser import browser_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.any_database,
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
 
 LONG = "x" * 255
 LISTS = [
