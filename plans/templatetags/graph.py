@@ -1,14 +1,17 @@
-"""The boxes of a plan's graph, written in Python: a template for each takes most of the time of the page."""
+"""The edges, boxes and layers of a plan's graph, in Python: a template for each takes most of the time."""
 
 from collections.abc import Iterable
+from html import escape
 
 from django import template
 from django.template.defaultfilters import truncatechars
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from actions.templatetags.actions import message_for
+from plans.console.graph.layers import Layer
 from plans.console.graph.picture import Box, Stroke
+from watcher_site.templatetags.console import state_bar
 from watcher_site.templatetags.names import visible
 from watcher_site.web.addresses import page_address
 
@@ -20,52 +23,70 @@ register = template.Library()
 @register.simple_tag
 def graph_strokes(strokes: Iterable[Stroke], are_arrows: bool) -> SafeString:
     """Draw edges, with the numbers by which a script finds those of a box."""
-    marker = mark_safe(' marker-end="url(#arrow)"') if are_arrows else ""
-    return format_html_join(
-        "",
-        '<path class="edge" d="{}" data-group="{}" data-start="{}" data-end="{}"{} />',
-        (
-            (one.path, one.group, "" if one.start is None else one.start, "" if one.end is None else one.end, marker)
+    marker = ' marker-end="url(#arrow)"' if are_arrows else ""
+    return mark_safe(  # noqa: S308 (numbers only)
+        "".join(
+            f'<path class="edge" d="{one.path}" data-group="{one.group}" data-start="{number(one.start)}"'
+            f' data-end="{number(one.end)}"{marker} />'
             for one in strokes
-        ),
+        )
+    )
+
+
+def number(key: int | None) -> str:
+    return "" if key is None else str(key)
+
+
+@register.simple_tag
+def graph_boxes(boxes: Iterable[Box], details: bool) -> SafeString:
+    """Draw the boxes of actions.
+
+    Args:
+        details: whether messages may say why actions failed.
+    """
+    return mark_safe("".join(draw_box(box, details) for box in boxes))  # noqa: S308 (each text was escaped)
+
+
+def draw_box(box: Box, details: bool) -> str:
+    action, place = box.action, box.place
+    resource, label = escape(visible(box.resource)), escape(visible(box.resource_label))
+    kind, state = escape(action.action_type), escape(action.state)
+    short_kind, kind_label = escape(truncatechars(action.action_type, TYPE_LENGTH)), escape(box.type_label)
+    message = f": {escape(visible(message_for(action, details)))}" if action.status_message else ""
+    name, first_line, second_line = (
+        (f"{label} {short_kind}", label, short_kind) if label else (kind_label, kind_label, "")
+    )
+    # The blanks between the texts tell their words apart, as the name of the link has them.
+    return (
+        f'<a class="box box-{state.lower()}" href="{escape(page_address("actions:detail", action.uuid))}"'
+        f' aria-label="{name} {state}" data-key="{place.key}" data-in="{number(box.incoming)}"'
+        f' data-out="{" ".join(map(str, box.outgoing))}">'
+        f"<title>{kind} {resource}, {state}{message}</title>"
+        f'<g transform="translate({place.x} {place.y})">'
+        f'<rect class="outline" width="{place.width}" height="{place.height}" rx="6" />'
+        f'<rect class="stripe" width="5" height="{place.height}" rx="2.5" />'
+        f'<text class="box-name" x="14" y="17">{first_line}</text> '
+        f'<text class="box-type" x="14" y="33">{second_line}</text> '
+        f'<text class="box-state" x="14" y="49">{state}</text></g></a>'
     )
 
 
 @register.simple_tag
-def graph_box(box: Box, details: bool) -> SafeString:
-    """Draw the box of an action.
+def layer_rows(layers: Iterable[Layer], largest: int) -> SafeString:
+    """Draw the layers of a plan, with links to their actions, and bars in proportion to the largest layer."""
+    words, label = escape(gettext("Actions of layer")), gettext("Layer by state")
+    return mark_safe("".join(draw_layer(layer, largest, words, label) for layer in layers))  # noqa: S308 (as above)
 
-    Args:
-        details: whether the message may say why the action failed.
-    """
-    # The blanks between the texts tell their words apart, as the name of the link has them.
-    action, place, resource, label = box.action, box.place, box.resource, box.resource_label
-    resource, label = visible(resource), visible(label)
-    action_type = truncatechars(action.action_type, TYPE_LENGTH)
-    return format_html(
-        '<a class="box box-{state_class}" href="{address}" aria-label="{name} {state}"'
-        ' data-key="{key}" data-in="{incoming}" data-out="{outgoing}">'
-        "<title>{type} {resource}, {state}{message}</title>"
-        '<g transform="translate({x} {y})">'
-        '<rect class="outline" width="{width}" height="{height}" rx="6" />'
-        '<rect class="stripe" width="5" height="{height}" rx="2.5" />'
-        '<text class="box-name" x="14" y="17">{first_line}</text> '
-        '<text class="box-type" x="14" y="33">{second_line}</text> '
-        '<text class="box-state" x="14" y="49">{state}</text></g></a>',
-        key=place.key,
-        incoming="" if box.incoming is None else box.incoming,
-        outgoing=" ".join(map(str, box.outgoing)),
-        state_class=action.state.lower(),
-        address=page_address("actions:detail", action.uuid),
-        name=f"{label} {action_type}" if label else box.type_label,
-        state=action.state,
-        type=action.action_type,
-        resource=resource,
-        message=f": {visible(message_for(action, details))}" if action.status_message else "",
-        x=place.x,
-        y=place.y,
-        width=place.width,
-        height=place.height,
-        first_line=label or box.type_label,
-        second_line=action_type if label else "",
+
+def draw_layer(layer: Layer, largest: int, words: str, label: str) -> str:
+    address = f"?layer={layer.number}"
+    counts = " ".join(
+        f'<a href="{address}&amp;state={state}#actions-heading">'
+        f'<span class="dot fill-{state.lower()}"></span>{count} {state}</a>'
+        for state, count in layer.counts.items()
+    )
+    return (
+        f'<li><a href="{address}#actions-heading"><span class="visually-hidden">{words}</span>'
+        f' <span class="layer-number">{layer.number}</span></a>'
+        f' <span class="layer-counts">{counts}</span>{state_bar(layer.counts, label, largest)}</li>'
     )

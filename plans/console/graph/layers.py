@@ -36,9 +36,9 @@ def layers_of(plan: ActionPlan) -> dict[int, int]:
 def count_layers(plan: ActionPlan) -> list[Layer]:
     rows = list(plan.actions.present().values_list("pk", "derived_from", "has_derived", "state"))
     places = find_layers(plan, [row[:3] for row in rows])
-    counts: dict[int, Counter[str]] = {}
-    for key, *_, state in rows:
-        counts.setdefault(places.get(key, 0), Counter())[state] += 1
+    counts: dict[int, dict[str, int]] = defaultdict(dict)
+    for (place, state), number in Counter((places.get(key, 0), state) for key, *_, state in rows).items():
+        counts[place][state] = number
     return [Layer(number + 1, order_state_counts(counts[number])) for number in sorted(counts)]
 
 

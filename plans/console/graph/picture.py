@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise, starmap
 from operator import or_
-from statistics import mean
+from statistics import fmean
 from typing import Any
 
 from actions.models import Action
@@ -30,6 +30,8 @@ from plans.models import ActionPlan
 
 DRAWN_ACTIONS = 300
 LABEL_LENGTH = 18
+# The columns that a box and its edges need, and that of the plan, which the manager reads.
+COLUMNS = ("uuid", "action_plan", "action_type", "input_parameters", "state", "status_message", "derived_from")
 Point = tuple[float, float]
 ROWS = 6
 WIDTH, HEIGHT = 170, 58
@@ -158,7 +160,7 @@ def place_layers(keys: Sequence[int], layer: Mapping[int, int], parents: Mapping
     bands, x = [], 1.0
     for number in sorted(members):
         ordered = sorted(
-            members[number], key=lambda key: mean([position[parent] for parent in parents.get(key, ())] or [0])
+            members[number], key=lambda key: fmean([position[parent] for parent in parents.get(key, ())] or [0])
         )
         position.update((key, index / len(ordered)) for index, key in enumerate(ordered))
         bands.append(band := make_band(number, ordered, x))
@@ -207,7 +209,7 @@ def connect_group(
     ends = find_anchors(picture.bands, layer, children, "left")
     if len(starts) > 1 and len(ends) > 1:
         first = min(end.layer for end in ends)
-        height = mean(anchor.point[1] for anchor in starts + ends)
+        height = fmean(anchor.point[1] for anchor in starts + ends)
         middle = Anchor((picture.bands[first].x - BAND_GAP / 2, height), first)
         picture.lines += [Stroke(route_edge(picture.bands, one, middle), group, one.key) for one in starts]
         starts = [middle]
@@ -289,7 +291,8 @@ def picture_of(plan: ActionPlan, total: int, first_layer: str = "") -> dict[str,
     """Return the context of the template, in two queries; ``first_layer`` is for plans that are too large to draw."""
     if total > DRAWN_ACTIONS:
         return layers_from(count_layers(plan), first_layer)
-    actions = {action.pk: action for action in plan.actions.present().order_by("pk")}
+    drawn = plan.actions.present().only(*COLUMNS).order_by("pk")
+    actions = {action.pk: action for action in drawn}
     edges = [edge for edge in edges_of(plan) if set(edge) <= actions.keys()]
     picture = draw_picture(
         list(actions), with_derived_edges(edges, {key: action.derived_from_id for key, action in actions.items()})
