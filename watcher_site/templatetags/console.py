@@ -318,5 +318,11 @@ def history_box(context: Any, target: Any, plan: Any = None) -> dict[str, Any]:
     if not may(context["request"].user, "watcher_site.view_historyentry"):
         return {"target": target, "entries": None}
     entries = HistoryEntry.objects
-    found = entries.about_action(target.uuid, plan.uuid) if plan else entries.about(target.uuid)
-    return {"target": target, "entries": found.order_by("-pk")[:SHOWN]}
+    about = entries.about_action(target.uuid, plan.uuid) if plan else entries.about(target.uuid)
+    found: list[Any] = list(about.order_by("-pk")[:SHOWN])
+    others = {one.object_uuid for one in found if one.object_uuid} - {target.uuid}
+    links = {plan.uuid: link(plan, "plans:detail")} if plan and plan.uuid in others else {}
+    links |= find_links(others - links.keys())
+    for one in found:
+        one.shown = None if one.object_uuid == target.uuid else links.get(one.object_uuid, one.object_name)
+    return {"target": target, "entries": found}

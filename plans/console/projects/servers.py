@@ -64,6 +64,9 @@ class OwnServerPage(OwnServer, RecordPage):
     project_policy = "server:get"
     template_name = "projects/server_detail.html"
 
+    def get_queryset(self) -> QuerySet[Server]:
+        return super().get_queryset().select_related("new_flavor")
+
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         server: Server = self.object
         return super().get_context_data(

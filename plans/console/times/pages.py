@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -21,6 +22,9 @@ class TimelinePage(FollowedPage):
     permission_required = ("plans.view_actionplan", "actions.view_action")
     template_name = "plans/timeline.html"
     part_template = "plans/_timeline.html"
+
+    def get_queryset(self) -> QuerySet[ActionPlan]:
+        return super().get_queryset().with_names()
 
     def get_version(self) -> str:
         plan: ActionPlan = self.object

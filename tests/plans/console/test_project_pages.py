@@ -14,10 +14,12 @@ from actions.models import Action
 from cluster.models import Cluster, Server, Stack
 from cluster.stacks.templates.templates import normalise
 from tests.builders import (
+    action,
     make_cluster,
     make_flavor,
     make_member,
     make_node,
+    make_plan,
     make_profile,
     make_resource,
     make_server,
@@ -88,6 +90,39 @@ def test_pages_show_own_records_and_their_parts_and_no_host(member: Client, reco
     for path in pages_of(records["acme"]):
         text = member.get(path).content.decode()
         assert ("acme" in text, HOST in text) == (True, False), path
+
+
+def test_pages_show_what_those_of_administrators_show(member: Client, records: Any) -> None:
+    own = records["acme"]
+    Server.objects.update(memory=2048)
+    server, stack, cluster = (member.get(path).content.decode() for path in pages_of(own))
+    for page, record in zip((server, stack, cluster), (own["server"], own["stack"], own["cluster"]), strict=True):
+        assert f'data-copy="{record.uuid}"' in page
+    assert "2 GB" in " ".join(server.split())
+
+
+def test_no_control_of_a_tree_is_in_another_one(member: Client, records: Any) -> None:
+    stack = records["acme"]["stack"]
+    group = make_resource(stack, "group", type="scaling_group", status="CREATE_COMPLETE")
+    make_resource(make_stack("inner", holder=group, project_id="acme"), "inner-web", status="CREATE_COMPLETE")
+    page = member.get(reverse("projects:stack", args=[stack.uuid])).content.decode()
+    summaries = [part.partition("</summary>")[0] for part in page.split("<summary>")[1:]]
+    assert summaries
+    assert [part for part in summaries if "<a " in part] == []
+
+
+@pytest.mark.parametrize("kind", ["stack", "cluster"])
+def test_a_page_of_a_project_can_be_refreshed_without_scripts_during_an_operation(
+    member: Client, records: Any, kind: str
+) -> None:
+    path = reverse(f"projects:{kind}", args=[records["acme"][kind].uuid])
+    words = "Without JavaScript this page does not update itself."
+    assert words not in member.get(path).content.decode()
+    Stack.objects.update(status="UPDATE_IN_PROGRESS")
+    holder = action(make_plan({"a": []}, state="ONGOING"), "a")
+    records["acme"]["cluster"].locks.create(action=holder.uuid, is_exclusive=True)
+    page = member.get(path).content.decode()
+    assert (words in page, "was deleted." in page) == (True, True)
 
 
 def test_records_of_other_projects_are_not_found_by_any_page_or_button(member: Client, records: Any) -> None:

@@ -120,6 +120,16 @@ def test_the_page_of_an_object_shows_what_was_done_to_it_and_to_its_parts(browse
         assert "skip action" in text(browser.get(page))
 
 
+def test_the_box_names_parts_of_the_object_as_the_list_does(browser: Client, plan: ActionPlan) -> None:
+    action = plan.actions.get()
+    record("action_plan.cancel", plan, caller=ROSA)
+    box = text(browser.get(reverse("plans:detail", args=[plan.uuid]))).partition("history-heading")[2]
+    assert f'href="{reverse("actions:detail", args=[action.uuid])}"' in box
+    assert action.called in box
+    box = text(browser.get(reverse("actions:detail", args=[action.uuid]))).partition('id="history-heading"')[2]
+    assert f'href="{reverse("plans:detail", args=[plan.uuid])}"' in box.partition("logs-heading")[0]
+
+
 def test_those_who_may_not_see_history_see_neither_list_nor_box(stranger: User, reader: User) -> None:
     cluster = make_cluster("web")
     reader.groups.clear()

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
-from tests.builders import action, make_plan
+from tests.builders import action, make_audit, make_plan
 from watcher_site.models import HistoryEntry
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +66,23 @@ def test_a_plan_s_page_tells_how_long_it_was_suspended(browser: Client, plan: Ac
             created_at=NOW - timedelta(seconds=seconds),
         )
     assert "1 min 0 s of it suspended" in text(browser, "plans:detail", plan.uuid)
+
+
+@pytest.mark.parametrize(("state", "updates"), [("ONGOING", True), ("SUCCEEDED", False)])
+def test_the_timeline_of_a_running_plan_can_be_refreshed_without_scripts(
+    browser: Client, plan: ActionPlan, state: str, updates: bool
+) -> None:
+    ActionPlan.objects.update(state=state)
+    assert (
+        "Without JavaScript this page does not update itself." in text(browser, "plans:timeline", plan.uuid)
+    ) is updates
+
+
+def test_a_timeline_links_to_its_plan_by_name_and_not_to_itself(browser: Client) -> None:
+    plan = make_plan(audit=make_audit("Tonight"), state="SUCCEEDED", start_time=NOW, end_time=NOW)
+    shown = text(browser, "plans:timeline", plan.uuid)
+    to_itself = f'href="{reverse("plans:timeline", args=[plan.uuid])}"'
+    assert ("Tonight</bdi></a>" in shown, to_itself in shown) == (True, False)
 
 
 def test_the_list_of_plans_tells_when_they_ran(browser: Client, plan: ActionPlan) -> None:
