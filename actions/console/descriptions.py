@@ -16,6 +16,8 @@ from watcher_site.templatetags.console import ago
 # Bars and legends list final states first, and pending actions last.
 OPEN = [state for state in Action.State if state not in Action.FINAL]
 ORDER = [*(state for state in Action.State if state in Action.FINAL), *reversed(OPEN)]
+# The maximum length of a name, which leaves space for other columns.
+NAME_LENGTH = 60
 SEPARATE_PARAMETERS = ("resource_name", "resource_id", "source_node", "destination_node", "message")
 
 # The units of numbers whose parameter name does not show it.
@@ -74,9 +76,15 @@ def names_in_action(action: Action) -> dict[str, str]:
 
 def describe_route(source: Any, destination: Any) -> list[str]:
     """Return the source and the destination, or only the source while the cloud has not chosen one."""
+    origin = shorten(str(source or ""))
     if destination:
-        return [f"{source or ''} → {destination}".strip()]
-    return [_("from %(node)s") % {"node": source}] if source else []
+        return [f"{origin} → {shorten(str(destination))}".strip()]
+    return [_("from %(node)s") % {"node": origin}] if origin else []
+
+
+def shorten(name: str) -> str:
+    """Return the beginning of a name, with its control characters, which pages mark."""
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
 
 
 def is_short(value: Any) -> bool:

@@ -10,14 +10,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from actions.console.descriptions import describe_parameters, names_in_action
+from actions.console.descriptions import describe_parameters, names_in_action, shorten
 from actions.event_details import generic_message, sees_details
 from actions.models import Action
 from actions.models.naming import resource
 from actions.models.refusals import Operation, allowed_signals, is_allowed
 from watcher_site.console.columns import TABLE_ATTRIBUTES, PlanColumn, StateColumn, TimeColumn, UUIDColumn
 from watcher_site.console.naming import Names, find_names, name_objects
-from watcher_site.messages import cut
 from watcher_site.templatetags.console import clock, elapsed
 from watcher_site.templatetags.names import copy_button, short
 from watcher_site.web.addresses import page_address
@@ -31,8 +30,6 @@ SIGNALS = {
 SHOWN_PARENTS = 2
 BOXES = {Operation.SKIP: "actions", Operation.RESTORE: "skipped"}
 """The names of the check boxes of actions, by the operation that is offered for them."""
-# The maximum length of a resource's name, which leaves space for other columns.
-LENGTH = 60
 DERIVED = format_html_lazy(
     ' <span class="secondary" title="{}">{}</span>',
     _("created by another action, which waits for it while it runs"),
@@ -60,7 +57,7 @@ class ResourceColumn(tables.Column):
 
 def render_resource(action: Action) -> SafeString:
     """Return the object of an action and its other parameters."""
-    name, details = cut(resource(action.input_parameters), LENGTH), describe_parameters(action)
+    name, details = shorten(resource(action.input_parameters)), describe_parameters(action)
     return format_html('{} <span class="manner">{}</span>', name if name or details else "—", details)
 
 

@@ -61,7 +61,7 @@ class AuditTable(tables.Table):
     compare = CompareColumn()
     state = StateColumn()
     name = NameColumn(linkify=("audits:detail", {"uuid": tables.A("uuid")}))
-    audit_type = tables.Column(verbose_name=_("type"))
+    audit_type = tables.Column(verbose_name=_("type"), attrs={"td": {"class": "text-nowrap"}})
     goal = tables.Column(accessor="goal__display_name", verbose_name=_("goal"))
     strategy = tables.Column(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
     next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name=_("next run"), default="—")

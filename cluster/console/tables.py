@@ -50,7 +50,7 @@ class ComputeNodeTable(tables.Table):
     state = StateColumn(verbose_name=_("service"), order_by=("state", "status"))
     power_state = StateColumn(verbose_name=_("power"))
     zone = tables.Column(attrs=ONE_LINE)
-    aggregates = tables.Column(empty_values=(), orderable=False, verbose_name=_("aggregates"))
+    aggregates = tables.Column(empty_values=(), orderable=False, verbose_name=_("aggregates"), attrs=NAME)
     vcpus = UseColumn("used_vcpus", "capacity_vcpus", "vCPU", verbose_name=_("vCPU"))
     memory = UseColumn("used_memory", "capacity_memory", "GB", convert_to_gigabytes, verbose_name=_("Memory"))
     disk = UseColumn("used_disk", "capacity_disk", "GB", verbose_name=_("Disk"))

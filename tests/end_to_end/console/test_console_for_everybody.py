@@ -163,6 +163,29 @@ def test_keyboard_shortcuts_work_outside_of_fields_until_they_are_switched_off(p
     expect(help).to_be_visible()
 
 
+@pytest.mark.parametrize("page", [1400], indirect=True)
+def test_links_of_the_navigation_stay_in_place(page: Page, plan: ActionPlan) -> None:
+    places = "() => [...document.querySelectorAll('nav .wide-screen a')].map((one) => one.getBoundingClientRect().x)"
+    found = []
+    for name in ("home", "plans:list", "cluster:nodes", "users:list"):
+        page.goto(reverse(name))
+        found.append(page.evaluate(places))
+    assert len(found[0]) > 10
+    assert found == [found[0]] * 4
+
+
+@pytest.mark.parametrize("page", [1400], indirect=True)
+def test_prints_tell_states_by_their_colours_also_from_dark_pages(page: Page, plan: ActionPlan) -> None:
+    page.goto(reverse("plans:detail", args=[plan.uuid]))
+    tones = "() => [...document.querySelectorAll('.facts .bar rect')].map((one) => getComputedStyle(one).fill)"
+    page.evaluate("document.documentElement.setAttribute('data-bs-theme', 'light')")
+    light = page.evaluate(tones)
+    page.evaluate("document.documentElement.setAttribute('data-bs-theme', 'dark')")
+    page.emulate_media(media="print")
+    assert len(set(light)) == 2
+    assert page.evaluate(tones) == light
+
+
 def test_objects_are_searched_by_keyboard_on_each_page(page: Page, plan: ActionPlan) -> None:
     server = aside(lambda: Server.objects.get())
     page.goto(reverse("plans:list"))

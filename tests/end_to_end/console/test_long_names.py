@@ -10,6 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from actions.models import Action
+from plans.models import ActionPlan
 from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import (
     make_audit,
@@ -41,10 +42,14 @@ LISTS = [
 # The tables that scroll within the page, with their width and that of their place.
 WIDER = """() => [document.documentElement, ...document.querySelectorAll(".table-responsive, .table-container")]
   .filter((part) => part.scrollWidth > part.clientWidth).map((part) => [part.scrollWidth, part.clientWidth])"""
+# Cells whose text covers the next ones.
+OVERLAPPING = """() => [...document.querySelectorAll("td")]
+  .filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
+  .map((cell) => [cell.className, cell.scrollWidth, cell.clientWidth])"""
 
 
 @pytest.fixture
-def rows(transactional_db: None) -> None:
+def rows(transactional_db: None) -> ActionPlan:
     make_flavor("small")
     server = make_server(LONG, make_node(LONG), unhealthy_reason=LONG, project_id=LONG)
     profile = make_profile(LONG)
@@ -61,10 +66,20 @@ def rows(transactional_db: None) -> None:
         "migration_type": "live",
     }
     Action.objects.create(action_plan=plan, action_type="migrate", input_parameters=parameters, status_message=LONG)
+    host = f"compute-{'x' * 20}.example.org"
+    parameters |= {"resource_name": "xxxxxxxxxxxx", "source_node": host, "destination_node": host}
+    Action.objects.create(action_plan=plan, action_type="migrate", input_parameters=parameters)
+    return plan
 
 
 @pytest.fixture
-def page(rows: None, cloud_admin: User, client: Client, live_server: Any) -> Iterator[Page]:
+def plan(rows: ActionPlan) -> str:
+    """The address of the plan."""
+    return reverse("plans:detail", args=[rows.uuid])
+
+
+@pytest.fixture
+def page(rows: ActionPlan, cloud_admin: User, client: Client, live_server: Any) -> Iterator[Page]:
     client.force_login(cloud_admin)
     with browser_page(base_url=live_server.url, viewport={"width": 1400, "height": 900}) as page:
         session = client.cookies["sessionid"].value
@@ -72,10 +87,10 @@ def page(rows: None, cloud_admin: User, client: Client, live_server: Any) -> Ite
         yield page
 
 
-def test_long_names_make_no_list_scroll_sideways(page: Page) -> None:
+def test_long_names_make_no_list_scroll_sideways(page: Page, plan: str) -> None:
     found = {}
-    for name in LISTS:
-        page.goto(reverse(name))
-        assert "xxxxxxxxxx" in page.locator("table").inner_text(), name
-        found[name] = page.evaluate(WIDER)
-    assert {name: wider for name, wider in found.items() if wider} == {}
+    for address in [*map(reverse, LISTS), plan]:
+        page.goto(address)
+        assert "xxxxxxxxxx" in page.locator("table").inner_text(), address
+        found[address] = page.evaluate(WIDER) + page.evaluate(OVERLAPPING)
+    assert {address: wider for address, wider in found.items() if wider} == {}

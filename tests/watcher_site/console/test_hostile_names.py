@@ -109,6 +109,14 @@ def test_a_list_marks_the_control_characters_of_its_rows(browser: Client, name: 
 
 
 @pytest.mark.django_db
+def test_the_object_of_an_action_has_marks_in_the_list_of_actions(browser: Client) -> None:
+    make_hostile_rows()
+    marks = [f'<span class="control">{mark}</span>' for mark in ("U+202E", "␛", "U+2066")]
+    cell = f'web{marks[0]}gnp.{marks[1]}[31m&lt;b&gt;{marks[2]} <span class="manner">'
+    assert cell in text_of(browser, reverse("actions:list"))
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("page", ["", "preflight/", "timeline/", "timeline/?by=worker", "timeline/?by=node"])
 def test_a_page_of_a_plan_marks_the_control_characters_of_names(browser: Client, page: str) -> None:
     plan = make_hostile_rows()
