@@ -56,6 +56,7 @@ class AuditForm(forms.Form):
 
     goal = ByDisplayName(
         Goal.objects.none(),
+        label=_("Goal"),
         to_field_name="name",
         empty_label=_("Choose a goal"),
         error_messages={"invalid_choice": _("No strategy is installed for this goal.")},
@@ -63,6 +64,7 @@ class AuditForm(forms.Form):
     )
     strategy = ByDisplayName(
         Strategy.objects.none(),
+        label=_("Strategy"),
         to_field_name="name",
         required=False,
         empty_label=_("Chosen by the decision engine"),
@@ -70,12 +72,14 @@ class AuditForm(forms.Form):
     )
     audit_type = forms.ChoiceField(choices=list(TYPES.items()), required=False, label=_("Type"))
     interval = forms.CharField(
+        label=_("Interval"),
         max_length=INTERVAL_LENGTH,
         help_text=_("In seconds, such as 3600, or a cron expression in UTC, such as 30 2 * * mon-fri or @hourly."),
     )
     start_time = moment_field(with_zone(_("Start")), _("Leave empty to start immediately."))
     end_time = moment_field(with_zone(_("End")), _("Leave empty to run until the audit is cancelled."))
     name = forms.CharField(
+        label=_("Name"),
         max_length=NAME_LENGTH,
         required=False,
         help_text=_("Leave empty for a name made of the strategy and the time."),

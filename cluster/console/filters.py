@@ -26,7 +26,9 @@ from watcher_site.console.lists.filters import NameFilter
 
 class ComputeNodeFilters(django_filters.FilterSet):
     hostname = NameFilter("hostname", label=_("Hostname or UUID"))
-    status = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.Status.values), empty_label=_("any"))
+    status = django_filters.ChoiceFilter(
+        label=_("Status"), choices=make_choices(ComputeNode.Status.values), empty_label=_("any")
+    )
     state = django_filters.ChoiceFilter(
         label=_("State"), choices=make_choices(ComputeNode.State.values), empty_label=_("any")
     )
@@ -73,7 +75,9 @@ class PoolFilters(django_filters.FilterSet):
 
 class VolumeFilters(django_filters.FilterSet):
     name = NameFilter()
-    status = django_filters.ChoiceFilter(choices=make_choices(Volume.Status.values), empty_label=_("any"))
+    status = django_filters.ChoiceFilter(
+        label=_("Status"), choices=make_choices(Volume.Status.values), empty_label=_("any")
+    )
     pool = NameFilter("pool__name", label=_("Pool"))
     volume_type = django_filters.CharFilter(label=_("Type"), field_name="volume_type__name", lookup_expr="icontains")
 
@@ -84,7 +88,9 @@ class VolumeFilters(django_filters.FilterSet):
 
 class NodeFilters(django_filters.FilterSet):
     name = NameFilter()
-    status = django_filters.ChoiceFilter(choices=make_choices(Node.Status.values), empty_label=_("any"))
+    status = django_filters.ChoiceFilter(
+        label=_("Status"), choices=make_choices(Node.Status.values), empty_label=_("any")
+    )
     profile = NameFilter("profile__name", label=_("Profile"))
     cluster = NameFilter("cluster__name", label=_("Cluster"))
 
@@ -95,7 +101,9 @@ class NodeFilters(django_filters.FilterSet):
 
 class ClusterFilters(django_filters.FilterSet):
     name = NameFilter()
-    status = django_filters.ChoiceFilter(choices=make_choices(Cluster.Status.values), empty_label=_("any"))
+    status = django_filters.ChoiceFilter(
+        label=_("Status"), choices=make_choices(Cluster.Status.values), empty_label=_("any")
+    )
     profile = NameFilter("profile__name", label=_("Profile"))
     project_id = django_filters.CharFilter(label=_("Project"))
 
@@ -110,7 +118,7 @@ STACK_STATUSES = [status for status in StackStatus.values if status != StackStat
 
 class StackFilters(django_filters.FilterSet):
     name = NameFilter()
-    status = django_filters.ChoiceFilter(choices=make_choices(STACK_STATUSES), empty_label=_("any"))
+    status = django_filters.ChoiceFilter(label=_("Status"), choices=make_choices(STACK_STATUSES), empty_label=_("any"))
     project_id = django_filters.CharFilter(label=_("Project"))
 
     class Meta:

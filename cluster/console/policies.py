@@ -65,7 +65,7 @@ class PolicyPage(RecordPage):
 class NewPolicyForm(forms.Form):
     """A form with the name and the type of a new policy; subclasses add the properties as ``spec``."""
 
-    name = forms.CharField(max_length=NAME_LENGTH)
+    name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
     type = forms.ChoiceField(label=_("Type"))
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -72,9 +72,12 @@ class TrialForm(forms.Form):
 class ExclusionForm(WindowFields):
     """``attributes`` of the cleaned data is what `actions.exclusions.records` takes: just what was changed."""
 
-    name = forms.CharField(max_length=NAME_LENGTH)
-    reason = forms.CharField(max_length=TEXT_LENGTH, required=False, help_text=_("Shown with each skipped action."))
+    name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
+    reason = forms.CharField(
+        label=_("Reason"), max_length=TEXT_LENGTH, required=False, help_text=_("Shown with each skipped action.")
+    )
     owner = forms.CharField(
+        label=_("Owner"),
         max_length=TEXT_LENGTH,
         required=False,
         help_text=_("The person or team responsible. Default: your user name."),

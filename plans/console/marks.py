@@ -31,6 +31,7 @@ KINDS = {
 
 class MarkForm(forms.Form):
     reason = forms.CharField(
+        label=_("Reason"),
         required=False,
         max_length=STATUS_MESSAGE_LENGTH,
         help_text=format_lazy("{} {}.", _("Leave empty for:"), MARKED),

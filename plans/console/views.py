@@ -37,7 +37,6 @@ from watcher_site.templatetags.console import linked
 
 SHOWN_EVENTS = 12
 MOST_EVENTS = 500
-LEFT_OUT = (Action.State.SKIPPED, Action.State.CANCELLED)
 # The states in which a plan needs an applier.
 MOVING = frozenset({ActionPlan.State.PENDING, ActionPlan.State.ONGOING, ActionPlan.State.CANCELLING})
 # The seconds after which the page of a plan requests its part again; another person may change a RECOMMENDED plan.
@@ -118,7 +117,6 @@ class ActionPlanPage(FollowedPage):
             is_over=plan.state in plan.FINAL,
             total=total,
             finished=sum(count for state, count in counts.items() if state in Action.CARRIED_OUT),
-            left_out={state: counts[state] for state in LEFT_OUT if state in counts},
             updated_every=UPDATED_EVERY.get(plan.state),
             missing_service=self.missing_service,
             allowed=allowed,

@@ -153,7 +153,7 @@ class AccountPage(OwnPage, View):
 class TokenForm(forms.Form):
     """The form of a new token of an account."""
 
-    name = forms.CharField(max_length=NAME_LENGTH, help_text=_("For example: night job."))
+    name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH, help_text=_("For example: night job."))
     group = forms.ChoiceField(label=_("Rights"), required=False)
     read_only = forms.BooleanField(label=_("Read only"), required=False)
     hours = forms.FloatField(

@@ -128,14 +128,14 @@ class SubscriptionPage(RecordPage):
 class SubscriptionForm(forms.Form):
     """The form of a subscription, which shows all errors at once."""
 
-    name = forms.CharField(max_length=NAME_LENGTH)
+    name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
     url = forms.CharField(
         label=_("URL"), max_length=URL_LENGTH, help_text=_("Notifications are sent to this URL by POST.")
     )
     event_types = forms.CharField(
         label=_("Events"), initial="*", help_text=_("Separated by spaces; * matches any characters: action.* *.error")
     )
-    enabled = forms.BooleanField(required=False, initial=True)
+    enabled = forms.BooleanField(label=_("Enabled"), required=False, initial=True)
 
     def __init__(self, *arguments: Any, current: Subscription | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)

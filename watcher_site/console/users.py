@@ -135,12 +135,13 @@ class UserPage(RecordPage):
 class UserForm(forms.Form):
     """The form of a new account, whose password is generated."""
 
-    name = forms.CharField(max_length=150, strip=False)
+    name = forms.CharField(label=_("Name"), max_length=150, strip=False)
     # No group is preselected, because the first one has all rights.
     group = forms.ModelChoiceField(
-        Group.objects.order_by("name"), to_field_name="name", empty_label=_("Choose a group")
+        Group.objects.order_by("name"), label=_("Group"), to_field_name="name", empty_label=_("Choose a group")
     )
     project = forms.CharField(
+        label=_("Project"),
         max_length=PROJECT_LENGTH,
         required=False,
         strip=False,

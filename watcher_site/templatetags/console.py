@@ -74,9 +74,10 @@ register.filter(brief)
 # The column heads that are derived from the names of fields.
 DERIVED_HEADS = (
     *(gettext_noop("Attempts"), gettext_noop("Enabled"), gettext_noop("Groups"), gettext_noop("Health")),
-    *(gettext_noop("Hostname"), gettext_noop("Outcome"), gettext_noop("Owner"), gettext_noop("Priority")),
-    *(gettext_noop("Projects"), gettext_noop("Reason"), gettext_noop("Resource"), gettext_noop("Role")),
-    *(gettext_noop("State"), gettext_noop("Tainted"), gettext_noop("Type")),
+    *(gettext_noop("Hostname"), gettext_noop("Name"), gettext_noop("Outcome"), gettext_noop("Owner")),
+    *(gettext_noop("Plan"), gettext_noop("Priority"), gettext_noop("Projects"), gettext_noop("Reason")),
+    *(gettext_noop("Resource"), gettext_noop("Role"), gettext_noop("State"), gettext_noop("Status")),
+    *(gettext_noop("Tainted"), gettext_noop("Type"), gettext_noop("Zone")),
 )
 
 

@@ -13,7 +13,7 @@ from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.messages import Text
 
 RECOVERY_WORDS = {
-    "": _("as in the health policy; without one, replace the server"),
+    "": _("by the health policy, else replace"),
     "REBOOT": _("reboot the server"),
     "REBUILD": _("rebuild the server in place"),
     "RECREATE": _("replace the server"),
@@ -75,8 +75,8 @@ class ByName(forms.ModelChoiceField):
 
 
 class NewClusterForm(OperationForm):
-    name = forms.CharField(max_length=NAME_LENGTH)
-    profile = ByName(empty_label=_("Choose a profile"))
+    name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
+    profile = ByName(label=_("Profile"), empty_label=_("Choose a profile"))
     desired_capacity = size_field(_("Nodes"), _("The initial number of nodes. Leave empty for the minimum size."))
     min_size = size_field(_("Minimum size"), _("With fewer ACTIVE nodes, the cluster is in ERROR."))
     max_size = size_field(_("Maximum size"), _("-1 or empty: no limit."), UNLIMITED)
@@ -101,10 +101,12 @@ class NewClusterForm(OperationForm):
 class ChangeForm(OperationForm):
     """A form that shows the current values; only changed ones are requested."""
 
-    name = forms.CharField(max_length=NAME_LENGTH)
-    profile = ByName(empty_label=None, help_text=_("A new profile also changes the servers of the nodes."))
+    name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
+    profile = ByName(
+        label=_("Profile"), empty_label=None, help_text=_("A new profile also changes the servers of the nodes.")
+    )
     timeout = forms.IntegerField(
-        min_value=0, help_text=_("For the cluster's actions, in seconds. 0: the site's default.")
+        label=_("Timeout"), min_value=0, help_text=_("For the cluster's actions, in seconds. 0: the site's default.")
     )
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
@@ -181,8 +183,9 @@ class DeleteForm(OperationForm):
 
 
 class AttachForm(OperationForm):
-    policy = ByName(empty_label=_("Choose a policy"))
+    policy = ByName(label=_("Policy"), empty_label=_("Choose a policy"))
     priority = forms.IntegerField(
+        label=_("Priority"),
         required=False,
         min_value=0,
         max_value=MAX_PRIORITY,

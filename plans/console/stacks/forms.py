@@ -35,7 +35,9 @@ resources:
 
 def name_field() -> forms.CharField:
     return forms.CharField(
-        max_length=NAME_LENGTH, help_text=_("Letters, digits, _, - and .; must begin with a letter.")
+        label=_("Name"),
+        max_length=NAME_LENGTH,
+        help_text=_("Letters, digits, _, - and .; must begin with a letter."),
     )
 
 
@@ -151,6 +153,7 @@ def describe_template(template: Template) -> str:
 
 class TemplateForm(OperationForm):
     template = forms.CharField(
+        label=_("Template"),
         strip=False,
         help_text=_("In YAML or JSON."),
         widget=forms.Textarea(attrs={"rows": ROWS, "class": "font-monospace", "spellcheck": "false", "wrap": "off"}),

@@ -49,7 +49,10 @@ class ShownStackFilters(StackFilters):
     """Filters by the status that users read, which an accepted operation changes before it begins."""
 
     status = django_filters.ChoiceFilter(
-        choices=StackFilters.base_filters["status"].extra["choices"], empty_label=_("any"), method="filter_status"
+        label=_("Status"),
+        choices=StackFilters.base_filters["status"].extra["choices"],
+        empty_label=_("any"),
+        method="filter_status",
     )
 
     def filter_status(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:

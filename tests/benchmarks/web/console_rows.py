@@ -130,7 +130,9 @@ def fill_plans(now: datetime) -> list[ActionPlan]:
             global_efficacy=efficacy,
             created_at=now - timedelta(days=DAYS * place / PLANS),
             start_time=now - timedelta(days=DAYS * place / PLANS) if place >= len(SIZES) else None,
-            end_time=now - timedelta(days=DAYS * place / PLANS, minutes=-place % 90) if place >= len(SIZES) else None,
+            end_time=now - timedelta(days=DAYS * place / PLANS, minutes=-(place % 90))
+            if place >= len(SIZES)
+            else None,
             updated_at=now - timedelta(days=DAYS * place / PLANS, hours=-1),
             status_message="One or more actions were skipped.",
         )

@@ -54,7 +54,7 @@ def test_it_counts_and_names_what_would_not_just_succeed_with_the_reason(browser
     plan = failing(1)
     bad = action(plan, "bad-0")
     shown = page(browser, plan)
-    assert "In the current state of the cloud, of 2 actions 1 would fail." in shown
+    assert "Of 2 actions, 1 would fail in the current state of the cloud." in shown
     assert "1 FAILED" in shown
     assert f"would fail in execute: The action {bad.called} execution failed." in shown
     assert reverse("actions:detail", args=[bad.uuid]) in shown
