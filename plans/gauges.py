@@ -1,7 +1,7 @@
 """The gauges of action plans and actions that have not ended.
 
-Rows in final states are not counted, as that would take longer with each ended plan. The counters of state changes
-have them.
+Rows in final states are not counted, because the time of the query would grow with each ended plan. The counters of
+state changes include them.
 """
 
 from collections.abc import Iterator
@@ -21,17 +21,17 @@ from watcher_site.monitoring.definitions import table_gauge
 PLANS = table_gauge("watcher_action_plans", "Action plans that have not ended, by their state", "state")
 WAITING_PLANS = table_gauge(
     "watcher_action_plans_waiting",
-    "Action plans that were started, may begin now, and that no applier has claimed",
+    "Started action plans that may begin now and that no applier has claimed",
 )
 OLDEST_PLAN = table_gauge(
-    "watcher_action_plans_oldest_waiting_seconds", "How long the first of these plans has waited; 0 without any"
+    "watcher_action_plans_oldest_waiting_seconds", "Seconds since the oldest of these plans could begin; 0 without any"
 )
 ACTIONS = table_gauge("watcher_actions", "Actions that have not ended, by their state", "state")
 READY_ACTIONS = table_gauge(
     "watcher_actions_ready", "Actions of running plans that may begin now and wait for a slot or a worker"
 )
 OLDEST_ACTION = table_gauge(
-    "watcher_actions_oldest_ready_seconds", "How long the first of these actions has been ready; 0 without any"
+    "watcher_actions_oldest_ready_seconds", "Seconds since the oldest of these actions became ready; 0 without any"
 )
 
 

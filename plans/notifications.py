@@ -74,13 +74,13 @@ class ActionPlanNotifications(Kind):
         return (UPDATE, *(phase_event(*names, fault) for names in phases))
 
     def payload(self, notification: Any) -> dict[str, Any]:
-        what, _, phase = notification.event_type.removeprefix("action_plan.").partition(".")
+        event, _, phase = notification.event_type.removeprefix("action_plan.").partition(".")
         data = plan_fields(notification.snapshot)
-        if what == "update":
+        if event == "update":
             data["state_update"] = state_update("ActionPlanStateUpdatePayload", notification)
         if phase:
             data["fault"] = fault(notification)
-        return versioned(PAYLOADS[what], "1.2", data)
+        return versioned(PAYLOADS[event], "1.2", data)
 
 
 def phase_event(action: str, phase: str, fault: Mapping[str, Any] | None) -> Event:
@@ -88,7 +88,7 @@ def phase_event(action: str, phase: str, fault: Mapping[str, Any] | None) -> Eve
 
 
 def plan_fields(snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a plan as all its payloads have them; of one that no audit proposed ``audit`` is null."""
+    """Return the fields that all payloads of a plan have. Without an audit, ``audit`` is null."""
     audit, strategy = structure(snapshot["audit"]), structure(snapshot["strategy"])
     return {
         **terse_plan(snapshot),
@@ -98,7 +98,7 @@ def plan_fields(snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def terse_audit(audit: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an audit without what it refers to."""
+    """Return the fields of an audit without its related objects."""
     return {
         "uuid": identifier(audit["uuid"]),
         "name": audit["name"],

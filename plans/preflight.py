@@ -32,7 +32,7 @@ from plans.planning.continuation import has_base_type
 from watcher_site import plugins
 
 State = Action.State
-# The columns that neither the phases read nor a caller shows.
+# The columns that are neither read by the phases nor shown.
 UNUSED = (
     *("created_at", "updated_at", "deleted_at", "initial_data", "interval", "is_planned"),
     *("end_time", "due_time", "lock_holder", "losses", "reason", "skipped_by"),
@@ -41,8 +41,8 @@ STACK_ACTIONS = (StackAction, ResourceAction)
 WRITTEN_FIRST = (NodeAction, ResourceAction)
 NOTHING_EXCLUDED: Mapping[UUID, Match] = {}
 
-# The beginnings of messages about past events, and the words of a preflight instead.
-FUTURE_WORDS = {
+# The beginnings of messages about past events, with their replacements in a preflight.
+FUTURE_TEXTS = {
     SKIPPED_AUTOMATICALLY: "would be skipped:",
     FAILED_IN: "would fail in",
     NOT_EXECUTED: "would not be executed:",
@@ -51,7 +51,7 @@ FUTURE_WORDS = {
 
 @dataclass(frozen=True)
 class Prospect:
-    """One action that has not ended, and what would become of it. It went there in memory, and must not be saved."""
+    """An unfinished action with its predicted end. The action was changed in memory, and must not be saved."""
 
     action: Action
     foresight: Foresight
@@ -61,10 +61,10 @@ class Prospect:
         return str(self.foresight.state or UNKNOWN)
 
     @property
-    def words(self) -> str:
-        """Return the action's message in a form for a future event."""
+    def predicted_message(self) -> str:
+        """Return the message of the action in a form for a future event."""
         message = self.foresight.message or ""
-        for past, future in FUTURE_WORDS.items():
+        for past, future in FUTURE_TEXTS.items():
             if message.startswith(past):
                 return f"{future}{message.removeprefix(past)}"
         return message
@@ -79,8 +79,8 @@ class Prospect:
 class Preflight:
     """The results of a plan's actions, in the order in which one worker would execute them.
 
-    ``ended`` counts those that have ended already, by their states. ``is_mirrored``: the cloud is known from tables
-    that mirror it, and were last read completely at ``read_at``, if ever.
+    ``ended`` is the number of finished actions by state. ``is_mirrored`` means that the tables are a copy of a real
+    cloud, which was last read completely at ``read_at``.
     """
 
     prospects: Sequence[Prospect]
@@ -100,16 +100,16 @@ class Preflight:
 
 
 def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
-    """Foresee each action of a plan that has not ended, on what those before it would leave behind.
+    """Predict the ends of the unfinished actions of a plan, in order, each on the cloud as the previous ones leave it.
 
-    The number of queries does not grow with the cloud, nor with the plan but for a few more for each operation on a
-    cluster or a stack, whatever its size; nothing is written.
+    The number of queries does not depend on the size of the cloud and the plan, except for a few more for each
+    operation on a cluster or a stack. Writes no rows.
 
     Args:
-        details: whether the messages may say why derived actions have failed.
+        details: whether messages may contain the errors of derived actions.
 
     Raises:
-        Conflict: nothing of the plan begins any more.
+        Conflict: no more actions of the plan begin.
     """
     require_plan_allowing(PlanOperation.PREFLIGHT, plan)
     actions = {action.pk: action for action in plan.actions.unfinished().defer(*UNUSED).order_by("pk")}
@@ -126,14 +126,14 @@ def pending_actions(actions: Mapping[int, Action]) -> list[Action]:
 
 
 def freshness() -> tuple[bool, datetime | None]:
-    """Return whether our tables mirror the cloud, and when they were last read."""
+    """Return whether the tables are a copy of a real cloud, and the time of the last complete synchronization."""
     if not cloud().is_mirrored:
         return False, None
     return True, Synchronization.objects.values_list("succeeded_at", flat=True).first()
 
 
 def parents_among(plan: ActionPlan, actions: Mapping[int, Action]) -> dict[int, list[int]]:
-    """Return which of these actions each of them waits for."""
+    """Return for each of these actions the ones on which it depends."""
     parents: dict[int, list[int]] = {key: [] for key in actions}
     links = ActionParent.objects.filter(child__action_plan=plan).exclude(child__state__in=Action.FINAL)
     for child, parent in links.values_list("child", "parent"):
@@ -143,9 +143,9 @@ def parents_among(plan: ActionPlan, actions: Mapping[int, Action]) -> dict[int, 
 
 
 def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
-    """Return what waits to begin, and what ended without success before: child, parent, its UUID and its state.
+    """Return the pending actions with their unsuccessful parents: child, parent, its UUID and its state.
 
-    Only of a plan that says stop, the parents that ended first come first.
+    The parents are in the order of their ends. Without ``on_failure: stop``, the list is empty.
     """
     if plan.on_failure != ActionPlan.OnFailure.STOP:
         return []
@@ -156,7 +156,7 @@ def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
 
 
 def ended_derived(plan: ActionPlan, details: bool) -> list[tuple[int, DerivedAction]]:
-    """Return each planned derived action that has ended, with the key of the action that is to derive it."""
+    """Return the planned derived actions that have ended, each with the key of its origin."""
     derived = plan.actions.present().filter(derived_from__isnull=False, state__in=Action.FINAL)
     rows = derived.order_by("pk").values_list("derived_from", *COLUMNS)
     found = [(origin, DerivedAction(*row)) for origin, *row in rows]
@@ -166,7 +166,7 @@ def ended_derived(plan: ActionPlan, details: bool) -> list[tuple[int, DerivedAct
 
 
 class PreflightRun:
-    """Goes through the actions of a plan that have not ended, each after those that it waits for."""
+    """The prediction of a plan: it visits each unfinished action after its parents."""
 
     def __init__(
         self,
@@ -179,16 +179,16 @@ class PreflightRun:
         self.ended_parents: dict[int, list[int]] = defaultdict(list)
         self.model = SimulatedCloud.load()
         self.ends: dict[int, tuple[int, Foresight]] = {}
-        """Of those that end what depends on them: how many did so before, and how it ends."""
+        """By the key of an action that ends its dependents: its position in time, and the end of the dependents."""
         self.derived: dict[int, list[int]] = defaultdict(list)
-        """The planned actions, by the action that is to derive them."""
+        """The planned actions, by their origin."""
         self.derived_ends: dict[int, list[DerivedAction]] = defaultdict(list)
-        """The derived actions with their actual or foreseen ends, by the action that derives them."""
+        """The derived actions with their actual or predicted ends, by their origin."""
         self.looked_up: dict[tuple[str, str], Match | None] = {}
-        """The rules that exclude actions that are in no table, by action type and target."""
+        """The exclusions of actions that are in no table, by action type and target."""
         self.foreseen: dict[int, Foresight] = {}
         self.underived: dict[int, Foresight] = {}
-        """Of those that end without having derived what was planned: how that ends."""
+        """By the key of an action that ends without deriving its planned actions: the end of these."""
 
     def record_ended_parents(self, links: Iterable[tuple[int, int, UUID, str]]) -> None:
         """Record the ended parents and their states, to end their dependents."""
@@ -213,7 +213,7 @@ class PreflightRun:
         return found + [Prospect(self.actions[key], Foresight(State.CANCELLED, STUCK)) for key in sorted(stuck)]
 
     def load_targets(self) -> None:
-        """Read at once the nodes, and the trees of stacks, that the plan's actions act on."""
+        """Read all nodes and trees of stacks that are targets of the actions of the plan."""
         types, members = plugins.load("ACTION_TYPES"), self.model.members
         members.ended |= {action.uuid for action in self.actions.values()}
         with_target = [action for action in self.actions.values() if is_uuid(str(action.target))]
@@ -223,7 +223,7 @@ class PreflightRun:
         )
 
     def foresee_with_planned(self, key: int) -> None:
-        """Foresee an action and the planned actions that it is to derive, before the actions that wait for it."""
+        """Predict an action and the planned actions that it derives."""
         if key in self.foreseen:
             return
         action = self.actions[key]
@@ -239,14 +239,14 @@ class PreflightRun:
         self.foreseen[key] = foresight
 
     def foresee_with_derived(self, action: Action, foresight: Foresight, ends: list[DerivedAction]) -> Foresight:
-        """Foresee the unplanned actions that an action derives, and then the action itself."""
+        """Predict the unplanned actions that an action derives, and then the action itself."""
         while foresight.dry_run:
             ends += self.foresee_new(action, foresight.derived or ())
             foresight = foresight.dry_run.continue_after(ends)
         return foresight
 
     def foresee_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[DerivedAction]:
-        """Foresee actions that are in no table, in the order of their proposal, each after its parents."""
+        """Predict actions that are in no table, in the order of their proposal, each after its parents."""
         new = [make_unsaved_action(one, origin) for one in proposed]
         self.match_rules(new)
         bad: dict[UUID, Foresight] = {}
@@ -263,7 +263,7 @@ class PreflightRun:
         return found
 
     def match_rules(self, new: Sequence[Action]) -> None:
-        """Find out which rules exclude actions that no table has, and what these would derive on parts of stacks."""
+        """Find the exclusions of actions that are in no table, and of the actions that these derive within stacks."""
         unknown = [action for action in new if rule_key(action) not in self.looked_up]
         if not unknown:
             return
@@ -276,7 +276,7 @@ class PreflightRun:
         parents = (*self.ended_parents[action.pk], *self.parents[action.pk])
         inherited = [self.ends[parent] for parent in parents if parent in self.ends]
         if inherited and not is_spared:
-            # Of several, the first that ended took it along.
+            # The first parent that ended determines the end of the action.
             self.ends[action.pk] = min(inherited, key=itemgetter(0))
             self.underived[action.pk] = self.ends[action.pk][1]
             return self.ends[action.pk][1]
@@ -285,7 +285,7 @@ class PreflightRun:
             return self.underived[action.pk]
         origin = self.foreseen.get(action.derived_from_id) if action.derived_from_id else None
         if origin and origin.state is None and has_base_type(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST):
-            # Its target may be one that the deriving action would create.
+            # Its origin may create its target.
             return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
         match = self.excluded.get(action.uuid) or self.looked_up.get(rule_key(action))
         foresight = (
@@ -300,7 +300,7 @@ class PreflightRun:
         return self.model.stacks.find_new(str(self.actions[key].target)) is not None
 
     def with_stored_target(self, action: Action) -> Action:
-        """Return an action on the root stack instead of one on a resource in no table: both touch only its project."""
+        """Return an action on the root stack instead of a resource in no table: both affect the same project only."""
         resource = self.model.stacks.find_new(str(action.target))
         if resource is None:
             return action
@@ -309,14 +309,14 @@ class PreflightRun:
         return Action(uuid=action.uuid, action_type=action.action_type, input_parameters=inputs)
 
     def planned_actions_of(self, action: Action) -> Sequence[DerivedAction]:
-        """Return the planned actions that an action is to derive, as they are before it begins."""
+        """Return the planned derived actions of an action, before it begins."""
         waiting = [self.actions[key] for key in self.derived[action.pk]]
         return [*self.derived_ends[action.pk], *(Foresight(one.state).of(one) for one in waiting)]
 
     def record_result(self, action: Action, foresight: Foresight) -> None:
-        """Remember what an action takes with it if it ends so."""
+        """Record the consequences of the end of an action for its dependents and planned actions."""
         if foresight.state is None:
-            return  # It cannot be foreseen, or its end follows from its derived actions.
+            return  # Its end cannot be predicted, or follows from its derived actions.
         end = Foresight(*end_with(action.uuid, foresight.state))
         if action.is_to_derive:
             self.underived[action.pk] = end
@@ -329,7 +329,7 @@ class PreflightRun:
 
 
 def make_unsaved_action(proposed: ProposedAction, origin: Action) -> Action:
-    """Return an action that another would derive, which must not be saved."""
+    """Return an action that another action would derive. It must not be saved."""
     action = Action(
         uuid=proposed.uuid,
         name=proposed.name or generated_name(proposed.action_type, proposed.uuid),
@@ -353,9 +353,9 @@ def excluded_foresight(action: Action, match: Match) -> Foresight:
 
 
 def execution_order(actions: Mapping[int, Action], parents: Mapping[int, Iterable[int]]) -> list[int]:
-    """Return the keys as one worker would take them: what runs, then generation by generation, each by its keys.
+    """Return the keys in the order in which one worker would execute the actions.
 
-    What waits for each other is left out.
+    Running actions come first, then the generations of the graph, each sorted by key. Actions in cycles are omitted.
     """
     children = defaultdict(list)
     waiting = dict.fromkeys(actions, 0)

@@ -1,7 +1,7 @@
-"""The storage of results of preflights, and the version of the plan and the cloud that each was computed from.
+"""The storage of results of preflights, with the version of the plan and the cloud from which each was computed.
 
-A result is computed again when its version is no longer the current one, and when it is older than `MAX_AGE`: a few
-columns change without the time of their row's last change, and so do conditions that depend on the time.
+A result is computed again if its version is out of date or if it is older than `MAX_AGE`, because a few columns and
+conditions that depend on the time change without `updated_at`.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.preflight import Prospect, freshness, preflight
 
 MAX_AGE = timedelta(minutes=5)
-# The tables that a preflight reads, and whose rows have the time of their last change.
+# The tables that a preflight reads and whose rows have `updated_at`.
 TABLES: Sequence[Any] = (
     *(ComputeNode, HostAggregate, Server, Flavor, Volume, VolumeAttachment, VolumeType, Pool, StorageNode),
     *(Cluster, Node, Profile, Policy, PolicyBinding, Stack, StackResource),
@@ -47,12 +47,12 @@ TABLES: Sequence[Any] = (
 
 
 def find_result(plan: ActionPlan, *, details: bool) -> PreflightResult:
-    """Return the stored result of a plan's preflight if it is current, and else a new one without a key.
+    """Return the stored result of a plan's preflight if it is current, otherwise a new unsaved one.
 
     The caller passes a new one to `store_result`, outside of `consistent_reads`.
 
     Args:
-        details: whether the messages may say why derived actions have failed.
+        details: whether messages may contain the errors of derived actions.
 
     Raises:
         Conflict: no action of the plan begins any more.
@@ -78,9 +78,9 @@ def find_result(plan: ActionPlan, *, details: bool) -> PreflightResult:
 
 
 def store_result(result: PreflightResult) -> None:
-    """Store a new result in place of the earlier one, and remove the oldest of all if it is too old to be shown.
+    """Replace the stored result by a new one, and remove the oldest result of all plans if it has expired.
 
-    Nothing is done for a stored result. One row is removed at a time, so that two processes never wait for each other.
+    Has no effect on a stored result. One row is removed at a time, so that two processes never deadlock.
     """
     if result.pk is not None:
         return
@@ -95,7 +95,7 @@ def store_result(result: PreflightResult) -> None:
 
 
 def find_version(plan: ActionPlan) -> str:
-    """Return a text that changes with the plan, its actions, the rules in force and the cloud, with four queries."""
+    """Return a version that changes with the plan, its actions, the rules in force and the cloud, in four queries."""
     now = timezone.now()
     rules = current_rules()
     parts = (
@@ -121,7 +121,7 @@ def latest_changes_of_cloud() -> list[tuple[Any, ...]]:
 
 
 class Prospects(Sequence[Prospect]):
-    """Prospects of a stored result, of which only the slices that are shown are read from the table of actions."""
+    """The prospects of a stored result. Only the actions of requested slices are read from the database."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self.rows = rows
@@ -142,7 +142,7 @@ class Prospects(Sequence[Prospect]):
 
 
 def read_prospects(rows: Sequence[Any]) -> list[Prospect]:
-    """Return the prospects of these rows with their actions, with one query."""
+    """Return the prospects of these rows with their actions, in one query."""
     actions = Action.objects.in_bulk([key for key, _outcome, _message in rows])
     return [
         Prospect(actions[key], Foresight(None if outcome == UNKNOWN else outcome, message))

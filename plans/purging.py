@@ -81,7 +81,7 @@ def lock_removable(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> list[int
 
 @transaction.atomic
 def remove_together(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> int:
-    """Remove plans in one transaction. Plans that were started meanwhile stay."""
+    """Remove plans in one transaction, except plans that were started meanwhile."""
     locked = lock_removable(plans, keys)
     actions = Action.objects.filter(action_plan__in=locked)
     keep_operations(actions)
@@ -99,7 +99,7 @@ def remove_actions_of(plans: QuerySet[ActionPlan], plan: int) -> int:
     with transaction.atomic():
         if not lock_removable(plans, [plan]):
             return 0
-        # Without notifications, as for all other rows that are removed.
+        # This sends no notifications, like all other removals.
         QuerySet.update(ActionPlan.objects.filter(pk=plan, deleted_at=None), deleted_at=timezone.now())
     removed = 0
     actions = Action.objects.filter(action_plan=plan).order_by("-pk").values_list("pk", flat=True)

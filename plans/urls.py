@@ -1,4 +1,4 @@
-"""The console's pages of plans, and of the resources that plans change: each group of pages has its own namespace."""
+"""The URLs of the pages of plans, and of the resources that plans change, with a namespace for each group."""
 
 from django.urls import include, path
 

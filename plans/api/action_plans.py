@@ -65,7 +65,7 @@ class ScheduleSerializer(serializers.Serializer[Any]):
 
 
 class Scheduling:
-    """The part of the view of action plans for the time at which a plan begins."""
+    """The methods of the view of action plans for starts and schedules."""
 
     def start(self: Any, request: Request, identifier: str) -> Response:
         """Start a RECOMMENDED plan.
@@ -73,10 +73,10 @@ class Scheduling:
         From 1.12, an optional body sets a start time, a maintenance window, or both.
         """
         plan = self.get_object(request, identifier)
-        wishes = read_schedule(request)
+        changes = read_schedule(request)
         try:
-            if wishes:
-                schedule(plan, wishes, start=True, caller=caller_of(request))
+            if changes:
+                schedule(plan, changes, start=True, caller=caller_of(request))
             else:
                 plan.launch(caller_of(request))
         except TransitionNotAllowed as problem:
@@ -96,9 +96,9 @@ class Scheduling:
 
 
 def read_schedule(request: Request) -> dict[str, Any]:
-    """Return when a plan that is started is to begin; nothing, where the body is left out.
+    """Return the schedule in the body of a start, empty without a body.
 
-    Before 1.12 a start had no body, and whatever else was sent with it did no harm.
+    Before 1.12, a start had no body: other attributes are ignored.
 
     Raises:
         Invalid, NotAcceptableHere: as `read_body`.
@@ -221,7 +221,7 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         with transaction.atomic():
             if choices:
                 self.require(request, PLAN_PERMISSIONS[PlanOperation.CHOOSE_ON_FAILURE])
-                # As of the states, the last one counts: the plan's row is written, and held, once.
+                # The last value counts, as for states, so that the row of the plan is written once.
                 plan.choose_on_failure(choices[-1]["value"])
             if others or not choices:
                 self.change_state(request, plan, others)
@@ -242,10 +242,10 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
 
 
 def read_state(patch: list[Step], plan: ActionPlan) -> PlanState:
-    """Return the state that a patch asks for.
+    """Return the state that a patch requests.
 
     Raises:
-        Invalid: it asks for anything else, or for a state that a person cannot bring this plan to.
+        Invalid: the patch changes another attribute, or the state cannot be requested for this plan.
     """
     requested = plan.state
     for step in patch:

@@ -1,4 +1,4 @@
-"""``/v1/exclusions``: rules that keep actions from being executed, and which actions of a plan a rule excludes."""
+"""``/v1/exclusions``: rules that skip actions, and tests of rules on plans."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ from watcher_site.api.versions import Version
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.refusals import Invalid, NotFound
 
-SAYS = ("action_types", "targets", "window", "zone", "expires_at", "enabled")
+RULE_FIELDS = ("action_types", "targets", "window", "zone", "expires_at", "enabled")
 SWITCH = {"true": True, "false": False}
 PAGING = [
     OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="maximum number of actions"),
@@ -51,7 +51,7 @@ PAGING = [
 
 
 class TargetsSerializer(serializers.Serializer[Any]):
-    """The schema of targets in the OpenAPI document; `actions.exclusions.records` parses targets."""
+    """The schema of targets in the OpenAPI document. `actions.exclusions.records` parses targets."""
 
     vars().update(
         {
@@ -65,7 +65,7 @@ class TargetsSerializer(serializers.Serializer[Any]):
 
 @extend_schema_field(TargetsSerializer(allow_null=True))
 class TargetsField(serializers.JSONField):
-    """Targets as they were sent: the code that reads them has a message for each mistake."""
+    """Unparsed targets. `actions.exclusions.records` validates them with more specific messages."""
 
 
 class ExclusionSerializer(ResourceSerializer):
@@ -96,12 +96,12 @@ class ExclusionSerializer(ResourceSerializer):
     def add_is_in_force(cls, rows: list[Row]) -> None:
         now = timezone.now()
         for row in rows:
-            rule = Rule.of(Exclusion(uuid=row["uuid"], **{name: row[name] for name in SAYS}))
+            rule = Rule.of(Exclusion(uuid=row["uuid"], **{name: row[name] for name in RULE_FIELDS}))
             row["is_in_force"] = row["deleted_at"] is None and rule.is_in_force(now)
 
 
 class NewExclusionSerializer(serializers.Serializer[Any]):
-    """The body of POST: `actions.exclusions.records` says of each field what is wrong with it."""
+    """The body of POST. `actions.exclusions.records` validates the fields."""
 
     name = serializers.CharField(max_length=NAME_LENGTH)
     owner = serializers.CharField(
@@ -124,7 +124,7 @@ class NewExclusionSerializer(serializers.Serializer[Any]):
 
 
 class SavedTrialSerializer(serializers.Serializer[Any]):
-    """The body that tries a rule that was saved."""
+    """The body of a test of a saved rule."""
 
     action_plan = serializers.UUIDField(help_text="UUID of the action plan")
     at = TimeTextField(
@@ -139,11 +139,11 @@ class SavedTrialSerializer(serializers.Serializer[Any]):
 
 @extend_schema_field(NewExclusionSerializer)
 class DraftField(serializers.DictField):
-    """A rule as it was sent, which its own serializer validates."""
+    """An unparsed rule, which `NewExclusionSerializer` validates."""
 
 
 class TrialSerializer(SavedTrialSerializer):
-    """The body that tries a rule before it is saved."""
+    """The body of a test of a rule that is not saved."""
 
     exclusion = DraftField(help_text="the rule, as in the body of POST /v1/exclusions")
 
@@ -275,10 +275,10 @@ def trial_summary(trial: Trial) -> dict[str, Any]:
 
 
 def excluded_after(trial: Trial, marker: str | None) -> list[tuple[Action, Match]]:
-    """Return those that come after the marker.
+    """Return the excluded actions after the marker.
 
     Raises:
-        NotFound: it is none of those that the rule excludes.
+        NotFound: the marker is not an excluded action.
     """
     if marker is None:
         return list(trial.found)

@@ -95,7 +95,7 @@ def parameters() -> list[OpenApiParameter]:
 
 
 class InstanceActionView(ServerReading):
-    """The operations on a server, for everybody who may see the server, also after its deletion."""
+    """The operations on a server, also after its deletion, for users who may see the server."""
 
     policy = "server_action"
     named_in_paths = "server"

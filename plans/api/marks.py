@@ -1,4 +1,4 @@
-"""Requests that mark something as unhealthy, and what is marked, in Heat's format.
+"""Requests that mark objects as unhealthy, in the format of Heat.
 
 See docs/compatibility.md, "Marks of unhealthy resources".
 """
@@ -22,8 +22,8 @@ from watcher_site.refusals import Invalid
 from watcher_site.request_context import caller_of
 
 MARK = "mark_unhealthy"
-WORDS = {"true": True, "false": False}
-# The version that brought marks.
+FLAGS = {"true": True, "false": False}
+# The version that added marks.
 MARKS: Version = (1, 11)
 
 
@@ -62,10 +62,10 @@ class MarkSerializer(serializers.Serializer[Any]):
 
 
 def read_mark(document: Any) -> tuple[bool, str]:
-    """Return whether a body says that something is unhealthy, and why: nothing, where it does not tell.
+    """Return whether a body marks an object as unhealthy, and the reason, by default empty.
 
     Raises:
-        Invalid: in Heat's words, where it has such.
+        Invalid: the body is invalid. The messages are those of Heat, if it has one.
     """
     if not isinstance(document, dict):
         raise Invalid(f"An object with {MARK}, and {REASON} if there is one, is expected.")
@@ -79,18 +79,18 @@ def read_mark(document: Any) -> tuple[bool, str]:
 def read_mark_flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in WORDS:
-        return WORDS[value.lower()]
+    if isinstance(value, str) and value.lower() in FLAGS:
+        return FLAGS[value.lower()]
     shown = "null" if value is None else value
     raise Invalid(f'Unrecognized value "{shown}" for "{MARK}", acceptable values are: true, false.')
 
 
 def mark_event(kind: str, document: Any) -> str:
-    """Return what history calls that which a body asks for."""
-    takes_back = False
+    """Return the event of history for a request to mark an object or to remove the mark."""
+    is_removal = False
     with suppress(Invalid):
-        takes_back = not read_mark(document)[0]
-    return f"{kind}.{'clear' if takes_back else 'mark'}"
+        is_removal = not read_mark(document)[0]
+    return f"{kind}.{'clear' if is_removal else 'mark'}"
 
 
 def mark_row(found: Mark) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def mark_row(found: Mark) -> dict[str, Any]:
 
 
 class MarkEvents:
-    """A view whose patches history tells apart: marks, and that one is taken back."""
+    """A view whose patches have two events of history: a mark, and its removal."""
 
     def history_event(self: Any) -> str:
         is_mark = self.action == "mark"
@@ -106,7 +106,7 @@ class MarkEvents:
 
 
 class Marking(MarkEvents):
-    """A view of objects that people can mark; ``permissions_required`` names the right to ``mark``."""
+    """A view of objects that can be marked. ``permissions_required`` has the permission for ``mark``."""
 
     mark_bodies = {"mark": MarkBodySerializer}
     mark_answers = dict.fromkeys(("mark", "show_health"), (200, MarkSerializer))
@@ -126,7 +126,7 @@ class Marking(MarkEvents):
 
 
 class ResourceMarking(MarkEvents):
-    """A view of the resources of stacks, which are marked at the path at which they are read."""
+    """A view of resources of stacks, which are marked by PATCH of their own path."""
 
     def mark(self: Any, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:
         """Mark a resource as unhealthy, or remove the mark. The next update of its stack replaces a marked resource.
@@ -139,7 +139,7 @@ class ResourceMarking(MarkEvents):
         return Response(self.show(found))
 
     def find_present(self: Any, identifier: str) -> StackResource | None:
-        """Return the resource that the path names, for history to tell of: its ``identifier`` is that of the stack."""
+        """Return the resource of the path, for history. ``identifier`` identifies its stack."""
         stack = stacks_at(Stack.objects.present(), self.kwargs["stack_name"], identifier).first()
         found: StackResource | None = resources_named(stack, self.kwargs["resource"]).first() if stack else None
         return found

@@ -1,4 +1,4 @@
-"""The base of the API's operations on clusters and nodes: bodies, and the answer that names action and plan."""
+"""The base of the views of operations on clusters, nodes and stacks: bodies and responses."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -32,7 +32,7 @@ class OperationSerializer(serializers.Serializer[Any]):
 
 
 class OptionsSerializer(serializers.Serializer[Any]):
-    """The body of an operation; it may be left out."""
+    """The optional body of an operation."""
 
     plan_only = FlagField(required=False, default=False, help_text=PLAN_ONLY)
 
@@ -50,12 +50,12 @@ def trust_of(request: Any, project: str, record: Any = None) -> Trust | None:
 
 
 class Operating:
-    """A mixin for views whose operations are action plans. ``operates_on`` is the name of the target in answers."""
+    """A mixin for views whose operations are plans. ``operates_on`` is the field of the target in responses."""
 
     operates_on: str
 
     def request_options(self: Any, request: Request, plan_only: bool) -> RequestOptions:
-        """Return the options of a requested operation: a person who has it done at once starts a plan."""
+        """Return the options of a requested operation. Without ``plan_only``, the user must be able to start plans."""
         if not plan_only:
             self.require(request, "plans.start_actionplan")
         return RequestOptions(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))
@@ -65,14 +65,14 @@ class Operating:
     ) -> RequestOptions:
         """Return the options of a requested operation on an object of a project.
 
-        An operation on an object of the person's own project that begins at once needs no right on plans.
+        An operation on an object of the user's own project that starts immediately requires no permission on plans.
 
         Args:
-            creates: whether the operation may create servers; a user of Keystone then delegates that to the site.
-            record: that has these servers, unless it is new; its valid trust makes another one unnecessary.
+            creates: whether the operation may create servers, for which a user of Keystone delegates a trust.
+            record: the object of these servers, unless it is new. If it has a valid trust, no other one is obtained.
 
         Raises:
-            PermissionDenied: the plan would wait for somebody who may not even look at it.
+            PermissionDenied: with ``plan_only``, the user may not see plans.
             Conflict, KeystoneUnavailable: as `cluster.operations.trusts.obtain_trust`.
         """
         if plan_only and not request.user.has_perm(VIEW_PLAN):
@@ -98,7 +98,7 @@ def changes_of(before: dict[str, Any], patch: list[Step]) -> dict[str, Any]:
     """Return the new values of the attributes that a patch changes.
 
     Raises:
-        Invalid: it does not fit them, or changes none.
+        Invalid: the patch does not fit the attributes, or changes none.
     """
     after = apply_patch(before, patch)
     changes = {name: after.get(name) for name in before if after.get(name) != before[name]}

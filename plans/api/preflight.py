@@ -1,4 +1,4 @@
-"""``/v1/action_plans/{uuid}/preflight``: what would be skipped or fail, for the API."""
+"""``/v1/action_plans/{uuid}/preflight``: the actions that would be skipped or fail."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ class PreflightSerializer(serializers.Serializer[Any]):
 
 
 class Preflighting:
-    """The preflight, for the view of action plans."""
+    """The method of the view of action plans for preflights."""
 
     def preflight(self: Any, request: Request, identifier: str) -> Response:
         """Predict which actions would be skipped or fail if the plan began now. Executes no action. From 1.12.
@@ -98,7 +98,7 @@ def foreseen_after(found: PreflightResult, marker: str | None) -> list[Any]:
     """Return the rows of actions that would not succeed, after the marker in the order of the plan.
 
     Raises:
-        NotFound: the marker is no action of the plan, or has ended.
+        NotFound: the marker is not an unfinished action of the plan.
     """
     listed = found.select()
     if marker is None:

@@ -1,4 +1,4 @@
-"""Action plans, as the API shows them."""
+"""Serializers of action plans."""
 
 from collections import defaultdict
 from typing import Any
@@ -16,7 +16,7 @@ from watcher_site.api.versions import EXTENDED, Version
 
 SCHEDULE_FIELDS = ("start_at", "zone", "window", "opens_at", "closes_at")
 NEW = ("on_failure", "suspended_by", "continues_uuid", "continued_by_uuid", *SCHEDULE_FIELDS)
-# How many actions a person may name at once.
+# The maximum number of actions in one request.
 MOST_CHOSEN = 1000
 
 
@@ -73,7 +73,7 @@ class ActionPlanSerializer(ResourceSerializer):
         )
         since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED)}
         columns = {
-            # The plans of a deleted audit stay, and no longer name it.
+            # The plans of a deleted audit do not refer to it.
             "audit_uuid": Case(When(audit__deleted_at=None, then=F("audit__uuid"))),
             "suspended_by": Case(When(state__in=sorted(ActionPlan.SUSPENDABLE), then=F("suspended_by"))),
             "continues_uuid": Case(When(continues__deleted_at=None, then=F("continues__uuid"))),
@@ -100,7 +100,7 @@ class ActionPlanSerializer(ResourceSerializer):
 
 
 class UUIDTextField(serializers.UUIDField):
-    """A UUID as text: a number would become one that nobody wrote."""
+    """A UUID as text. Numbers, which UUIDField would accept, are refused."""
 
     def to_internal_value(self, data: Any) -> UUID:
         if not isinstance(data, str):
@@ -110,7 +110,7 @@ class UUIDTextField(serializers.UUIDField):
 
 
 class ChosenActionsSerializer(serializers.Serializer[Any]):
-    """The body of what is done to several actions of a plan at once, all or none."""
+    """The body of an operation on several actions of a plan, all or none."""
 
     actions = serializers.ListField(
         child=UUIDTextField(), allow_empty=False, max_length=MOST_CHOSEN, help_text="UUIDs of the actions"

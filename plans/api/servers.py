@@ -1,4 +1,4 @@
-"""``/v1/servers``: read them, have them created, rebuilt and deleted, and their state reset."""
+"""``/v1/servers``: read, create, rebuild, reset and delete servers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ ACTIONS = {verb: Draft202012Validator(schema) for verb, schema in SCHEMAS.items(
 
 
 class ServerSerializer(ResourceSerializer):
-    """Nova's words. Some of them are no names in Python."""
+    """A server with the field names of Nova, some of which are not valid names in Python."""
 
     id = serializers.UUIDField()
     name = serializers.CharField()
@@ -123,7 +123,7 @@ class ServerSerializer(ResourceSerializer):
 
 
 class NewServerSerializer(serializers.Serializer[Any]):
-    """The body of POST, as Nova has it."""
+    """The body of POST, in the format of Nova."""
 
     server = DescribedField(REQUEST)
 
@@ -132,7 +132,7 @@ class NewServerSerializer(serializers.Serializer[Any]):
 
 
 class ServerActionSerializer(serializers.Serializer[Any]):
-    """The body of an action: one of these."""
+    """The body of an action: an object with one of these fields."""
 
     rebuild = DescribedField(
         SCHEMAS[REBUILD], required=False, help_text="imageRef: id of an image; null: the current image of the server"
@@ -149,7 +149,7 @@ class ServerAnswerSerializer(serializers.Serializer[Any]):
 
 
 class ServerReading(OwnedByProjects, ResourceView):
-    """Lists of servers, and single ones. What is done to them makes action plans, and has its place with these."""
+    """The base of views of servers: lists and details."""
 
     since = SERVERS
     serializer_class = ServerSerializer
@@ -194,7 +194,7 @@ class ServerReading(OwnedByProjects, ResourceView):
         return queryset.filter(project_id=value)
 
     def filter_host(self, queryset: QuerySet[Server], value: str) -> QuerySet[Server]:
-        """Filter by host, for people who may see all servers: only they may know where a server is."""
+        """Filter by host. Selects no servers for users who may not see all servers, and therefore no hosts."""
         is_allowed = self.request.user.has_perm(VIEW_ALL)
         return queryset.filter(Q(node__hostname=value) if is_allowed else Q(pk__in=[]))
 
@@ -229,7 +229,7 @@ class ServerView(Marking, ServerReading):
         return Response(self.show(server), 202, headers={"Location": location})
 
     def caller(self, request: Request, project: str) -> CallingContext:
-        """Return on whose behalf something is done to a server: in its project, where they are a member of that."""
+        """Return the calling context for a server, in its project if the user is a member of it."""
         return caller_of(request, project if project in self.projects else None)
 
     def destroy(self, request: Request, identifier: str) -> Response:
@@ -258,10 +258,10 @@ class ServerView(Marking, ServerReading):
 
 
 def read_action(body: Any) -> tuple[str, dict[str, Any]]:
-    """Return the one action that a body names, and its arguments.
+    """Return the action in a body, and its arguments.
 
     Raises:
-        Invalid: none or several, an unknown one, or arguments that break a rule.
+        Invalid: there is no action, more than one, or an unknown one, or the arguments are invalid.
     """
     if not isinstance(body, dict) or len(body) != 1:
         raise Invalid(

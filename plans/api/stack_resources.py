@@ -1,4 +1,4 @@
-"""The resources of stacks in the API, in the format of OpenStack's orchestration: read them, and mark them."""
+"""``/v1/stacks/{name}/{id}/resources``: read and mark the resources of stacks, in the format of Heat."""
 
 import re
 from collections import defaultdict
@@ -64,7 +64,7 @@ class StackResourceSerializer(ResourceSerializer):
 
     @classmethod
     def add_required_by(cls, rows: list[Row]) -> None:
-        """Two queries more, however many resources there are: their neighbours, and the stacks within."""
+        """Add the names of the dependents of each resource, with one query for all rows."""
         stacks = {row["stack_key"] for row in rows}
         neighbours = StackResource.objects.present().filter(stack__in=stacks).exclude(depends_on=[])
         needed: dict[tuple[int, str], list[str]] = defaultdict(list)
@@ -90,7 +90,7 @@ class StackResourceSerializer(ResourceSerializer):
 
 
 def names_of_nested_stacks(resources: list[UUID]) -> dict[str, str]:
-    """Return by their ids the names of the stacks within these resources."""
+    """Return the names of the stacks within these resources, by the id of the stack."""
     found = Stack.objects.present().filter(parent_resource__uuid__in=resources) if resources else Stack.objects.none()
     return {str(uuid): name for uuid, name in found.values_list("uuid", "name")}
 
@@ -101,7 +101,7 @@ class ResourcesSerializer(serializers.Serializer[Any]):
 
 
 class StackResourceView(ResourceMarking, OwnedByProjects, ResourceView):
-    """The resources of a stack, which the path names by its name and its id: who may see it may see them."""
+    """The resources of a stack, which the path identifies by name and id. Users who may see the stack see them."""
 
     since = STACKS
     serializer_class = StackResourceSerializer
@@ -133,7 +133,7 @@ class StackResourceView(ResourceMarking, OwnedByProjects, ResourceView):
         return Response(rows[0])
 
     def find_stack(self, request: Request, name: str, identifier: str) -> Stack:
-        """Return the stack that the path names, if this person may do this with its resources. Raises: `NotFound`."""
+        """Return the stack of the path if the user has the permission on its resources. Raises: `NotFound`."""
         stacks = Stack.objects.present()
         if not request.user.has_perm(VIEW_STACK):
             stacks = stacks.filter(project_id__in=self.projects)

@@ -1,4 +1,4 @@
-"""``/v1/stacks``: read them, and have them created, updated and deleted."""
+"""``/v1/stacks``: read, create, update and delete stacks."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import TENANTS, used_by
 from watcher_site.api.views import ResourceView
 
-# The version that brought stacks.
+# The version that added stacks.
 STACKS = (1, 11)
 VIEW_STACK = "cluster.view_stack"
 MARK_STACK = "cluster.mark_stack"
@@ -192,13 +192,13 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         return Response(self.get_object(request, identifier).template)
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
-        """Return the queryset of the stack that the path names: by its name and its id, or by one of them."""
+        """Return the queryset of the stack that the path identifies by name and id, or by one of them."""
         name = self.kwargs.get("stack_name")
         stacks = self.get_queryset()
         return stacks_named(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return the stacks that this person may see; lists have root stacks, and nested ones on request."""
+        """Return the stacks that the user may see. Lists contain nested stacks only on request."""
         stacks: Any = super().get_queryset()
         return stacks if self.detail or read_flag(self.request, "show_nested") else stacks.roots()
 
@@ -216,7 +216,7 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         return queryset
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
-        """Return the rows of stacks, with the status IN_PROGRESS from the moment an operation is accepted."""
+        """Return the rows of stacks, with the status IN_PROGRESS as soon as an operation is accepted."""
         rows = super().read(queryset, detailed)
         starting = starting_operations([row["id"] for row in rows]) if rows else {}
         for row in rows:

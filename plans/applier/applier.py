@@ -194,7 +194,7 @@ class Applier(Worker):
         """Begin waiting plans, the oldest first, up to the number of plans that may run at once."""
         waiting = self.plans.waiting().open().exclude(pk__in=self.faulty)
         for pk in list(waiting.values_list("pk", flat=True)[: self.free_plans]):
-            # Another applier may claim it, or a person may cancel or change it, at the same time.
+            # Another applier may claim the plan, or a user may cancel or change it, at the same time.
             with self.guarding(pk):
                 plan = waiting.filter(pk=pk).first()
                 if plan is None:
@@ -381,7 +381,7 @@ class Applier(Worker):
         del self.runs[run.plan_pk]
 
     def stop(self) -> None:
-        """Wait for the running actions, release the plans, and end: another applier adopts them at once."""
+        """Wait for the running actions, release the plans, and end: another applier adopts them immediately."""
         try:
             self.executor.withdraw()
             while self.jobs:

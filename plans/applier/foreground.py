@@ -25,7 +25,7 @@ from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowe
 from watcher_site.terminal.output import STYLES
 
 PENDING = Action.State.PENDING
-QUESTION = "Interrupted. [c]ancel the plan, [l]eave it to other appliers, or go on [Enter]? "
+QUESTION = "Interrupted. [c]ancel the plan, [l]eave it to other appliers, or continue [Enter]? "
 # The interval between updates of the display, in seconds.
 REFRESH = 0.3
 UNSUCCESSFUL = (Action.State.FAILED, Action.State.SKIPPED, Action.State.CANCELLED)
@@ -35,7 +35,7 @@ NO_APPLIER = "No applier is running: the plan begins when one is started, such a
 
 
 class Choice(Enum):
-    """The answer of a person who pressed Ctrl-C."""
+    """The choices after Ctrl-C."""
 
     GO_ON = ""
     CANCEL = "c"
@@ -97,7 +97,7 @@ class Display:
         self.console.print(text)
 
     def ask(self) -> Choice:
-        """Ask how to proceed with the plan. Without a terminal, or after another Ctrl-C, the answer is LEAVE."""
+        """Prompt how to proceed with the plan. Returns LEAVE without a terminal or after another Ctrl-C."""
         if not (self.console.is_terminal and sys.stdin.isatty()):
             return Choice.LEAVE
         self.stop()
@@ -109,7 +109,7 @@ class Display:
             self.start()
 
     def read_choice(self) -> Choice:
-        """Ask until the answer is one of the choices."""
+        """Prompt until the input is one of the choices."""
         while True:
             answer = self.console.input(QUESTION, markup=False).strip().lower()
             for choice in Choice:
@@ -198,7 +198,7 @@ class ForegroundApplier(Applier):
 
     def step(self) -> None:
         if self.interrupted:
-            self.ask_person()
+            self.prompt_user()
         super().step()
         if time.monotonic() >= self.next_refresh or not self.runs:
             self.show()
@@ -218,8 +218,8 @@ class ForegroundApplier(Applier):
 
         signal.signal(signal.SIGINT, interrupt)
 
-    def ask_person(self) -> None:
-        """Ask the person who pressed Ctrl-C how to proceed. The running actions continue meanwhile."""
+    def prompt_user(self) -> None:
+        """Prompt how to proceed after Ctrl-C. The running actions continue meanwhile."""
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             choice = self.display.ask()
@@ -241,19 +241,19 @@ class ForegroundApplier(Applier):
 
     def stop(self) -> None:
         if self.jobs:
-            signal.signal(signal.SIGINT, exit_at_once)
-            self.display.print("What runs comes to its end first. Ctrl-C leaves at once.")
+            signal.signal(signal.SIGINT, exit_immediately)
+            self.display.print("Waiting for the running actions to end. Ctrl-C exits immediately.")
         super().stop()
         self.shown.plan = self.plans.get()
 
 
 def describe_continuation(plan: ActionPlan) -> str:
-    """Return a sentence that says when an unfinished plan continues."""
+    """Return a message about the continuation of an unfinished plan."""
     if why := explain_waiting(plan):
-        return f"The action plan is {plan.state}. {why} The next applier that is free goes on with it then."
-    return f"The action plan is {plan.state} and goes on with the next applier that is free."
+        return f"The action plan is {plan.state}. {why} The next free applier continues it then."
+    return f"The action plan is {plan.state}. The next free applier continues it."
 
 
-def exit_at_once(*_: Any) -> None:
+def exit_immediately(*_: Any) -> None:
     """Exit as if killed. Other appliers take over the plan when the lease of this one has expired."""
     os._exit(INTERRUPTED)

@@ -109,7 +109,7 @@ class PlanRun:
         return len(self.interrupted)
 
     def apply_signals(self, suspended: bool, signals: int) -> None:
-        """Apply signals of people to the plan or its actions, whose consequences the next scan finds."""
+        """Apply signals to the plan or its actions. The next scan finds their consequences."""
         self.is_suspended, self.signals = suspended, signals
         if self.state is RunState.AWAITING_SIGNAL:
             self.state = RunState.OPEN

@@ -1,1 +1,1 @@
-"""The console's pages of action plans, and of the resources that are changed by action plans."""
+"""The pages of action plans, and of the resources that action plans change."""

@@ -1,4 +1,4 @@
-"""The base of the console's forms for new objects, which are created by action plans."""
+"""The base of the forms for new objects, which are created by action plans."""
 
 from abc import abstractmethod
 from typing import Any
@@ -16,7 +16,7 @@ from watcher_site.request_context import CallingContext, caller_of
 
 
 class CreationPage(ResumableFormPage, View):
-    """A form for a new object, shown again with the mistakes until the object can be created."""
+    """A form for a new object, which is shown again with errors until the object can be created."""
 
     http_method_names = ["get", "post"]
     form_class: type[OperationForm]
@@ -44,11 +44,11 @@ class CreationPage(ResumableFormPage, View):
         return render(self.request, self.template_name, {"form": form, **self.page_context()})
 
     def page_context(self) -> dict[str, Any]:
-        """Return what the page shows beside the form."""
+        """Return the context of the page other than the form."""
         return {}
 
     def try_to_create(self, form: OperationForm) -> Operation | None:
-        """Create the object that the form describes, or show the reason for a refusal beside the form."""
+        """Create the object that the form describes, or add the refusal to the form and return None."""
         try:
             project = form.inputs.get("project_id", "")
             trust = trust_of(self.request, project)
@@ -64,11 +64,7 @@ class CreationPage(ResumableFormPage, View):
 
     @abstractmethod
     def create(self, inputs: dict[str, Any], options: RequestOptions) -> Operation:
-        """Make the plan.
-
-        Raises:
-            Refused: something that the form could not know is in the way.
-        """
+        """Create the object by a plan. Raises: `Refused`."""
 
     @abstractmethod
     def redirect_after_creation(self, made: Operation, plan_only: bool) -> HttpResponse:

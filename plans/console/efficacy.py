@@ -58,7 +58,7 @@ COMPARISONS = (
 
 @dataclass
 class Efficacy:
-    """The content of the page: rows of (label, before, after, unit), and single numbers with their descriptions."""
+    """The content of the page: rows of (label, before, after, unit), and single values with their descriptions."""
 
     compared: list[tuple[Text, float, float, str]]
     indicators: list[EfficacyIndicator]
@@ -69,11 +69,11 @@ class Efficacy:
 
 
 def efficacy_of(plan: ActionPlan) -> Efficacy:
-    """Return what an audit promised of its plan, in one query."""
+    """Return the efficacy of a plan, as predicted by its audit, in one query."""
     indicators = list(plan.efficacy_indicators.all())
     values = {indicator.name: indicator.value for indicator in indicators}
     fitting = [comparison for comparison in COMPARISONS if all(name in values for name in comparison.needs)]
-    # What there is none of, before as after, tells nothing.
+    # Quantities that are zero before and after are omitted.
     compared = [(one.label, one.before(values), one.after(values), one.unit) for one in fitting]
     shown = {name for comparison in fitting for name in comparison.needs}
     return Efficacy(

@@ -1,4 +1,4 @@
-"""The forms of an exclusion, and of a trial."""
+"""The forms of exclusions and of their tests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ LABELS = {
     targets.CLUSTERS: _("Clusters"),
 }
 MOST_PROPOSED = 50
-"""The largest number of actions that an address names, so that servers accept its length."""
+"""The largest number of actions in a URL, whose length is limited by servers."""
 PROPOSED_KINDS = (SERVERS, CLUSTERS, COMPUTE_NODES)
 
 
@@ -48,7 +48,7 @@ def names_field(label: Text, form: Text) -> forms.CharField:
 
 
 class PlanField(forms.ModelChoiceField):
-    """One of the newest plans, to try a rule against."""
+    """A choice of the newest plans, for a test of a rule."""
 
     def __init__(self, **options: Any) -> None:
         newest = ActionPlan.objects.present().order_by("-pk")[:MOST_OFFERED].values("pk")
@@ -62,7 +62,7 @@ class PlanField(forms.ModelChoiceField):
 
 
 class TrialForm(forms.Form):
-    """Choose the plan that a rule is tried against."""
+    """A form for the plan on which a rule is tested."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -70,7 +70,7 @@ class TrialForm(forms.Form):
 
 
 class ExclusionForm(WindowFields):
-    """``attributes`` of the cleaned data is what `actions.exclusions.records` takes: just what was changed."""
+    """The form of an exclusion. ``attributes`` are the changed attributes, for `actions.exclusions.records`."""
 
     name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
     reason = forms.CharField(
@@ -125,8 +125,8 @@ class ExclusionForm(WindowFields):
         return any(self[kind].value() for kind in KINDS)
 
     def clean(self) -> None:
-        """Report all mistakes at once, as saving the rule would stop at the first."""
-        # No owner is the person who saves it.
+        """Report all errors, because saving the rule would stop at the first."""
+        # Without an owner, the user who saves the rule becomes its owner.
         said = {name: value for name, value in self.attributes().items() if (name, value) != ("owner", "")}
         for mistake in find_mistakes(self.exclusion, said, timezone.now()):
             self.add_refusal(mistake)
@@ -138,7 +138,7 @@ class ExclusionForm(WindowFields):
         return namesakes.exclude(pk=self.exclusion.pk).exists()
 
     def attributes(self) -> dict[str, Any]:
-        """Return what was typed as the API has it, as far as it was changed and the fields can hold it."""
+        """Return the changed values of valid fields, in the format of the API."""
         cleaned = self.cleaned_data
         changed = set(self.changed_data) & cleaned.keys()
         wanted: dict[str, Any] = {name: cleaned[name] for name in ("name", "reason", "owner") if name in changed}
@@ -148,7 +148,7 @@ class ExclusionForm(WindowFields):
             wanted["targets"] = {kind: named for kind in KINDS if (named := lines(cleaned.get(kind, "")))}
         if "zone" in cleaned and changed & {"zone", "opens", "closes", "weekdays", "first_day", "last_day"}:
             wanted |= {"zone": cleaned["zone"], "window": self.window_of(cleaned)}
-        # Another zone makes another moment of the same time.
+        # In another time zone, the same local time is another time.
         if "expires_at" in changed or ("zone" in changed and cleaned.get("expires_at")):
             wanted["expires_at"] = cleaned.get("expires_at") or None
         return wanted
@@ -157,7 +157,7 @@ class ExclusionForm(WindowFields):
         super().add_refusal(refusal.removeprefix("targets."))
 
     def trial_of(self, exclusion: Exclusion) -> Trial | None:
-        """Return what the rule that is described would exclude; None, where no plan was chosen."""
+        """Return the result of a test of a rule on the chosen plan; None, with an error, if no plan was chosen."""
         plan = self.cleaned_data.get("plan")
         if plan is None:
             self.add_error("plan", _("Choose a plan to test against."))
@@ -166,7 +166,7 @@ class ExclusionForm(WindowFields):
 
 
 def values_excluding(actions: Sequence[Action]) -> dict[str, Any]:
-    """Return the fields of a rule that excludes these actions and others like them: types, targets and reason.
+    """Return values of the form for a rule that excludes these actions: types, targets and reason.
 
     The targets are the servers that the actions affect, or the clusters or compute nodes of actions without a server.
     """
@@ -175,7 +175,7 @@ def values_excluding(actions: Sequence[Action]) -> dict[str, Any]:
     if len(reasons) == 1:
         values["reason"] = reasons.pop()
     touched = find_affected(actions, PROPOSED_KINDS).values()
-    # An action must affect a target of each kind that a rule names.
+    # A rule only matches actions that affect a target of each of its kinds.
     kind = next((kind for kind in PROPOSED_KINDS if touched and all(found.get(kind) for found in touched)), None)
     if kind:
         values[kind] = "\n".join(dict.fromkeys(identifier for found in touched for identifier in found[kind]))
@@ -187,7 +187,7 @@ def lines(text: str) -> list[str]:
 
 
 def exclusion_values(exclusion: Exclusion) -> Mapping[str, Any]:
-    """Return what the fields show of a rule."""
+    """Return the values of the fields for a rule."""
     said = attributes_of(exclusion)
     expires = exclusion.expires_at and exclusion.expires_at.astimezone(ZoneInfo(require_zone(exclusion.zone)))
     return {

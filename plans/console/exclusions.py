@@ -92,7 +92,7 @@ class ExclusionList(ListPage):
 
 
 class ExclusionPage(RecordPage):
-    """One rule: what it says, what it skipped, and what it excludes of a plan that is chosen."""
+    """One exclusion: its attributes, the actions that it skipped, and a test on a plan."""
 
     model = Exclusion
     permission_required = "actions.view_exclusion"
@@ -132,7 +132,7 @@ def trial_context(trial: Trial | None) -> dict[str, Any]:
 
 
 class ExclusionEditing(ResumableFormPage, View):
-    """A form that is saved, or with ``try`` tried."""
+    """A form for an exclusion, which is saved, or with ``try`` only tested."""
 
     http_method_names = ["get", "post"]
     saved: Text
@@ -141,7 +141,7 @@ class ExclusionEditing(ResumableFormPage, View):
         return self.show(ExclusionForm(self.resumed_data(), exclusion=self.current(), proposed=self.propose()))
 
     def propose(self) -> dict[str, Any]:
-        """Return the first values of the fields of a new rule."""
+        """Return the initial values of the fields of a new rule."""
         return {}
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
@@ -187,7 +187,7 @@ class NewExclusion(ExclusionEditing):
     saved = _("Exclusion created. Matching actions are skipped from now on.")
 
     def propose(self) -> dict[str, Any]:
-        """Return the fields of a rule that excludes the actions that the address names."""
+        """Return values for a rule that excludes the actions in the query of the URL."""
         uuids = list(filter(None, map(parse_uuid, self.request.GET.getlist("action"))))[:MOST_PROPOSED]
         if not uuids or not self.may("actions.view_action"):
             return {}
@@ -222,8 +222,8 @@ class EnableExclusion(OperationView):
 
     def perform(self, record: Exclusion) -> str:
         changed = change_exclusion(record, {"enabled": self.enabled}, self.request.user.get_username())
-        words = _("Exclusion %(name)s enabled.") if changed.enabled else _("Exclusion %(name)s disabled.")
-        return words % {"name": changed}
+        text = _("Exclusion %(name)s enabled.") if changed.enabled else _("Exclusion %(name)s disabled.")
+        return text % {"name": changed}
 
     def redirect_url(self, record: Exclusion, done: bool) -> str:
         return reverse("exclusions:detail", args=[record.uuid])

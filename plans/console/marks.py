@@ -1,4 +1,4 @@
-"""The console's ways to say that something is unhealthy, and to take that back: a form for the reason."""
+"""The forms that mark objects as unhealthy, and remove the marks."""
 
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
 
-# The objects that a mark may be on.
+# The kinds of marked objects.
 KINDS = {
     "server": _("Server %(name)s"),
     "node": _("Node %(name)s"),
@@ -38,13 +38,13 @@ class MarkForm(forms.Form):
     )
 
     def add_refusal(self, refusal: str) -> None:
-        """Put a refusal beside the reason, if it is about that, or above it."""
-        name, _, words = refusal.partition(": ")
-        self.add_error("reason" if name == REASON else None, words if name == REASON else refusal)
+        """Add a refusal to the reason if it concerns the reason, otherwise to the form."""
+        name, _, text = refusal.partition(": ")
+        self.add_error("reason" if name == REASON else None, text if name == REASON else refusal)
 
 
 class MarkView(ResumableFormPage, OperationView):
-    """Says that a record is unhealthy. Its page is where the person goes back to."""
+    """Marks a record as unhealthy, and redirects to its page."""
 
     verb, question = _("mark unhealthy"), _("Mark unhealthy?")
     look = "danger"
@@ -74,19 +74,19 @@ class MarkView(ResumableFormPage, OperationView):
     def perform(self, record: Any) -> str:
         found = mark(record, self.unhealthy, self.submitted.cleaned_data["reason"], caller_of(self.request))
         if found.unhealthy is not self.unhealthy:
-            words = _("%(object)s was not changed.")
+            text = _("%(object)s was not changed.")
         elif found.unhealthy:
-            words = _("%(object)s is marked unhealthy.")
+            text = _("%(object)s is marked unhealthy.")
         else:
-            words = _("%(object)s is no longer marked unhealthy.")
-        return words % {"object": KINDS[found.object_type] % {"name": found.object_name}}
+            text = _("%(object)s is no longer marked unhealthy.")
+        return text % {"object": KINDS[found.object_type] % {"name": found.object_name}}
 
     def redirect_url(self, record: Any, done: bool) -> str:
         return reverse(self.page, args=[record.uuid])
 
 
 class ClearMarkView(MarkView):
-    """Takes back that a record is unhealthy."""
+    """Removes the mark of a record."""
 
     verb, question, look = _("clear the mark"), _("Clear the mark?"), "primary"
     unhealthy = False
@@ -125,7 +125,7 @@ class StackRedirectMixin:
 
 
 class ResourceRedirectMixin:
-    """People go back to where it stands in the tree of its stack."""
+    """A mixin that redirects to the place of a resource in the tree of its stack."""
 
     model, permission_required, policy = StackResource, "cluster.mark_stack", "resource:mark"
 

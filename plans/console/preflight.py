@@ -1,4 +1,4 @@
-"""The console's page of what would become of a plan if it began now."""
+"""The page with the preflight of a plan."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,8 +29,8 @@ from watcher_site.console.naming import name_objects
 from watcher_site.console.pages import RecordPage
 from watcher_site.refusals import Conflict
 
-# What is to be said of those that would not just succeed, the worst first.
-WORDS = {
+# The labels of the outcomes other than success, the worst first.
+OUTCOME_LABELS = {
     "FAILED": _("would fail"),
     "CANCELLED": _("would be cancelled"),
     "SKIPPED": _("would be skipped"),
@@ -57,7 +57,7 @@ class PreflightTable(tables.Table):
         return format_html(
             '{}<div class="message said">{}</div>',
             render_resource(value),
-            name_objects(record.words, names_in_action(value)),
+            name_objects(record.predicted_message, names_in_action(value)),
         )
 
 
@@ -70,21 +70,21 @@ class PreflightPage(RecordPage):
     found: PreflightResult
 
     def get_template_names(self) -> list[str]:
-        """Return the verdict alone for the dialog that starts the plan."""
+        """Return the template of the verdict for the dialog that starts the plan."""
         return [self.part_template if getattr(self.request, "htmx", False) else self.template_name]
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
         return super().get_queryset().with_names()
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Store a new result after the transaction that read its plan and the cloud, which must not write."""
+        """Store a new result after the read-only transaction that read the plan and the cloud."""
         response = super().dispatch(request, *args, **kwargs)
         if hasattr(self, "found"):
             store_result(self.found)
         return response
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Remove the stored result, so that the page that follows computes another one."""
+        """Remove the stored result, so that the redirected page computes a new one."""
         plan = self.get_object()
         plan.preflight_results.all().delete()
         return redirect("plans:preflight", plan.uuid)
@@ -116,12 +116,12 @@ class PreflightPage(RecordPage):
 
 
 def describe_verdict(counts: Mapping[str, int]) -> str:
-    """Return in words what would not just succeed, such as "2 would fail, 1 would be skipped"."""
-    return ", ".join(f"{counts[outcome]} {words}" for outcome, words in WORDS.items() if counts[outcome])
+    """Return the numbers of outcomes other than success as text, such as "2 would fail, 1 would be skipped"."""
+    return ", ".join(f"{counts[outcome]} {label}" for outcome, label in OUTCOME_LABELS.items() if counts[outcome])
 
 
 def chosen_outcome(request: HttpRequest) -> str:
-    """Return the outcome that the table is narrowed to, if any."""
+    """Return the outcome by which the table is filtered, or an empty text."""
     outcome = request.GET.get("outcome", "")
     return outcome if outcome in map(str, OUTCOMES) else ""
 

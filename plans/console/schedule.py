@@ -1,4 +1,4 @@
-"""The console's page for the time at which a plan begins: it starts a plan, or changes a schedule."""
+"""The page for the schedule of a plan, which starts the plan or changes its schedule."""
 
 from copy import copy
 from typing import Any
@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from plans.console.views import ActionPlanOperationView
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, PlanOperation, is_plan_allowing
-from plans.planning.scheduling import apply_wishes, describe_start, schedule
+from plans.planning.scheduling import describe_start, schedule, set_schedule
 from watcher_site.console.pages import perform_with_message
 from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.refusals import Invalid
@@ -24,7 +24,7 @@ from watcher_site.windows.wall_clock import require_zone
 
 
 class ScheduleForm(WindowFields):
-    """``wishes`` of the cleaned data is what `plans.planning.scheduling.schedule` takes: just what was changed."""
+    """The form of a schedule. ``changes`` of the cleaned data are for `plans.planning.scheduling.schedule`."""
 
     start_at = text_field("datetime-local", _("Start time"), _("Leave empty to start as soon as an applier is free."))
 
@@ -38,24 +38,24 @@ class ScheduleForm(WindowFields):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        wishes: dict[str, Any] = {"zone": cleaned["zone"]} if "zone" in cleaned else {}
+        changes: dict[str, Any] = {"zone": cleaned["zone"]} if "zone" in cleaned else {}
         start_at = cleaned.get("start_at") or None
-        # Another zone makes another moment of the same time.
+        # In another time zone, the same local time is another time.
         if "start_at" in self.changed_data or (start_at and "zone" in self.changed_data):
-            wishes["start_at"] = start_at
-        wishes["window"] = self.window_of(cleaned)
+            changes["start_at"] = start_at
+        changes["window"] = self.window_of(cleaned)
         try:
-            apply_wishes(copy(self.plan), wishes)
+            set_schedule(copy(self.plan), changes)
         except Invalid as refusal:
             self.add_refusal(str(refusal))
-        return {**cleaned, "wishes": wishes}
+        return {**cleaned, "changes": changes}
 
 
 def schedule_values(plan: ActionPlan) -> dict[str, Any]:
-    """Return what the fields show of a plan's schedule."""
+    """Return the values of the fields for the schedule of a plan."""
     begins = plan.start_at and plan.start_at.astimezone(ZoneInfo(require_zone(plan.zone)))
     start_at = f"{begins:%Y-%m-%dT%H:%M}" if begins else None
-    # A plan without a schedule has no zone that somebody chose: the reader's is offered.
+    # The time zone of a plan without a schedule was not chosen by a user: the default is that of the reader.
     is_scheduled = plan.start_at or plan.window
     zone = plan.zone if is_scheduled else timezone.get_current_timezone_name()
     return {**fields.window_values(plan.window, zone), "start_at": start_at}
@@ -80,7 +80,7 @@ class Schedule(ResumableFormPage, ActionPlanOperationView):
 
     def perform(self, record: ActionPlan) -> str:
         starts = is_plan_allowing(PlanOperation.START, record)
-        scheduled = schedule(record, self.form.cleaned_data["wishes"], start=starts, caller=caller_of(self.request))
+        scheduled = schedule(record, self.form.cleaned_data["changes"], start=starts, caller=caller_of(self.request))
         if starts:
             return describe_start(scheduled)
         is_running = scheduled.state in scheduled.RUNNING

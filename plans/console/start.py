@@ -1,4 +1,4 @@
-"""The console's button that starts a plan: it shows a summary of the actions that will run, and asks."""
+"""The dialog that starts a plan, with a summary of the actions that will run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from watcher_site import plugins
 from watcher_site.request_context import caller_of
 
 NAMED = 4
-# The preflight of a plan of this size answers before a person has read the summary.
+# The preflight of a plan of this size ends before users have read the summary.
 MOST_SIMULATED = 500
 
 
 @dataclass(frozen=True)
 class Named:
-    """The number of objects, and the names of the first of them."""
+    """The number of some objects, and the names of the first ones."""
 
     total: int
     names: Sequence[str]
@@ -74,7 +74,7 @@ def servers_of(actions: QuerySet[Action]) -> Named:
 
 
 def compute_nodes_of(actions: QuerySet[Action]) -> Named:
-    """Return the compute nodes that servers leave or reach, or that change their state, by name."""
+    """Return the compute nodes that are sources, destinations or targets of actions, by name."""
     types = plugins.load("ACTION_TYPES")
     routes = actions.values_list(
         "action_type", KT("input_parameters__source_node"), KT("input_parameters__destination_node")

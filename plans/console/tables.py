@@ -31,7 +31,7 @@ from watcher_site.messages import cut
 from watcher_site.templatetags.console import elapsed, until, when
 from watcher_site.templatetags.names import plan_link
 
-# The length of a user's name that leaves space for the other columns.
+# The shown length of a user's name, which leaves space for the other columns.
 NAME_LENGTH = 24
 
 
@@ -54,26 +54,26 @@ class ActionPlanFilters(django_filters.FilterSet):
 
 
 def plan_condition(text: str) -> Q:
-    """Return the condition of plans with a name or a UUID: the name is that of the audit, or of the operation."""
+    """Return the condition for plans by UUID or name: the name of the audit, or the requested operation."""
     return name_condition(text, "audit__name") | requested_by(text)
 
 
 class PlanStateColumn(StateColumn):
-    """The state of a plan, and how long it waits for its time or its window."""
+    """The state of a plan, and the time until which it waits."""
 
     def render(self, record: ActionPlan, bound_column: Any) -> SafeString:
         badge = super().render(record, bound_column)
         opening = record.next_opening
         if opening is None:
             return badge
-        words = _("begins %(moment)s") if record.is_prunable else _("continues %(moment)s")
+        text = _("begins %(moment)s") if record.is_prunable else _("continues %(moment)s")
         return format_html(
-            '{}<br><span class="secondary">{}</span>', badge, fill_placeholders(words, moment=until(opening))
+            '{}<br><span class="secondary">{}</span>', badge, fill_placeholders(text, moment=until(opening))
         )
 
 
 class StartColumn(TimeColumn):
-    """When a plan began, and who started it."""
+    """The start time of a plan, and the user who started it."""
 
     def render(self, value: Any, record: Any = None) -> SafeString:
         if not record.started_by:
@@ -90,8 +90,8 @@ class EndColumn(TimeColumn):
     def render(self, value: Any, record: Any = None) -> SafeString:
         if record.start_time is None or (value is None and record.state in record.FINAL):
             return format_html("{}", when(value))
-        words = _("took %(duration)s") if value else _("running for %(duration)s")
-        took = words % {"duration": elapsed(record)}
+        text = _("took %(duration)s") if value else _("running for %(duration)s")
+        took = text % {"duration": elapsed(record)}
         return format_html('<span>{}<br><span class="secondary">{}</span></span>', when(value), took)
 
 
@@ -117,8 +117,8 @@ class ActionPlanTable(tables.Table):
 
     def render_status_message(self, value: str, record: ActionPlan) -> SafeString:
         shown = value if sees_details(self.request.user) else generic_plan_message(record.state, value) or ""
-        words = name_objects(lead_with_counts(shown), self.names)
-        return format_html('<span class="first-lines" title="{}">{}</span>', shown, words)
+        text = name_objects(lead_with_counts(shown), self.names)
+        return format_html('<span class="first-lines" title="{}">{}</span>', shown, text)
 
     @cached_property
     def names(self) -> Names:

@@ -1,4 +1,4 @@
-"""The console's pages of action plans."""
+"""The pages of action plans."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -39,7 +39,7 @@ SHOWN_EVENTS = 12
 MOST_EVENTS = 500
 # The states in which a plan needs an applier.
 MOVING = frozenset({ActionPlan.State.PENDING, ActionPlan.State.ONGOING, ActionPlan.State.CANCELLING})
-# The seconds after which the page of a plan requests its part again; another person may change a RECOMMENDED plan.
+# The seconds after which the page of a plan is updated. A RECOMMENDED plan may be changed by other users.
 UPDATED_EVERY = dict.fromkeys(MOVING, 2) | {ActionPlan.State.RECOMMENDED: 5}
 
 
@@ -60,14 +60,14 @@ class ActionPlanList(ListPage):
 
 
 def find_missing_service() -> str | None:
-    """Return the name of the service without which no plan is executed, if no process of it is alive."""
+    """Return the name of a service that is required to execute plans and has no living process, or None."""
     names = [Service.APPLIER, Service.WORKER] if settings.EXECUTOR == "celery" else [Service.APPLIER]
     alive = set(Service.objects.active().filter(name__in=names).values_list("name", flat=True).distinct())
     return next((name for name in names if name not in alive), None)
 
 
 class ActionPlanPage(FollowedPage):
-    """The plan, its graph, its actions and their events."""
+    """A plan, its graph, its actions and their events."""
 
     model = ActionPlan
     permission_required = ("plans.view_actionplan", "actions.view_action")
@@ -90,12 +90,12 @@ class ActionPlanPage(FollowedPage):
 
     @cached_property
     def missing_service(self) -> str | None:
-        """The name of the service without which the plan does not go on, if none of them lives."""
+        """The name of a service that the plan requires and that has no living process, or None."""
         return find_missing_service() if self.object.state in MOVING else None
 
     @cached_property
     def latest_events(self) -> dict[str, Any]:
-        """The latest events, more of them on request, and whether there are still more."""
+        """The latest events, a larger number on request, and whether there are more."""
         most = MOST_EVENTS if "events" in self.request.GET else SHOWN_EVENTS
         events = ActionEvent.objects.filter(action__action_plan=self.object).select_related("action")
         found = list(events.order_by("-pk")[: most + 1])
@@ -137,7 +137,7 @@ class ActionPlanPage(FollowedPage):
 
 
 def allowed_operations(request: HttpRequest, plan: ActionPlan) -> set[PlanOperation]:
-    """Return the operations that the plan allows now, and that this person may do."""
+    """Return the operations that the state of the plan and the permissions of the user allow."""
     return {operation for operation in PlanOperation if is_plan_allowing(operation, plan, request.user)}
 
 

@@ -30,7 +30,7 @@ class ClearMark(SetMark):
     name, help = "unmark", "Remove the mark as unhealthy."
 
     def add_options(self, parser: CommandParser) -> None:
-        """Add none: there is no reason to give."""
+        """Add no options: the removal of a mark has no reason."""
 
     def apply(self, record: Any, **options: Any) -> None:
         self.found = mark(record, False, "", commands.caller(options["person"]))

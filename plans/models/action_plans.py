@@ -1,4 +1,4 @@
-"""Action plans: what an audit proposes, a person prunes and starts, and an applier runs."""
+"""Action plans, which audits propose, users prune and start, and appliers run."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,9 +34,9 @@ class Schedule:
     window: Window | None = None
 
     def hours(self, now: datetime) -> Hours | None:
-        """Return from when and until when it may begin next, each None where nothing stands in the way.
+        """Return the next time at which the plan may begin and the end of that period, each None if unlimited.
 
-        None alone means that the window is over.
+        Returns None instead of a pair if the window is over.
         """
         if self.window is None:
             return self.start_at, None
@@ -57,19 +57,20 @@ class ActionPlan(StatefulModel):
 
     FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
     RUNNING = RUNNING_PLAN
+    # The states in which actions may be skipped, because none has begun.
     PRUNABLE = PRUNABLE_PLAN
     DELETABLE = FINAL | {State.RECOMMENDED}
     CANCELLABLE = PRUNABLE | {State.ONGOING}
-    # People may still say when it, or what is left of it, begins.
+    # The states in which the schedule can be changed.
     SCHEDULABLE = PRUNABLE | {State.ONGOING}
     # The states in which a plan can be suspended and resumed.
     SUSPENDABLE = frozenset({State.PENDING, State.ONGOING})
-    # It ended before all of it was done.
+    # The states of plans that ended with unfinished actions.
     CONTINUABLE = frozenset({State.FAILED, State.CANCELLED})
 
     notified_as = "action_plan"
 
-    # An applier whose lease ran out no longer owns the plan, and can no longer write.
+    # An applier whose lease expired no longer owns the plan, and its writes fail.
     guard_fields = ["state", "applier"]
     transition_fields = [
         *("state", "status_message", "applier", "hostname", "context", "started_by", "project_id"),
@@ -97,7 +98,7 @@ class ActionPlan(StatefulModel):
     )
     start_time = models.DateTimeField(null=True, editable=False, help_text="when an applier began it")
     end_time = models.DateTimeField(null=True, editable=False, help_text="when it got its final state")
-    # Not among the columns of transitions, whose writers have not read these.
+    # These columns are not in transition_fields: a transition would write the values that it read earlier.
     suspended_by = models.CharField(
         max_length=255, null=True, editable=False, help_text="the user name of who has it begin nothing more for now"
     )
@@ -108,7 +109,7 @@ class ActionPlan(StatefulModel):
     start_at = models.DateTimeField(null=True, help_text="before which nothing of it begins")
     zone = models.CharField(max_length=64, default="UTC", db_default="UTC", help_text="of the times that people gave")
     window = models.JSONField(null=True, help_text="the maintenance window within which it begins, and its actions do")
-    # What follows of these: within which hours it, or what is left of it, begins next.
+    # The next period in which actions may begin, computed from these columns.
     opens_at = models.DateTimeField(null=True, editable=False)
     closes_at = models.DateTimeField(null=True, editable=False)
     continues = models.ForeignKey(
@@ -129,7 +130,7 @@ class ActionPlan(StatefulModel):
             ("continue_actionplan", "Can continue action plan"),
         ]
         constraints = [
-            # Whatever comes of two who continue a plan at once, nothing is done by two plans.
+            # Of two concurrent continuations of a plan, only one is created.
             models.UniqueConstraint(
                 "continues", condition=Q(deleted_at=None, continues__isnull=False), name="action_plan_continued_once"
             ),
@@ -137,7 +138,7 @@ class ActionPlan(StatefulModel):
         indexes = [
             # Purging a plan searches the plans that continue it, including deleted ones.
             models.Index("continues", condition=Q(continues__isnull=False), name="action_plan_continues"),
-            # The applier looks for waiting and running plans; people sort by state.
+            # The applier selects waiting and running plans by state; the lists of users sort by it.
             models.Index("state", "id", name="action_plan_by_state"),
             models.Index("created_at", "id", name="action_plan_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="action_plan_updated_at"),
@@ -149,7 +150,7 @@ class ActionPlan(StatefulModel):
 
     @property
     def caller(self) -> CallingContext:
-        """The person or audit on whose behalf the plan runs; empty without one, or if the site's key was changed."""
+        """The calling context of the plan's start; empty if there is none, or if the key of the site was changed."""
         try:
             return unseal(self.context) if self.context else CallingContext()
         except Invalid:
@@ -170,9 +171,9 @@ class ActionPlan(StatefulModel):
 
     @property
     def called(self) -> str:
-        """The plan's name for users: that of its audit, or the operation that a person requested; it may be empty.
+        """The name of the plan for users: the name of its audit, or the requested operation. It may be empty.
 
-        Of plans that were selected by `with_names` it costs no query.
+        For plans that were selected by `with_names`, this takes no query.
         """
         if self.audit is not None:
             return self.audit.name
@@ -187,18 +188,14 @@ class ActionPlan(StatefulModel):
 
     @property
     def schedule(self) -> Schedule:
-        """Return when the plan is to begin.
-
-        Raises:
-            Invalid: the zone is not known on this machine.
-        """
+        """The schedule of the plan. Raises: `Invalid`: its time zone is not known on this machine."""
         return Schedule(self.start_at, read_window(self.window, read_zone(self.zone)))
 
     @property
     def hours(self) -> Hours | None:
-        """Within which it, or what is left of it, may begin next; None, if its window is over.
+        """The next period in which actions of the plan may begin, or None if its window is over.
 
-        When hours are over an applier writes the next ones down. Perhaps none runs: what people read is true before.
+        Appliers store the next period when one ends. This property does not depend on a running applier.
         """
         now = timezone.now()
         if self.closes_at is None or now < self.closes_at:
@@ -210,12 +207,12 @@ class ActionPlan(StatefulModel):
 
     @property
     def next_opening(self) -> datetime | None:
-        """The moment before which nothing more of it begins; None where it may, and where there is no such moment."""
+        """The time before which no more actions begin; None if they may begin now, or never."""
         opens_at, _ = (self.state in self.SCHEDULABLE and self.hours) or (None, None)
         return opens_at if opens_at and opens_at > timezone.now() else None
 
     def continuation(self) -> "ActionPlan | None":
-        """Return the plan that goes on where this one ended, unless there is none or it was deleted."""
+        """Return the plan that continues this one, or None. Deleted plans are ignored."""
         return type(self).objects.present().with_names().filter(continues=self.pk).first()
 
     @property
@@ -223,69 +220,68 @@ class ActionPlan(StatefulModel):
         return self.suspended_by is not None and self.state in self.SUSPENDABLE
 
     def notify_applier(self) -> None:
-        """Notify the plan's applier of a signal. The caller holds the plan's row."""
+        """Notify the plan's applier of a signal. The caller has locked the row of the plan."""
         type(self).objects.filter(pk=self.pk).update(signals=F("signals") + 1)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.PENDING)
     def start(self) -> None:
-        """A person, or an audit's auto_trigger, hands it to the appliers."""
+        """Start the plan, by a request of a user or by auto_trigger of its audit."""
 
     @transition(field=state, source=State.PENDING, target=State.ONGOING)
     def begin(self, applier: Service) -> None:
-        """An applier claims it."""
+        """Begin the plan: an applier claims it."""
         self.applier, self.hostname = applier, applier.host
         self.start_time = timezone.now()
 
     def end(self, message: str | None) -> None:
-        """Store the end of the plan: clear its applier, and the calling context of the person who started it."""
+        """Store the end of the plan, and clear its applier and the calling context of its start."""
         self.status_message = message and cut(message)
         self.applier = self.context = None
         self.end_time = timezone.now()
 
     @transition(field=state, source=[State.RECOMMENDED, State.ONGOING, State.CANCELLING], target=State.SUCCEEDED)
     def succeed(self, message: str | None = None) -> None:
-        """All its actions have finished and none failed; one that holds no action succeeds when it is made.
+        """End the plan as SUCCEEDED: all actions have finished and none failed, or it was created without actions.
 
-        A cancel that comes when nothing is left to cancel does not change what is true.
+        A cancellation that finds no action to cancel does not change this.
         """
         self.end(message)
 
     @transition(field=state, source=[State.PENDING, State.ONGOING, State.CANCELLING], target=State.FAILED)
     def fail(self, message: str | None = None) -> None:
-        """End the plan as FAILED: an action of it failed, or an applier failed on it."""
+        """End the plan as FAILED: one of its actions failed, or an applier could not execute it."""
         self.end(message)
 
     @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)
     def cancel(self, message: str) -> None:
-        """Cancel the plan before any of its actions began. The caller cancels its pending actions with it."""
+        """Cancel the plan before any of its actions began. The caller also cancels its pending actions."""
         self.end(message)
 
     @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
     def request_cancel(self, message: str) -> None:
-        """Request that the applier aborts the running actions and begins no other."""
+        """Request that the applier aborts the running actions and begins no others."""
         self.status_message = cut(message)
 
     @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.CANCELLED)
     def finish_cancel(self, message: str | None) -> None:
-        """End the plan as CANCELLED: it was cancelled, or a person cancelled single actions of it."""
+        """End the plan as CANCELLED: the plan or single actions of it were cancelled."""
         self.end(message)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)
     def supersede(self, message: str) -> None:
-        """A newer plan, or time, made it obsolete."""
+        """End the plan as SUPERSEDED: a newer plan replaces it, or it has expired."""
         self.end(message)
 
     @transaction.atomic
     def launch(self, caller: CallingContext | None = None) -> None:
-        """Start it for a person or an audit, unless someone was first.
+        """Start the plan for a user or an audit.
 
         Args:
-            caller: on whose behalf its actions are executed.
+            caller: the calling context in which its actions are executed.
 
         Raises:
-            TransitionNotAllowed, ConcurrentTransition: it is, or has just become, something else than RECOMMENDED.
-            Conflict: nothing of it would ever begin, as its maintenance window is over; or what was planned
-                in it no longer fits, as something else came first.
+            TransitionNotAllowed, ConcurrentTransition: the plan is not RECOMMENDED, or changed its state meanwhile.
+            Conflict: its maintenance window is over; or the objects of its actions were changed since it was planned.
         """
         self.start()
         if self.hours is None:
@@ -301,20 +297,19 @@ class ActionPlan(StatefulModel):
 
     @transaction.atomic
     def abandon(self, by: str) -> None:
-        """Cancel the plan for a person: at once if it has not begun, otherwise through its applier.
+        """Cancel the plan for a user: immediately if it has not begun, otherwise through its applier.
 
-        Actions that were skipped stay SKIPPED, which means that an action was never executed, and the message of a
-        plan that ends here names them.
+        Skipped actions stay SKIPPED. The status message of a plan that ends here lists them.
 
         Raises:
-            TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final.
+            TransitionNotAllowed, ConcurrentTransition: the plan is final, or changed its state meanwhile.
         """
         message = f"Action plan was cancelled by {by}."
         if self.state == self.State.ONGOING:
             self.request_cancel(message)
             self.save_state()
         else:
-            # The lock orders this and the skip of an action: the skip comes before, or is refused.
+            # Skips lock the same row: a concurrent skip is either committed before, or refused.
             type(self).objects.locked().filter(pk=self.pk).first()
             self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
             self.save_state()
@@ -326,8 +321,8 @@ class ActionPlan(StatefulModel):
         """Set the handling of failures, before any action of the plan begins.
 
         Raises:
-            Invalid: there is no such choice.
-            Conflict: the plan has begun, or is over.
+            Invalid: the value is unknown.
+            Conflict: the plan has begun or ended.
         """
         if value not in self.OnFailure.values:
             choices = " or ".join(self.OnFailure.values)
@@ -341,11 +336,11 @@ class ActionPlan(StatefulModel):
 
     @transaction.atomic
     def remove(self) -> None:
-        """Delete it with its actions, so that they can still be looked back on until they are purged.
+        """Mark the plan and its actions as deleted. They can be shown on request until they are purged.
 
         Raises:
-            Invalid: it is waiting or running.
-            NotFound: someone else deleted it.
+            Invalid: the plan is waiting or running.
+            NotFound: the plan was already deleted.
         """
         deleted = type(self).objects.filter(pk=self.pk, state__in=self.DELETABLE).soft_delete()
         if not deleted:
@@ -355,7 +350,7 @@ class ActionPlan(StatefulModel):
 
 
 class EfficacyIndicator(models.Model):
-    """An expected effect of a plan, as one number."""
+    """The value of one indicator of a plan's efficacy."""
 
     action_plan = models.ForeignKey(ActionPlan, models.CASCADE, related_name="efficacy_indicators")
     name = models.CharField(max_length=63)

@@ -9,14 +9,14 @@ from actions.models import Action
 from plans.models.action_plans import ActionPlan
 
 UNKNOWN = "UNKNOWN"
-"""The outcome of an action whose final state cannot be foreseen."""
+"""The outcome of an action whose final state cannot be predicted."""
 OUTCOMES = (Action.State.SUCCEEDED, Action.State.SKIPPED, Action.State.FAILED, Action.State.CANCELLED, UNKNOWN)
 
 
 class PreflightResult(models.Model):
-    """The latest result of a plan's preflight, for readers who may see why actions failed, or for all others."""
+    """The latest result of a plan's preflight, for users who may see the details of failures or for all others."""
 
-    # No constraint: processes of the previous release remove plans permanently and do not know this table.
+    # No constraint: processes of the previous release, which do not have this table, purge plans.
     action_plan = models.ForeignKey(
         ActionPlan, models.CASCADE, related_name="preflight_results", db_index=False, db_constraint=False
     )

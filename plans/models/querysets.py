@@ -1,4 +1,4 @@
-"""Questions to the table of action plans, and what is done to many of them at once."""
+"""Queries for action plans, and operations on several of them."""
 
 from datetime import timedelta
 from typing import Any, Self
@@ -19,10 +19,10 @@ from watcher_site.refusals import NotFound
 
 class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
     def find(self, uuid: UUID) -> Any:
-        """Return the plan of this UUID.
+        """Return the plan with this UUID.
 
         Raises:
-            NotFound: there is none, or it was deleted.
+            NotFound: the plan does not exist or was deleted.
         """
         plan = self.present().filter(uuid=uuid).first()
         if plan is None:
@@ -30,21 +30,21 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return plan
 
     def locked(self) -> Self:
-        """Lock these rows until the transaction ends: whatever begins, ends or changes a plan waits for that."""
+        """Lock these rows until the transaction ends, so that no other process begins, ends or changes the plans."""
         return self.select_for_update(no_key=True)
 
     def waiting(self) -> Self:
-        """Select the plans that were started and that no applier has claimed, oldest first."""
+        """Select the started plans that no applier has claimed, oldest first."""
         return self.present().filter(state=self.model.State.PENDING).order_by("pk")
 
     def open(self) -> Self:
-        """Select the plans of which actions may begin now, by the clock of the database, which all processes share."""
+        """Select the plans whose actions may begin now, by the clock of the database, which all processes share."""
         has_opened = Q(opens_at__isnull=True) | Q(opens_at__lte=Now())
         is_open = has_opened & (Q(closes_at__isnull=True) | Q(closes_at__gt=Now()))
         return self.filter(is_open, suspended_by__isnull=True)
 
     def closed(self) -> Self:
-        """Select the unfinished plans whose window has closed: they wait for the next one."""
+        """Select the unfinished plans whose current period is over, and which wait for the next one."""
         states = (self.model.State.PENDING, self.model.State.ONGOING)
         return self.present().filter(state__in=states, closes_at__lte=Now())
 
@@ -52,9 +52,9 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.present().filter(state__in=self.model.RUNNING)
 
     def changing_cloud(self) -> Self:
-        """Select the ongoing plans that change the cloud, not those that only wait for a PENDING server.
+        """Select the ongoing plans that change the cloud, without plans that only wait for a PENDING server.
 
-        Such a plan would keep other plans from making capacity for its server.
+        Including the latter would prevent the plans that free capacity for their servers.
         """
         own = Action.objects.present().filter(action_plan=OuterRef("pk"))
         at_work = Exists(own.filter(state__in=Action.BEGUN))
@@ -62,13 +62,13 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.filter(state=self.model.State.ONGOING).exclude(~at_work & waits)
 
     def available_to(self, applier: Service) -> Self:
-        """Select the running plans that no other living applier holds: orphaned ones, and this applier's own."""
+        """Select the running plans of this applier, and the plans whose applier is lost."""
         return self.running().exclude(applier__in=Service.objects.active().exclude(pk=applier.pk).values("pk"))
 
     def with_progress(self) -> Self:
-        """Add to each plan how many actions it has, and of these how many were carried out and how many left out.
+        """Annotate each plan with the numbers of its actions.
 
-        They are called ``total_actions``, ``finished_actions`` and ``skipped_actions``.
+        The columns are ``total_actions``, ``finished_actions`` (of the executed ones) and ``skipped_actions``.
         """
         actions = Action.objects.present().filter(action_plan=OuterRef("pk")).order_by().values("action_plan")
 
@@ -82,7 +82,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         )
 
     def with_operation(self) -> Self:
-        """Add ``operation``, the type and name of the first action, to each plan without an audit."""
+        """Annotate each plan without an audit with ``operation``, the type and name of its first action."""
         return self.annotate(operation=Action.objects.plan_operation())
 
     def with_names(self) -> Self:
@@ -90,18 +90,18 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.with_operation().select_related("audit")
 
     def adopt(self, applier: Service) -> bool:
-        """Take over the one plan that this queryset holds if it is free, and say whether this applier was first.
+        """Take over the plan of this queryset if it has no living applier, and return whether this succeeded.
 
-        The caller names the old owner, so that it stands in the WHERE clause: of several that ask at once, one wins.
+        The caller has filtered by the previous owner, so that only one of several appliers succeeds.
         """
         return bool(self.available_to(applier).update(applier=applier, hostname=applier.host))
 
     def release(self, applier: Service) -> int:
-        """Release the plans that the applier still runs, so that another one adopts them at once."""
+        """Release the running plans of an applier, so that another applier adopts them immediately."""
         return self.running().filter(applier=applier).update(applier=None)
 
     def held_by(self, applier: Service) -> Self:
-        """Return the plans that wait or run, and that no other applier holds."""
+        """Select the waiting and running plans that no other applier owns."""
         is_free = Q(applier=None) | Q(applier=applier)
         return self.present().filter(is_free, state__in=[self.model.State.PENDING, *self.model.RUNNING])
 
@@ -123,7 +123,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
 
     @transaction.atomic
     def supersede(self, message: str, action_message: str) -> int:
-        """Make the RECOMMENDED ones SUPERSEDED with their pending actions CANCELLED, and return how many they were."""
+        """Supersede the RECOMMENDED plans, cancel their pending actions, and return the number of plans."""
         return self.end_unstarted(
             self.model.sources("supersede"), self.model.State.SUPERSEDED, message, action_message
         )
@@ -135,7 +135,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
 
     @transaction.atomic
     def cancel_unfinished(self, message: str) -> int:
-        """Cancel what has not begun, have the appliers cancel what has, and return how many plans that were."""
+        """Cancel the plans, those that have begun through their appliers, and return the number of plans."""
         running = self.present().filter(state__in=self.model.sources("request_cancel"))
         cancelling = self.write_state(running, self.model.State.CANCELLING, message)
         return cancelling + self.end_unstarted(
@@ -154,7 +154,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
     def lock_in_order(self, sources: set[str]) -> list[int]:
         """Lock the plans in these states, in the order of their keys, and return the keys.
 
-        Skipping an action and starting a plan lock the row too: whichever is first takes effect as a whole.
+        Skips and starts lock the row of the plan, too: they are either complete before this, or refused.
         """
         chosen = self.present().filter(state__in=sources).order_by().values("pk")
         plans = self.model.objects.filter(pk__in=chosen, state__in=sources).order_by("pk").select_for_update()

@@ -1,7 +1,7 @@
-"""The operations of people on action plans: the permission for each, and the states in which a plan allows it.
+"""The operations of users on action plans: the permission for each, and the states in which a plan allows it.
 
-The API, the console and the commands all ask `is_plan_allowing`. Races are decided by the guarded writes of
-`StatefulModel.save_state`, and by the locks of the plan's row.
+The API, the console and the commands call `is_plan_allowing`. Races are decided by the guarded writes of
+`StatefulModel.save_state`, and by locks of the row of the plan.
 """
 
 from enum import StrEnum
@@ -44,7 +44,7 @@ PLAN_PERMISSIONS = {
     PlanOperation.CONTINUE: "plans.continue_actionplan",
     PlanOperation.DELETE: "plans.delete_actionplan",
 }
-# The policies of operations that other operations share the permission with.
+# The policies of operations that share a permission with other operations.
 PLAN_POLICIES = {
     PlanOperation.SCHEDULE: "action_plan:schedule",
     PlanOperation.PREFLIGHT: "action_plan:preflight",
@@ -88,7 +88,7 @@ def is_plan_allowing(operation: PlanOperation, plan: ActionPlan, user: Any = Non
 
 
 def require_plan_allowing(operation: PlanOperation, plan: ActionPlan) -> None:
-    """Raise `Conflict` if a plan does not allow one of the operations with a message of their own."""
+    """Raise `Conflict` if a plan does not allow an operation, which must be one of `MESSAGES`."""
     if not is_plan_allowing(operation, plan):
         raise plan_conflict(operation, plan)
 

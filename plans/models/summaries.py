@@ -9,18 +9,18 @@ from actions.models.querysets import ActionQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 
 SKIPPED = "One or more actions were skipped."
-# More can not be named within the length of a message.
+# The message has no space for more actions.
 NAMEABLE = STATUS_MESSAGE_LENGTH // 36
-# What is said first leaves to the skipped and to the cancelled actions: how many they are, and the first with a few
-# words.
+# The length that the list of failed actions leaves for each of the lists of skipped and of cancelled actions: their
+# number and the first action.
 KEPT_FOR_OTHERS = 90
-# Fewer characters of a reason tell nothing.
-LEAST_WORDS = 8
+# A shorter part of a reason is not informative.
+SHORTEST_REASON = 8
 
 
 @dataclass
 class Mention:
-    """One action: its UUID, and by whom if a person did it; then why."""
+    """An action in a message: its UUID, with the user if one changed it, and the reason."""
 
     name: str
     why: str
@@ -28,19 +28,19 @@ class Mention:
     def within(self, length: int) -> str | None:
         """Return the name and as much of the reason as fits into ``length`` characters, or None."""
         free = length - len(f"{self.name} ()")
-        if self.why and free >= min(LEAST_WORDS, len(self.why)):
+        if self.why and free >= min(SHORTEST_REASON, len(self.why)):
             return f"{self.name} ({cut(self.why, free)})"
         return self.name if length >= len(self.name) else None
 
 
 def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str = "") -> str | None:
-    """Return which actions failed and why, which were skipped, by whom and why, and which were cancelled.
+    """Return a message that lists the failed, skipped and cancelled actions with their reasons, or None without any.
 
-    None if there is nothing to say. Where any was skipped, it begins with the sentence that existing clients know,
-    unless an ``opening`` stands before it. ``counts`` gives the number of actions in each state.
+    If actions were skipped, it begins with the sentence that existing clients match, after the ``opening``.
+    ``counts`` is the number of actions in each state.
     """
     skipped, failed = counts.get(Action.State.SKIPPED, 0), counts.get(Action.State.FAILED, 0)
-    # Where the whole plan was cancelled, the opening says so.
+    # If the whole plan was cancelled, the opening states it.
     cancelled = 0 if opening else counts.get(Action.State.CANCELLED, 0)
     total = sum(counts.values())
     text = f"{opening} {SKIPPED if skipped else ''}".strip()
@@ -61,7 +61,7 @@ def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str =
 
 
 def lead_with_counts(message: str) -> str:
-    """Return the message of an ended plan for people: counts first, without the sentence that clients match."""
+    """Return the message of an ended plan for the console: counts first, without the sentence that clients match."""
     rest = message.removeprefix(SKIPPED).lstrip()
     return re.sub(r"^(\d+ of \d+):", r"\1 skipped:", rest) if rest else message
 
@@ -71,9 +71,9 @@ def format_count(number: int) -> str:
 
 
 def describe_rollback(actions: ActionQuerySet) -> str:
-    """Return what a rollback did, if there was one."""
+    """Return a sentence with the number of reverted actions, or an empty text without a rollback."""
     last = ActionEvent.objects.filter(action__in=actions, event="revert").order_by("pk")
-    # What a lost worker left open and was done again counts once.
+    # Only the last event of an action counts: a revert is repeated if its worker was lost.
     results = list(dict(last.values_list("action", "result")).values())
     undone = results.count(ActionEvent.Result.SUCCESS)
     if not results:
@@ -90,11 +90,11 @@ def make_mentions(actions: ActionQuerySet, state: str) -> list[Mention]:
 def make_mention(action: Action) -> Mention:
     if action.skipped_by:
         return Mention(f"{action.uuid} by {action.skipped_by}", action.reason)
-    finding = action.status_message or ""
+    message = action.status_message or ""
     for known in (SKIPPED_AUTOMATICALLY, FAILED_IN, NOT_EXECUTED):
-        finding = finding.removeprefix(known)
-    # Some of our own findings name the action, which stands before them here.
-    return Mention(str(action.uuid), finding.replace(f" {action.uuid}", "").strip().removesuffix("."))
+        message = message.removeprefix(known)
+    # The text does not repeat the UUID of the action.
+    return Mention(str(action.uuid), message.replace(f" {action.uuid}", "").strip().removesuffix("."))
 
 
 def list_mentions(lead: str, first: Iterable[Mention], total: int, length: int) -> str:
@@ -102,10 +102,10 @@ def list_mentions(lead: str, first: Iterable[Mention], total: int, length: int) 
     named: list[str] = []
     for one in first:
         before, after = f"{lead}: {', '.join([*named, ''])}", describe_rest(total - len(named) - 1)
-        words = one.within(length - len(before) - len(after))
-        if words is None:
+        text = one.within(length - len(before) - len(after))
+        if text is None:
             break
-        named.append(words)
+        named.append(text)
     return f"{lead}: {', '.join(named)}{describe_rest(total - len(named))}" if named else f"{lead}."
 
 

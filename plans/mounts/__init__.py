@@ -1,1 +1,1 @@
-"""The mounts at which the site speaks as other OpenStack services do."""
+"""The paths under which the site implements APIs of other OpenStack services."""

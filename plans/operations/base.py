@@ -1,7 +1,7 @@
 """Operations on clusters and nodes: each is a plan of one action.
 
-Of two concurrent requests the second one finds the operation of the first: a request locks the row of the cluster, and
-then those of the nodes, until the plan is written. `cluster.models.locks` has the order of all locks on rows.
+A request locks the row of the cluster, and then those of the nodes, until the plan is written, so that a concurrent
+request finds its operation. `cluster.models.locks` describes the order of locks on rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,13 +32,13 @@ from watcher_site.validation import find_violation
 
 Target = Cluster | Node | Server | Stack
 SHOWN = 3
-# History names the target itself; a template may contain data that not everybody may read.
+# History has columns for the target; a template may contain confidential data.
 NOT_RECORDED = ("resource_id", "resource_name", "template")
 
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """The options of a requested operation: the caller, and whether its plan is only created, to be reviewed first."""
+    """The options of a requested operation: the caller, and whether its plan is only created for review."""
 
     caller: CallingContext | None = None
     plan_only: bool = False
@@ -49,7 +49,7 @@ class RequestOptions:
 
     @property
     def identity(self) -> str:
-        """The id of the caller; empty where a command or the site itself requests the operation."""
+        """The id of the caller; empty if a command or the site itself requests the operation."""
         return self.caller.identity if self.caller else ""
 
 
@@ -73,15 +73,15 @@ def lock_for_operation(
     beside: Iterable[Node] = (),
     cancels_others: bool = False,
 ) -> Any:
-    """Return a cluster or a node as it is now, locked until the transaction ends.
+    """Return the current row of a cluster or a node, locked until the transaction ends.
 
     Args:
-        beside: nodes outside of the cluster that the operation is about, too.
-        cancels_others: whether other operations are cancelled, if the person may do so. This one waits for their end.
+        beside: nodes outside of the cluster that the operation also concerns.
+        cancels_others: whether to cancel other operations, if the user may do so. This one waits for their end.
 
     Raises:
-        NotFound: it was deleted meanwhile.
-        Conflict: another operation on it waits or runs. A plan that nobody started is in nobody's way.
+        NotFound: the target was deleted meanwhile.
+        Conflict: another operation on it waits or runs. Plans that were not started are ignored.
     """
     if isinstance(target, Node) and target.cluster_id:
         lock_rows(Cluster, [target.cluster_id])
@@ -104,7 +104,7 @@ def lock_rows(model: Any, keys: list[int]) -> list[Any]:
 
 
 def related_targets(target: Any) -> list[UUID]:
-    """Return what else nothing may be done to meanwhile: the members of a cluster, the cluster of a node."""
+    """Return the other objects that the operation reserves: the members of a cluster, the cluster of a node."""
     found: Any = Cluster.objects.filter(pk=target.cluster_id) if isinstance(target, Node) else target.members()
     return list(found.values_list("uuid", flat=True))
 
@@ -120,11 +120,11 @@ def require_no_operation(
     found = requested_operations([target.uuid, *others]).order_by("pk")
     if after_cancelled:
         found = found.exclude(state=Action.State.CANCELLING)
-    if in_the_way := list(found.select_related("action_plan")[:SHOWN]):
-        plans = {action.action_plan_id: action.action_plan for action in in_the_way}
+    if conflicting := list(found.select_related("action_plan")[:SHOWN]):
+        plans = {action.action_plan_id: action.action_plan for action in conflicting}
         raise Conflict(
             f"The {action_type} action for target {target.uuid} conflicts with the following action(s): "
-            f"{', '.join(str(action.uuid) for action in in_the_way)}. "
+            f"{', '.join(str(action.uuid) for action in conflicting)}. "
             f"{' '.join(describe_remedies(plan) for plan in plans.values())}"
         )
 
@@ -145,7 +145,7 @@ def cancel_others(action_type: str, target: Target, others: Iterable[UUID], opti
         return False
     by = str(options.caller["user"]) if options.caller else "the site"
     for one in found:
-        # One that has ended meanwhile is in the way no longer.
+        # An action that has ended meanwhile needs no signal.
         with suppress(NotFound, Conflict):
             signal_action(one.uuid, Action.Signal.CANCEL, by)
     return True
@@ -154,7 +154,7 @@ def cancel_others(action_type: str, target: Target, others: Iterable[UUID], opti
 def requested_operations(targets: Iterable[UUID]) -> QuerySet[Action]:
     """Return the requested operations on these objects that are pending or running."""
     under_way = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
-    # Of what another action derived, that one tells.
+    # Derived actions belong to the operation of their origin.
     actions: QuerySet[Action] = Action.objects.unfinished().filter(action_plan__in=under_way, derived_from=None)
     return actions.filter(target__in=[str(uuid) for uuid in targets])
 
@@ -165,7 +165,7 @@ def has_unfinished_operation(cluster: Cluster) -> bool:
 
 
 def parameters_of(action_type: str, target: Target, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of an action on a cluster or a node; inputs that are None are left out.
+    """Return the parameters of an action on a cluster or a node, without inputs that are None.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -185,9 +185,9 @@ def find_action_type(action_type: str) -> type[ActionType]:
 
 
 def take_trust(record: Any, options: RequestOptions) -> Trust | None:
-    """Return the trust of a locked stack, cluster or node: its own, or that of the caller if this one is missing.
+    """Return the trust of a locked stack, cluster or node. If it has no valid one, the trust of the caller is stored.
 
-    The members of a cluster have that of the cluster.
+    The members of a cluster have the trust of the cluster.
     """
     current: Trust | None = record.trust
     if options.trust is None or (current is not None and current.failed_at is None):
@@ -200,14 +200,14 @@ def take_trust(record: Any, options: RequestOptions) -> Trust | None:
 
 
 def plan_node_action(action_type: str, node: Node, options: RequestOptions, **inputs: Any) -> Operation:
-    """Write the plan of one action on a node, and start it unless it is to be looked at. Raises: `Invalid`."""
+    """Write the plan of one action on a node, and start it unless it is for review. Raises: `Invalid`."""
     take_trust(node, options)
     action = ProposedAction(action_type, parameters_of(action_type, node, inputs))
     return write_plan(action, [], node, options)
 
 
 def plan_cluster_action(action_type: str, cluster: Cluster, options: RequestOptions, **inputs: Any) -> Operation:
-    """Write the plan of one action on a cluster, as `plan_action`."""
+    """Write the plan of one action on a cluster. See `plan_action`."""
     take_trust(cluster, options)
     return plan_action(action_type, cluster, options, seconds_allowed=cluster.seconds_allowed, **inputs)
 
@@ -221,10 +221,10 @@ def plan_action(
     event: str = "",
     **inputs: Any,
 ) -> Operation:
-    """Write the plan of one action that derives others, and start it unless it is to be reviewed.
+    """Write the plan of one action that derives others, and start it unless it is for review.
 
-    In a plan for review, the decision is made now, and the actions that it derives are written as well. In a plan that
-    starts, the decision is made when the action is executed; now it is only checked that nothing refuses it.
+    For a plan for review, the derived actions are determined now and written as well. For a plan that starts, they are
+    determined when the action is executed; here it is only checked whether the operation is refused.
 
     Args:
         seconds_allowed: the timeout of the action, by default that of the site.
@@ -232,8 +232,8 @@ def plan_action(
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: a policy refuses, the operation is not allowed, or it is to start and rules exclude all actions that
-            it would derive.
+        Conflict: a policy refuses the operation, its state does not allow it, or the plan starts and exclusions match
+            all actions that it would derive.
     """
     parameters = parameters_of(action_type, target, inputs)
     context = ActionContext(str(uuid4()), timeout=seconds_allowed)
@@ -261,10 +261,10 @@ def decide(action: Any) -> list[ProposedAction]:
 def write_plan(
     action: ProposedAction, others: Sequence[ProposedAction], target: Target, options: RequestOptions, event: str = ""
 ) -> Operation:
-    """Write the plan of an action and of others beside it, and start it unless it is to be looked at.
+    """Write the plan of an action with other actions, and start it unless it is for review.
 
     Raises:
-        Conflict: it is to start, and a rule excludes the action.
+        Conflict: the plan starts, and an exclusion matches the action.
     """
     if not options.plan_only:
         require_none_excluded([action])
@@ -280,7 +280,7 @@ def write_plan(
 
 
 def checked_project(project: Any) -> str:
-    """Return the id of a project, or that of none. Raises: `Invalid`."""
+    """Return a valid id of a project, or an empty text for no project. Raises: `Invalid`."""
     if not isinstance(project, str) or len(project) > PROJECT_LENGTH:
         raise Invalid(f"project_id: must be a text of at most {PROJECT_LENGTH} characters.")
     require_storable("project_id", project)
@@ -288,9 +288,9 @@ def checked_project(project: Any) -> str:
 
 
 def find_profile(identifier: Any, project: str) -> Profile:
-    """Return a profile by its UUID or its name, locked: it is not deleted while something is made from it.
+    """Return a profile of the project or of no project by its UUID or name.
 
-    It is one of the project, or else of none.
+    Its row is locked, so that it is not deleted until the object that uses it is written. Raises: `Invalid`.
     """
     if not isinstance(identifier, str):
         raise Invalid("profile: must be a text.")

@@ -24,14 +24,14 @@ def attach_policy(
     """Attach a policy to a cluster.
 
     Args:
-        policy: its UUID or its name.
+        policy: its UUID or name.
         priority: policies are applied in ascending order; by default the priority of its type.
 
     Raises:
         Invalid: the message names the field and the rule.
         NotFound: the cluster was deleted meanwhile.
-        Conflict: it has the policy, or another one of its type; its priority puts it before a policy whose decision
-            it needs; or another operation is pending or running.
+        Conflict: the cluster has the policy, or another one of a type of which it may have only one; the policy would
+            be applied before a policy whose decision it needs; or another operation is pending or running.
     """
     wanted = find_policy(policy)
     current = lock_for_operation("CLUSTER_ATTACH_POLICY", cluster, options)
@@ -86,11 +86,7 @@ def require_attached(cluster: Cluster, policy: Policy) -> None:
 
 
 def find_policy(identifier: str) -> Policy:
-    """Return a policy by its UUID or its name.
-
-    Raises:
-        Invalid: there is none.
-    """
+    """Return a policy by its UUID or name. Raises: `Invalid` if it does not exist."""
     found = Policy.objects.present().named(identifier).first()
     if found is None:
         raise Invalid(f"policy: there is no policy {identifier}.")

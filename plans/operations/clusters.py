@@ -27,7 +27,7 @@ from watcher_site.refusals import Conflict, Invalid
 
 MAX_TIMEOUT = 2**31 - 1
 CHANGEABLE = ("name", "profile", "timeout", "metadata")
-# What changes how many nodes there are: a cluster whose creation waits would be created beside it.
+# The operations that change the number of nodes. They are refused until the creation of the cluster has begun.
 OF_CREATED = frozenset(
     {"CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_RESIZE", "CLUSTER_ADD_NODES", "CLUSTER_DEL_NODES"}
 )
@@ -46,17 +46,17 @@ def create_cluster(
     project_id: str = "",
     options: RequestOptions = AT_ONCE,
 ) -> Operation:
-    """Make a cluster, and have its nodes created.
+    """Create a cluster. The action of the returned operation creates its nodes.
 
     Args:
-        profile: of its nodes: its UUID or its name.
-        desired_capacity: how many nodes it gets; left out, as many as it must have.
-        timeout: of each of its actions, in seconds; 0 for the site's default.
+        profile: the UUID or name of the profile of its nodes.
+        desired_capacity: the number of nodes, by default ``min_size``.
+        timeout: the timeout of each of its actions, in seconds; 0 for the default of the site.
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: the cloud can create no servers in the project.
-        QuotaExceeded: the project may not have the cluster, or its servers.
+        Conflict: the cloud cannot create servers in the project.
+        QuotaExceeded: the quota of the project does not allow the cluster or its servers.
     """
     wanted = min_size if desired_capacity is None else desired_capacity
     require_sizes(Bounds(min_size, max_size), wanted)
@@ -102,7 +102,7 @@ def update_cluster(cluster: Cluster, changes: Mapping[str, Any], *, options: Req
     """Change a cluster, and its nodes if it gets another profile.
 
     Args:
-        changes: new values of some of `CHANGEABLE`; the profile is named by its UUID or its name.
+        changes: new values of some of `CHANGEABLE`; the profile as its UUID or name.
 
     Raises: as `plan_cluster_operation`.
     """
@@ -133,12 +133,12 @@ def recover_cluster(
     check_capacity: bool | None = None,
     options: RequestOptions = AT_ONCE,
 ) -> Operation:
-    """Recover the nodes of a cluster that need it.
+    """Recover the unhealthy nodes of a cluster.
 
     Args:
-        operation: how: REBOOT, REBUILD or RECREATE; by default as the cluster's policy says.
-        check: whether their servers are checked first.
-        check_capacity: whether missing nodes are created, too.
+        operation: REBOOT, REBUILD or RECREATE; by default the operation of the health policy of the cluster.
+        check: whether to check the servers first.
+        check_capacity: whether to create missing nodes, too.
 
     Raises: as `plan_cluster_operation`.
     """
@@ -147,7 +147,7 @@ def recover_cluster(
 
 
 def scale_out(cluster: Cluster, *, count: int | None = None, options: RequestOptions = AT_ONCE) -> Operation:
-    """Add nodes to a cluster: ``count``, or as many as its scaling policy says, or one.
+    """Add nodes to a cluster: ``count``, by default the number of its scaling policy, or one.
 
     Raises: as `plan_cluster_operation`.
     """
@@ -155,7 +155,7 @@ def scale_out(cluster: Cluster, *, count: int | None = None, options: RequestOpt
 
 
 def scale_in(cluster: Cluster, *, count: int | None = None, options: RequestOptions = AT_ONCE) -> Operation:
-    """Remove nodes from a cluster: ``count``, or as many as its scaling policy says, or one.
+    """Remove nodes from a cluster: ``count``, by default the number of its scaling policy, or one.
 
     Raises: as `plan_cluster_operation`.
     """
@@ -177,9 +177,9 @@ def resize(
     """Adjust the size of a cluster, or its limits, or both.
 
     Args:
-        adjustment_type: one of `cluster.policies.sizes.AdjustmentType`, to which ``number`` belongs.
-        min_step: the least number of nodes that a percentage stands for.
-        strict: whether a size outside of the limits is refused; else the nearest within them is taken.
+        adjustment_type: one of `cluster.policies.sizes.AdjustmentType`, the meaning of ``number``.
+        min_step: the minimum number of nodes for a percentage.
+        strict: whether a size outside of the limits is refused; otherwise the nearest limit applies.
 
     Raises: as `plan_cluster_operation`.
     """
@@ -204,10 +204,10 @@ def resize(
 
 @transaction.atomic
 def add_nodes(cluster: Cluster, nodes: Sequence[str], *, options: RequestOptions = AT_ONCE) -> Operation:
-    """Add stand-alone nodes to a cluster.
+    """Add nodes that are in no cluster to a cluster.
 
     Args:
-        nodes: their UUIDs.
+        nodes: the UUIDs of the nodes.
 
     Raises: as `plan_cluster_operation`.
     """
@@ -234,8 +234,8 @@ def del_nodes(
     """Remove members from a cluster.
 
     Args:
-        nodes: their UUIDs.
-        destroy_after_deletion: whether they are deleted with their servers; else they stand alone afterwards.
+        nodes: the UUIDs of the nodes.
+        destroy_after_deletion: whether to delete the nodes with their servers; otherwise they stay without a cluster.
 
     Raises: as `plan_cluster_operation`.
     """
@@ -254,7 +254,7 @@ def plan_cluster_operation(action_type: str, cluster: Cluster, options: RequestO
 
     Raises:
         Invalid: the message names the field and the rule.
-        NotFound: it was deleted meanwhile.
+        NotFound: the cluster was deleted meanwhile.
         Conflict: another operation on it, or on one of its nodes, is pending or running; or it is not allowed.
     """
     current = lock_for_operation(action_type, cluster, options)
@@ -264,7 +264,7 @@ def plan_cluster_operation(action_type: str, cluster: Cluster, options: RequestO
 
 
 def require_sizes(bounds: Bounds, wanted: int) -> None:
-    """Raise `Invalid`, naming the field, for bounds that make no sense, or a size that is outside of them."""
+    """Raise `Invalid`, with the field, for invalid limits or a size outside of them."""
     if flaw := bounds.find_flaw():
         raise Invalid(flaw)
     if breach := bounds.find_breach(wanted):
@@ -278,7 +278,7 @@ def checked_cluster_timeout(timeout: Any) -> int:
 
 
 def check_adjustment(adjustment_type: str | None, number: float | None, min_step: int | None, bounded: bool) -> None:
-    """Raise `Invalid`, naming the field and the rule, for an adjustment that makes no sense."""
+    """Raise `Invalid`, with the field and the rule, for an invalid adjustment."""
     if number is not None and not isfinite(number):
         raise Invalid("number: must have an end.")
     if flaw := find_flaw(adjustment_type, number, is_bounded=bounded):
@@ -288,7 +288,7 @@ def check_adjustment(adjustment_type: str | None, number: float | None, min_step
 
 
 def require_size(bounds: Bounds, wanted: int, field: str | None) -> None:
-    """Raise `Invalid`, naming the field, or the bound that it breaks, where the size is outside of the bounds."""
+    """Raise `Invalid`, with the field or the exceeded limit, for a size outside of the limits."""
     if wanted < 0:
         raise Invalid(f"{field}: the target capacity ({wanted}) is below 0.")
     if breach := bounds.find_breach(wanted):
@@ -300,7 +300,7 @@ def find_nodes(uuids: Sequence[Any]) -> list[Node]:
     """Return nodes by their UUIDs, in this order.
 
     Raises:
-        Invalid: one is no UUID, or stands there twice, or there is no such node, or there is none at all.
+        Invalid: the list is empty or too long, or contains an invalid UUID, duplicates or an unknown node.
     """
     if not uuids:
         raise Invalid("nodes: must name at least one node.")

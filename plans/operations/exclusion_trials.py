@@ -1,4 +1,4 @@
-"""Trying a rule against a plan: which of its actions it excludes, and why. Nothing is written."""
+"""Tests of exclusions: the actions of a plan that a rule excludes, and the reasons. Writes no rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,30 +23,30 @@ class Trial:
     rule: Rule
     moment: datetime
     total: int
-    """How many actions the plan has."""
+    """The number of actions of the plan."""
     found: Sequence[tuple[Action, Match]]
 
     @property
     def is_in_force(self) -> bool:
-        """Return whether the rule is in force at the moment of the test."""
+        """Whether the rule is in force at the time of the test."""
         return self.rule.is_in_force(self.moment)
 
     @property
     def in_force_from(self) -> datetime | None:
-        """The first moment from then on at which it is; None, if there is none."""
+        """The first time from then on at which the rule is in force, or None."""
         return self.rule.next_in_force(self.moment)
 
 
 def try_rule(exclusion: Exclusion, plan: ActionPlan, at: str | None = None) -> Trial:
-    """Return which actions of a plan a rule excludes that was saved or just `draft_exclusion`.
+    """Return the actions of a plan that a rule excludes. The rule may be unsaved, as from `draft_exclusion`.
 
-    The number of queries does not grow with the plan, but for one more each few thousand actions.
+    The number of queries is constant, except for one more for every few thousand actions.
 
     Args:
-        at: a moment in ISO 8601, by the clock of the rule's zone where it names none; now, if left out.
+        at: a time in ISO 8601, in the time zone of the rule if it has no offset; by default now.
 
     Raises:
-        Invalid: that is no moment.
+        Invalid: ``at`` is not a valid time.
     """
     moment = read_moment("at", at, read_zone(exclusion.zone), THE_BEGINNING) or timezone.now()
     rule = Rule.of(exclusion)
@@ -57,7 +57,7 @@ def try_rule(exclusion: Exclusion, plan: ActionPlan, at: str | None = None) -> T
 
 
 def describe_trial(trial: Trial) -> str:
-    """Return what came of it for a terminal: a line for each action, and how many these are."""
+    """Return the result as text for a terminal: a line for each action, and their number."""
     listed = [f"{one.state:<9}  {one.uuid}  {one.called}  {match.target_names}".rstrip() for one, match in trial.found]
     return "\n".join([*listed, f"Excluded: {len(trial.found)} of {trial.total}. {describe_force(trial)}"])
 

@@ -1,8 +1,8 @@
-"""Mark servers, nodes, stacks and resources as unhealthy, and clear marks, for API, mounts, console and commands.
+"""Marks of servers, nodes, stacks and resources as unhealthy, for API, mounts, console and commands.
 
-The next operation that repairs replaces what is marked: see docs/compatibility.md, "Marks of unhealthy resources". A
-mark is written under the row locks that the start of such an operation takes as well, so that the two never
-interleave. A mark does not wait for an operation: it is refused while an action holds the lock.
+The next repair replaces marked objects (docs/compatibility.md, "Marks of unhealthy resources"). A mark is written
+under the row locks that the start of a repair acquires as well, so that the two never interleave. It is refused while
+an action holds the lock of the object.
 """
 
 from collections.abc import Callable
@@ -29,19 +29,19 @@ REASON = "resource_status_reason"
 
 
 class ActionInProgress(Conflict):
-    """An operation has the lock of what is to be marked. Heat's clients know it by this name."""
+    """An operation holds the lock of the object to be marked. Clients of Heat match the name of this class."""
 
 
 def mark(target: Markable, unhealthy: bool, reason: str = "", caller: CallingContext | None = None) -> Mark:
     """Mark an object as unhealthy, or remove the mark.
 
-    For a server that belongs to a stack or a node, that resource or node is marked instead; for a stack within a stack
-    it is the resource that holds it. Nothing changes if the object is being deleted, or if there is no mark to remove.
+    For a server of a stack or a node, the resource or node is marked instead, and for a nested stack the resource that
+    contains it. The call has no effect if the object is being deleted, or if there is no mark to remove.
 
     Raises:
-        Invalid: the reason breaks a rule, or the object cannot be identified.
-        NotFound: it was deleted meanwhile.
-        ActionInProgress: an operation has its lock.
+        Invalid: the reason is invalid, or the object cannot be identified.
+        NotFound: the object was deleted meanwhile.
+        ActionInProgress: an operation holds its lock.
         Conflict: another operation on it is in progress.
     """
     checked = checked_reason(reason)
@@ -62,7 +62,7 @@ def checked_reason(reason: Any) -> str:
     OpenStack's orchestration service takes reasons of any length.
 
     Raises:
-        Invalid: it is no text, or none that the database stores.
+        Invalid: it is not a text, or the database cannot store it.
     """
     if reason is None:
         return ""
@@ -77,7 +77,7 @@ def checked_reason(reason: Any) -> str:
 
 @transaction.atomic
 def mark_stack(stack: Stack, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
-    """Mark a root stack: an operation on any of its resources writes its status in the end, and is in the way."""
+    """Mark a root stack. Refused during operations on any of its resources, because they write its status."""
     root = lock_root(stack)
     require_unlocked(Lock.objects.filter(stack=root), root)
     return write_mark(root, "stack", unhealthy, reason, caller, root)
@@ -95,11 +95,11 @@ def mark_resource(resource: StackResource, unhealthy: bool, reason: str, caller:
 
 
 def lock_root(stack: Stack) -> Stack:
-    """Return the locked root of a tree; actions that take its lock, or that of a resource in it, lock it too.
+    """Lock and return the root of a tree. Actions that acquire a lock in the tree lock this row, too.
 
     Raises:
-        NotFound: it was deleted meanwhile.
-        ActionInProgress: an operation on it was accepted, and is about to begin.
+        NotFound: the stack was deleted meanwhile.
+        ActionInProgress: an operation on it was accepted and is about to begin.
     """
     root = lock_present(Stack(pk=stack.root_key), f"The Stack ({stack.name}) could not be found.")
     if verb := starting_operations([root.uuid]).get(str(root.uuid)):
@@ -108,7 +108,7 @@ def lock_root(stack: Stack) -> Stack:
 
 
 def ancestor_keys(resource: StackResource) -> list[int]:
-    """Return the keys of a resource and of those that it is in: a stack within a stack is one."""
+    """Return the keys of a resource and of the resources whose nested stacks contain it."""
     keys, stack = [resource.pk], resource.stack
     while stack.parent_resource is not None:
         keys.append(stack.parent_resource.pk)
@@ -117,7 +117,7 @@ def ancestor_keys(resource: StackResource) -> list[int]:
 
 
 def require_unlocked(locks: Any, stack: Stack) -> None:
-    """Raise `ActionInProgress`, in Heat's words, where an action that has not ended holds one of these locks."""
+    """Raise `ActionInProgress`, with the message of Heat, if an unfinished action holds one of these locks."""
     holders = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
     if holder := holders.order_by("pk").first():
         refuse_in_progress(stack, VERBS.get(holder.action_type, Verb.UPDATE))
@@ -130,7 +130,7 @@ def refuse_in_progress(stack: Stack, verb: Verb) -> NoReturn:
 def write_mark(
     part: Stack | StackResource, kind: str, unhealthy: bool, reason: str, caller: CallingContext | None, root: Stack
 ) -> bool:
-    """Write the mark, unless there is nothing to be written, and say which it was."""
+    """Write the mark if it changes the row, and return whether it did."""
     if part.status in DELETING if unhealthy else not part.is_marked:
         return False
     transition = part.mark_unhealthy if unhealthy else part.mark_healthy
@@ -151,7 +151,7 @@ def write_history(
 
 @transaction.atomic
 def mark_node(node: Node, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
-    """Mark a node: it is in ERROR then, so that it is recovered, or goes, first; its cluster's status says so, too."""
+    """Mark a node: set it to ERROR, so that it is recovered or removed first, and update the status of its cluster."""
     clusters = lock_rows(Cluster, [node.cluster_id] if node.cluster_id else [])
     current = lock_present(node)
     if current.cluster_id != node.cluster_id:

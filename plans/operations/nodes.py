@@ -35,18 +35,18 @@ def create_node(
     project_id: str | None = None,
     options: RequestOptions = AT_ONCE,
 ) -> Operation:
-    """Make a node, and have its server created.
+    """Create a node. The action of the returned operation creates its server.
 
     Args:
-        profile: its UUID or its name; left out, that of the cluster.
-        cluster: the UUID or the name of the one that it joins.
-        project_id: that it belongs to; left out, that of the cluster.
+        profile: its UUID or name; by default the profile of the cluster.
+        cluster: the UUID or name of the cluster that it joins.
+        project_id: its project; by default the project of the cluster.
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: another operation on the cluster waits or runs, or it has as many nodes as it may; or the cloud can
-            create no servers in the project.
-        QuotaExceeded: the project may not have another server.
+        Conflict: another operation on the cluster waits or runs, or the cluster has its maximum size; or the cloud
+            cannot create servers in the project.
+        QuotaExceeded: the quota of the project does not allow another server.
     """
     owner = find_cluster(cluster, project_id).project_id if cluster else project_id or ""
     named = None if profile is None else find_profile(profile, owner)  # Profiles are locked before clusters.
@@ -70,7 +70,7 @@ def create_node(
 
 
 def cluster_to_join(identifier: str, project: str | None, options: RequestOptions) -> Cluster:
-    """Return a cluster, locked, that may have one more node; one of this project, if one is named."""
+    """Lock and return a cluster, of this project if it is given. Raises: `Invalid`, `Conflict` if it is full."""
     current: Cluster = lock_for_operation("NODE_CREATE", find_cluster(identifier, project), options)
     if breach := Bounds(current.min_size, current.max_size).find_breach(current.members().count() + 1):
         raise Conflict(f"cluster: {breach}")
@@ -78,7 +78,7 @@ def cluster_to_join(identifier: str, project: str | None, options: RequestOption
 
 
 def find_cluster(identifier: str, project: str | None) -> Cluster:
-    """Return the cluster of a UUID or a name, one of this project if one is named. Raises: `Invalid`."""
+    """Return the cluster with a UUID or a name, of this project if it is given. Raises: `Invalid`."""
     found = Cluster.objects.present().named(identifier)
     if project is not None:
         found = found.filter(project_id=project)
@@ -102,7 +102,7 @@ def update_node(node: Node, changes: Mapping[str, Any], options: RequestOptions 
     """Change a node; another profile changes or replaces its server.
 
     Args:
-        changes: new values of some of `CHANGEABLE`; the profile is named by its UUID or its name.
+        changes: new values of some of `CHANGEABLE`; the profile as its UUID or name.
 
     Raises: as `plan_node_operation`.
     """
@@ -120,8 +120,8 @@ def recover_node(
     """Recover a node whose server does not run.
 
     Args:
-        operation: how: REBOOT, REBUILD or RECREATE.
-        check: whether its server is checked first.
+        operation: REBOOT, REBUILD or RECREATE.
+        check: whether to check its server first.
 
     Raises: as `plan_node_operation`.
     """
@@ -134,7 +134,7 @@ def plan_node_operation(action_type: str, node: Node, options: RequestOptions, *
 
     Raises:
         Invalid: the message names the field and the rule.
-        NotFound: it was deleted meanwhile.
+        NotFound: the node was deleted meanwhile.
         Conflict: another operation on it or on its cluster is pending or running.
     """
     return plan_node_action(action_type, lock_for_operation(action_type, node, options), options, **inputs)

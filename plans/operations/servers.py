@@ -1,4 +1,4 @@
-"""Operations on servers: each is a plan of one action, which starts at once."""
+"""Operations on servers: each is a plan of one action, which starts immediately."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +36,7 @@ def create_server(attributes: Mapping[str, Any], project_id: str, caller: Callin
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: the servers of this cloud are created elsewhere.
+        Conflict: this site does not create servers in this cloud.
         QuotaExceeded: the project has no quota left.
     """
     server = request_server(attributes, project_id, caller.identity)
@@ -46,13 +46,13 @@ def create_server(attributes: Mapping[str, Any], project_id: str, caller: Callin
 
 @transaction.atomic
 def delete_server(server: Server, caller: CallingContext) -> None:
-    """Delete a server, whatever other operations on it are planned. A server without a host is deleted at once.
+    """Delete a server, regardless of other planned operations. A server without a host is deleted immediately.
 
     A repeated request has no effect while the deletion is pending or running.
 
     Raises:
-        NotFound: it was deleted meanwhile.
-        Conflict: a rule excludes its deletion.
+        NotFound: the server was deleted meanwhile.
+        Conflict: an exclusion matches its deletion.
     """
     action = propose_server_action(DELETE, server)
     require_none_excluded([action])
@@ -64,7 +64,7 @@ def delete_server(server: Server, caller: CallingContext) -> None:
 
 
 def is_to_be_deleted(server: Server) -> bool:
-    """Return whether the server will be deleted in any case, and not just to free capacity for others."""
+    """Return whether a deletion of the server is requested, other than one that frees capacity for others."""
     deletions = requested_operations([server.uuid]).filter(
         action_type=DELETE, input_parameters__needed_for__isnull=True
     )
@@ -73,10 +73,10 @@ def is_to_be_deleted(server: Server) -> bool:
 
 @transaction.atomic
 def rebuild_server(server: Server, image: str | None, caller: CallingContext) -> ActionPlan:
-    """Rebuild a server, or build it for the first time if it found no host.
+    """Rebuild a server, or build it for the first time if no host was found for it.
 
     Raises:
-        NotFound: it was deleted meanwhile.
+        NotFound: the server was deleted meanwhile.
         Conflict: another operation on it is requested or in progress, or its state does not allow a rebuild.
     """
     current = lock_present(server)
@@ -91,11 +91,11 @@ def rebuild_server(server: Server, image: str | None, caller: CallingContext) ->
 
 @transaction.atomic
 def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPlan:
-    """Set the state of a server to ``active`` or ``error``, whatever operation on it is in progress.
+    """Set the state of a server to ``active`` or ``error``, even while an operation on it is in progress.
 
     Raises:
-        NotFound: it was deleted meanwhile.
-        Conflict: it is on no node, and cannot be active.
+        NotFound: the server was deleted meanwhile.
+        Conflict: it has no host, and therefore cannot be active.
     """
     current = lock_present(server)
     if state == State.ACTIVE and current.node_id is None:
@@ -105,11 +105,11 @@ def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPl
 
 @transaction.atomic
 def give_up_server(server: Server, caller: CallingContext) -> ActionPlan:
-    """Reset a server that waits for capacity to ERROR, unless it has a host by then.
+    """Set a server that waits for capacity to ERROR, unless it gets a host before.
 
     Raises:
-        NotFound: it was deleted meanwhile.
-        Conflict: it does not wait.
+        NotFound: the server was deleted meanwhile.
+        Conflict: it does not wait for capacity.
     """
     current = lock_present(server)
     if current.state != State.PENDING:
@@ -136,7 +136,7 @@ def propose_server_action(action_type: str, server: Server, **parameters: Any) -
 
 
 def start_action(action: ProposedAction, server: Server, caller: CallingContext, **details: Any) -> ActionPlan:
-    """Write the plan of one action, and start it. ``details`` is what history says beside that."""
+    """Write the plan of one action, and start it. ``details`` are further details for history."""
     made = propose([action])
     record(HISTORY_EVENTS[action.action_type], server, details={"action_plan": made.uuid, **details})
     made.launch(caller)

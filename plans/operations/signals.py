@@ -1,4 +1,4 @@
-"""A person has a whole plan wait, go on, or end."""
+"""Signals to whole plans."""
 
 from django.db import transaction
 from django.db.models import F
@@ -15,16 +15,17 @@ Signal = Action.Signal
 
 
 def signal_plan(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
-    """Give a plan a signal: CANCEL gives it up, SUSPEND has it begin nothing more, and what runs wait, until RESUME.
+    """Send a signal to a plan.
 
-    To suspend or resume it twice does no harm.
+    CANCEL cancels the plan. After SUSPEND, no actions begin and running actions pause, until RESUME. A repeated
+    SUSPEND or RESUME has no effect.
 
     Args:
-        by: the name of the person.
+        by: the name of the user.
 
     Raises:
-        Conflict: its state does not allow it.
-        ConcurrentTransition: it has just become final.
+        Conflict: the state of the plan does not allow the signal.
+        ConcurrentTransition: the plan became final meanwhile.
     """
     if signal != Signal.CANCEL:
         return suspend_or_resume(plan, signal, by)
@@ -38,7 +39,7 @@ def signal_plan(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
 def suspend_or_resume(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
     """Suspend or resume a plan.
 
-    The lock on its row makes sure that an action is either found running, or does not begin.
+    The lock on its row ensures that each action is either already running, or does not begin.
     """
     rows = ActionPlan.objects.present().filter(pk=plan.pk)
     current = rows.locked().first()

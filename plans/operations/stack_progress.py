@@ -1,4 +1,4 @@
-"""The status that users read of a stack while an operation on it is accepted and has not begun.
+"""The status of a stack for users while an operation on it is accepted and has not begun.
 
 The row of the stack changes when the action begins, under its lock. Until then the status follows from the tables of
 plans and actions, so nothing has to be restored if the plan is cancelled or its action is skipped.
@@ -19,12 +19,12 @@ VERBS = {"create_stack": Verb.CREATE, "update_stack": Verb.UPDATE, "delete_stack
 
 
 def starting_operations(stacks: Iterable[UUID | str] | None = None) -> dict[str, Verb]:
-    """Return the operation that is about to begin on each root stack, by the stack's UUID: one query.
+    """Return the operation that is about to begin on each root stack, by the UUID of the stack, in one query.
 
-    A plan that waits for its hours, or is suspended, is not about to begin.
+    Plans that are suspended or wait for their hours are ignored.
 
     Args:
-        stacks: their UUIDs; None: all stacks.
+        stacks: the UUIDs of the stacks; None: all stacks.
     """
     accepted = [ActionPlan.State.PENDING, ActionPlan.State.ONGOING]
     plans = ActionPlan.objects.present().open().filter(state__in=accepted)
@@ -36,14 +36,14 @@ def starting_operations(stacks: Iterable[UUID | str] | None = None) -> dict[str,
 
 
 def shown_status(status: str, reason: str, verb: Verb | None) -> tuple[str, str]:
-    """Return the status and the reason that users read of a stack, given the operation that is about to begin."""
+    """Return the status and the reason of a stack for users, given the operation that is about to begin."""
     if verb is None or status in IN_PROGRESS:
         return status, reason
     return f"{verb}_IN_PROGRESS", f"{verb} started"
 
 
 def with_progress(stacks: QuerySet[Any]) -> QuerySet[Any]:
-    """Add ``shown_status`` and ``shown_reason``: one query, and one more when the stacks are read."""
+    """Annotate stacks with ``shown_status`` and ``shown_reason``. Takes one query before the stacks are read."""
     starting = statuses_by_operation()
     return stacks.annotate(
         shown_status=Case(*status_cases(starting, "{}_IN_PROGRESS"), default=F("status"), output_field=TextField()),
@@ -51,12 +51,12 @@ def with_progress(stacks: QuerySet[Any]) -> QuerySet[Any]:
     )
 
 
-def status_cases(starting: dict[Verb, list[str]], words: str) -> list[When]:
-    return [When(starting_condition(stacks), then=Value(words.format(verb))) for verb, stacks in starting.items()]
+def status_cases(starting: dict[Verb, list[str]], text: str) -> list[When]:
+    return [When(starting_condition(stacks), then=Value(text.format(verb))) for verb, stacks in starting.items()]
 
 
 def shown_status_condition(wanted: Iterable[str]) -> Q:
-    """Return the condition for stacks of which users read one of these statuses: one query."""
+    """Return the condition for stacks whose status for users is one of these. Takes one query."""
     wanted, starting = set(wanted), statuses_by_operation()
     found = Q(status__in=wanted)
     for verb, stacks in starting.items():

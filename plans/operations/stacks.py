@@ -44,16 +44,16 @@ def create_stack(
     timeout_mins: int | None = None,
     options: RequestOptions = AT_ONCE,
 ) -> Operation:
-    """Make a stack, and have its resources created.
+    """Create a stack. The action of the returned operation creates its resources.
 
     Args:
-        template: an object, or a text in JSON or YAML: see `cluster.stacks.templates.templates`.
-        timeout_mins: for how many minutes an operation on it may take, beside its pauses; None: as the site has it.
+        template: an object, or text in JSON or YAML (`cluster.stacks.templates.templates`).
+        timeout_mins: the time limit of an operation in minutes, without its pauses; None: the setting of the site.
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: another stack of the project has the name, or the cloud can create no servers in the project.
-        QuotaExceeded: the project may not have the stack, or its servers.
+        Conflict: another stack of the project has the name, or the cloud cannot create servers in the project.
+        QuotaExceeded: the quota of the project does not allow the stack or its servers.
     """
     user = str(options.caller.get("user", "")) if options.caller else ""
     stack = Stack(
@@ -74,18 +74,18 @@ def create_stack(
 def update_stack(
     stack: Stack, template: Any = None, *, timeout_mins: int | None = None, options: RequestOptions = AT_ONCE
 ) -> Operation:
-    """Update a stack to its template: resources that were marked unhealthy, or failed, are replaced.
+    """Update a stack to a template. Resources that failed or are marked as unhealthy are replaced.
 
     Args:
-        template: a new template, as for `create_stack`; None: the present one.
-        timeout_mins: for this operation and all later ones; None: as before.
+        template: a new template, as for `create_stack`; None: the current one.
+        timeout_mins: the time limit of this and later operations; None: the current one.
 
     Raises:
         Invalid: the message names the field and the rule.
-        NotFound: it was deleted meanwhile.
-        Conflict: another operation on it, or on one of its resources, is pending or running; it is within another
-            stack; or the cloud can create no servers in its project.
-        QuotaExceeded: its project may not have the servers that the template adds.
+        NotFound: the stack was deleted meanwhile.
+        Conflict: another operation on it, or on one of its resources, is pending or running; it is a nested stack; or
+            the cloud cannot create servers in its project.
+        QuotaExceeded: the quota of its project does not allow the servers that the template adds.
     """
     wanted = None if template is None else checked_template(template)
     minutes, current = checked_stack_timeout(timeout_mins), lock_stack_for_operation(UPDATE, stack, options)
@@ -99,8 +99,8 @@ def update_stack(
 def delete_stack(stack: Stack, *, options: RequestOptions = AT_ONCE) -> Operation:
     """Delete a stack, with all its resources, by an action. Raises: as `update_stack`.
 
-    An operation that only waits for capacity is cancelled before, in a transaction of its own, as this locks its
-    plan: a transaction that has locked a stack locks no plan.
+    An operation that only waits for capacity is cancelled before, in a separate transaction, because this locks its
+    plan, and plans are not locked after stacks.
     """
     if not options.plan_only:
         require_none_excluded([ProposedAction(DELETE, parameters_of(DELETE, stack, {}))])
@@ -116,7 +116,7 @@ def cancel_waiting(stack: Stack, by: str) -> None:
     waiting = ongoing.exclude(pk__in=ActionPlan.objects.changing_cloud().values("pk"))
     resources = StackResource.objects.present().tree(stack).values_list("uuid", flat=True)
     for action in requested_operations([stack.uuid, *resources]).filter(action_plan__in=waiting).order_by("pk"):
-        # The action has ended meanwhile; or it goes on, and the deletion is refused.
+        # The action ended meanwhile; or it continues, and the deletion is refused.
         with suppress(NotFound, Conflict):
             signal_action(action.uuid, Action.Signal.CANCEL, by or "the deletion of its stack")
 
@@ -124,19 +124,19 @@ def cancel_waiting(stack: Stack, by: str) -> None:
 def plan_stack_operation(
     action_type: str, stack: Stack, options: RequestOptions, minutes: int | None, **inputs: Any
 ) -> Operation:
-    """Write the plan of an operation that may take so many minutes, as `plan_action`."""
+    """Write the plan of an operation with a timeout in minutes. See `plan_action`."""
     seconds, verb = minutes and minutes * 60, action_type.removesuffix("_stack")
     return plan_action(action_type, stack, options, seconds_allowed=seconds, event=f"stack.{verb}", **inputs)
 
 
 def lock_stack_for_operation(action_type: str, stack: Stack, options: RequestOptions) -> Stack:
-    """Return a stack as it is now, locked until the transaction ends. Raises: as `update_stack`."""
+    """Return the current row of a stack, locked until the transaction ends. Raises: as `update_stack`."""
     current = lock_present(stack)
     if current.root_id is not None:
         root = Stack.objects.get(pk=current.root_id)
         raise Conflict(f"Stack {stack.name} is within stack {root.name}: that is the one to change or delete.")
     if options.plan_only:
-        # What is decided now of a stack that is being changed would fit it no more when that is done.
+        # Derived actions that are determined now would be obsolete after the running operation.
         marks.require_unlocked(Lock.objects.filter(stack=current), current)
     else:
         resources = StackResource.objects.present().tree(current)
@@ -147,21 +147,21 @@ def lock_stack_for_operation(action_type: str, stack: Stack, options: RequestOpt
 
 
 def insert(stack: Stack) -> None:
-    """Write a new stack. The database decides whose a name is. Raises: `Conflict`."""
+    """Write a new stack. A constraint of the database decides concurrent requests. Raises: `Conflict`."""
     taken = Conflict(f"name: another stack of the project is called {stack.name}.")
     with refuse_taken(Stack, "name", taken):
         stack.save()
 
 
 def checked_name(name: Any) -> str:
-    """Return the name of a stack. Raises: `Invalid`."""
+    """Return a valid name of a stack. Raises: `Invalid`."""
     if not isinstance(name, str) or not STACK_NAME.fullmatch(name):
         raise Invalid(f"name: must have {STACK_NAMES}.")
     return name
 
 
 def checked_stack_timeout(minutes: Any) -> int | None:
-    """Return for how many minutes an operation may take, where that is said. Raises: `Invalid`."""
+    """Return a valid time limit in minutes, or None. Raises: `Invalid`."""
     if minutes is None:
         return None
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= MAX_TIMEOUT:

@@ -14,12 +14,12 @@ STUCK = "Action was cancelled: its parents wait for each other."
 def complete_plan(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> None:
     """Write the final state of a plan. ``counts`` has the number of its actions by state, all of which are final.
 
-    FAILED if an action FAILED, or was ``stuck`` because it could never begin; CANCELLED if a person cancelled one of
-    its actions; else SUCCEEDED, also where an action gave itself up. After a cancel of the plan it is CANCELLED,
-    unless everything had finished before.
+    The state is FAILED if an action FAILED, or was ``stuck`` because it could never begin; CANCELLED if a user
+    cancelled one of its actions; otherwise SUCCEEDED, even if actions cancelled themselves. A cancelled plan is
+    CANCELLED, unless all actions had finished before.
 
     Raises:
-        ConcurrentTransition: it was cancelled, or taken over, at this moment.
+        ConcurrentTransition: the plan was cancelled or taken over meanwhile.
     """
     cancelling = plan.state == ActionPlan.State.CANCELLING
     opening = (plan.status_message or "") if cancelling else ""

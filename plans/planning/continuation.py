@@ -1,4 +1,4 @@
-"""Continuation of an ended plan: a new plan of the actions that did not succeed, with their current timeouts."""
+"""The continuation of an ended plan: a new plan with the actions that did not succeed, with current timeouts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
@@ -27,9 +27,9 @@ from watcher_site.history import record
 from watcher_site.outbox.writing import announce_changes
 from watcher_site.refusals import Conflict
 
-# Where thousands wait for thousands by way of one that succeeded, each of them would wait for each of the others.
+# If thousands of actions depend on thousands through one that succeeded, the number of dependencies is their product.
 MOST_EDGES = 250_000
-# The timeout of an operation is that of the record that it acts on.
+# The types of actions that take their timeout from their target, with the model of the target.
 TIMED_BY: tuple[tuple[type[Any], type[Any]], ...] = ((ClusterAction, Cluster), (StackAction, Stack))
 
 
@@ -37,15 +37,15 @@ TIMED_BY: tuple[tuple[type[Any], type[Any]], ...] = ((ClusterAction, Cluster), (
 def continue_plan(plan: ActionPlan) -> ActionPlan:
     """Propose a plan of the actions that a FAILED or CANCELLED plan did not complete, and return it.
 
-    They wait for each other as they did: also where one waited for another by way of one that succeeded or was
-    skipped. What an action derived stays out: done again, it derives again. What it had been planned to derive is
-    planned again, as far as it was left undone or a person skipped it. Each begins with the data that it was proposed
-    with, unless its type has it end what was decided, and has the timeout that its cluster or stack has now. What of
-    the schedule is still ahead holds again. A plan is continued once, until the plan that continues it is deleted.
+    The actions keep their dependencies, including indirect ones through actions that succeeded or were skipped.
+    Derived actions are not copied, because the repeated action derives them again. Planned derived actions are
+    planned again if they were not completed, or were skipped by a user. Each action has the data with which it was
+    proposed, unless `data_anew` of its type returns other data, and the current timeout of its cluster or stack. Times
+    of the schedule that are not past apply again. A plan can be continued once, until its continuation is deleted.
 
     Raises:
         NotFound: the plan was deleted.
-        Conflict: its state does not allow it, it was continued already, or nothing is left to do.
+        Conflict: its state does not allow it, it was already continued, or no action is left.
     """
     current = ActionPlan.objects.locked().find(plan.uuid)
     require_plan_allowing(PlanOperation.CONTINUE, current)
@@ -69,7 +69,7 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
 
 
 def find_unsuccessful_actions(plan: ActionPlan) -> list[Action]:
-    """Return the actions to repeat, each after the one that derives it."""
+    """Return the actions to repeat, each after its origin."""
     kept: dict[int, Action] = {}
     skipped = plan.actions.present().filter(is_planned=True, state=Action.State.SKIPPED)
     for action in (plan.actions.not_achieved() | skipped).order_by("pk"):
@@ -80,15 +80,15 @@ def find_unsuccessful_actions(plan: ActionPlan) -> list[Action]:
 
 
 def is_planned_again(planned: Action, origin: Action) -> bool:
-    """Return whether a planned action is planned again. An action that found itself unnecessary is not."""
+    """Return whether a planned action is planned again. An action that skipped itself as unnecessary is not."""
     is_skipped = planned.state == Action.State.SKIPPED
     return not is_skipped or may_be_restored(planned) or origin.state == Action.State.SKIPPED
 
 
 def repeat_skips(sources: Mapping[UUID, Action]) -> None:
-    """Skip the planned actions that a person skipped in the earlier plan, so that they are not derived again."""
+    """Skip the planned actions that a user skipped in the earlier plan, so that they are not derived again."""
     skipped = {uuid: source for uuid, source in sources.items() if source.skipped_by is not None}
-    # Others a rule skipped again, when the plan was made.
+    # The other actions were skipped by an exclusion when the plan was created.
     actions = list(Action.objects.pending().filter(uuid__in=skipped))
     for action in actions:
         source = skipped[action.uuid]
@@ -132,10 +132,10 @@ def proposed_name(action: Action) -> str:
 
 
 def current_timeouts(actions: Sequence[Action]) -> dict[int, int | None]:
-    """Return the timeout of each action in seconds by primary key. None stands for the default of the site.
+    """Return the timeout of each action in seconds by primary key. None is the default of the site.
 
-    An action on a cluster or a stack takes the timeout that this has now, and the planned actions on a stack's
-    resources that of their origin. All others keep theirs. An action follows the one that is to derive it.
+    An action on a cluster or a stack has the current timeout of this object. Planned actions on resources of a stack
+    have the timeout of their origin. All others keep theirs. ``actions`` has each action after its origin.
     """
     types = plugins.load("ACTION_TYPES")
     timeouts: dict[int, int | None] = {action.pk: action.timeout for action in actions}
@@ -158,7 +158,7 @@ def has_base_type(types: Any, action: Action, base: type[Any] | tuple[type[Any],
 
 
 def own_timeout(action: Action) -> int | None:
-    """Return the timeout, in seconds, that an operation on a stack sets for itself and all later ones."""
+    """Return the timeout, in seconds, that an operation on a stack sets for itself and later operations."""
     minutes = action.input_parameters.get("timeout_mins")
     return minutes and int(minutes) * 60
 
@@ -167,7 +167,7 @@ def dependencies(plan: ActionPlan, kept: Sequence[int]) -> list[list[int]]:
     """Return for each kept action the indexes of the kept actions on which it depends, directly or through others.
 
     Raises:
-        Conflict: they are too many, or actions wait for each other.
+        Conflict: there are too many dependencies, or they form a cycle.
     """
     nearest = nearest_kept_parents(parents_by_action(plan), {key: place for place, key in enumerate(kept)})
     masks = [nearest[key] for key in kept]
@@ -191,13 +191,13 @@ def parents_by_action(plan: ActionPlan) -> dict[int, list[int]]:
 def nearest_kept_parents(parents: dict[int, list[int]], places: dict[int, int]) -> dict[int, int]:
     """Return for each action the nearest kept actions on which it depends, as the bits of a number.
 
-    A plan has any number of actions: bits cost little where sets of keys would fill the memory.
+    Sets of keys would need too much memory for large plans.
     """
     nearest: dict[int, int] = {}
     try:
         for key in TopologicalSorter(parents).static_order():
-            ways = (1 << places[parent] if parent in places else nearest[parent] for parent in parents[key])
-            nearest[key] = reduce(or_, ways, 0)
+            masks = (1 << places[parent] if parent in places else nearest[parent] for parent in parents[key])
+            nearest[key] = reduce(or_, masks, 0)
     except CycleError as problem:
         raise Conflict("Actions of the plan wait for each other: it cannot be continued.") from problem
     return nearest

@@ -1,4 +1,4 @@
-"""The creation of RECOMMENDED plans, with the skips that people made in the previous plan of an audit."""
+"""The creation of RECOMMENDED plans, with the skips of users in the previous plan of the audit."""
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -32,13 +32,12 @@ def propose(
 ) -> ActionPlan:
     """Write a RECOMMENDED plan with its actions, their parents and its efficacy indicators.
 
-    A plan without actions has nothing to recommend and SUCCEEDED at once. What a rule excludes at every hour is
-    SKIPPED from the beginning. ``schedule`` has the columns that say when the plan may begin. ``indicators`` are not
-    yet saved, and belong to no plan. The number of statements does not grow with the plan, but for one more each
-    `BATCH` rows.
+    A plan without actions is SUCCEEDED immediately. Actions that an exclusion without a window matches are SKIPPED
+    immediately. ``schedule`` has the values of the columns of the schedule. ``indicators`` are not yet saved. The
+    number of statements is constant, except for one more for every `BATCH` rows.
 
     Raises:
-        Invalid: a parent is no action of the plan, or the parents form a cycle.
+        Invalid: a parent is not an action of the plan, or the parents form a cycle.
     """
     check_graph(actions)
     excluded = excluded_permanently(actions)
@@ -62,14 +61,14 @@ def propose(
 
 
 def carry_skips(plan: ActionPlan, earlier: Collection[int]) -> int:
-    """Skip the actions that a person skipped in the previous plan of the audit, and return their number.
+    """Skip the actions that a user skipped in the previous plan of the audit, and return their number.
 
-    Two actions are the same if their types and their parameters are, including the resource. An action that a person
-    restored in that plan is not skipped. At most three statements, whatever the number of actions.
+    Actions are compared by type and parameters. An action that a user restored in that plan is not skipped. Takes at
+    most three statements, independent of the number of actions.
 
     Args:
-        plan: RECOMMENDED, and new: nobody else can have changed it.
-        earlier: the primary keys of the audit's plans that the new one replaces, which are locked.
+        plan: a new plan that is not yet visible to other transactions.
+        earlier: the primary keys of the plans of the audit that the new one replaces. Their rows are locked.
     """
     skips = read_skips(max(earlier)) if earlier else {}
     if not skips:
@@ -85,7 +84,7 @@ def carry_skips(plan: ActionPlan, earlier: Collection[int]) -> int:
 
 
 def read_skips(plan: int) -> dict[tuple[str, bytes], tuple[str, str]]:
-    """Return, by the key of each action that a person skipped in a plan, the person and the reason."""
+    """Return the user and the reason of each skip by a user in a plan, by the key of the action."""
     skipped = Action.objects.present().filter(action_plan=plan, state=Action.State.SKIPPED, skipped_by__isnull=False)
     return {key(action): (str(action.skipped_by), action.reason) for action in skipped}
 

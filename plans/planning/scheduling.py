@@ -1,4 +1,4 @@
-"""The schedule of a plan, which is a time, a maintenance window, or both, and texts about it."""
+"""The schedule of a plan, which is a start time, a maintenance window, or both, and descriptions of it."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -22,35 +22,35 @@ from watcher_site.templatetags.console import at_place, until
 from watcher_site.windows.wall_clock import describe_window, read_moment, read_window, read_zone, serialize_window
 
 Guard = Callable[[int], AbstractContextManager[Any]]
-WISHES = ("start_at", "zone", "window")
-COLUMNS = (*WISHES, "opens_at", "closes_at")
+SCHEDULE_COLUMNS = ("start_at", "zone", "window")
+COLUMNS = (*SCHEDULE_COLUMNS, "opens_at", "closes_at")
 
 
 @transaction.atomic
 def schedule(
-    plan: ActionPlan, wishes: Mapping[str, Any], start: bool = False, caller: CallingContext | None = None
+    plan: ActionPlan, changes: Mapping[str, Any], start: bool = False, caller: CallingContext | None = None
 ) -> ActionPlan:
     """Set the schedule of a plan, start it if ``start`` is true, and return it.
 
-    The plan's row is locked, as at the beginning of an action, so no action begins outside of the new hours.
+    The row of the plan is locked, as when an action begins, so that no action begins outside of the new hours.
 
     Args:
-        wishes: any of `WISHES`, as `watcher_site.windows.wall_clock` reads them; None removes one.
-        caller: the calling context of the person who starts it.
+        changes: values of `SCHEDULE_COLUMNS`, in the formats of `watcher_site.windows.wall_clock`; None removes one.
+        caller: the calling context of the user who starts the plan.
 
     Raises:
         NotFound: the plan was deleted.
-        Invalid: a wish makes no sense.
-        Conflict: the plan's state does not allow it.
-        TransitionNotAllowed: it is to be started, and is not RECOMMENDED.
+        Invalid: a value is invalid.
+        Conflict: the state of the plan does not allow it.
+        TransitionNotAllowed: ``start`` is true, and the plan is not RECOMMENDED.
     """
     current = ActionPlan.objects.locked().find(plan.uuid)
     if not start:
         require_plan_allowing(PlanOperation.SCHEDULE, current)
-        if "start_at" in wishes:
+        if "start_at" in changes:
             require_plan_allowing(PlanOperation.SET_START_TIME, current)
     before = hours_of(current)
-    apply_wishes(current, wishes)
+    set_schedule(current, changes)
     current.save_changes(COLUMNS)
     current.actions.restart_timeouts(max(timezone.now(), current.opens_at or timezone.now()))
     record("action_plan.schedule", current, details=differences(before, hours_of(current)))
@@ -60,15 +60,15 @@ def schedule(
 
 
 def hours_of(plan: ActionPlan) -> dict[str, Any]:
-    return {name: getattr(plan, name) for name in WISHES}
+    return {name: getattr(plan, name) for name in SCHEDULE_COLUMNS}
 
 
-def apply_wishes(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
-    """Set the schedule of a plan and the hours that follow from it."""
+def set_schedule(plan: ActionPlan, changes: Mapping[str, Any]) -> None:
+    """Set the schedule of a plan and its next hours. Raises: `Invalid`."""
     now = timezone.now()
-    zone = read_zone(wishes.get("zone", plan.zone) or "UTC")
-    window = read_window(wishes.get("window", plan.window), zone)
-    start_at = read_moment("start_at", wishes["start_at"], zone, now) if "start_at" in wishes else plan.start_at
+    zone = read_zone(changes.get("zone", plan.zone) or "UTC")
+    window = read_window(changes.get("window", plan.window), zone)
+    start_at = read_moment("start_at", changes["start_at"], zone, now) if "start_at" in changes else plan.start_at
     hours = Schedule(start_at, window).hours(now)
     if hours is None:
         raise Invalid("window.last_day: the window is over before anything of the plan could begin.")
@@ -82,7 +82,7 @@ def inherited_schedule(plan: ActionPlan) -> dict[str, Any]:
     try:
         window = plan.schedule.window
     except Invalid:
-        return {}  # No zone of this name is known here.
+        return {}  # The time zone is unknown on this machine.
     start_at = plan.start_at if plan.start_at and plan.start_at > now else None
     hours = Schedule(start_at, window).hours(now)
     if hours is None:
@@ -101,7 +101,7 @@ def renew_hours(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int
     """Set the next hours of the plans whose hours are over, and return the number of plans that have next hours.
 
     Args:
-        guarding: what the work at each plan, given by its key, is done in.
+        guarding: returns the context manager in which the plan with a key is changed.
     """
     number = 0
     for plan in plans.closed():
@@ -114,7 +114,7 @@ def renew_hours(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int
 
 @transaction.atomic
 def store_hours(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None) -> int:
-    """Set the next hours of a plan, unless another process did. Timeouts of its waiting actions start at that time."""
+    """Set the next hours of a plan, unless another process did. Restarts the timeouts of its waiting actions then."""
     same = ActionPlan.objects.filter(pk=plan.pk, closes_at=plan.closes_at)
     number = same.update(opens_at=opens_at, closes_at=closes_at)
     if number:
@@ -126,7 +126,7 @@ def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
     """Return the next hours of a plan, or None if its window is over or its time zone is unknown.
 
     Raises:
-        Invalid: its window makes no sense.
+        Invalid: its window is invalid.
     """
     try:
         zone = read_zone(plan.zone)

@@ -1,4 +1,4 @@
-"""The edges, boxes and layers of a plan's graph, in Python: a template for each takes most of the time."""
+"""The edges, boxes and layers of the graph of a plan, rendered in Python because templates would be too slow."""
 
 from collections.abc import Iterable
 from html import escape
@@ -22,7 +22,7 @@ register = template.Library()
 
 @register.simple_tag
 def graph_strokes(strokes: Iterable[Stroke], are_arrows: bool) -> SafeString:
-    """Draw edges, with the numbers by which a script finds those of a box."""
+    """Draw edges, with the numbers by which a script finds the edges of a box."""
     marker = ' marker-end="url(#arrow)"' if are_arrows else ""
     return mark_safe(  # noqa: S308 (numbers only)
         "".join(
@@ -42,7 +42,7 @@ def graph_boxes(boxes: Iterable[Box], details: bool) -> SafeString:
     """Draw the boxes of actions.
 
     Args:
-        details: whether messages may say why actions failed.
+        details: whether messages may contain the errors of actions.
     """
     return mark_safe("".join(draw_box(box, details) for box in boxes))  # noqa: S308 (each text was escaped)
 
@@ -56,7 +56,7 @@ def draw_box(box: Box, details: bool) -> str:
     name, first_line, second_line = (
         (f"{label} {short_kind}", label, short_kind) if label else (kind_label, kind_label, "")
     )
-    # The blanks between the texts tell their words apart, as the name of the link has them.
+    # The blanks separate the texts in the accessible name of the link.
     return (
         f'<a class="box box-{state.lower()}" href="{escape(page_address("actions:detail", action.uuid))}"'
         f' aria-label="{name} {state}" data-key="{place.key}" data-in="{number(box.incoming)}"'

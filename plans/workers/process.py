@@ -140,7 +140,7 @@ class WorkerProcess:
         return report
 
     def release(self, job: Job) -> None:
-        """Release the action of a job if this worker still owns it, so that it is recovered at once."""
+        """Release the action of a job if this worker still owns it, so that it is recovered immediately."""
         try:
             Action.objects.filter(pk=job.action.pk).release(job.lease.owner)
         except LOST_DATABASE:

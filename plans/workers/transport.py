@@ -66,12 +66,12 @@ class BrokerThread(Thread, ABC):
         self.is_lost = False
         return connection
 
-    def report_lost(self, problem: BaseException, what: str = "broker lost") -> None:
+    def report_lost(self, problem: BaseException, event: str = "broker lost") -> None:
         # Messages in transit may be lost, so the executor sends them again.
         self.lost.set()
         broker_errors.labels("actions").inc()
         if not self.is_lost:
-            log.warning(what, thread=self.name, problem=str(problem).strip())
+            log.warning(event, thread=self.name, problem=str(problem).strip())
         self.is_lost = True
         self.stopping.wait(PAUSE)
 

@@ -1,4 +1,4 @@
-"""``/v1/clusters/{id}/policies``: which policies a cluster has, and have it get others or lose them."""
+"""``/v1/clusters/{id}/policies``: list, attach, change and detach the policies of a cluster."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ class BindingSerializer(ResourceSerializer):
 
     @classmethod
     def add_links(cls, rows: list[Row], host: str) -> None:
-        """Add no links: a binding has no address of its own, the cluster and the policy together identify it."""
+        """Add no links: a binding has no address, but is identified by the cluster and the policy."""
 
 
 class BindingsSerializer(serializers.Serializer[Any]):
@@ -56,7 +56,7 @@ class BindingsSerializer(serializers.Serializer[Any]):
 
 
 class BindingView(Operating, ResourceView):
-    """The cluster is named by its UUID or its name, and so is the policy."""
+    """The policies of a cluster. Cluster and policy are identified by UUID or name."""
 
     since = CLUSTERS
     serializer_class = BindingSerializer
@@ -115,10 +115,10 @@ class BindingView(Operating, ResourceView):
         return self.accepted(detach_policy(binding.cluster, binding.policy, options=options))
 
     def find_cluster(self, request: Request, identifier: str) -> Cluster:
-        """Return the cluster that the path names, if this person may do this with its policies.
+        """Return the cluster of the path if the user has the permission on its policies.
 
         Raises:
-            NotFound: it is not there; said before rights are looked at, as everywhere.
+            NotFound: the cluster does not exist. As in all views, this is checked before permissions.
         """
         found: Cluster | None = find_unique(Cluster.objects.present().named(identifier), identifier).first()
         if found is None:

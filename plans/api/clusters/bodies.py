@@ -73,7 +73,7 @@ class ResizeSerializer(OptionsSerializer):
 
 @extend_schema_field({"type": "array", "items": UUID_SCHEMA, "minItems": 1, "maxItems": MAX_NODES})
 class NodesField(serializers.ListField):
-    """UUIDs of nodes, of which the operation requires one at least."""
+    """UUIDs of nodes, of which the operation requires at least one."""
 
 
 class NodesSerializer(OptionsSerializer):
@@ -91,7 +91,7 @@ class RecoverySerializer(OptionsSerializer):
 
 
 class ActionsSerializer(serializers.Serializer[Any]):
-    """One of these, as `plans.api.clusters.clusters.OPERATIONS` has them."""
+    """One of the operations of `plans.api.clusters.clusters.OPERATIONS`, with its inputs."""
 
     scale_in = ScaleSerializer(required=False)
     scale_out = ScaleSerializer(required=False)

@@ -1,4 +1,4 @@
-"""``/v1/clusters``: read them, and have them created, changed, deleted, and operated on."""
+"""``/v1/clusters``: read, create, change, delete and operate clusters."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -113,7 +113,7 @@ class ClusterSerializer(ResourceSerializer):
 
 
 def add_uuids(rows: list[Row], field: str, related: QuerySet[Any], column: str) -> None:
-    """Add to clusters the UUIDs of related objects, in the order of these, in one query."""
+    """Add to rows of clusters the UUIDs of related objects, in their order, with one query."""
     found: dict[UUID, list[UUID]] = defaultdict(list)
     of_these = related.filter(cluster__uuid__in=[row["uuid"] for row in rows])
     for cluster, uuid in of_these.values_list("cluster__uuid", column):

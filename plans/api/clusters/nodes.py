@@ -1,4 +1,4 @@
-"""``/v1/nodes``: read them, and have them created, changed, checked, recovered and deleted."""
+"""``/v1/nodes``: read, create, change, check, recover and delete nodes."""
 
 from typing import Any
 

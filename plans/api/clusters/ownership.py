@@ -1,4 +1,4 @@
-"""Clusters and nodes of projects: their members see and change them from the microversion on that brought this."""
+"""The access of members of projects to clusters and nodes, from the microversion that added it."""
 
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from watcher_site.api.versions import TENANTS, used_by
 class OwnedFromTenants(Operating, OwnedByProjects):
     """A mixin for views of operations on objects that belong to projects from `TENANTS` on.
 
-    In earlier versions they are for people with a permission on the model alone.
+    In earlier versions, they require a permission on the model.
     """
 
     shown_project = "project_id"
@@ -38,7 +38,7 @@ class OwnedFromTenants(Operating, OwnedByProjects):
     def project_request_options(
         self: Any, request: Request, plan_only: bool, project: str, *, creates: bool = False, record: Any = None
     ) -> RequestOptions:
-        """Return the options of an operation; people with a permission may have plans made that they may not see."""
+        """Return the options of an operation. With permission on the model, plan_only needs no permission on plans."""
         if project in self.projects:
             return super().project_request_options(request, plan_only, project, creates=creates, record=record)
         found: RequestOptions = self.request_options(request, plan_only)

@@ -26,7 +26,7 @@ ADJUSTMENT_WORDS = {
 
 
 class OperationForm(forms.Form):
-    """``inputs`` are what an operation takes: what was left empty is left out."""
+    """A form whose ``inputs`` are the arguments of an operation, without empty fields."""
 
     plan_only = forms.BooleanField(
         required=False,
@@ -37,7 +37,7 @@ class OperationForm(forms.Form):
     def __init__(self, record: Any, *arguments: Any, may_start: bool = True, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.record = record
-        # The last question of each form.
+        # The last field of each form.
         self.order_fields([*(name for name in self.fields if name != "plan_only"), "plan_only"])
         if not may_start:
             self.fields["plan_only"].disabled = True
@@ -49,10 +49,10 @@ class OperationForm(forms.Form):
         return {name: value for name, value in given.items() if value not in (None, "")}
 
     def add_refusal(self, refusal: str) -> None:
-        """Put a refusal beside the field that it begins with, or above all of them."""
-        name, _, words = refusal.partition(": ")
+        """Add a refusal to the field that it begins with, or to the form."""
+        name, _, text = refusal.partition(": ")
         if name in self.fields:
-            self.add_error(name, words[:1].upper() + words[1:])
+            self.add_error(name, text[:1].upper() + text[1:])
         else:
             self.add_error(None, refusal)
 
@@ -64,7 +64,7 @@ def size_field(label: Text, help_text: Text = "", least: int = 0, *, required: b
 
 
 class ByName(forms.ModelChoiceField):
-    """A choice of records, of which the UUIDs are sent."""
+    """A choice of records, whose values are UUIDs."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(None, to_field_name="uuid", **options)
@@ -99,7 +99,7 @@ class NewClusterForm(OperationForm):
 
 
 class ChangeForm(OperationForm):
-    """A form that shows the current values; only changed ones are requested."""
+    """A form with the current values. Only changed values are requested."""
 
     name = forms.CharField(label=_("Name"), max_length=NAME_LENGTH)
     profile = ByName(
@@ -168,7 +168,7 @@ class RecoverClusterForm(RecoverForm):
 
 
 class DeleteForm(OperationForm):
-    """The deletion of a cluster; the box forces it for one that has nodes or an operation under way."""
+    """The deletion of a cluster. A check box is required if it has nodes or a running operation."""
 
     force = forms.BooleanField(label=_("Also delete the nodes and their servers"))
 

@@ -42,15 +42,15 @@ from watcher_site.templatetags.console import linked
 
 
 class OperationFormView(ResumableFormPage, OperationView):
-    """Shows a ``form_class``, plans the operation with ``operate``, and shows a message with a link to the plan."""
+    """A page with a ``form_class``. It plans the operation with ``operate``, and links the plan in a message."""
 
     form_class: ClassVar[type[OperationForm]] = OperationForm
     operate: ClassVar[Callable[..., Operation]]
     look = "primary"
     creates: ClassVar[bool] = False
-    """Whether servers may be created: a user of Keystone then delegates that to the site."""
+    """Whether the operation may create servers, for which a user of Keystone delegates a trust."""
     is_final: ClassVar[bool] = False
-    """Whether the page of the record will be gone: the plan's stays."""
+    """Whether the operation deletes the record, so that its page is redirected to that of the plan."""
 
     def form(self, record: Any, data: Any = None) -> OperationForm:
         return self.form_class(record, data, may_start=self.may("plans.start_actionplan"))

@@ -32,7 +32,7 @@ from watcher_site.console.pages import FollowedPage, RecordPage
 from watcher_site.templatetags.console import linked
 
 RECENT = 10
-# The verbs beside a policy of a cluster: the labels of their buttons, and their names for screen readers.
+# The buttons beside a policy of a cluster: their labels, and their names for screen readers.
 BINDING_VERBS = {
     "enable": (_("Enable…"), _("Enable %(policy)s")),
     "disable": (_("Disable…"), _("Disable %(policy)s")),
@@ -63,14 +63,14 @@ class ClusterTable(tables.Table):
 
 
 def describe_sizes(cluster: Cluster, size: int) -> str:
-    """Return how many nodes there are, are wanted, and may be."""
+    """Return a text with the current, the desired, the minimum and the maximum number of nodes."""
     limit = gettext("unlimited") if cluster.max_size == UNLIMITED else str(cluster.max_size)
     sizes = {"size": size, "desired": cluster.desired_capacity, "least": cluster.min_size, "most": limit}
     return _("%(size)d of %(desired)d (min %(least)d, max %(most)s)") % sizes
 
 
 class BindingTable(tables.Table):
-    """The policies of a cluster, with a way for each to be enabled, disabled and detached."""
+    """The policies of a cluster, with buttons to enable, disable and detach them."""
 
     priority = NumberColumn()
     policy = tables.Column(
@@ -136,7 +136,7 @@ class ClusterList(MemberList):
 
 
 class ClusterPage(FollowedPage):
-    """One cluster: its members, its policies, what was done to it, and what is."""
+    """One cluster: its members, its policies, and its past and current actions."""
 
     model = Cluster
     permission_required = "cluster.view_cluster"
@@ -160,7 +160,7 @@ class ClusterPage(FollowedPage):
             bindings=self.configure(BindingTable(bindings.order_by("priority", "pk")), None),
             recent=ActionTable(recent, exclude=("resource",), orderable=False),
             holders=holders,
-            moving=bool(holders) or any(map(is_coming, recent)),
+            moving=bool(holders) or any(map(is_expected, recent)),
             **context,
         )
 
@@ -168,13 +168,13 @@ class ClusterPage(FollowedPage):
         return RequestConfig(self.request, paginate={"per_page": per_page} if per_page else False).configure(table)
 
 
-def is_coming(action: Action) -> bool:
-    """Return whether an action was started with its plan and has not ended."""
+def is_expected(action: Action) -> bool:
+    """Return whether an action is unfinished and belongs to a started plan."""
     return action.state not in Action.FINAL and action.action_plan.state in MOVING
 
 
 def unfinished_holders(cluster: Cluster) -> QuerySet[Action]:
-    """Return the actions that hold a cluster now: a lock ends with its action."""
+    """Return the unfinished actions that hold a lock of a cluster."""
     return Action.objects.unfinished().filter(uuid__in=cluster.locks.values("action")).order_by("pk")
 
 

@@ -1,1 +1,1 @@
-"""The graph of a plan: its layers, and the picture of them."""
+"""The graph of a plan: its layers, and their picture."""

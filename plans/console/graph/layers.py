@@ -1,4 +1,4 @@
-"""The layers of a plan: the actions that are equally many steps from the start, along the longest paths."""
+"""The layers of a plan: a layer contains the actions with the same length of the longest path to them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,10 +43,10 @@ def count_layers(plan: ActionPlan) -> list[Layer]:
 
 
 def find_layers(plan: ActionPlan, rows: Sequence[tuple[int, int | None, bool]]) -> dict[int, int]:
-    """Return the layers of a plan's actions, from the cache if the graph of the plan is as it was.
+    """Return the layers of a plan's actions, from the cache if the graph of the plan has not changed.
 
     Args:
-        rows: of each action the key, the key of the one that derived it, and whether it derived others.
+        rows: the key of each action, the key of its origin, and whether it has derived actions.
     """
 
     def find() -> dict[int, int]:
@@ -66,7 +66,7 @@ def edges_of(plan: ActionPlan) -> list[tuple[int, int]]:
 
 
 def compute_layers(keys: Iterable[int], edges: Iterable[Edge]) -> dict[int, int]:
-    """Return each key's layer: how many steps the longest path to it has. Edges lead from parent to child."""
+    """Return the layer of each key: the length of the longest path to it. Edges lead from parent to child."""
     children, waiting = defaultdict(list), Counter[int]()
     layer = dict.fromkeys(keys, 0)
     for parent, child in edges:
@@ -90,7 +90,7 @@ def parents_of(edges: Iterable[Edge]) -> dict[int, set[int]]:
 
 
 def with_derived_edges(edges: Sequence[Edge], derived_from: Mapping[int, int | None]) -> list[Edge]:
-    """Add edges to derived actions from the predecessors of the action that derived them."""
+    """Add edges to derived actions from the predecessors of their origins."""
     parents = parents_of(edges)
 
     @remembered

@@ -1,8 +1,8 @@
-"""A plan's graph as a picture: which action waits for which, from left to right; counts by layer if it is too large.
+"""The picture of the graph of a plan, with edges from left to right, or counts by layer if the plan is too large.
 
-The drawing is pure geometry: rows in, coordinates out. Layers are the longest paths from the start, so that every edge
-goes right. A layer is a band, as many columns wide as its actions need. Edges that many actions share are drawn once,
-through a common point, or from band to band where a whole layer waits for the whole layer before it.
+`draw_picture` is a pure function from keys and edges to coordinates. An action is in the layer of the longest path to
+it, so that every edge leads right. A layer is a band with as many columns as its actions need. Edges between the same
+parents and children are drawn once, through a common point, or from band to band if they connect whole layers.
 """
 
 import re
@@ -42,7 +42,7 @@ SHOWN_LAYERS = 100
 
 @dataclass
 class Node:
-    """One action's box, by its top left corner."""
+    """The box of an action, by its top left corner."""
 
     key: int
     x: float = 0
@@ -61,7 +61,7 @@ class Node:
 
 @dataclass
 class Band:
-    """One layer: the actions that are equally far from the start."""
+    """The drawing of a layer."""
 
     number: int
     nodes: list[Node]
@@ -79,17 +79,16 @@ class Band:
 
     @property
     def lanes(self) -> list[float]:
-        """The heights at which edges pass this band between its rows of boxes, and above and below them."""
+        """The vertical positions at which edges pass this band: between, above and below its rows of boxes."""
         tops = sorted({node.y for node in self.nodes})
         return [top - ROW_GAP / 2 for top in tops] + [tops[-1] + HEIGHT + ROW_GAP / 2]
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """A part of the edges of a group: the actions of a group of parents, and the children that wait for all of them.
+    """A part of the edges of a group, which is a set of parents and the children that depend on all of them.
 
-    ``start`` and ``end`` are the keys of the only parent and of the only child that it leads from and to; None: it is
-    of all parents, or of all children.
+    ``start`` and ``end`` are the keys of its parent and its child; None if it belongs to all parents or all children.
     """
 
     path: str
@@ -100,7 +99,7 @@ class Stroke:
 
 @dataclass
 class Picture:
-    """All that is drawn, in pixels. The groups of edges are numbered: those of each action by its key."""
+    """The drawing, in pixels. ``incoming`` and ``outgoing`` have the numbers of the groups of edges of each action."""
 
     bands: list[Band]
     lines: list[Stroke] = field(default_factory=list)
@@ -118,7 +117,7 @@ class Picture:
 
 
 def draw_picture(keys: Sequence[int], edges: Sequence[Edge]) -> Picture:
-    """Place every action, and every edge that does not follow from others."""
+    """Place all actions, and all edges that are not redundant."""
     layer = compute_layers(keys, edges)
     edges = remove_redundant_edges(layer, edges)
     picture = Picture(place_layers(keys, layer, parents_of(edges)))
@@ -144,7 +143,7 @@ def remove_redundant_edges(layer: Mapping[int, int], edges: Sequence[Edge]) -> l
 
 
 def children_by_parents(edges: Iterable[Edge]) -> dict[frozenset[int], list[int]]:
-    """Return the children by the parents that they wait for."""
+    """Return the children by their sets of parents."""
     groups: dict[frozenset[int], list[int]] = defaultdict(list)
     for child, parents in parents_of(edges).items():
         groups[frozenset(parents)].append(child)
@@ -152,7 +151,7 @@ def children_by_parents(edges: Iterable[Edge]) -> dict[frozenset[int], list[int]
 
 
 def place_layers(keys: Sequence[int], layer: Mapping[int, int], parents: Mapping[int, set[int]]) -> list[Band]:
-    """Put the layers beside each other, and each action near the middle of its parents."""
+    """Place the layers from left to right, and each action near the mean position of its parents."""
     members: dict[int, list[int]] = defaultdict(list)
     for key in keys:
         members[layer[key]].append(key)
@@ -184,7 +183,7 @@ def make_band(number: int, keys: Sequence[int], x: float) -> Band:
 
 
 def align_bands(bands: list[Band]) -> list[Band]:
-    """Make all bands as high as the highest, with their actions in the middle."""
+    """Set the height of all bands to that of the highest, with their actions centred."""
     highest = max((band.height for band in bands), default=0)
     for band in bands:
         for node in band.nodes:
@@ -195,7 +194,7 @@ def align_bands(bands: list[Band]) -> list[Band]:
 
 @dataclass(frozen=True)
 class Anchor:
-    """The beginning or the end of edges: a box, a whole band, or a point before a band, where edges meet."""
+    """The start or the end of edges: a box, a band, or the point before a band at which edges meet."""
 
     point: Point
     layer: int
@@ -219,7 +218,7 @@ def connect_group(
 
 
 def find_anchors(bands: list[Band], layer: Mapping[int, int], keys: Iterable[int], side: str) -> list[Anchor]:
-    """Return where edges of these actions begin or end: at their band, where they are all of it."""
+    """Return the anchors of edges of these actions: the band if they are the whole band, otherwise their boxes."""
     by_layer: dict[int, set[int]] = defaultdict(set)
     for key in keys:
         by_layer[layer[key]].add(key)
@@ -234,7 +233,7 @@ def find_anchors(bands: list[Band], layer: Mapping[int, int], keys: Iterable[int
 
 
 def route_edge(bands: list[Band], start: Anchor, end: Anchor) -> str:
-    """Return the path of an edge, which passes other boxes in the lanes between their rows."""
+    """Return the path of an edge. It passes other boxes in the lanes between their rows."""
     points = [start.point]
     right, left = bands[start.layer].right[0], bands[end.layer].x
     if points[-1][0] < right - PADDING - COLUMN_GAP:  # Other columns of its band are to the right of the box.
@@ -251,7 +250,7 @@ def route_edge(bands: list[Band], start: Anchor, end: Anchor) -> str:
 
 
 def nearest_lane(lanes: Sequence[float], height: float, towards: float | None = None) -> float:
-    """Return the lane next to a height; of two, the one on the side of another height."""
+    """Return the lane nearest to a height; of two equally near ones, the one nearer to ``towards``."""
     return min(
         lanes, key=lambda lane: (round(abs(lane - height)), abs(lane - (height if towards is None else towards)))
     )
@@ -288,7 +287,7 @@ class Box:
 
 
 def picture_of(plan: ActionPlan, total: int, first_layer: str = "") -> dict[str, Any]:
-    """Return the context of the template, in two queries; ``first_layer`` is for plans that are too large to draw."""
+    """Return the context of the template, in two queries. ``first_layer`` selects the layers of large plans."""
     if total > DRAWN_ACTIONS:
         return layers_from(count_layers(plan), first_layer)
     drawn = plan.actions.present().only(*COLUMNS).order_by("pk")
@@ -301,7 +300,7 @@ def picture_of(plan: ActionPlan, total: int, first_layer: str = "") -> dict[str,
 
 
 def layers_from(found: list[Layer], first: str) -> dict[str, Any]:
-    """Return the layers to show, from a number on, or from the first if a person gave none that exists."""
+    """Return the context for a page of layers from a number on, or from the first if the number is invalid."""
     begin = int(first) - 1 if re.fullmatch(r"[1-9]\d{0,6}", first) else 0
     shown = found[begin : begin + SHOWN_LAYERS] or found[:SHOWN_LAYERS]
     return {

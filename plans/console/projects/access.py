@@ -1,4 +1,4 @@
-"""The base of pages about objects of the projects of a person."""
+"""The base of pages about objects of the user's projects."""
 
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,17 +11,17 @@ from watcher_site.keystone.users import KeystoneUser
 
 
 class OwnProjectsMixin(Page):
-    """A mixin for pages about objects of the projects that a person is a member of, as the API shows them to members.
+    """A mixin for pages about objects of the projects of which the user is a member, as in the API for members.
 
-    Objects of other projects are not found. ``project_policy`` decides for which of the projects the page is: that of
-    the same request to the API.
+    Objects of other projects are not found. ``project_policy`` is the policy of the same request to the API, which
+    decides about each project.
     """
 
     permission_required: Any = ()
     project_policy: ClassVar[str]
     project_column: ClassVar[str] = "project_id"
     is_change: ClassVar[bool] = False
-    """Whether the page is for changes, which users of Keystone may have no role for."""
+    """Whether the page is for changes, which require a role of users of Keystone."""
 
     @cached_property
     def projects(self) -> frozenset[str]:
@@ -36,14 +36,14 @@ class OwnProjectsMixin(Page):
         return found.filter(**{f"{self.project_column}__in": self.projects})
 
     def may_do(self, policy: str, project: str) -> bool:
-        """Return whether the person may do an operation of the API with an object of a project, for its button."""
+        """Return whether the user may perform an operation of the API on an object of a project, for its button."""
         return may_change(self.request.user) and project in projects_by(policy, self.request.user)
 
     def may_create(self, policy: str) -> bool:
-        """Return whether the person may create an object in one of their projects."""
+        """Return whether the user may create an object in at least one project."""
         return may_change(self.request.user) and bool(projects_by(policy, self.request.user))
 
 
 def may_change(user: Any) -> bool:
-    """Return whether a person may change objects of their projects: an account, or by Keystone a member."""
+    """Return whether a user may change objects of their projects: an account, or a user of Keystone with a role."""
     return not isinstance(user, KeystoneUser) or user.may_change_projects

@@ -1,4 +1,4 @@
-"""The pages of the clusters of a person's projects."""
+"""The pages of the clusters of the user's projects."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The bases of operations on stacks and clusters of a person's projects. They start at once."""
+"""The bases of operations on stacks and clusters of the user's projects. They start immediately."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ from watcher_site.request_context import CallingContext, caller_of
 
 
 def remove_plan_choice(form: OperationForm) -> OperationForm:
-    """Remove the choice of a plan to be reviewed from a form, and return it."""
+    """Remove the option to only create a plan for review from a form, and return the form."""
     form.fields["plan_only"].disabled = True
     form.fields["plan_only"].widget = forms.HiddenInput()
     return form
 
 
 class OwnCreation(OwnProjectsMixin, CreationPage):
-    """A form for a new object of one of the person's projects."""
+    """A form for a new object of one of the user's projects."""
 
     is_change = True
     may_start = True
@@ -40,7 +40,7 @@ class OwnCreation(OwnProjectsMixin, CreationPage):
 
 
 class OwnOperation(OwnProjectsMixin, OperationFormView):
-    """An operation that starts at once, as by the API: members see no plans."""
+    """An operation that starts immediately, as in the API, because members of projects cannot see plans."""
 
     is_change = True
 

@@ -1,4 +1,4 @@
-"""The pages of the servers of a person's projects. As in Nova, they name no compute nodes."""
+"""The pages of the servers of the user's projects. As in Nova, they do not show compute nodes."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ class DeleteServer(OwnServerOperationView):
 
 
 class ResetServer(OwnServerOperationView):
-    """Ends the wait of a server for capacity."""
+    """Sets a server that waits for capacity to ERROR."""
 
     history_event = "server.reset_state"
     verb, question = _("reset"), _("Reset the state of the server to ERROR?")

@@ -1,4 +1,4 @@
-"""The pages of the stacks of a person's projects."""
+"""The pages of the stacks of the user's projects."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ class OwnStackList(OwnProjectsMixin, ListPage):
 
 
 class OwnStackPage(OwnProjectsMixin, FollowedPage):
-    """One stack with all that is in it."""
+    """One stack with its resources."""
 
     model = Stack
     project_policy = "stack:get"

@@ -22,7 +22,7 @@ from watcher_site.console.columns import make_choices
 
 NODES = ("source_node", "destination_node")
 WITH_PROJECT = {Server: "", Volume: "", Cluster: "", Node: "", Stack: "", StackResource: "stack__"}
-"""The models whose objects belong to projects, with the path from an object to the one that has the project."""
+"""The models whose objects belong to projects, with the path of the relation that has the project."""
 
 
 class PlanActionFilters(django_filters.FilterSet):
@@ -59,27 +59,29 @@ class PlanActionFilters(django_filters.FilterSet):
 
     def with_text(self, actions: ActionQuerySet, _name: str, text: str) -> ActionQuerySet:
         """Select by a part of any text in the row: type, resource, nodes, message, or the beginning of the UUID."""
-        # The message may contain details that this person may not see.
+        # The message may contain details that the user may not see.
         message = ["status_message"] if sees_details(self.user) else []
         names = ["action_type", "reason", "skipped_by", *message, *parameter_columns(*NAME_PARAMETERS, *NODES)]
         return actions.filter(contains_condition(names, text) | Q(pk__in=actions.beginning_with(text).values("pk")))
 
     def with_resource(self, actions: ActionQuerySet, _name: str, text: str) -> ActionQuerySet:
-        """Select by a part of the name or of the UUID of what an action acts on, also by a new name of a server."""
+        """Select by a part of the name or UUID of the target of an action, also by the current name of a server."""
         renamed = Server.objects.present().filter(name__icontains=text)
-        return acting_on(actions, renamed, contains_condition(["target", *parameter_columns(*NAME_PARAMETERS)], text))
+        return with_targets(
+            actions, renamed, contains_condition(["target", *parameter_columns(*NAME_PARAMETERS)], text)
+        )
 
     def with_node(self, actions: ActionQuerySet, _name: str, text: str) -> ActionQuerySet:
-        """Select by a part of the name of the source, the destination, or the compute node that an action acts on."""
+        """Select by a part of the name of the source, the destination, or the target if it is a compute node."""
         nodes = ComputeNode.objects.present().filter(hostname__icontains=text)
-        return acting_on(
+        return with_targets(
             actions,
             nodes,
             contains_condition(parameter_columns(*NODES), text) | Q(target__in=nodes.values("hostname")),
         )
 
     def with_project(self, actions: ActionQuerySet, _name: str, project: str) -> ActionQuerySet:
-        """Select by the project of the server, volume, cluster, node, stack or resource that an action acts on."""
+        """Select by the project of the target: a server, volume, cluster, node, stack or resource."""
         condition = Q()
         for model, path in WITH_PROJECT.items():
             condition |= Q(digits__in=digits_of(model.objects.present().filter(**{f"{path}project_id": project})))
@@ -100,13 +102,13 @@ def contains_condition(columns: list[str], text: str) -> Q:
     return condition
 
 
-def acting_on(actions: ActionQuerySet, objects: QuerySet[Any], others: Q) -> ActionQuerySet:
-    """Select the actions on these objects, and others."""
+def with_targets(actions: ActionQuerySet, objects: QuerySet[Any], others: Q) -> ActionQuerySet:
+    """Select the actions whose targets are these objects, and those that match another condition."""
     return with_target_digits(actions).filter(others | Q(digits__in=digits_of(objects)))
 
 
 def with_target_digits(actions: ActionQuerySet) -> ActionQuerySet:
-    """Add the target without hyphens. A UUID is a text with hyphens on PostgreSQL only."""
+    """Add the target without hyphens as ``digits``. Only PostgreSQL converts a UUID to a text with hyphens."""
     return actions.alias(digits=Replace("target", Value("-")))
 
 

@@ -1,4 +1,4 @@
-"""The actions that a form selects: those of check boxes or of a button, or all that match the filters."""
+"""The selection of actions in a form: by check boxes, by one button, or all that match the filters."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ SHOWN = 20
 class Selection:
     """The selection of a form for one operation, from the actions of one plan or of all plans.
 
-    The boxes are named as `BOXES` says, the button beside one action ``only``, which leaves the boxes aside, and the
-    button for all actions that match the filters ``all``; ``place`` holds the filters. ``confirmed`` holds the
-    fingerprint of the matching actions that the person confirmed.
+    Fields of the form: the check boxes have the names in `BOXES`. ``only`` is the button beside one action, which
+    overrides the check boxes. ``all`` is the button for all actions that match the filters in ``place``. ``confirmed``
+    is the fingerprint of the matching actions that the user confirmed.
     """
 
     operation: Operation
@@ -40,7 +40,7 @@ class Selection:
 
     @property
     def uuids(self) -> list[UUID]:
-        """Return the UUIDs of the actions that the form names; other texts are omitted."""
+        """Return the UUIDs of the selected actions, without invalid values."""
         only = self.sent.get("only")
         names = [only] if only else self.sent.getlist(BOXES[self.operation])
         return [uuid for uuid in map(parse_uuid, map(str, names)) if uuid]
@@ -54,7 +54,7 @@ class Selection:
 
     @property
     def query(self) -> ActionQuerySet:
-        """Return the actions that match the filters and that the operation is offered for."""
+        """Return the actions that match the filters and allow the operation."""
         if self.plan:
             return actions_open_to(PlanActionFilters(self.place, self.plan, self.user).qs, self.operation)
         filters = ActionFilters(self.place, Action.objects.prunable())
@@ -62,23 +62,23 @@ class Selection:
 
     @property
     def named(self) -> ActionQuerySet:
-        """Return the actions that the form names, in whatever state they are."""
+        """Return the actions that the form selects by UUID, in any state."""
         actions = self.plan.actions.present() if self.plan else Action.objects.present()
         return actions.filter(uuid__in=self.uuids).order_by("pk")
 
     @property
     def selected(self) -> list[UUID] | Matching:
-        """Return the selection as the operations on actions take it."""
+        """Return the selection in the format of the operations on actions."""
         return Matching(self.query, self.sent.get("confirmed", "")) if self.is_matching else self.uuids
 
     def list_uuids(self, most: int) -> list[UUID]:
-        """Return the UUIDs of the selected actions, of which there are at most so many."""
+        """Return the UUIDs of at most so many of the selected actions."""
         return (
             list(self.query.order_by("pk").values_list("uuid", flat=True)[:most]) if self.is_matching else self.uuids
         )
 
     def summarize(self) -> dict[str, Any]:
-        """Return the context of the dialog about all matching actions: their number by type, and the first ones."""
+        """Return the context of the dialog for all matching actions: their number by type, and the first ones."""
         is_possible = self.plan is None or self.plan.is_prunable
         found = list(self.query.order_by("pk").values_list("pk", "action_type", "action_plan")) if is_possible else []
         keys = [key for key, _, _ in found]

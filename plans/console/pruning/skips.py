@@ -1,4 +1,4 @@
-"""The console's pages to skip actions with a reason, one or many, and to restore skipped actions."""
+"""The pages that skip actions with a reason, and restore skipped actions."""
 
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -28,14 +28,15 @@ from watcher_site.refusals import Conflict, Refused
 from watcher_site.state_machine import ConcurrentTransition
 from watcher_site.templatetags.names import plan_name, short, visible
 
-# The actions that one transaction may change in all plans: those of a large plan. The list counts no more.
+# The maximum number of actions of several plans that one transaction changes. The list does not count more, either.
 MOST_OF_ALL_PLANS = MOST_COUNTED
 
 
 class SelectionView(ResumableFormPage, OperationView):
     """An operation on the selected actions of a plan, or of all plans: all of them, or none.
 
-    For all actions that match the filters it asks first, and again if these are others when the person has confirmed.
+    An operation on all actions that match the filters requires a confirmation, and another one if the matching actions
+    have changed since then.
     """
 
     model = ActionPlan
@@ -48,7 +49,7 @@ class SelectionView(ResumableFormPage, OperationView):
         return super().get_object(queryset) if self.slug_url_kwarg in self.kwargs else None
 
     def redirect_url(self, record: ActionPlan | None, done: bool) -> str:
-        """Return to the page of the table, and after the operation to the first of the rows."""
+        """Return the address of the page with the table, after the operation with the first changed row."""
         place, uuids = self.selection.place.urlencode(), self.selection.uuids
         page = reverse("plans:detail", args=[record.uuid]) if record else reverse("actions:list")
         address = f"{page}{'?' if place else ''}{place}"
@@ -87,13 +88,13 @@ class SelectionView(ResumableFormPage, OperationView):
             problem = any_action and explain_refusal(self.operation, any_action)
         summary = self.selection.summarize()
         if plan is None and summary["number"] > MOST_OF_ALL_PLANS:
-            words = _("%(number)d actions match, and at most %(most)d can be changed at once. Set further filters.")
-            problem = words % {"number": summary["number"], "most": MOST_OF_ALL_PLANS}
+            text = _("%(number)d actions match, and at most %(most)d can be changed at once. Set further filters.")
+            problem = text % {"number": summary["number"], "most": MOST_OF_ALL_PLANS}
             summary |= {"number": 0, "actions": [], "more": 0, "is_too_many": True}
         return {**summary, "problems": [problem] if problem else []}
 
     def summarize_named(self) -> dict[str, Any]:
-        """Return the actions that the form names and that can still be changed, and why the others cannot."""
+        """Return the selected actions that can be changed, and the reasons why the others cannot."""
         actions = {action: self.explain(action) for action in self.named}
         problems = list(dict.fromkeys(filter(None, actions.values())))
         if absent := len(set(self.selection.uuids)) - len(actions):
@@ -107,16 +108,16 @@ class SelectionView(ResumableFormPage, OperationView):
         return self.selection.named.with_plans().select_related("derived_from")
 
     def explain(self, action: Action) -> str | None:
-        """Return why an action cannot be changed, with the plan where the table has the actions of all plans."""
+        """Return the reason why an action cannot be changed, with the plan if the table has several plans, or None."""
         plan, problem = action.action_plan, explain_refusal(self.operation, action)
         is_of_plan = problem and self.selection.plan is None and not plan.is_prunable
         return f"{visible(plan_name(plan))} ({short(plan.uuid)}): {problem}" if is_of_plan else problem
 
 
 class Skip(SelectionView):
-    """Two steps, both by POST as many UUIDs would make too long a URL: first ask for the reason, then skip.
+    """The form for the reason, and the skip. Both use POST, because a URL with many UUIDs would be too long.
 
-    What can not be skipped any more is named and left out of the form, which keeps the rest and the reason.
+    Actions that can no longer be skipped are reported and removed from the form. The others and the reason are kept.
     """
 
     permission_required = PERMISSIONS[Operation.SKIP]
@@ -126,7 +127,7 @@ class Skip(SelectionView):
     dialog = "plans/_skip.html"
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        """Show a form again that was sent too late; else there is nothing to ask."""
+        """Show a form again whose session had expired when it was sent; otherwise redirect to the table."""
         plan, kept = self.get_object(), self.resumed_data()
         self.read(plan, kept or QueryDict())
         if not self.selection:
@@ -167,7 +168,7 @@ class Restore(SelectionView):
     dialog = "plans/_restore.html"
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        """Show a form again that was sent too late; else there is nothing to ask."""
+        """Show a form again whose session had expired when it was sent; otherwise redirect to the table."""
         plan, kept = self.get_object(), self.resumed_data()
         self.read(plan, kept or QueryDict())
         return self.render_confirmation(plan) if self.selection else redirect(self.redirect_url(plan, False))
@@ -190,7 +191,7 @@ class Restore(SelectionView):
         return redirect(self.redirect_url(plan, True))
 
     def show(self, plan: ActionPlan | None, done: bool) -> HttpResponse:
-        # The button stands on that very page: to go to another place of it would leave everything as it was.
+        # The button is on the same page: a redirect that only changes the fragment would not reload it.
         is_htmx = getattr(self.request, "htmx", False)
         return HttpResponseClientRefresh() if is_htmx else redirect(self.redirect_url(plan, done))
 
@@ -202,5 +203,5 @@ class Restore(SelectionView):
         return ngettext("%(number)d action restored.", "%(number)d actions restored.", number) % {"number": number}
 
     def reason(self) -> str | None:
-        """Return why the first of the named actions that cannot be restored cannot."""
+        """Return the reason why one of the selected actions cannot be restored, or None."""
         return next(filter(None, map(self.explain, self.named)), None)

@@ -61,7 +61,7 @@ def minutes_field() -> forms.IntegerField:
 
 
 class ResourcesForm(OperationForm):
-    """The servers and scaling groups of a new stack as rows, which form its template."""
+    """The servers and scaling groups of a new stack as rows, from which its template is made."""
 
     name = name_field()
     project_id = project_field()
@@ -108,10 +108,10 @@ class ResourcesForm(OperationForm):
         return describe_template(checked_template(self.template))
 
     def add_refusal(self, refusal: str) -> None:
-        """Put a refusal beside its field: one of the template is one of the rows."""
-        name, _separator, words = refusal.partition(": ")
+        """Add a refusal to its field; a refusal of the template to the rows."""
+        name, _separator, text = refusal.partition(": ")
         if name == "template":
-            self.add_error("resources", words.removeprefix("resources."))
+            self.add_error("resources", text.removeprefix("resources."))
         else:
             super().add_refusal(refusal)
 
@@ -143,7 +143,7 @@ def resource_of(row: Row) -> dict[str, Any]:
 
 
 def describe_template(template: Template) -> str:
-    """Return the number of servers of a normalised template, and the capacity that they take."""
+    """Return a text with the number of servers of a normalised template, and their capacity."""
     demand = demand_of_template(template)
     servers = ngettext("%(number)d server", "%(number)d servers", demand["servers"]) % {"number": demand["servers"]}
     capacity = {"vcpus": demand["vcpus"], "memory": gigabytes(demand["memory"])}
@@ -166,10 +166,10 @@ class TemplateForm(OperationForm):
         return describe_template(checked_template(self.cleaned_data["template"]))
 
     def add_refusal(self, refusal: str) -> None:
-        """Put a refusal beside its field; a refusal that begins with a path of the template is not changed."""
-        name, _, words = refusal.partition(": ")
+        """Add a refusal to its field. A refusal that begins with a path of the template is not changed."""
+        name, _, text = refusal.partition(": ")
         if name == "template":
-            self.add_error(name, words)
+            self.add_error(name, text)
         else:
             super().add_refusal(refusal)
 

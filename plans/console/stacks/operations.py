@@ -23,8 +23,8 @@ from watcher_site.templatetags.console import linked
 class NewStack(CreationPage):
     """A form for the resources of a new stack, or on request for its template.
 
-    Two further buttons create nothing: one checks the template, the other shows the resources as a template, in the
-    form for that.
+    Two further buttons do not create the stack: one validates the template, the other converts the resources to a
+    template, in the form for templates.
     """
 
     history_event = "stack.create"
@@ -70,7 +70,7 @@ class NewStack(CreationPage):
 
 
 def check_template(form: TemplateForm | ResourcesForm) -> str:
-    """Return a message about the valid template of a form, or put the mistake beside its field."""
+    """Return a message about the valid template of a form, or add the error to its field and return an empty text."""
     try:
         return form.describe_template()
     except Refused as refusal:

@@ -1,4 +1,4 @@
-"""The console's pages that show stacks: the list of them, and one as a tree."""
+"""The pages of stacks: the list, and a stack as a tree."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from cluster.console.filters import StackFilters
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.trees import load_tree
-from plans.console.clusters.pages import RECENT, is_coming, unfinished_holders
+from plans.console.clusters.pages import RECENT, is_expected, unfinished_holders
 from plans.operations.stack_progress import shown_status_condition, with_progress
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
 from watcher_site.console.pages import ByUUID, FollowedPage, ListPage, Page
@@ -46,7 +46,7 @@ class StackTable(tables.Table):
 
 
 class ShownStackFilters(StackFilters):
-    """Filters by the status that users read, which an accepted operation changes before it begins."""
+    """Filters by the shown status, which an accepted operation changes before it begins."""
 
     status = django_filters.ChoiceFilter(
         label=_("Status"),
@@ -75,14 +75,14 @@ class StackList(ListPage):
 
 
 def with_health(stacks: QuerySet[Any]) -> QuerySet[Any]:
-    """Add how many resources there are in each, and whether any of them failed, or was marked."""
+    """Annotate stacks with the number of their resources, and whether one of them failed or is marked."""
     parts = StackResource.objects.present().filter(Q(stack=OuterRef("pk")) | Q(stack__root=OuterRef("pk")))
     here = Count("resources", filter=Q(resources__deleted_at=None), distinct=True)
     return stacks.annotate(resource_count=here, has_failed=Exists(parts.filter(status__in=FAILED)))
 
 
 class StackPage(FollowedPage):
-    """One stack and all that is in it, and what was done to it."""
+    """One stack with its resources and its actions."""
 
     model = Stack
     permission_required = "cluster.view_stack"
@@ -107,14 +107,14 @@ class StackPage(FollowedPage):
             tree=tree,
             recent=table,
             holders=holders,
-            moving=bool(holders) or any(map(is_coming, recent)),
+            moving=bool(holders) or any(map(is_expected, recent)),
             in_progress=self.object.shown_status in IN_PROGRESS,
             **context,
         )
 
 
 class ResourcePlace(Page, ByUUID, View):
-    """Redirects to a resource's place in the tree of its stack, as it has no page of its own."""
+    """A redirect to the place of a resource in the tree of its stack. Resources have no pages."""
 
     model = StackResource
     history_event = "resource.view"
@@ -135,5 +135,5 @@ def resource_address(resource: StackResource) -> str:
 
 
 def stack_page_address(stack: Stack) -> str:
-    """Return the address of the page of a stack, or of the one that it is within."""
+    """Return the address of the page of a root stack, or of the root of a nested one."""
     return reverse("stacks:detail", args=[(stack.root or stack).uuid])

@@ -12,21 +12,21 @@ from django.core.cache import cache
 from actions.models import Action, ActionParent
 from plans.models import ActionPlan
 
-# The latest actions that succeeded, of all types of a plan together, and the seconds for which their medians are kept.
+# The number of the latest successful actions of the types of a plan, and the seconds for which medians are cached.
 SAMPLES = 2000
 KEPT_FOR = 60
-# The longest chain of actions is found only among so many: beyond that, the number of processes decides anyhow.
+# In larger plans, the longest chain is not computed, because the number of processes determines the time.
 MOST_CHAINED = 1000
 
 
 def estimate_time_left(plan: ActionPlan, now: datetime) -> timedelta | None:
-    """Return about how long a plan still takes, with at most three queries.
+    """Return an estimate of the remaining time of a plan, with at most three queries.
 
-    It is the longer of two times: that of the longest chain of unfinished actions, and that of all of them if as many
-    run at once as now. Each action counts with the median of its type.
+    It is the maximum of the time of the longest chain of unfinished actions, and the time of all of them with the
+    current number of parallel actions. The duration of an action is the median of its type.
 
     Returns:
-        None while nothing of the plan runs, or if there is a type without any action that succeeded.
+        None while no action of the plan runs, or if no action of one of the types has succeeded yet.
     """
     if plan.state != ActionPlan.State.ONGOING or plan.is_suspended:
         return None
@@ -44,12 +44,12 @@ def estimate_time_left(plan: ActionPlan, now: datetime) -> timedelta | None:
 
 
 def seconds_left(seconds: float, start: datetime | None, now: datetime) -> float:
-    """Return how long an action still takes that takes so many seconds altogether, and has perhaps begun."""
+    """Return the remaining seconds of an action, given its total duration and its start time, if it has begun."""
     return max(seconds - (now - start).total_seconds(), 0.0) if start else seconds
 
 
 def median_seconds(types: Iterable[str]) -> dict[str, float]:
-    """Return how long actions of these types took that succeeded recently; types without such actions are left out."""
+    """Return the median duration, in seconds, of recent successful actions by type. Types without any are omitted."""
     names = sorted(types)
     key = f"median-durations-{blake2s(repr(names).encode()).hexdigest()}"
     found: dict[str, float] = cache.get_or_set(key, lambda: read_medians(names), KEPT_FOR) or {}
@@ -66,7 +66,7 @@ def read_medians(types: list[str]) -> dict[str, float]:
 
 
 def longest_chain(plan: ActionPlan, seconds: Mapping[int, float]) -> float:
-    """Return the time of the longest chain of these actions, each of which waits for the one before it."""
+    """Return the seconds of the longest chain of these actions, each of which depends on the previous one."""
     parents: dict[int, list[int]] = {key: [] for key in seconds}
     links = ActionParent.objects.filter(child__action_plan=plan).exclude(child__state__in=Action.FINAL)
     for child, parent in links.values_list("child", "parent"):
@@ -77,5 +77,5 @@ def longest_chain(plan: ActionPlan, seconds: Mapping[int, float]) -> float:
         for key in TopologicalSorter(parents).static_order():
             ends[key] = seconds[key] + max((ends[parent] for parent in parents[key]), default=0.0)
     except CycleError:
-        return 0.0  # Actions that wait for each other never begin.
+        return 0.0  # Actions in a cycle never begin.
     return max(ends.values(), default=0.0)

@@ -1,4 +1,4 @@
-"""The console's page with the timeline of a plan."""
+"""The page with the timeline of a plan."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from watcher_site.console.pages import FollowedPage, compose_version
 
 
 class TimelinePage(FollowedPage):
-    """When the actions of a plan ran, a page of them at a time, with the same number of queries for any plan."""
+    """The timeline of the actions of a plan, in pages, with a constant number of queries."""
 
     model = ActionPlan
     permission_required = ("plans.view_actionplan", "actions.view_action")

@@ -11,9 +11,9 @@ Signal = Action.Signal
 
 
 def pauses_of(plan: ActionPlan, now: datetime) -> list[Interval]:
-    """Return the pauses of a plan since it began, in the order of time, with at most one query.
+    """Return the pauses of a plan since its start, in the order of time, with at most one query.
 
-    Pauses whose entries history no longer keeps are left out.
+    Pauses whose history events were removed are omitted.
     """
     if not (plan.signals and plan.start_time):
         return []

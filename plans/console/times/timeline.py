@@ -1,7 +1,7 @@
-"""The timeline of a plan: when its actions ran, on which process or compute node, and when they waited.
+"""The timeline of a plan: the intervals in which its actions ran and waited, by action, process or compute node.
 
-A bar is an interval of an action. Lanes are rows of bars: one for each action, or as many as are needed for those
-that ran in one process, or concern a compute node, at once.
+A bar is an interval of an action. A lane has one row of bars for an action, or as many rows as actions ran at the same
+time in one process or on one compute node.
 """
 
 from collections import defaultdict
@@ -28,13 +28,13 @@ from watcher_site.windows.durations import describe_duration
 
 BY_ACTION, BY_WORKER, BY_NODE = "action", "worker", "node"
 GROUPINGS = {BY_ACTION: gettext_lazy("Actions"), BY_WORKER: gettext_lazy("Processes"), BY_NODE: gettext_lazy("Nodes")}
-# How many actions are drawn at once: by action each has a row of its own.
+# The number of actions on a page. Grouped by action, each needs a row.
 MOST = {BY_ACTION: 100, BY_WORKER: 1000, BY_NODE: 1000}
-# The types whose actions name the compute node that they act on as their resource.
+# The types of actions whose resource is a compute node.
 NODE_TYPES = frozenset({"change_nova_service_state", "change_node_power_state"})
-# The columns of actions that are drawn in common rows: only the rows of single actions show more.
+# The columns of actions for lanes of processes and nodes. Rows of single actions show more.
 DRAWN = ("action_plan", "action_type", "input_parameters", "state", "attempt", "created_at", "start_time", "end_time")
-# The columns of events that intervals are read from.
+# The columns of events from which intervals are computed.
 COLUMNS = ("action_id", "event", "attempt", "start_time", "finish_time", "result", "host")
 LABEL, PLOT, ROW, AXIS = 230, 960, 24, 24
 LABEL_LENGTH = 32
@@ -62,12 +62,12 @@ class Row:
 
     @property
     def worker(self) -> str:
-        """The host of the process that ran it last."""
+        """The host of the last process that ran the action."""
         return next((one.host for one in reversed(self.intervals) if one.host), "")
 
     @property
     def node(self) -> str:
-        """The compute node that it begins on, or acts on."""
+        """The source node of the action, or the compute node that is its target."""
         parameters = self.action.input_parameters
         own = resource(parameters) if self.action.action_type in NODE_TYPES else ""
         return str(parameters.get("source_node") or own)
@@ -83,7 +83,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Bar:
-    """A rectangle. Numbers are texts, as no locale may change them."""
+    """A rectangle. Its numbers are texts, so that they are not localized."""
 
     x: str
     y: str
@@ -94,7 +94,7 @@ class Bar:
 
     @property
     def svg(self) -> SafeString:
-        """Return the element: a template would take several times as long for a thousand bars."""
+        """Return the SVG element. A template would be too slow for a thousand bars."""
         place = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
         title = conditional_escape(self.title)
         return mark_safe(f'<rect class="span-{self.look}" {place}><title>{title}</title></rect>')  # noqa: S308 (escaped)
@@ -102,7 +102,7 @@ class Bar:
 
 @dataclass
 class Lane:
-    """The rows of one action, process or node, from the top of the first one."""
+    """The rows of one action, process or node. ``top`` is the position of the first one."""
 
     label: str
     top: int
@@ -130,7 +130,7 @@ class Group:
 
 
 class Scale:
-    """The positions of moments between the earliest start and the latest end of some intervals."""
+    """The horizontal positions of times between the earliest start and the latest end of some intervals."""
 
     def __init__(self, intervals: Iterable[Interval]) -> None:
         found = list(intervals)
@@ -150,7 +150,7 @@ class Scale:
         return Bar(f"{x:.1f}", str(top + offset), f"{width:.1f}", str(height), look, title)
 
     def ticks(self) -> list[tuple[str, str]]:
-        """Return the positions and the labels of the marks on the axis of time, at round times."""
+        """Return the positions and labels of the ticks on the time axis, at round times."""
         days = (step * 86_400 for step in range(2, 4000))
         step = next(one for one in (*STEPS, *days) if self.seconds / one <= MOST_TICKS)
         shift = int((timezone.localtime(self.start).utcoffset() or timedelta()).total_seconds())
@@ -200,7 +200,7 @@ def read_rows(actions: Sequence[Any], plan: ActionPlan, now: datetime) -> list[R
 
 
 def queued_intervals(action: Any, plan: ActionPlan, intervals: Sequence[Interval]) -> list[Interval]:
-    """Return the time from the end of an action's parents, or from the beginning of the plan, to its first phase."""
+    """Return the interval from the end of an action's parents, or the start of the plan, to its first phase."""
     if not intervals or plan.start_time is None:
         return []
     since = max(moment for moment in (plan.start_time, action.created_at, action.parents_end) if moment)
@@ -235,7 +235,7 @@ def own_lane(row: Row, number: int, scale: Scale) -> Lane:
 
 
 def shared_lanes(members: dict[str, list[Row]], scale: Scale) -> list[Lane]:
-    """Return a lane for each process or node, with as many rows as actions ran there at once."""
+    """Return a lane for each process or node, with as many rows as actions ran there at the same time."""
     lanes, top = [], AXIS
     for label in sorted(members):
         lane = Lane(cut(visible(label), LABEL_LENGTH) or _("none"), top)
@@ -272,18 +272,18 @@ def bar_class(action: Any, interval: Interval, is_last: bool) -> str:
 
 
 class Titles:
-    """The titles of bars: the words of a language and the time zone are looked up once for all of a thousand bars."""
+    """The titles of bars. The translations and the time zone are looked up once for all bars."""
 
     def __init__(self) -> None:
         self.zone = timezone.get_current_timezone()
-        self.words = {kind: str(words) for kind, words in KINDS.items()} | {Kind.RUNNING: _("running")}
+        self.labels = {kind: str(label) for kind, label in KINDS.items()} | {Kind.RUNNING: _("running")}
 
     def describe(self, name: str, interval: Interval) -> str:
         attempt = _(" (attempt %(number)s)") % {"number": interval.attempt} if interval.attempt > 1 else ""
         start, end = (moment.astimezone(self.zone).isoformat(" ")[:19] for moment in (interval.start, interval.end))
         until = "…" if interval.is_open else end[11:]
         duration = describe_duration(interval.duration)
-        return f"{name}{attempt}: {self.words[interval.kind]}, {start} → {until}, {duration}"
+        return f"{name}{attempt}: {self.labels[interval.kind]}, {start} → {until}, {duration}"
 
 
 def group_of(label: str, rows: Sequence[Row]) -> Group:

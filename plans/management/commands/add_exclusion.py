@@ -1,4 +1,4 @@
-"""``manage.py add_exclusion``: keep actions from being executed, or see what a rule would keep from it."""
+"""``manage.py add_exclusion``: create an exclusion, or test it on a plan."""
 
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ from watcher_site.refusals import Refused
 from watcher_site.windows.maintenance import WEEKDAYS
 from watcher_site.windows.wall_clock import WINDOW, read_names
 
-# What was said by which option.
+# The options by the fields of the API.
 OPTIONS = {
     "action_types": "--type",
     "expires_at": "--expires",
@@ -26,25 +26,29 @@ OPTIONS = {
 
 class Command(commands.Command):
     help = (
-        "Keep actions from being executed, in every plan: they are skipped, and name the exclusion. That is an action "
-        "of one of the types that affects one object of each kind: these options may be given several times."
+        "Create an exclusion, which skips matching actions in every plan: actions of one of the types that affect one "
+        "object of each kind. The options for types and objects may be repeated."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="what the exclusion is called")
-        parser.add_argument("--reason", help="why; the actions that are skipped tell it")
-        parser.add_argument("--owner", help="who answers for it (you)")
-        parser.add_argument("--type", action="append", dest="action_types", help="a type of actions, such as migrate")
+        parser.add_argument("name", help="the name of the exclusion")
+        parser.add_argument("--reason", help="the reason, which skipped actions show")
+        parser.add_argument("--owner", help="the responsible person or team (default: you)")
+        parser.add_argument("--type", action="append", dest="action_types", help="an action type, such as migrate")
         for kind, (singular, form) in KINDS.items():
             parser.add_argument(f"--{singular.replace(' ', '-')}", action="append", dest=kind, help=form)
-        parser.add_argument("--zone", help="a time zone, such as Europe/Berlin, of the times that follow (UTC)")
-        parser.add_argument("--opens", help="from which hour on it is in force, such as 08:00; always, if left out")
-        parser.add_argument("--closes", help="until which hour; on the next day, where it is not later")
-        parser.add_argument("--weekdays", type=read_names, help=f"on which it begins: {','.join(WEEKDAYS)}")
-        parser.add_argument("--first-day", help="on which it may begin, such as 2030-01-31")
-        parser.add_argument("--last-day", help="on which it may begin")
-        parser.add_argument("--expires", dest="expires_at", help="when it expires, such as 2030-01-31T22:00")
-        parser.add_argument("--try", dest="plan", type=UUID, help="only tell what it would exclude of this plan")
+        parser.add_argument("--zone", help="the time zone of the times, such as Europe/Berlin (default: UTC)")
+        parser.add_argument("--opens", help="the start of its daily hours, such as 08:00 (default: all hours)")
+        parser.add_argument("--closes", help="their end; on the next day if not later than --opens")
+        parser.add_argument(
+            "--weekdays", type=read_names, help=f"the days on which the hours begin: {','.join(WEEKDAYS)}"
+        )
+        parser.add_argument("--first-day", help="the first day, such as 2030-01-31")
+        parser.add_argument("--last-day", help="the last day")
+        parser.add_argument("--expires", dest="expires_at", help="the time of expiry, such as 2030-01-31T22:00")
+        parser.add_argument(
+            "--try", dest="plan", type=UUID, help="only show the actions of this plan that it would exclude"
+        )
         commands.add_person(parser)
 
     def handle(self, *args: Any, plan: UUID | None, person: str, **options: Any) -> str:
@@ -58,10 +62,10 @@ class Command(commands.Command):
 
 
 def attributes_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options as the API has them."""
+    """Return the options in the format of the API."""
     given = {name: value for name, value in options.items() if value is not None}
-    said = ("name", "reason", "owner", "action_types", "zone", "expires_at")
-    attributes = {name: given[name] for name in said if name in given}
+    names = ("name", "reason", "owner", "action_types", "zone", "expires_at")
+    attributes = {name: given[name] for name in names if name in given}
     attributes["targets"] = {kind: given[kind] for kind in KINDS if kind in given}
     if window := {name: given[name] for name in WINDOW if name in given}:
         attributes["window"] = window
@@ -69,7 +73,7 @@ def attributes_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_option(refusal: str) -> str:
-    """Return a refusal that begins with a field of the API as one that begins with the option that it came from."""
-    field, colon, words = refusal.partition(": ")
+    """Return a refusal with the name of the option instead of the field of the API that it begins with."""
+    field, colon, text = refusal.partition(": ")
     option = OPTIONS.get(field)
-    return f"{option}{colon}{words}" if option else refusal
+    return f"{option}{colon}{text}" if option else refusal

@@ -1,4 +1,4 @@
-"""``manage.py apply_plan``: run one plan, here and now, and watch it."""
+"""``manage.py apply_plan``: run one plan in the foreground."""
 
 import logging
 import sys
@@ -23,9 +23,9 @@ EXIT_STATUSES: dict[str, int] = {State.SUCCEEDED: 0, State.FAILED: 3, State.CANC
 
 class Command(commands.Command):
     help = (
-        "Start a plan, run it in the foreground and show how far it is; or follow the applier that runs it already. "
-        "Exit status: 0 it SUCCEEDED, 3 it FAILED, 4 it or an action of it was CANCELLED, 130 it was left to other "
-        "appliers."
+        "Start a plan, run it in the foreground and show its progress, or follow the applier that already runs it. "
+        "Exit status: 0: SUCCEEDED, 3: FAILED, 4: the plan or an action of it was CANCELLED, 130: it was left to "
+        "other appliers."
     )
     requires_migrations_checks = True
 
@@ -34,7 +34,7 @@ class Command(commands.Command):
         parser.add_argument(
             "--workers",
             type=read_workers,
-            help="how many actions run at once in its own threads, whatever WATCHER_EXECUTOR says",
+            help="the number of threads for actions in this process, regardless of WATCHER_EXECUTOR",
         )
         commands.add_person(parser)
 
@@ -51,33 +51,33 @@ class Command(commands.Command):
 
 
 def executor_for(workers: int | None) -> Executor:
-    """Return the side that the settings name, or threads of its own where their number is given."""
+    """Return a `ThreadExecutor` with this number of threads, by default the executor of the settings."""
     return ThreadExecutor(workers) if workers else make_executor(None)
 
 
 def start(plan: ActionPlan, person: str) -> None:
-    """Start a plan that was not started yet, in the name of a person.
+    """Start a plan for a user, unless it was already started.
 
     Raises:
-        Conflict: it is over.
+        Conflict: the plan has ended.
     """
     if plan.state in ActionPlan.FINAL:
-        ways_on = (
+        remedy = (
             ": manage.py continue_plan makes a plan of what it left undone"
             if is_plan_allowing(PlanOperation.CONTINUE, plan)
             else ""
         )
-        raise Conflict(f"plan: {plan.uuid} is {plan.state} already{ways_on}.")
+        raise Conflict(f"plan: {plan.uuid} is {plan.state} already{remedy}.")
     if is_plan_allowing(PlanOperation.START, plan):
         try:
             plan.launch(commands.caller(person))
         except ConcurrentTransition:
-            # Another process has started the plan, which is what is wanted, or cancelled it.
+            # Another process has started or cancelled the plan.
             start(ActionPlan.objects.find(plan.uuid), person)
 
 
 def run(applier: ForegroundApplier, display: Display) -> str:
-    """Run the plan to its end, or until it is left to others, and return its state then."""
+    """Run the plan until it ends or is left to other appliers, and return its state."""
     applier.stop_on_signals()
     display.start()
     try:

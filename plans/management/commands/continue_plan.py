@@ -11,7 +11,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Make a plan of what failed or was cancelled in a FAILED or CANCELLED one, and print its UUID."
+    help = "Propose a plan of the failed and cancelled actions of a FAILED or CANCELLED plan, and print its UUID."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("plan", type=UUID, help="the UUID of the plan that ended")

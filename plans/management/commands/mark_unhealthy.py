@@ -1,4 +1,4 @@
-"""``manage.py mark_unhealthy``: say that something is unhealthy, or take that back."""
+"""``manage.py mark_unhealthy``: mark an object as unhealthy, or remove the mark."""
 
 from typing import Any
 
@@ -25,10 +25,10 @@ class Command(commands.Command):
             "names",
             nargs="+",
             metavar="name",
-            help="a server's or a node's UUID, a stack's UUID or name; for a resource that of its stack and its own",
+            help="UUID of a server or a node; UUID or name of a stack; stack and name of a resource",
         )
-        parser.add_argument("--reason", default="", help="why")
-        parser.add_argument("--reset", action="store_true", help="take back that it is unhealthy")
+        parser.add_argument("--reason", default="", help="the reason")
+        parser.add_argument("--reset", action="store_true", help="remove the mark")
         commands.add_person(parser)
 
     def handle(
@@ -39,12 +39,12 @@ class Command(commands.Command):
 
 
 def describe_mark(found: Mark) -> str:
-    word = "unhealthy" if found.unhealthy else "not marked unhealthy"
-    return f"{found.object_type} {found.object_name}: {word}{f': {found.reason}' if found.reason else ''}"
+    health = "unhealthy" if found.unhealthy else "not marked unhealthy"
+    return f"{found.object_type} {found.object_name}: {health}{f': {found.reason}' if found.reason else ''}"
 
 
 def find(kind: str, names: list[str]) -> Markable:
-    """Return what is meant. Raises: `Invalid`, `NotFound`."""
+    """Return the object with these names. Raises: `Invalid`, `NotFound`."""
     expected = ("its stack", "itself") if kind == "resource" else ("itself",)
     if len(names) != len(expected):
         wanted = " and one for ".join(expected)

@@ -120,7 +120,7 @@ class Schedule(PlanOperation):
 
     def apply(self, record: ActionPlan, **options: Any) -> ActionPlan:
         with schedule_plan.refusals_by_option():
-            return schedule(record, schedule_plan.wishes_of(options))
+            return schedule(record, schedule_plan.schedule_changes(options))
 
     def outcome(self, record: Any) -> str:
         return schedule_plan.outcome(record)
@@ -129,8 +129,8 @@ class Schedule(PlanOperation):
 class Preflight(Subcommand):
     name = "preflight"
     help = (
-        "Show which actions of a plan would be skipped or fail if it began now; nothing is executed. Exit status: 0 "
-        "all would succeed, 1 an action would not, 3 not all can be foreseen."
+        "Show which actions of a plan would be skipped or fail if it began now, without executing any. Exit status: "
+        "0: all would succeed, 1: an action would not succeed, 3: not all outcomes can be predicted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -148,7 +148,7 @@ class Preflight(Subcommand):
             fields = ("uuid", "outcome", "action_type", "target", "status_message")
             if rows or options["format"] == CSV:
                 self.printer(options).print_list([rows], fields, is_chosen=False)
-            # In a file of CSV there is no line beside the rows.
+            # CSV output contains rows only.
             stream = self.group.stderr if options["format"] == CSV else self.group.stdout
             stream.write(preflight_plan.summary(found), str)
         if status := preflight_plan.exit_status({str(row["outcome"]) for row in rows}):
@@ -173,9 +173,7 @@ class Command(CommandGroup):
         "action plan",
         PlanListing,
         ("uuid", "title", "state", "strategy_name", "created_at", "status_message"),
-        filters={
-            "audit_uuid": Filter("--audit", "only those of this audit: its name, UUID or short UUID", "audits.Audit")
-        },
+        filters={"audit_uuid": Filter("--audit", "plans of this audit: its name, UUID or short UUID", "audits.Audit")},
         named_by=None,
         find_titles=find_plan_titles,
     )

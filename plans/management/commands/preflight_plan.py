@@ -1,4 +1,4 @@
-"""``manage.py preflight_plan``: tell what of a plan would be skipped or fail now."""
+"""``manage.py preflight_plan``: predict which actions of a plan would be skipped or fail now."""
 
 import sys
 from typing import Any
@@ -17,8 +17,8 @@ UNREAD = "The cloud was never read: run manage.py sync_cluster."
 
 class Command(commands.Command):
     help = (
-        "Tell what of a plan would be skipped or fail if it began now; nothing is executed. Exit status: 0 all would "
-        "succeed, 1 something would not, 3 nothing is known that would not, but not all can be foreseen."
+        "Show which actions of a plan would be skipped or fail if it began now, without executing any. Exit status: "
+        "0: all would succeed, 1: an action would not succeed, 3: not all outcomes can be predicted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,7 +35,7 @@ class Command(commands.Command):
 
 def line(prospect: Prospect) -> str:
     action = prospect.action
-    return f"{prospect.outcome:<9}  {action.uuid}  {action.called}  {prospect.words}".rstrip()
+    return f"{prospect.outcome:<9}  {action.uuid}  {action.called}  {prospect.predicted_message}".rstrip()
 
 
 def summary(found: Preflight | PreflightResult) -> str:

@@ -1,4 +1,4 @@
-"""``manage.py run_applier``: run the action plans that people start."""
+"""``manage.py run_applier``: run an applier."""
 
 import argparse
 from typing import Any
@@ -21,19 +21,19 @@ def read_workers(text: str) -> int:
 
 
 def make_executor(workers: int | None) -> Executor:
-    """Return the side that `settings.EXECUTOR` names. Raises: `Invalid`, for threads where there are none."""
+    """Return the executor of `settings.EXECUTOR`. Raises: `Invalid` if workers are given for another executor."""
     if settings.EXECUTOR == "threads":
         return ThreadExecutor(workers or settings.APPLIER_WORKERS)
     if workers is not None:
         raise Invalid("--workers: is for threads, and WATCHER_EXECUTOR is celery: give it to run_worker.")
-    # Only where the extra [celery] was installed.
+    # Requires the extra [celery].
     from plans.workers.celery import CeleryExecutor
 
     return CeleryExecutor()
 
 
 class Command(commands.Command):
-    help = "Run the action plans that people start, until SIGTERM or SIGINT."
+    help = "Run started action plans until SIGTERM or SIGINT."
     acts_for_person = False
     requires_migrations_checks = True
 
@@ -41,10 +41,10 @@ class Command(commands.Command):
         parser.add_argument(
             "--workers",
             type=read_workers,
-            help="how many actions run at once in its threads (WATCHER_APPLIER_WORKERS)",
+            help="the number of threads for actions (WATCHER_APPLIER_WORKERS)",
         )
         parser.add_argument(
-            "--once", action="store_true", help="run every plan that waits or lost its applier, then exit"
+            "--once", action="store_true", help="run all plans that wait or have lost their applier, then exit"
         )
 
     def handle(self, *args: Any, workers: int | None, once: bool, **options: Any) -> None:

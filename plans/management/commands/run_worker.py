@@ -1,4 +1,4 @@
-"""``manage.py run_worker``: execute the actions that appliers send over the broker."""
+"""``manage.py run_worker``: run a worker, which executes the actions of queues."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ from watcher_site.refusals import Invalid
 
 
 class Command(commands.Command):
-    help = "Execute the actions that appliers send over the broker, until SIGTERM or SIGINT."
+    help = "Execute the actions that appliers send through the message broker, until SIGTERM or SIGINT."
     acts_for_person = False
     requires_migrations_checks = True
 
@@ -28,23 +28,23 @@ class Command(commands.Command):
             "--workers",
             type=read_workers,
             default=settings.WORKER_PROCESSES,
-            help="how many actions it executes at once, each in a process (WATCHER_WORKER_PROCESSES)",
+            help="the number of processes, each of which executes one action (WATCHER_WORKER_PROCESSES)",
         )
         parser.add_argument(
             "--queues",
             default=",".join(settings.WORKER_QUEUES),
-            help="the queues that it takes actions from, all unless given (WATCHER_WORKER_QUEUES)",
+            help="the queues whose actions it executes (WATCHER_WORKER_QUEUES, default: all)",
         )
 
     def check_migrations(self) -> None:
-        # A worker waits for a database that does not answer.
+        # A worker waits until the database is available.
         with suppress(*LOST_DATABASE):
             super().check_migrations()
 
     def handle(self, *args: Any, workers: int, queues: str, **options: Any) -> None:
         if settings.EXECUTOR != "celery":
             raise Invalid("WATCHER_EXECUTOR: must be celery for there to be anything that a worker is sent.")
-        # Only where the extra [celery] was installed.
+        # Requires the extra [celery].
         from watcher_site.celery import app, queue_names
 
         chosen = [name.strip() for name in queues.split(",") if name.strip()] or queue_names()
@@ -54,7 +54,7 @@ class Command(commands.Command):
                 f" {', '.join(queue_names())} (WATCHER_CELERY_QUEUE, WATCHER_CELERY_QUEUES)."
             )
         require_ports(Service.WORKER, workers)
-        # The processes that are forked have connections of their own.
+        # Forked processes must not share connections.
         connections.close_all()
         worker = app.Worker(
             hostname=f"{uuid4()}@{settings.HOST}",

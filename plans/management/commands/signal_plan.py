@@ -1,4 +1,4 @@
-"""``manage.py signal_plan``: have a whole plan end, wait, or go on."""
+"""``manage.py signal_plan``: send a signal to a plan."""
 
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Give a plan a signal: CANCEL, SUSPEND or RESUME; and print its state."
+    help = "Send a signal to a plan: CANCEL, SUSPEND or RESUME. Prints its state."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("plan", type=UUID, help="the UUID of the plan")

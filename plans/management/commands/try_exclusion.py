@@ -1,4 +1,4 @@
-"""``manage.py try_exclusion``: tell what an exclusion keeps from being executed of a plan."""
+"""``manage.py try_exclusion``: list the actions of a plan that an exclusion excludes."""
 
 from typing import Any
 from uuid import UUID
@@ -12,10 +12,10 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Tell which actions of a plan an exclusion excludes, and why; add_exclusion --try does so for a new one."
+    help = "List the actions of a plan that an exclusion excludes. For a new exclusion, use add_exclusion --try."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("exclusion", help="its UUID or its name")
+        parser.add_argument("exclusion", help="the UUID or the name of the exclusion")
         parser.add_argument("plan", type=UUID, help="the UUID of the plan")
 
     def handle(self, *args: Any, exclusion: str, plan: UUID, **options: Any) -> str:

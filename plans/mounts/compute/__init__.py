@@ -1,1 +1,1 @@
-"""``/compute/v2.1``: servers and what was done to them, as Nova speaks of them to its unmodified clients."""
+"""``/compute/v2.1``: servers and their instance actions, in the format of Nova, for its unmodified clients."""

@@ -1,4 +1,4 @@
-"""``/servers`` of the compute service with their instance actions, for those who see them.
+"""``/servers`` of the compute service, with instance actions.
 
 See docs/compatibility.md, "Instance actions and events".
 """
@@ -55,8 +55,8 @@ SERVER_ARGUMENTS = frozenset(
 )
 NOT_SO = frozenset({"0", "false", "f", "no", "n", "off"})
 Result = ActionEvent.Result
-# Nova has two results, and none while an operation goes on. A cancelled operation was not done; an execution that is
-# tried again has failed; an execution that waits for its derived actions has not ended.
+# Nova has two results, and null while an operation runs. A cancelled or deferred execution counts as failed; an
+# execution that waits for its derived actions has not ended.
 RESULTS = {
     Result.SUCCESS: "Success",
     Result.SKIPPED: "Success",
@@ -92,7 +92,7 @@ class ServersView(ComputeView):
         return projects_by(self.policy, self.request.user)
 
     def servers(self) -> QuerySet[Server]:
-        """Return those that somebody sees, deleted ones too."""
+        """Return the servers that the user may see, including deleted ones."""
         servers: Any = Server.objects.select_related("node").annotate(
             shown=server_statuses.status_expression(knows_pending=False),
             vm_state=server_statuses.state_without_pending(),
@@ -100,7 +100,7 @@ class ServersView(ComputeView):
         return servers if self.sees_all else servers.filter(project_id__in=self.projects)
 
     def find_server(self, identifier: str, *, deleted: bool = False) -> Server:
-        """Raises: `NotFound`, also for a server that somebody does not see."""
+        """Raises: `NotFound`, also if the user may not see the server."""
         missing = NotFound(f"Instance {identifier} could not be found.")
         try:
             uuid = UUID(identifier)
@@ -141,7 +141,7 @@ class ServersView(ComputeView):
         return fields | ({HOST: node or None} if self.sees_all and sees_host(self.request.user) else {})
 
     def flavor(self, server: Server) -> Row:
-        """Return what a server has of everything; before 2.47 the name of its flavor, in the place of its id."""
+        """Return the flavor of a server; before 2.47, an object with the name of the flavor as the id."""
         if self.version < EMBEDDED_FLAVORS:
             return {"id": server.flavor, "links": []}
         own = {"original_name": server.flavor, "vcpus": server.vcpus, "ram": server.memory, "disk": server.disk}
@@ -149,7 +149,7 @@ class ServersView(ComputeView):
 
 
 class ServerList(ServersView):
-    """Lists of servers, the newest first."""
+    """Lists of servers, newest first."""
 
     policy = "os_compute_api:servers:index"
     detailed = False

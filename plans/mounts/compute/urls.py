@@ -1,4 +1,4 @@
-"""The paths of the compute service, each with and without a slash at its end."""
+"""The paths of the compute service, each with and without a trailing slash."""
 
 from django.urls import re_path
 

@@ -1,4 +1,4 @@
-"""The microversions of the compute service, as far as they are supported, and how a request names one."""
+"""The supported microversions of the compute service, and their headers."""
 
 import re
 from functools import cache
@@ -19,11 +19,11 @@ from watcher_site.api.versions import HEADER, HEADER_IN_META, Version, format_ve
 SERVICE = "compute"
 MINIMUM: Version = (2, 1)
 MAXIMUM: Version = (2, 84)
-# What clients said before all services had one header.
+# The header of clients that predate the common header of all services.
 LEGACY_HEADER = "X-OpenStack-Nova-API-Version"
 LEGACY_HEADER_IN_META = HttpHeaders.to_wsgi_name(LEGACY_HEADER)
 FORMAT = re.compile(r"([1-9]\d{0,9})\.(0|[1-9]\d{0,9})")
-# What each brings, by the first version that has it.
+# The first version with each feature.
 DELETED_SERVERS: Version = (2, 21)
 EMBEDDED_FLAVORS: Version = (2, 47)
 EVENTS_FOR_ALL: Version = (2, 51)
@@ -34,7 +34,7 @@ DETAILS: Version = (2, 84)
 
 
 class ComputeVersioning(BaseVersioning):
-    """Reads the version from `OpenStack-API-Version: compute 2.84`, else from the older header, else the lowest."""
+    """Reads the version from `OpenStack-API-Version: compute 2.84` or the older header; by default the lowest."""
 
     default_version = format_version(MINIMUM)
 
@@ -56,11 +56,11 @@ def requested_version(request: Request) -> str | None:
 
 
 def parse_version(requested: str) -> Version:
-    """Return a version that is spoken here.
+    """Return the version of a header.
 
     Raises:
-        ParseError: it is none.
-        NotAcceptable: it is out of range.
+        ParseError: the version is malformed.
+        NotAcceptable: the version is not supported.
     """
     if requested == "latest":
         return MAXIMUM
@@ -84,7 +84,7 @@ def response_headers(version: Version) -> dict[str, str]:
 
 
 class ComputeView(MountedView):
-    """A view whose answers say which microversion was used."""
+    """A view whose responses have headers with the microversion."""
 
     versioning_class = ComputeVersioning  # type: ignore[assignment]
 
@@ -113,7 +113,7 @@ def version_entry(request: Request) -> dict[str, Any]:
 
 
 class Versions(MountedView):
-    """All versions: there is one, with its microversions. Needs no login."""
+    """The only version of the API, with the range of its microversions. Requires no login."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)

@@ -1,1 +1,1 @@
-"""``/orchestration/v1``: stacks and their resources, as Heat speaks of them to its unmodified clients."""
+"""``/orchestration/v1``: stacks and their resources, in the format of Heat, for its unmodified clients."""

@@ -1,4 +1,4 @@
-"""``…/stacks`` and ``…/resources`` of the Heat mount: lists, single ones, their addresses, and marks.
+"""``…/stacks`` and ``…/resources`` of the Heat mount: lists, details, lookups and marks.
 
 See docs/compatibility.md, "Stacks and stack resources".
 """
@@ -41,9 +41,9 @@ FLAGS = ("show_nested", "show_deleted", "show_hidden", "global_tenant", "with_co
 # Stacks have no tags, so these filters match all of them.
 TAGS = ("not_tags", "not_tags_any")
 FILTERS = ("id", "name", "stack_name", "action", "status", "tenant", "username", "owner_id", "tags", "tags_any")
-FLAG_WORDS = {"true": True, "1": True, "false": False, "0": False}
+FLAG_VALUES = {"true": True, "1": True, "false": False, "0": False}
 RESOURCE_FILTERS = ("name", "type", "status", "action", "physical_resource_id", "id", "uuid")
-# What Heat's clients read where there is nothing to be said.
+# The body that clients of Heat expect from requests without a result.
 NULL = orjson.Fragment(b"null")
 
 
@@ -65,7 +65,7 @@ class StackList(OrchestrationView):
         return Response({**answer, "count": found.count()} if flags["with_count"] else answer)
 
     def listed_stacks(self, flags: dict[str, bool]) -> QuerySet[Any]:
-        """Return the stacks that a list is of: those of the project, or of all that this person sees."""
+        """Return the stacks of a list: of the project, or of all projects that the user may see."""
         found = Stack.objects.all() if flags["show_deleted"] else Stack.objects.present()
         found = found if flags["show_nested"] else found.roots()
         if not flags["global_tenant"]:
@@ -96,7 +96,7 @@ class StackList(OrchestrationView):
 
 
 class StackLookup(OrchestrationView):
-    """A stack by its name or its id alone: where it is, as Heat's clients ask for it, and what follows the path."""
+    """The lookup of a stack by its name or id: a redirect to its address, with the rest of the path."""
 
     policy = "stacks:lookup"
 
@@ -122,7 +122,7 @@ class StackTemplate(OrchestrationView):
 
 
 class NotOffered(OrchestrationView):
-    """The parts of Heat's API below a stack that this site does not offer; else clients would read a stack's name."""
+    """The unsupported parts of Heat's API below a stack, which would otherwise be read as names of stacks."""
 
     policy = "stacks:lookup"
 
@@ -145,9 +145,9 @@ def read_page(query: Any) -> Page:
 
 
 def read_heat_flag(name: str, value: str) -> bool:
-    if value.lower() not in FLAG_WORDS:
+    if value.lower() not in FLAG_VALUES:
         raise Invalid(f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false.')
-    return FLAG_WORDS[value.lower()]
+    return FLAG_VALUES[value.lower()]
 
 
 def read_marker(text: str) -> UUID:
@@ -196,7 +196,7 @@ class ResourceItem(OrchestrationView):
 
     @property
     def document(self) -> Any:
-        """The body of the request; of one that makes no sense nothing."""
+        """The body of the request, or None if it is malformed."""
         try:
             return self.request.data
         except APIException:
@@ -209,7 +209,7 @@ class ResourceItem(OrchestrationView):
         return Response({"resource": {**shape, "description": "", "attributes": {}}})
 
     def patch(self, request: Request, project: str, name: str, identifier: str, resource: str) -> Response:
-        """Say that a resource is unhealthy, or take that back."""
+        """Mark a resource as unhealthy, or remove the mark."""
         unhealthy, reason = read_mark(request.data)
         found = find_resource(self.find_stack(identifier, name), resource)
         mark(found, unhealthy, reason, caller_of(request))
@@ -217,13 +217,13 @@ class ResourceItem(OrchestrationView):
 
 
 def with_stacks(resources: QuerySet[Any]) -> QuerySet[Any]:
-    # Of a stack with many resources each of them would bring its template along.
+    # Otherwise the template of the stack would be read with each resource.
     large = ("stack__template", "stack__parent_resource__properties", "stack__parent_resource__stack__template")
     return resources.select_related("stack__parent_resource__stack").defer("properties", *large)
 
 
 def matches_query(resource: StackResource, query: Any) -> bool:
-    """Return whether a resource matches the filters of a query, of which each may be given several times."""
+    """Return whether a resource matches the filters of a query, each of which may be repeated."""
     held: dict[str, list[str | None]] = {
         "name": [resource.name],
         "type": [resource.type, TYPES[StackResource.Type(resource.type)]],

@@ -1,4 +1,4 @@
-"""The paths of the mount, as Heat's clients ask for them."""
+"""The paths of the Heat mount."""
 
 from django.urls import re_path
 
@@ -17,7 +17,7 @@ STACKS = r"^v1/(?P<project>[^/]+)/stacks"
 NAME = r"/(?P<name>[^/]+)"
 STACK = rf"{STACKS}{NAME}/(?P<identifier>[^/]+)"
 
-# The parts of Heat's API below a stack, with its id or without, that this site does not offer.
+# The unsupported parts of Heat's API below a stack, with or without its id.
 NOT_OFFERED = r"(?P<part>actions|environment|events|export|files|outputs|snapshots)"
 
 urlpatterns = [

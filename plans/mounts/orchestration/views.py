@@ -43,7 +43,7 @@ class Shapes:
         return path if resource is None else f"{path}/resources/{quote(resource.name, safe='')}"
 
     def stack(self, stack: Any) -> Shape:
-        """Return a stack as a list shows it. It was read with its ``parent_resource`` and `with_progress`."""
+        """Return a stack in the format of lists. It was read with its ``parent_resource`` and `with_progress`."""
         above = stack.parent_resource.stack if stack.parent_resource else None
         return {
             "id": stack.uuid,
@@ -75,7 +75,7 @@ class Shapes:
         }
 
     def resources(self, resources: Sequence[StackResource], known: Iterable[StackResource]) -> list[Shape]:
-        """Return resources; ``known`` are all those of their stacks, which tell what each is required by."""
+        """Return resources. ``known`` are all resources of their stacks, for the dependents of each."""
         required_by = defaultdict(list)
         for one in known:
             for name in one.depends_on:
@@ -105,7 +105,7 @@ class Shapes:
 
 
 class Versions(MountedView):
-    """The versions of the API, for everybody: Heat answers so as well if a request names no version."""
+    """The versions of the API. Requires no login. Heat also returns them for requests without a version."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
@@ -117,9 +117,9 @@ class Versions(MountedView):
 
 
 class OrchestrationView(MountedView):
-    """A view below ``/orchestration/v1/{project}``: members have what is of the project, others by their rights.
+    """A view below ``/orchestration/v1/{project}``, for members of the project and users with permission on all.
 
-    What is of no project is found in each by those who may do the same with all.
+    For the latter, stacks without a project are found in each project.
     """
 
     permissions = {"GET": VIEW, "PATCH": MARK}
@@ -131,7 +131,7 @@ class OrchestrationView(MountedView):
         decision = decide(self.policy_name, request.user, {"project_id": self.project})
         if decision is False:
             raise PermissionDenied(f"Policy doesn't allow {self.policy_name} to be performed.")
-        if decision is None and not self.may_with_all and not self.is_member_with_right:
+        if decision is None and not self.may_use_all and not self.is_member_with_right:
             raise PermissionDenied("You are not authorized to complete this action.")
 
     def handle_exception(self, problem: Exception) -> Response:
@@ -141,7 +141,7 @@ class OrchestrationView(MountedView):
         return response
 
     def history_event(self) -> str:
-        """Return what history calls reading here."""
+        """Return the event of history for reading."""
         return "stack.view"
 
     @property
@@ -157,8 +157,8 @@ class OrchestrationView(MountedView):
         return self.project in self.projects and may_use_projects(self.request)
 
     @cached_property
-    def may_with_all(self) -> bool:
-        """Whether this person may do the requested operation with the stacks of all projects."""
+    def may_use_all(self) -> bool:
+        """Whether the user may perform the requested operation on the stacks of all projects."""
         user = self.request.user
         decision = decide(self.policy_name, user)
         return (
@@ -169,20 +169,20 @@ class OrchestrationView(MountedView):
 
     @cached_property
     def sees_all(self) -> bool:
-        """Whether a list may be of the stacks of all projects."""
+        """Whether a list may contain the stacks of all projects."""
         decision = decide(ALL_PROJECTS, self.request.user)
         return bool(self.request.user.has_perm(VIEW)) if decision is None else decision
 
     @property
     def shapes(self) -> Shapes:
-        # The path as it was sent: a project may have any letters.
+        # The path before decoding: the id of a project may contain any characters.
         sent = self.request.get_full_path().split("/")[3]
         return Shapes(f"{self.request.scheme}://{self.request.get_host()}/orchestration/v1/{sent}")
 
     @property
     def project_condition(self) -> Q:
-        """The condition of what is found in this project."""
-        return Q(project_id__in=[self.project, *([""] if self.may_with_all else [])])
+        """The condition of stacks that are found in this project."""
+        return Q(project_id__in=[self.project, *([""] if self.may_use_all else [])])
 
     def stacks(self) -> QuerySet[Any]:
         return with_progress(
@@ -199,6 +199,6 @@ def format_time(time: datetime | None) -> str | None:
 
 
 def matching_statuses(part: int, values: Iterable[str]) -> list[str]:
-    """Return the statuses whose action (0) or outcome (1) is one of these, in whatever case."""
+    """Return the statuses whose action (0) or outcome (1) is one of these, ignoring case."""
     wanted = {value.upper() for value in values}
     return [status for status in StackStatus.values if status.split("_", 1)[part] in wanted]

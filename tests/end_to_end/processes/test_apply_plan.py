@@ -122,7 +122,7 @@ def test_sigterm_leaves_the_plan_to_others() -> None:
     process.send_signal(signal.SIGTERM)
     printed, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, state(plan)) == (130, "ONGOING")
-    assert printed.endswith("The action plan is ONGOING and goes on with the next applier that is free.\n")
+    assert printed.endswith("The action plan is ONGOING. The next free applier continues it.\n")
     assert list(plan.actions.order_by("pk").values_list("state", flat=True)) == ["SUCCEEDED", "SUCCEEDED", "PENDING"]
     assert ActionPlan.objects.get(pk=plan.pk).applier is None
 
@@ -153,7 +153,7 @@ def test_ctrl_c_again_leaves_and_once_more_at_once(terminal: Callable[[ActionPla
     shown.interrupt()
     shown.await_text("[c]ancel the plan")
     shown.interrupt()
-    shown.await_text("Ctrl-C leaves at once.")
+    shown.await_text("Ctrl-C exits immediately.")
     shown.interrupt()
     assert shown.process.wait(PATIENCE) == 130
     assert Action.objects.filter(state="ONGOING").count() == 1

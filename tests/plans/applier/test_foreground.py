@@ -205,21 +205,21 @@ def test_an_unknown_answer_repeats_the_question(
     assert shown.getvalue().count("Please answer c, l, or just Enter.") == len(answers) - 1
 
 
-GOES_ON = "The next applier that is free goes on with it then."
+CONTINUED = "The next free applier continues it then."
 
 
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({}, "The action plan is PENDING and goes on with the next applier that is free."),
+        ({}, "The action plan is PENDING. The next free applier continues it."),
         (
             {"suspended_by": "bob"},
             "The action plan is PENDING. Suspended by bob: nothing more of it begins until somebody resumes it. "
-            + GOES_ON,
+            + CONTINUED,
         ),
         (
             {"opens_at": datetime(2100, 1, 31, 21, tzinfo=UTC)},
-            "The action plan is PENDING. Nothing more of it begins before 2100-01-31 21:00:00 UTC. " + GOES_ON,
+            "The action plan is PENDING. Nothing more of it begins before 2100-01-31 21:00:00 UTC. " + CONTINUED,
         ),
         (
             {
@@ -227,7 +227,7 @@ GOES_ON = "The next applier that is free goes on with it then."
                 "closes_at": datetime(2020, 1, 7, 4, tzinfo=UTC),
             },
             "The action plan is PENDING. Its maintenance window is over: nothing more of it begins until it has"
-            " another one. " + GOES_ON,
+            " another one. " + CONTINUED,
         ),
     ],
 )
@@ -284,4 +284,4 @@ def test_ctrl_c_leaves_at_once_as_soon_as_it_says_so(
         applier.stop()
     finally:
         signal.signal(signal.SIGINT, previous)
-    assert handlers == [foreground.exit_at_once]
+    assert handlers == [foreground.exit_immediately]

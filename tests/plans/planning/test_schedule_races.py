@@ -70,7 +70,7 @@ def test_an_action_waits_for_a_window_that_is_being_closed_and_does_not_begin(
     plan = make_plan({"a": []}, state="ONGOING", applier=applier)
     action, lease = plan.actions.get(), PlanLease.of(plan, applier)
     worker = Rival(lambda: execution.execute(action, lease))
-    interrupt_after(monkeypatch, scheduling, "apply_wishes", worker)
+    interrupt_after(monkeypatch, scheduling, "set_schedule", worker)
     schedule(plan, far_window())
     assert (worker.result(), plan.actions.get().state) == (False, "PENDING")
 

@@ -138,4 +138,4 @@ def test_a_stored_result_has_the_outcomes_and_messages_of_the_computation() -> N
     )
     [prospect] = read_prospects(result.select())
     assert (prospect.action, prospect.outcome) == (action(plan, "b"), "FAILED")
-    assert prospect.words.startswith("would fail in execute")
+    assert prospect.predicted_message.startswith("would fail in execute")
