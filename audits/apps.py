@@ -24,7 +24,7 @@ class AuditsConfig(SiteApp):
 
 
 def synchronize_after_migrate(apps: Any = installed, **_: Any) -> None:
-    """Bring the rows in line with the plug-ins, unless the migration stopped short of the tables as they are now."""
+    """Synchronize the rows with the plug-ins, unless the migration ended at an earlier version of the tables."""
     from audits.plugins import SYNCHRONIZED, synchronize
 
     if all(has_current_columns(model, apps) for model in SYNCHRONIZED):
@@ -32,7 +32,7 @@ def synchronize_after_migrate(apps: Any = installed, **_: Any) -> None:
 
 
 def has_current_columns(model: Any, apps: Any) -> bool:
-    """Return whether the table of a model had all its present columns when the migrations ended."""
+    """Return whether the migrated table of a model has all columns of the current model."""
     try:
         migrated = apps.get_model(model._meta.label)
     except LookupError:

@@ -1,4 +1,4 @@
-"""System checks: every strategy has a goal and a planner that are there."""
+"""System checks: the goal and the planner of every strategy exist."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from watcher_site.plugins import load
 def check_strategies(**_: Any) -> list[CheckMessage]:
     try:
         strategies = load("STRATEGIES").values()
-    except Exception:  # What cannot be loaded is reported by the check of all plug-ins.
+    except Exception:  # The check of all plug-ins reports plug-ins that cannot be loaded.
         return []
     problems: list[CheckMessage] = []
     for strategy in strategies:

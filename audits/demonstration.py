@@ -1,4 +1,4 @@
-"""The demonstration: a small cloud with a cluster, a stack and a plan on it, for people who have just arrived."""
+"""The demonstration: a small cloud with a cluster, a stack and a recommended plan, for new users."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -43,10 +43,10 @@ from watcher_site.history import record
 from watcher_site.refusals import Conflict
 
 MAINTAINED = "compute-03"
-# It disappears after the plan was made, so that its migration skips itself.
+# A server that is deleted after the plan was created, so that its migration is skipped.
 DELETED = "ci-runner-6"
 AT_WORK = {*ActionPlan.State} - ActionPlan.DELETABLE
-# What points at others comes before them.
+# In the order of deletion: objects that refer to others come first.
 KINDS: dict[str, Any] = {
     "balancing_pools": BalancingPool,
     "volumes": Volume,
@@ -62,7 +62,7 @@ CLUSTER = "web"
 CLUSTER_SIZE = 4
 PROFILE: dict[str, Any] = {"flavor": "small", "metadata": {"tier": "front"}}
 POLICY = "senlin.policy.deletion-1.1"
-# What the UUIDs of its clusters and nodes begin with: people change the names, and each loading brings others.
+# The prefix of the UUIDs of its clusters and nodes, which identifies them even if users change their names.
 BEGINNING = "d3305bf1"
 OWN = UUID(BEGINNING + 24 * "0"), UUID(BEGINNING + 24 * "f")
 STACK = "build"
@@ -85,9 +85,9 @@ TEMPLATE: dict[str, Any] = {
 
 @transaction.atomic
 def load_demonstration() -> ActionPlan | None:
-    """Fill an empty cloud, and have a decision engine recommend how to empty one of its compute nodes.
+    """Fill an empty cloud, and run an audit that proposes to empty one of its compute nodes.
 
-    All of it, or nothing. A cloud that was ever filled is left alone, and the answer is None.
+    Runs in one transaction. Returns None, without changes, if the cloud was ever filled.
     """
     lock_table(ComputeNode)
     if ComputeNode.objects.exists():
@@ -97,10 +97,10 @@ def load_demonstration() -> ActionPlan | None:
 
 @transaction.atomic
 def load_demonstration_again() -> ActionPlan:
-    """Restore the initial state of the demonstration's cloud, with a new plan. Accounts, audits and plans stay.
+    """Restore the initial state of the demonstration's cloud, with a new plan. Accounts, audits and plans are kept.
 
     Raises:
-        Conflict: the cloud holds something else than the demonstration, or a plan is at work on it.
+        Conflict: the cloud contains other objects than those of the demonstration, or a plan is pending or running.
     """
     lock_table(ComputeNode)
     document = read_topology()
@@ -124,7 +124,7 @@ def record_loading(plan: ActionPlan, again: bool) -> ActionPlan:
 
 
 def find_foreign_objects(document: dict[str, Any]) -> Iterator[str]:
-    """Yield what the demonstration did not bring, and what is there still: what was deleted is in nobody's way."""
+    """Yield the names of present objects that do not belong to the demonstration."""
     yield from foreign_clusters()
     yield from foreign_stacks()
     made = servers_made_for(Node) | servers_made_for(StackResource)
@@ -158,7 +158,7 @@ def fill_cloud(document: dict[str, Any]) -> ActionPlan:
 
 
 def make_template(name: str, **attributes: Any) -> AuditTemplate:
-    """Return the template of this name, as it is if people have it already."""
+    """Return the template with this name. An existing one is not changed."""
     existing = AuditTemplate.objects.present().filter(name=name).first()
     return existing or create_audit_template(name=name, **attributes)
 
@@ -170,7 +170,7 @@ def make_maintenance_audit(template: AuditTemplate) -> Audit:
         audit_type=Audit.Type.ONESHOT,
         name=f"{name}, no. {earlier + 1}" if earlier else name,
         audit_template_uuid=str(template.uuid),
-        # People may have changed the template since.
+        # Users may have changed the template.
         parameters={"maintenance_node": MAINTAINED},
         force=True,
     )
@@ -187,7 +187,7 @@ def run_audit(audit: Audit) -> ActionPlan:
 
 
 def make_cluster() -> Cluster:
-    """Make the first web servers the nodes of a cluster. A profile and a policy that exist are not changed.
+    """Create a cluster whose nodes have the first web servers. Existing profiles and policies are not changed.
 
     The caller has begun a transaction.
     """
@@ -237,31 +237,31 @@ def attach(cluster: Cluster, policy_type: type[PolicyType]) -> None:
 
 
 def find_clusters() -> Any:
-    """Return the demonstration's clusters that are there."""
+    """Return the present clusters of the demonstration."""
     return Cluster.objects.present().filter(uuid__range=OWN)
 
 
 def find_nodes() -> Any:
-    """Return the nodes that are there, and that it brought, or that were made for its cluster."""
+    """Return the present nodes of the demonstration, and the nodes that were created for its cluster."""
     return Node.objects.present().filter(Q(uuid__range=OWN) | Q(cluster__in=find_clusters()))
 
 
 def foreign_clusters() -> Iterator[str]:
-    """Yield the clusters and nodes that people made for themselves."""
+    """Yield the clusters and nodes that users created."""
     for own in (find_clusters(), find_nodes()):
         others = own.model.objects.present().exclude(pk__in=own)
         yield from (f"{own.model._meta.verbose_name} {row}" for row in others)
 
 
 def delete_clusters() -> None:
-    """Take away the demonstration's cluster and nodes, which only stand for servers that go. Their actions stay."""
+    """Delete the cluster and the nodes of the demonstration without deleting their servers. Actions are kept."""
     find_nodes().soft_delete()
     PolicyBinding.objects.filter(cluster__in=find_clusters()).soft_delete()
     find_clusters().soft_delete()
 
 
 def make_stack() -> Stack:
-    """Make servers of the cloud the resources of a stack. The caller has begun a transaction."""
+    """Create a stack whose resources are servers of the cloud. The caller has begun a transaction."""
     template = normalise(TEMPLATE)
     stack = add_stack(STACK, template)
     for name, wanted in template["resources"].items():
@@ -317,23 +317,23 @@ def add_resource(stack: Stack, name: str, wanted: dict[str, Any], **columns: Any
 
 
 def find_stacks() -> Any:
-    """Return the demonstration's stack, and those within, that are there."""
+    """Return the present stacks of the demonstration, including nested ones."""
     return Stack.objects.present().filter(Q(uuid__range=OWN) | Q(root__uuid__range=OWN))
 
 
 def foreign_stacks() -> Iterator[str]:
-    """Yield the stacks that people made for themselves."""
+    """Yield the stacks that users created."""
     yield from (f"stack {stack}" for stack in Stack.objects.present().roots().exclude(pk__in=find_stacks()))
 
 
 def delete_stacks() -> None:
-    """Take away the demonstration's stack, which only stands for servers that go. Its actions stay."""
+    """Delete the stack of the demonstration without deleting its servers. Its actions are kept."""
     StackResource.objects.filter(stack__in=find_stacks()).soft_delete()
     find_stacks().soft_delete()
 
 
 def servers_made_for(model: type[Node] | type[StackResource]) -> set[UUID]:
-    """Return the UUIDs of the servers that were created for rows of a model: a row's UUID begins their token."""
+    """Return the UUIDs of the servers that were created for rows of a model. Their tokens begin with its UUID."""
     rows = {str(uuid) for uuid in model.objects.values_list("uuid", flat=True)}
     created = Server.objects.exclude(token="").values_list("uuid", "token")
     return {uuid for uuid, token in created if token.partition("/")[0] in rows}

@@ -17,12 +17,12 @@ from cluster.json_lines import parse_document
 from cluster.models import ComputeNode, Sample, Server
 
 TOPOLOGY = Path(__file__).with_name("demonstration_cloud.json")
-# Strategies read the last two hours at most by default, and some of them the last half minute alone.
+# By default, strategies read at most the last two hours, and some of them only the last half minute.
 REACH, KEPT = timedelta(hours=2, minutes=15), timedelta(hours=3)
 STEP, FINE_STEP, FINE = timedelta(minutes=10), timedelta(seconds=20), timedelta(minutes=4)
 STORED = "cluster.datasources.stored.StoredSamples"
 KIB_PER_MB = 1024
-# The temperature of one compute node, so that strategies that look for hot nodes find one.
+# The outlet temperature of one compute node, so that strategies find a hot node.
 HOT = 38.0
 
 
@@ -38,10 +38,10 @@ def own_uuids(collection: str) -> frozenset[UUID]:
 
 
 def make_current() -> int:
-    """Create the samples that are missing up to now, and return their number; 0 if the cloud is another one.
+    """Create the missing samples up to now, and return their number; 0 if the cloud is not the demonstration.
 
-    Samples older than `KEPT` are deleted. May be called twice, and by several processes at once: the value of a
-    sample depends on its resource, its metric and its time only.
+    Samples older than `KEPT` are deleted. Repeated and concurrent calls are safe, because the value of a sample only
+    depends on its resource, its metric and its time.
     """
     if settings.DATASOURCE != STORED or not settings.DEMO:
         return 0
@@ -64,7 +64,7 @@ def make_current() -> int:
 
 
 def sample_times(after: datetime, now: datetime) -> Iterator[datetime]:
-    """Yield the times of samples, the same in each process: every `STEP`, and at the end every `FINE_STEP`."""
+    """Yield the times of samples, which are the same in each process: every `STEP`, finally every `FINE_STEP`."""
     recent = max(after, now - FINE)
     yield from multiples(STEP, after, recent)
     yield from multiples(FINE_STEP, recent, now)

@@ -12,9 +12,9 @@ from audits.models import Audit
 from watcher_site.monitoring.definitions import table_gauge
 
 AUDITS = table_gauge("watcher_audits", "Audits that have not ended, by their type and state", "audit_type", "state")
-DUE = table_gauge("watcher_audits_due", "Audits whose run is due and that no decision engine has begun")
+DUE = table_gauge("watcher_audits_due", "Audits with a due run that no decision engine has begun")
 OLDEST_DUE = table_gauge(
-    "watcher_audits_oldest_due_seconds", "How long the first of these runs has been due; 0 without any"
+    "watcher_audits_oldest_due_seconds", "Seconds since the oldest of these runs became due; 0 without any"
 )
 
 

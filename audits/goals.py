@@ -1,6 +1,6 @@
-"""The goals that an audit can have, as data: what their strategies must report, and what follows from it.
+"""The goals of audits: the indicators that strategies report, and the global efficacy that is computed from them.
 
-Names, display names and indicators are those that existing clients know from the infra-optim API.
+The names, display names and indicators are those of Watcher's API, which clients match.
 """
 
 import json
@@ -18,7 +18,7 @@ DEVIATION: Mapping[str, Any] = {"type": "number", "minimum": 0}
 
 @dataclass(frozen=True)
 class Indicator:
-    """One number that a strategy reports about the plan that it proposes."""
+    """An efficacy indicator: a number that a strategy reports about its proposed plan."""
 
     name: str
     description: str
@@ -33,7 +33,7 @@ class Indicator:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A percentage that follows from two indicators; 0 where there is nothing to divide by."""
+    """A percentage that is computed from two indicators; 0 if the divisor is 0."""
 
     name: str
     description: str
@@ -57,7 +57,7 @@ class GoalDefinition:
         return [indicator.specification() for indicator in self.indicators]
 
     def check(self, indicators: Mapping[str, float]) -> None:
-        """Raise `Invalid` unless these are the indicators that the goal asks for."""
+        """Raise `Invalid` unless these are the required indicators of the goal."""
         for indicator in self.indicators:
             if indicator.name in indicators:
                 problem = next(
@@ -127,7 +127,7 @@ WORKLOAD_BALANCING = GoalDefinition(
     ),
 )
 
-# The names are Watcher's: ``planned_…`` counts what got an action, the other all that there was to move.
+# Watcher's names: ``planned_…`` is the number of objects with an action, the other one that of all objects to move.
 MAINTAINED = [
     ("live_migrate_instance_count", "live_instance_migrate_ratio", "servers to be migrated live"),
     ("cold_migrate_instance_count", "cold_instance_migrate_ratio", "servers to be migrated cold"),

@@ -55,7 +55,7 @@ class AuditNotifications(Kind):
 
 
 def describe_audit(snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an audit as all its payloads have them."""
+    """Return the fields that all payloads of an audit have."""
     goal = structure(snapshot["goal"])
     data = {
         "uuid": identifier(goal["uuid"]),
@@ -76,7 +76,7 @@ def phase_notifications(audit: Audit, phase: str, ends: bool = True) -> Iterator
     """Send notifications of the start and the end of a part of an audit's run, or of its error.
 
     Args:
-        ends: whether the end is sent here, and not in the transaction that it belongs to.
+        ends: whether to send the end here, instead of in the transaction of the end.
     """
     announce_event(audit, Event(f"{phase}.start"))
     try:
@@ -91,10 +91,10 @@ def phase_notifications(audit: Audit, phase: str, ends: bool = True) -> Iterator
 
 
 def announce_event(audit: Audit, event: Event) -> None:
-    """Write one event of an audit into the outbox, where somebody listens."""
+    """Write one event of an audit into the outbox if there is a receiver for it."""
     if not listeners.want(f"{AuditNotifications.name}.{event.name}", event.priority):
         return
     with transaction.atomic():
-        # Locked, as for a change: the order of an object's notifications is that of their keys.
+        # The row is locked, as for a change, so that the keys of an object's notifications are in order.
         Audit.objects.select_for_update(no_key=True).filter(pk=audit.pk).first()
         announce(AuditNotifications.name, [event], [audit.pk])

@@ -1,4 +1,4 @@
-"""Planners, which strategies name: they give the actions of a solution their parents."""
+"""Planners, which convert the actions of a solution into proposed actions with parents."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,10 +26,10 @@ def propose_action(action: SolutionAction, parents: Iterable[ProposedAction] = (
 
 
 def plan_by_weight(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Order actions by descending weight of their type, in chunks of its parallelization that wait for each other.
+    """Order actions by descending weight of their type, in chunks of the size of its parallelization.
 
-    This is Watcher's planner (docs/compatibility.md, "Planners"). A chunk holds as many actions of one type as may run
-    at once; all its actions wait for all of the chunk before.
+    This is Watcher's planner (docs/compatibility.md, "Planners"). All actions of a chunk depend on all actions of the
+    previous chunk.
     `settings.PLANNER_WEIGHTS` and `settings.PLANNER_PARALLELIZATION` are the tables.
 
     Raises:
@@ -50,7 +50,7 @@ def split_chunks(actions: Sequence[SolutionAction]) -> Iterator[Sequence[Solutio
 
 
 def weigh(action: SolutionAction) -> int:
-    """Return the sort key of an action: heavier types come first, and equal ones stay in their order."""
+    """Return the sort key of an action: types with greater weights come first."""
     try:
         return -settings.PLANNER_WEIGHTS[action.action_type]
     except KeyError:
@@ -60,7 +60,7 @@ def weigh(action: SolutionAction) -> int:
 def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
     """Disable nodes, then migrate the servers of each node in sequence, then enable nodes.
 
-    This is the planner of strategies that empty nodes.
+    Strategies that empty nodes use this planner.
 
     Raises:
         Invalid: an action is neither a migration nor a change of a compute service.
@@ -83,9 +83,9 @@ def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction
 
 
 def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Run all actions at once, except that a resize waits for the other actions on the same server.
+    """Run all actions in parallel, except that a resize depends on the other actions on the same server.
 
-    This is the planner of strategies that balance loads.
+    Strategies that balance loads use this planner.
 
     Raises:
         Invalid: a type is not in `STABILIZATION_WEIGHTS`.
@@ -104,19 +104,19 @@ def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction
 
 
 def plan_sequences(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Run the actions on each resource in sequence, and actions on different resources at once."""
+    """Run the actions on each resource in sequence, and actions on different resources in parallel."""
     planned: list[ProposedAction] = []
     last: dict[str, ProposedAction] = {}
     for action in actions:
-        acted_on = str(action.input_parameters.get("resource_id", ""))
-        parents = [last[acted_on]] if acted_on in last else []
+        resource = str(action.input_parameters.get("resource_id", ""))
+        parents = [last[resource]] if resource in last else []
         planned.append(propose_action(action, parents))
-        last[acted_on] = planned[-1]
+        last[resource] = planned[-1]
     return planned
 
 
 def plan_explicitly(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Give each action the parents that the strategy names."""
+    """Use the parents that the strategy specifies."""
     planned: list[ProposedAction] = []
     for action in actions:
         planned.append(propose_action(action, [planned[place] for place in action.after]))

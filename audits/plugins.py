@@ -1,6 +1,7 @@
-"""The rows of goals, strategies and scoring engines follow the plug-ins that are installed.
+"""The synchronization of the rows of goals, strategies and scoring engines with the installed plug-ins.
 
-A removed one ends its unfinished audits and plans. A changed one does not: an upgrade may change it while they run.
+The removal of a plug-in cancels its unfinished audits and plans. A change does not, because an upgrade may change
+plug-ins while audits run.
 """
 
 from collections.abc import Mapping
@@ -21,15 +22,19 @@ Columns = Mapping[str, Any]
 # The tables that `synchronize` reads and writes.
 SYNCHRONIZED = (Goal, Strategy, ScoringEngine, AuditTemplate, Audit, ActionPlan)
 
+# The keywords of JSON Schema that only describe a parameter.
+DESCRIPTIVE = frozenset({"title", "description"})
+
 GOAL_GONE = "Its goal was removed."
 STRATEGY_GONE = "Its strategy was removed."
 
 
 @transaction.atomic
 def synchronize() -> None:
-    """Bring the rows in line with the plug-ins. Doing it again, or twice at once, changes nothing.
+    """Update the rows to the installed plug-ins. A repeated or concurrent call has no effect.
 
-    A plug-in that changed gets a new row with a new UUID, and what pointed at the old one points at the new one.
+    A changed plug-in gets a new row with a new UUID, and references are updated to the new row. If only descriptions
+    in its schema changed, the row is updated and keeps its UUID.
     """
     lock_table(Goal)
     synchronize_goals()
@@ -88,15 +93,17 @@ def goal_of(strategy: Any, goals: Mapping[str, int]) -> int:
 
 
 def replace_rows(model: Any, wanted: Mapping[str, Columns]) -> tuple[dict[int, int], list[int]]:
-    """Make the present rows of a model those that are wanted, by name.
+    """Replace the rows of a model that differ from the wanted columns, by name, and return the replacements.
 
     Returns:
-        The primary keys of the rows that changed, each with that of its new row; and those that have no new row.
+        The keys of the replaced rows with the keys of their new rows; and the keys of the rows that were removed.
     """
     existing = {row.name: row for row in model.objects.present()}
     stale = {name: row.pk for name, row in existing.items() if name not in wanted or differs(row, wanted[name])}
     if stale:
         model.objects.filter(pk__in=stale.values()).soft_delete()
+    for name in existing.keys() - stale.keys():
+        update_descriptions(existing[name], wanted[name])
     fresh = [model(**columns) for name, columns in wanted.items() if name not in existing or name in stale]
     created = {row.name: row.pk for row in model.objects.bulk_create(fresh)}
     replaced = {old: created[name] for name, old in stale.items() if name in created}
@@ -104,7 +111,29 @@ def replace_rows(model: Any, wanted: Mapping[str, Columns]) -> tuple[dict[int, i
 
 
 def differs(row: Any, columns: Columns) -> bool:
-    return any(getattr(row, column) != value for column, value in columns.items())
+    """Return whether a row differs from a plug-in in more than descriptions."""
+    return any(
+        without_descriptions(getattr(row, column)) != without_descriptions(value) for column, value in columns.items()
+    )
+
+
+def without_descriptions(schema: Any) -> Any:
+    """Return a JSON Schema without descriptive keywords. A parameter that is called like one is kept."""
+    if isinstance(schema, Mapping):
+        return {
+            name: without_descriptions(value)
+            for name, value in schema.items()
+            if name not in DESCRIPTIVE or not isinstance(value, str)
+        }
+    return [without_descriptions(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def update_descriptions(row: Any, columns: Columns) -> None:
+    changed = {column: value for column, value in columns.items() if getattr(row, column) != value}
+    for column, value in changed.items():
+        setattr(row, column, value)
+    if changed:
+        row.save_changes(changed)
 
 
 def cancel_unfinished(audits: Any, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Permanent removal of objects that were deleted, or ended, long enough ago, with everything below them.
+"""Permanent removal of objects that were deleted or ended before a time, with all objects below them.
 
 See docs/compatibility.md, "Deletion and purging".
 """
@@ -35,15 +35,15 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class Purge:
-    """The rows to purge: deleted until `cutoff`, with everything below them that is not pending or running.
+    """The rows to purge: those deleted until `cutoff`, and the rows below them that are not pending or running.
 
     Below a goal are its strategies, templates and audits, below an audit its plans, below a plan its actions. A goal
-    or a strategy stays as long as a remaining row refers to it. The same applies to clusters, policies,
-    profiles and stacks. Plans and audits that ended are removed by ages of their own, whatever `cutoff` is.
+    or a strategy is kept as long as a remaining row refers to it. The same applies to clusters, policies, profiles and
+    stacks. Ended plans and audits are removed by the ages in the settings, independent of `cutoff`.
 
     Args:
-        goal: the UUID or name of a deleted goal. Then only this goal and everything below it is removed.
-        orphans: whether plans made until `cutoff` are removed as well if their audit is no longer in the table.
+        goal: the UUID or name of a deleted goal. Then only this goal and the objects below it are removed.
+        orphans: whether plans created until `cutoff` are removed as well if their audit is no longer in the database.
     """
 
     cutoff: datetime
@@ -51,7 +51,7 @@ class Purge:
     orphans: bool = True
 
     def check(self) -> None:
-        """Raise `Invalid` if a goal was named and is not a deleted one."""
+        """Raise `Invalid` if a goal is given and is not a deleted goal."""
         if self.goal is not None and not self.deleted_goals().exists():
             raise Invalid(f"goal: there is no deleted goal {self.goal}.")
 
@@ -63,7 +63,7 @@ class Purge:
         return self.deleted_goals().filter(deleted_at__lte=self.cutoff)
 
     def expired(self) -> Q:
-        """Return the condition for rows that were deleted themselves; for one named goal there are none."""
+        """Return the condition for rows that were deleted themselves; none if a goal is given."""
         return Q(deleted_at__lte=self.cutoff) if self.goal is None else Q(pk__in=[])
 
     def below_goals(self) -> Q:
@@ -80,12 +80,12 @@ class Purge:
         return ended & Q(state__in=ActionPlan.FINAL) if self.goal is None else Q(pk__in=[])
 
     def audits(self) -> QuerySet[Audit]:
-        """Return the audits that were deleted, and those that ended and to which no remaining plan refers."""
+        """Return the deleted audits, and the ended audits to which no remaining plan refers."""
         ended = self.ended_audits() & ~is_referenced("audit", ActionPlan, self.plans())
         return Audit.objects.filter(Q(pk__in=self.deleted_audits().values("pk")) | ended)
 
     def ended_audits(self) -> Q:
-        """Return the condition for ended audits. An EVENT audit that succeeded can be triggered again, and stays."""
+        """Return the condition for ended audits. EVENT audits that succeeded can be triggered again, and are kept."""
         ended = ended_before(settings.AUDIT_AGE, "updated_at", "created_at") & Q(state__in=Audit.FINAL)
         ended &= ~Q(audit_type=Audit.Type.EVENT, state=Audit.State.SUCCEEDED)
         return ended if self.goal is None else Q(pk__in=[])
@@ -104,7 +104,7 @@ class Purge:
         )
 
     def goals(self) -> QuerySet[Goal]:
-        # Strategies are few. As a subquery, theirs would cost PostgreSQL seconds to compile.
+        # There are few strategies. With a subquery, PostgreSQL would compile the statement for seconds.
         strategies = list(self.strategies().values_list("pk", flat=True))
         return self.expired_goals().exclude(
             is_referenced("goal", Audit, self.audits())
@@ -113,23 +113,23 @@ class Purge:
         )
 
     def clusters(self) -> dict[str, QuerySet[Any]]:
-        """Return the rows of clusters and stacks to remove; none if one goal was named."""
+        """Return the rows of clusters and stacks to remove; none if a goal is given."""
         return removable(self.cutoff) if self.goal is None else {}
 
     def notifications(self) -> QuerySet[Notification]:
-        """Return the notifications to remove; none if one goal was named."""
+        """Return the notifications to remove; none if a goal is given."""
         return settled_notifications(self.cutoff) if self.goal is None else Notification.objects.none()
 
     def operations(self) -> QuerySet[InstanceAction]:
-        """Return the operations on deleted servers to remove; none if one goal was named."""
+        """Return the operations on deleted servers to remove; none if a goal is given."""
         return expired_operations(self.cutoff) if self.goal is None else InstanceAction.objects.none()
 
     def exclusions(self) -> QuerySet[Exclusion]:
-        """Return the exclusions to remove; none if one goal was named. Actions that they skipped stay skipped."""
+        """Return the exclusions to remove; none if a goal is given. Actions that they skipped stay skipped."""
         return Exclusion.objects.filter(self.expired())
 
     def history(self) -> HistoryQuerySet:
-        """Return the history entries to remove, by an age of their own; none if one goal was named."""
+        """Return the history entries to remove, by the age in the settings; none if a goal is given."""
         return HistoryEntry.objects.expired() if self.goal is None else HistoryEntry.objects.none()
 
     def count(self) -> dict[str, int]:
@@ -155,7 +155,7 @@ class Purge:
         repeated.
 
         Args:
-            most: the largest number of rows to remove. Of a plan, all rows or none are removed.
+            most: the largest number of rows to remove. Either all rows of a plan or none are removed.
         """
         left: float = inf if most is None else most
         removed = 0
@@ -193,7 +193,7 @@ def batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
 
 
 def first_that_fit(keys: list[int], most: float) -> list[int]:
-    """Return the first of these plans that are, with their actions, not more rows than ``most``."""
+    """Return the first of these plans that have, with their actions, at most ``most`` rows."""
     weighed = ActionPlan.objects.filter(pk__in=keys).annotate(number=Count("actions")).order_by("pk")
     chosen: list[int] = []
     for key, actions in weighed.values_list("pk", "number"):
@@ -210,7 +210,7 @@ def remove_rows(rows: QuerySet[Any], keys: list[int]) -> int:
     manager = rows.model._default_manager
     list(manager.filter(pk__in=keys).order_by("pk").select_for_update().values_list("pk", flat=True))
     if rows.model is Audit:
-        # The references of plans that stay are cleared: their rows are locked in the order of their keys.
+        # The references of remaining plans are cleared: their rows are locked in the order of their keys.
         plans = ActionPlan.objects.filter(audit__in=keys).order_by("pk")
         list(plans.select_for_update(no_key=True).values_list("pk", flat=True))
     _, numbers = rows.filter(pk__in=keys).delete()
@@ -218,5 +218,5 @@ def remove_rows(rows: QuerySet[Any], keys: list[int]) -> int:
 
 
 def ended_before(age: timedelta, *times: str) -> Q:
-    """Return the condition that the first of these times that is set is longer ago than an age; 0: never."""
+    """Return the condition that the first of these times that is not null is older than an age; 0: never."""
     return Q(LessThan(Coalesce(*times), timezone.now() - age)) if age else Q(pk__in=[])

@@ -1,4 +1,4 @@
-"""Goals, strategies, scoring engines, audit templates, audits and their webhooks in the API."""
+"""The views of goals, strategies, scoring engines, audit templates, audits and webhooks."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ class ScoringEngineView(NamedLookup, ResourceView):
 
 
 class UuidMarker:
-    """Lists whose markers must be UUIDs, although their objects have names too."""
+    """A mixin for lists whose markers must be UUIDs, although their objects also have names."""
 
     marker_type = OpenApiTypes.UUID
 

@@ -57,7 +57,7 @@ class NodeAndServerSerializer(serializers.Serializer[Any]):
 
 
 class VolumeInPoolSerializer(serializers.Serializer[Any]):
-    """A volume in its pool on its storage node; without volumes or pools the fields of those are absent."""
+    """A volume in its pool on its storage node. Without volumes or pools, their fields are absent."""
 
     node_host = serializers.CharField()
     node_zone = serializers.CharField()
@@ -99,7 +99,7 @@ class VolumeInPoolSerializer(serializers.Serializer[Any]):
     )
 )
 class RowsField(serializers.ListField):
-    """Rows of the data model, of the kind that ``data_model_type`` of a request selects."""
+    """Rows of the data model that ``data_model_type`` of the request selects."""
 
 
 class ComputeDataModelSerializer(serializers.Serializer[Any]):
@@ -111,7 +111,7 @@ class DataModelSerializer(serializers.Serializer[Any]):
 
 
 def fields_with_prefix(serializer: type[serializers.Serializer[Any]], prefix: str) -> list[str]:
-    """Return the fields with this prefix, without it: the attributes of one kind of object."""
+    """Return the names of the fields with a prefix, without the prefix: the attributes of one kind of object."""
     return [name.removeprefix(prefix) for name in serializer._declared_fields if name.startswith(prefix)]
 
 
@@ -174,10 +174,10 @@ class DataModelView(ResourceView):
 
 
 def cluster_in_scope(identifier: str | None) -> ClusterSnapshot:
-    """Return the cluster, as an audit's scope sees it where one is named.
+    """Return the cluster, within the scope of an audit if one is given.
 
     Raises:
-        Invalid: there is no such audit.
+        Invalid: the audit does not exist.
     """
     if identifier is None:
         return ClusterSnapshot.load()
@@ -204,7 +204,7 @@ def attributes(prefix: str, names: list[str], item: StorageNodeSnapshot | PoolSn
 
 
 def storage_rows(cluster: ClusterSnapshot) -> list[Row]:
-    """Return the rows in the order of the hosts, the pools' names and the volumes' UUIDs."""
+    """Return the rows, sorted by host, name of the pool and UUID of the volume."""
     rows = []
     for node in cluster.storage.nodes.values():
         own = attributes("node", STORAGE_NODE_FIELDS, node)

@@ -1,4 +1,4 @@
-"""Goals, strategies, audit templates, audits and scoring engines, as the API shows them."""
+"""Serializers of goals, strategies, scoring engines, audit templates and audits."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from watcher_site.api.versions import Version
 
 
 class TimesSerializer(ResourceSerializer):
-    """The times that most resources end with."""
+    """The base of resources with the times of creation, change and deletion."""
 
     created_at = serializers.DateTimeField(read_only=True)
     updated_at = serializers.DateTimeField(read_only=True, allow_null=True)
@@ -57,7 +57,7 @@ class StrategySerializer(ResourceSerializer):
 
 
 class RequirementSerializer(serializers.Serializer[Any]):
-    """The requirements of a strategy: entries for data source, metrics, cluster data models, and the name."""
+    """A requirement of a strategy: its data source, metrics, cluster data models, or name."""
 
     type = serializers.CharField()
     state = serializers.JSONField(help_text="a string, or a list of objects that each map a name to its availability")
@@ -180,7 +180,7 @@ class AuditSerializer(TimesSerializer):
 
 
 class TextField(serializers.CharField):
-    """A text that must be a JSON string: a number is no interval."""
+    """A text that must be a JSON string. Numbers are refused."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -190,7 +190,7 @@ class TextField(serializers.CharField):
 
 @extend_schema_field({"type": "string", "enum": Audit.Type.values})
 class AuditTypeField(TextField):
-    """One of the types of audits; which there are is said by those who make audits, in words that clients know."""
+    """The type of an audit, which the creation of audits validates with the messages that clients match."""
 
 
 @extend_schema_field(TIME)
@@ -200,11 +200,11 @@ class TimeField(TextField):
 
 @extend_schema_field(UUID_SCHEMA)
 class UuidField(TextField):
-    """A UUID as text, which the creation of audits parses and refuses with the errors that clients expect."""
+    """A UUID as text, which the creation of audits validates with the messages that clients match."""
 
 
 class NewAuditSerializer(serializers.Serializer[Any]):
-    """The body of POST: a template, or a goal and perhaps a strategy, by name or UUID."""
+    """The body of POST: a template, or a goal and optionally a strategy, by name or UUID."""
 
     audit_type = AuditTypeField()
     name = TextField(required=False, allow_null=True, allow_blank=True)

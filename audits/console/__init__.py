@@ -1,1 +1,1 @@
-"""The console's pages of audits, and its first page."""
+"""The pages of audits, and the first page of the console."""

@@ -1,4 +1,4 @@
-"""The pages that compare two action plans or two audits: parameters, efficacy, and the actions of one or of both."""
+"""The pages that compare two action plans or two audits: their parameters, efficacy and actions."""
 
 import json
 from abc import abstractmethod
@@ -25,7 +25,7 @@ from watcher_site.templatetags.names import brief
 from watcher_site.windows.durations import describe_duration
 
 ACTIONS_PER_PAGE = 100
-# The newest records that a person may choose from; any two may be chosen in the list.
+# The number of the newest records in the form. In the list, any two records can be chosen.
 OFFERED = 50
 BOTH, FIRST, SECOND = "both", "first", "second"
 
@@ -54,7 +54,7 @@ class ActionPair:
 
 
 class Comparison(Page, TemplateView):
-    """Compares the two records that ``compare`` names; with fewer or more, the page has the form to choose them."""
+    """Compares the two records in the parameter ``compare``; without exactly two, shows a form to choose them."""
 
     model: ClassVar[Any]
     template_name = "comparisons/comparison.html"
@@ -79,7 +79,7 @@ class Comparison(Page, TemplateView):
         """Return the context of the comparison of two records."""
 
     def compare_plans(self, first: ActionPlan, second: ActionPlan) -> dict[str, Any]:
-        """Return the efficacy and the actions of two plans: five queries, whatever their size."""
+        """Return the efficacy and the actions of two plans, with five queries."""
         only = self.request.GET.get("only", "")
         actions = with_place(first, second)
         listed = actions.filter(place=only) if only in {BOTH, FIRST, SECOND} else actions
@@ -171,7 +171,7 @@ def format_fact(value: Any) -> str:
 
 
 def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fact]:
-    """Return the facts that either side has, without those that are empty on both."""
+    """Return the facts of both sides, without facts that are empty on both."""
     facts = [Fact(label, first.get(label), second.get(label)) for label in {**first, **second}]
     return [fact for fact in facts if fact.first or fact.second]
 
@@ -192,7 +192,7 @@ def describe_indicator(name: str, unit: str | None) -> str:
 
 
 def with_place(first: ActionPlan, second: ActionPlan) -> QuerySet[Any]:
-    """Return the actions of both plans, those of both once, with their ``place``: in both, or in one."""
+    """Return the actions of both plans, with their ``place``: in both, or in one. Common actions are listed once."""
     rows = Action.objects.present().filter(
         Q(action_plan=first) | Q(action_plan=second) & ~same_action_condition(first)
     )
@@ -206,27 +206,27 @@ def with_place(first: ActionPlan, second: ActionPlan) -> QuerySet[Any]:
 
 
 def same_action_condition(plan: ActionPlan) -> Q:
-    """Return the condition that the plan has an action of the same type and target, or without a target as this."""
+    """Return the condition that a plan has an action of the same type with the same target, or also without one."""
     same = Action.objects.present().filter(action_plan=plan, action_type=OuterRef("action_type"))
     return Q(Exists(same.filter(target=OuterRef("target")))) | Q(Exists(same.filter(target=None)), target=None)
 
 
 def count_types(actions: QuerySet[Any]) -> list[dict[str, Any]]:
-    """Return for each type of action the number of those in both plans and in one of them."""
+    """Return the number of actions of each type in both plans, and in only one of them."""
     counts = {place: Count("pk", filter=Q(place=place)) for place in (BOTH, FIRST, SECOND)}
     rows = actions.order_by().values("action_type").annotate(**counts)
     return list(rows.order_by("action_type"))
 
 
 def pair_up(part: Part, first: ActionPlan, second: ActionPlan) -> list[ActionPair]:
-    """Return the actions of a page with their counterparts in the second plan, which take one query."""
+    """Return the actions of a page with their counterparts in the second plan, with one query."""
     rows: list[Any] = list(part)
     shared = [action for action in rows if action.place == BOTH]
     same = Q(target__in={action.target for action in shared if action.target is not None})
     if any(action.target is None for action in shared):
         same |= Q(target=None)
     others = second.actions.present().filter(same, action_type__in={action.action_type for action in shared})
-    # Without targets, all actions of a type are alike: the first ones are enough.
+    # Actions of a type without targets are not distinguished, so that the first ones suffice.
     twins: dict[tuple[str, str | None], Action] = {}
     for action in others.order_by("pk")[: 10 * ACTIONS_PER_PAGE]:
         twins.setdefault((action.action_type, action.target), action)

@@ -1,4 +1,4 @@
-"""The fields of a new audit's form: its strategy's parameters and its scope, with the cloud's objects as choices."""
+"""The fields of the form of a new audit for its scope and parameters, with objects of the cloud as choices."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def make_checkbox_field(label: Text, help_text: Text, choices: Choices) -> forms
 
 
 def scope_fields() -> dict[str, forms.Field]:
-    """Return a field for each kind of object that the cloud has."""
+    """Return a field for each kind of object of which the cloud has any."""
     kinds = {
         ZONES: (_("Availability zones"), _("Only nodes in these zones. None selected: all nodes."), zones()),
         AGGREGATES: (
@@ -40,7 +40,7 @@ def scope_fields() -> dict[str, forms.Field]:
 
 
 def describe_scope(scope: list[Any]) -> list[str]:
-    """Return a line for each kind of object that a scope includes, then for each that it excludes."""
+    """Return a line for each kind of object that a scope includes, and for each kind that it excludes."""
     rules = [*compute_rules(scope), *storage_rules(scope)]
     included = [rule for rule in rules if "exclude" not in rule]
     return [*describe_rules(included, gettext("only")), *describe_rules(exclusions(rules), gettext("except"))]
@@ -55,14 +55,14 @@ def describe_rules(rules: Sequence[Mapping[str, Any]], how: str) -> list[str]:
 
 
 def scope_of(cleaned: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the scope that the fields describe: empty, where they narrow nothing."""
+    """Return the scope that the fields describe, by default empty."""
     rules = [
         {kind: [{"name": value} for value in cleaned[field]]}
         for field, kind in ((ZONES, "availability_zones"), (AGGREGATES, "host_aggregates"))
         if cleaned.get(field)
     ]
-    if left_out := cleaned.get(EXCLUDED_NODES):
-        rules.append({"exclude": [{"compute_nodes": [{"name": value} for value in left_out]}]})
+    if excluded := cleaned.get(EXCLUDED_NODES):
+        rules.append({"exclude": [{"compute_nodes": [{"name": value} for value in excluded]}]})
     return [{"compute": rules}] if rules else []
 
 
@@ -71,8 +71,10 @@ def compute_nodes() -> Choices:
 
 
 def describe_node(node: ComputeNode) -> str:
-    """Return a node's name and zone, and what keeps it from taking servers, if anything does."""
-    obstacles = [word for word in (node.status, node.state, node.power_state) if word in {"disabled", "down", "off"}]
+    """Return the name and zone of a node, with the states that prevent it from receiving servers."""
+    obstacles = [
+        state for state in (node.status, node.state, node.power_state) if state in {"disabled", "down", "off"}
+    ]
     return ", ".join([_("%(node)s in %(zone)s") % {"node": node.hostname, "zone": node.zone}, *map(str, obstacles)])
 
 
@@ -95,7 +97,7 @@ def zones() -> Choices:
     return [(zone, zone) for zone in sorted(found)]
 
 
-# By the ``format`` that a strategy's schema gives to a text.
+# The choices for texts, by ``format`` in the schema of a strategy.
 FORMATS: Formats = {
     "compute-node": compute_nodes,
     "storage-pool": storage_pools,

@@ -1,4 +1,4 @@
-"""The form of a new audit: its goal and strategy, a field for each parameter of the strategy's schema, its times."""
+"""The form of a new audit, with a field for each parameter in the schema of the strategy."""
 
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, cast
@@ -16,7 +16,7 @@ from watcher_site.console.schema_fields import RowsWidget, fields_for, is_parame
 from watcher_site.messages import Text
 from watcher_site.plugins import load
 
-# Choosing one of these asks the server for the fields that follow from it. The form may be longer than a URL.
+# A change of these fields requests the dependent fields, by POST, because the form may be longer than a URL.
 REDRAW = {"hx-include": "closest form", "hx-target": "#choices", "hx-swap": "innerHTML"}
 
 
@@ -34,7 +34,7 @@ class ByDisplayName(forms.ModelChoiceField):
 
 
 class GoalSelect(forms.Select):
-    """Goals, of which those that nothing installed can achieve are shown and cannot be chosen."""
+    """A select of goals, in which goals without an installed strategy are disabled."""
 
     achievable: Container[str] = ()
 
@@ -52,7 +52,7 @@ def moment_field(label: Text, help_text: Text) -> forms.DateTimeField:
 
 
 class AuditForm(forms.Form):
-    """Goals and strategies by name; ``parameters`` of the cleaned data is what the strategy's fields hold."""
+    """The form of a new audit. ``parameters`` of the cleaned data are the values of the strategy's fields."""
 
     goal = ByDisplayName(
         Goal.objects.none(),
@@ -111,7 +111,7 @@ class AuditForm(forms.Form):
                 del self.fields[name]
 
     def offer_goals(self, goals: Any) -> None:
-        """Offer what a strategy is installed for; the rest of the goals is shown beside."""
+        """Offer the goals that have a strategy. The others are shown disabled."""
         achievable = goals.filter(strategies__deleted_at=None, strategies__isnull=False).distinct()
         field = cast(forms.ModelChoiceField, self.fields["goal"])
         field.queryset = goals
@@ -120,7 +120,7 @@ class AuditForm(forms.Form):
         select.attrs |= self.redraw
 
     def offer_strategies(self, goal: Any) -> list[Strategy]:
-        """Offer the strategies of the goal. Where there is just one, it is chosen: nothing is left to decide."""
+        """Offer the strategies of the goal. If there is only one, it is selected."""
         strategies = Strategy.objects.present().filter(goal=goal).order_by("display_name")
         field = cast(forms.ModelChoiceField, self.fields["strategy"])
         field.queryset = strategies
@@ -148,11 +148,11 @@ class AuditForm(forms.Form):
                 field.widget.redraw = self.redraw
 
     def restore_parameters(self, drawn: QueryDict) -> None:
-        """Show what was typed and ticked, and leave empty what was emptied: a box that is not ticked is not sent."""
+        """Set the initial values to the sent ones. An unchecked check box is not sent, so defaults do not apply."""
         for name in filter(is_parameter, self.fields):
             field = self.fields[name]
-            typed = field.widget.value_from_datadict(drawn, MultiValueDict(), name)
-            self.initial[name] = field.bound_data(typed, field.initial)
+            sent = field.widget.value_from_datadict(drawn, MultiValueDict(), name)
+            self.initial[name] = field.bound_data(sent, field.initial)
 
     def selected_record(self, name: str, records: Iterable[Any]) -> Any:
         value = self.value_of(name)
@@ -162,7 +162,7 @@ class AuditForm(forms.Form):
         return (self.data if self.is_bound else self.initial).get(name)
 
     def choices(self) -> list[forms.BoundField]:
-        """Return the fields that follow from the goal and the type: the strategy, its parameters, and the times."""
+        """Return the fields that depend on the goal and the type: the strategy, its parameters, and the times."""
         names = ["strategy", *filter(is_parameter, self.fields), *TIMES]
         return [self[name] for name in names if name in self.fields]
 
@@ -194,7 +194,7 @@ class AuditForm(forms.Form):
 
 
 def first_installed(strategies: list[Strategy]) -> Strategy | None:
-    """Return the strategy that a decision engine takes where the choice is left to it."""
+    """Return the strategy that a decision engine selects by default."""
     names = list(load("STRATEGIES"))
     installed = [strategy for strategy in strategies if strategy.name in names]
     return min(installed, key=lambda strategy: names.index(strategy.name), default=None)

@@ -1,4 +1,4 @@
-"""The console's first page: what waits for a decision, what runs, and whether somebody is there to run it."""
+"""The first page of the console: an overview of plans, audits and services."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class Overview(Page, ConsistentReadsMixin, TemplateView):
         return ["_overview.html" if getattr(self.request, "htmx", False) else "overview.html"]
 
     def has_permission(self) -> bool:
-        """Greet everybody who may log in; what they may not see is left out."""
+        """Allow all logged-in users: the page omits data that they may not view."""
         return self.request.user.is_authenticated
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def count_cluster_objects() -> dict[str, Any]:
 
 
 def count_by_state(model: Any) -> dict[str, int]:
-    """Return the number of records in each state that any has, up to one more than `MOST_COUNTED`, in one query."""
+    """Return the number of records by state, without zeros, up to one more than `MOST_COUNTED`, in one query."""
     states = sorted(model.State.values)
     present: QuerySet[Any] = model.objects.present()
     numbers = count_up_to(MOST_COUNTED, [present.filter(state=state) for state in states])

@@ -31,7 +31,7 @@ from watcher_site.messages import Text
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.console import head
 
-# The results of each group.
+# The number of results in each group.
 SHOWN = 5
 SHORTEST = 2
 
@@ -65,7 +65,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Group:
-    """The first results of one kind, and the address of the list that has all of them."""
+    """The first results of one kind, and the address of the list with all of them."""
 
     label: Text
     results: list[Result]
@@ -74,13 +74,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of objects that are searched by a column with their names.
+    """A kind of objects that are searched by name.
 
     Attributes:
         page, list_page: the names of the page of one object, and of the list.
-        parameter: the filter of the list that takes the same texts.
-        describe: the state and a note of an object.
-        project_pages: for people with projects and without the permission: the policy, and the two pages.
+        parameter: the filter of the list for the searched text.
+        describe: returns the state and a note of an object.
+        project_pages: the policy and the two pages for members of projects without the permission.
     """
 
     label: Text
@@ -95,7 +95,7 @@ class Kind:
     project_pages: tuple[str, str, str] = ("", "", "")
 
     def pages_for(self, search: "Search") -> tuple[str, str, Q] | None:
-        """Return the pages that a person may see, and the condition of their objects; None if there are none."""
+        """Return the pages that the user may see, and the condition for their objects, or None."""
         if search.may(self.permission):
             return self.page, self.list_page, Q()
         policy, page, list_page = self.project_pages
@@ -103,7 +103,7 @@ class Kind:
         return (page, list_page, Q(project_id__in=projects)) if projects else None
 
     def find(self, text: str, condition: Q) -> QuerySet[Any]:
-        """Return the objects with a name or UUID, those first whose whole name or UUID is meant."""
+        """Return the objects that match by name or UUID. Exact matches come first."""
         bounds = bounds_of(text)
         whole = Q(**{f"{self.column}__iexact": text}) | (Q(uuid__range=bounds) if bounds else Q())
         begins = Q(**{f"{self.column}__istartswith": text})
@@ -183,13 +183,13 @@ KINDS = (
 
 
 class Search(Page, ConsistentReadsMixin, TemplateView):
-    """The page of results. The number of queries depends on the rights of the person alone."""
+    """The page of results. The number of queries only depends on the permissions of the user."""
 
     permission_required = ()
     template_name = "search.html"
 
     def has_permission(self) -> bool:
-        """Allow all logged-in users to search; objects that they may not view are not found."""
+        """Allow all logged-in users. Objects that they may not view are not found."""
         return self.request.user.is_authenticated
 
     def get(self, request: HttpRequest, *arguments: Any, **path: Any) -> HttpResponse:
@@ -198,7 +198,7 @@ class Search(Page, ConsistentReadsMixin, TemplateView):
         target = find_single_match(groups, form.cleaned_data["q"]) if groups else None
         if target:
             return redirect(target)
-        # A text that is too long is not repeated.
+        # Texts are truncated to the maximum length.
         shown = str(request.GET.get("q", ""))[:LONGEST].replace("\0", "")
         return self.render_to_response(self.get_context_data(form=form, groups=groups, searched=shown, **path))
 
@@ -223,7 +223,7 @@ class Search(Page, ConsistentReadsMixin, TemplateView):
         )
 
     def find_actions(self, text: str) -> Group | None:
-        """Return the newest actions. Each condition is a query of its own, which one index serves."""
+        """Return the newest actions. Each condition is a separate query, so that it can use an index."""
         if not self.may("actions.view_action"):
             return None
         found: dict[int, Action] = {}
@@ -249,7 +249,7 @@ class Search(Page, ConsistentReadsMixin, TemplateView):
             yield make_group(kind.label, results, filtered_list_address(list_name, **{kind.parameter: text}))
 
     def find_history(self, text: str) -> Iterator[Group]:
-        """Yield the newest entries about an object, by its UUID or its name, and those of a request."""
+        """Yield the newest entries of an object, by its UUID or name, and of a request."""
         if not self.may(HISTORY):
             return
         for label, parameter, condition in (
@@ -281,7 +281,7 @@ def make_group(label: Text, results: Iterable[Result], list_address: str) -> Gro
 
 
 def find_single_match(groups: Iterable[Group], text: str) -> str | None:
-    """Return the address of the one object whose UUID is or begins with the text, unless it is in a name, too."""
+    """Return the address of the only object whose UUID begins with the text, unless names contain it, too."""
     if not bounds_of(text):
         return None
     digits = text.replace("-", "").lower()

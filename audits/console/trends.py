@@ -1,4 +1,4 @@
-"""The page of trends: plans and actions by outcome and day, their durations and efficacy, and the capacity in use."""
+"""The page of trends: outcomes, durations and efficacy by day, and the used capacity."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,14 +40,14 @@ from watcher_site.console.pages import Page
 from watcher_site.messages import Text
 from watcher_site.templatetags.console import humanize_name
 
-# In seconds. With 100,000 actions the queries of 90 days take some hundred milliseconds.
+# The seconds for which charts are cached. With 100,000 actions, the queries for 90 days take a few 100 ms.
 KEPT = 300
 RANGES = (7, 30, 90)
 DEFAULT_DAYS = 30
 LENGTH = ExpressionWrapper(F("end_time") - F("start_time"), DurationField())
-# The units of durations, and the seconds from which each is used.
+# The units of durations: the seconds from which each is used, its length in seconds, and its name.
 UNITS = ((2 * 3600, 3600, _("hours")), (120, 60, _("minutes")), (0, 1, _("seconds")))
-# Elsewhere SUPERSEDED has the colour of CANCELLED, which is beside it here.
+# The colour of SUPERSEDED must differ from that of CANCELLED in the same chart.
 TONES = {ActionPlan.State.SUPERSEDED: "recommended"}
 Rows = Iterable[Mapping[str, Any]]
 
@@ -70,7 +70,7 @@ class Chart:
     kind: str
     title: Text
     note: Text
-    nothing: Text
+    empty: Text
     days: Sequence[date]
     series: Sequence[Series]
     unit: Text = ""
@@ -81,7 +81,7 @@ class Chart:
 
     @property
     def data(self) -> str:
-        """Return the chart for the script: 0 for a day without bars, and null for a day without a point of a line."""
+        """Return the chart as JSON for the script. Days without values are 0 in bars, and null in lines."""
         missing = 0 if self.kind == "bar" else None
         series = [
             {
@@ -97,9 +97,9 @@ class Chart:
 
     @property
     def rows(self) -> SafeString:
-        """Return the rows of the table: the days that have values, the latest first.
+        """Return the rows of the table: the days with values, latest first.
 
-        It is not a template, as a page has thousands of these cells.
+        A template would be too slow for thousands of cells.
         """
         missing = "0" if self.kind == "bar" else "—"
         shown = [day for day in reversed(self.days) if any(day in series.by_day for series in self.series)]
@@ -116,7 +116,7 @@ class Chart:
 
 
 class Trends(Page, TemplateView):
-    """The charts of a period; to htmx the part that the overview shows."""
+    """The charts of a period. For htmx, the part that the overview shows."""
 
     permission_required = ()
 
@@ -145,7 +145,7 @@ class Trends(Page, TemplateView):
 
 
 def find_charts(number: int) -> dict[str, Any]:
-    """Return the charts of so many days, and when they were made: each process makes them once in `KEPT` seconds."""
+    """Return the charts of a number of days, with the time of their creation. They are cached for `KEPT` seconds."""
     key = f"trends-{number}"
     found = cache.get(key)
     if found is None:
@@ -155,7 +155,7 @@ def find_charts(number: int) -> dict[str, Any]:
 
 
 def make_charts(number: int) -> Iterable[Chart]:
-    """Yield the charts of so many days up to today, in three queries."""
+    """Yield the charts of a number of days up to today, in three queries."""
     today = timezone.now().astimezone(UTC).date()
     days = [today - timedelta(days=past) for past in reversed(range(number))]
     since = datetime.combine(days[0], datetime.min.time(), UTC)
@@ -164,7 +164,7 @@ def make_charts(number: int) -> Iterable[Chart]:
     ended = list(count_by_day(plans.filter(state__in=ActionPlan.FINAL), "end_time", since))
     yield chart_of_outcomes("plans", _("Plans"), _("by outcome, on the day of their end"), no_plans, days, ended)
     yield chart_of_durations("plan-durations", _("Duration of plans"), no_plans, days, ended)
-    # Skipped and cancelled actions have no end: they never began.
+    # Skipped and cancelled actions that never began have no end time.
     done = list(count_by_day(actions.filter(state__in=Action.FINAL), "updated_at", since))
     yield chart_of_outcomes("actions", _("Actions"), _("by outcome, on the day of their end"), no_actions, days, done)
     yield chart_of_durations("action-durations", _("Duration of actions"), no_actions, days, done)
@@ -172,7 +172,7 @@ def make_charts(number: int) -> Iterable[Chart]:
 
 
 def count_by_day(records: QuerySet[Any], moment: str, since: datetime) -> Rows:
-    """Return for each day and state the number of records, and of those with a duration the sum and the longest."""
+    """Return the number of records by day and state, and the number, sum and maximum of their durations."""
     by_day = records.filter(**{f"{moment}__gte": since}).order_by().annotate(length=LENGTH)
     return (
         by_day.annotate(day=TruncDate(moment, tzinfo=UTC))
@@ -181,15 +181,15 @@ def count_by_day(records: QuerySet[Any], moment: str, since: datetime) -> Rows:
     )
 
 
-def chart_of_outcomes(name: str, title: Text, note: Text, nothing: Text, days: Sequence[date], rows: Rows) -> Chart:
+def chart_of_outcomes(name: str, title: Text, note: Text, empty: Text, days: Sequence[date], rows: Rows) -> Chart:
     found: dict[str, dict[date, float]] = {}
     for row in rows:
         found.setdefault(row["state"], {})[row["day"]] = row["number"]
     series = [Series(state, TONES.get(state, state.lower()), found[state]) for state in sorted(found, reverse=True)]
-    return Chart(name, "bar", title, note, nothing, days, series)
+    return Chart(name, "bar", title, note, empty, days, series)
 
 
-def chart_of_durations(name: str, title: Text, nothing: Text, days: Sequence[date], rows: Rows) -> Chart:
+def chart_of_durations(name: str, title: Text, empty: Text, days: Sequence[date], rows: Rows) -> Chart:
     numbers: dict[date, int] = {}
     totals: dict[date, float] = {}
     longest: dict[date, float] = {}
@@ -205,13 +205,13 @@ def chart_of_durations(name: str, title: Text, nothing: Text, days: Sequence[dat
         Series(_("average"), "ongoing", {day: totals[day] / numbers[day] / divisor for day in totals}),
         Series(_("longest"), "skipped", {day: value / divisor for day, value in longest.items()}, dashed=True),
     ]
-    return Chart(name, "line", title, unit, nothing, days, series, unit)
+    return Chart(name, "line", title, unit, empty, days, series, unit)
 
 
-def chart_of_efficacy(plans: QuerySet[ActionPlan], days: Sequence[date], since: datetime, nothing: Text) -> Chart:
-    """Return the chart of the global efficacy that most of the plans have: two goals have nothing to compare.
+def chart_of_efficacy(plans: QuerySet[ActionPlan], days: Sequence[date], since: datetime, empty: Text) -> Chart:
+    """Return the chart of the most frequent global efficacy: those of different goals cannot be compared.
 
-    What a plan reached is not measured: it is the prediction times the share of its actions that succeeded.
+    The reached efficacy is not measured, but is the prediction times the share of successful actions.
     """
     own = Action.objects.present().filter(action_plan=OuterRef("pk")).order_by().values("action_plan")
     counts = own.annotate(share=Cast(Count("pk", filter=Q(state=Action.State.SUCCEEDED)), FloatField()) / Count("pk"))
@@ -243,9 +243,9 @@ def chart_of_efficacy(plans: QuerySet[ActionPlan], days: Sequence[date], since: 
         ),
     ]
     note = f"{humanize_name(indicator)} ({unit})" if unit else humanize_name(indicator)
-    return Chart("efficacy", "line", _("Efficacy"), note, nothing, days, series, unit)
+    return Chart("efficacy", "line", _("Efficacy"), note, empty, days, series, unit)
 
 
 def waiting_servers() -> dict[str, Any]:
-    """Return the number of servers that wait for capacity, and since when the first one does, in one query."""
+    """Return the number of servers that wait for capacity, and the earliest start of a wait, in one query."""
     return Server.objects.waiting().aggregate(number=Count("pk"), since=Min("wait__since"))

@@ -1,4 +1,4 @@
-"""The console's pages of audits."""
+"""The pages of audits."""
 
 import re
 from typing import Any
@@ -75,7 +75,7 @@ class AuditTable(tables.Table):
         attrs = TABLE_ATTRIBUTES
 
     def render_audit_type(self, record: Audit) -> str:
-        """Return the word as the API has it."""
+        """Return the value of the API."""
         return record.audit_type
 
 
@@ -95,7 +95,7 @@ class AuditList(ListPage):
 
 
 class AuditPage(FollowedPage):
-    """One audit, with the plans that it proposed."""
+    """An audit, with the plans that it proposed."""
 
     model = Audit
     permission_required = "audits.view_audit"
@@ -121,7 +121,7 @@ class AuditPage(FollowedPage):
 
 
 class NewAudit(ResumableFormPage, View):
-    """The form of a new audit; to htmx, what follows from the goal and strategy that were just chosen."""
+    """The form of a new audit. For htmx, the fields that depend on the chosen goal and strategy."""
 
     permission_required = "audits.add_audit"
     history_event = "audit.create"
@@ -129,7 +129,7 @@ class NewAudit(ResumableFormPage, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         kept = self.resumed_data()
-        # A link may name some of the fields, and begin the form so.
+        # Links may set initial values in the query.
         form = AuditForm(kept, url=request.path) if kept else AuditForm(initial=request.GET.dict(), url=request.path)
         return render(request, "audits/audit_form.html", {"form": form})
 
@@ -145,7 +145,7 @@ class NewAudit(ResumableFormPage, View):
         return redirect("audits:detail", uuid=audit.uuid)
 
     def create_or_refuse(self, form: AuditForm) -> Audit | None:
-        """Make the audit that the form describes, or put why not beside the form."""
+        """Create the audit that the form describes, or add the refusal to the form and return None."""
         try:
             return create_audit_from_form(form)
         except Refused as refusal:
@@ -155,14 +155,14 @@ class NewAudit(ResumableFormPage, View):
 
 
 def redraw_form(request: HttpRequest, trigger: str) -> AuditForm:
-    """Return the form with what it held, but for the parameters of a strategy that was just left: others differ."""
+    """Return the form with the sent values, except parameters if the goal or the strategy was changed."""
     drawn = None if trigger in {"goal", "strategy"} else request.POST
     initial = {name: value for name, value in request.POST.items() if not is_parameter(name)}
     return AuditForm(initial=initial, url=request.path, drawn=drawn)
 
 
 def create_audit_from_form(form: AuditForm) -> Audit:
-    """Make the audit that the form describes. Raises: as `create_audit`."""
+    """Create the audit that the form describes. Raises: as `create_audit`."""
     wanted = form.cleaned_data
     return create_audit(
         audit_type=wanted["audit_type"],
@@ -180,7 +180,7 @@ def create_audit_from_form(form: AuditForm) -> Audit:
 
 
 def refused_field(form: AuditForm, refusal: str) -> str | None:
-    """Return the field that a refusal begins with, or the parameter that it names."""
+    """Return the name of the field or parameter that a refusal begins with, or None."""
     named = re.match(r"(?:Invalid parameters for strategy: )?([\w.]+)", refusal)
     path = named[1] if named else ""
     candidates = [path, f"{PREFIX}{path}", f"{PREFIX}{path.partition('.')[0]}"]

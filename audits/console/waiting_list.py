@@ -1,4 +1,4 @@
-"""The console's list of PENDING servers, with the planned action for each."""
+"""The list of PENDING servers, with the planned action for each."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,12 +18,12 @@ from watcher_site.console.pages import ListPage
 from watcher_site.templatetags.console import state_badge
 from watcher_site.templatetags.names import named_link
 
-# What a plan means to do for a server, by the type of the action.
-WORDS = {"rebuild": _("build in plan %(plan)s"), "reset_state": _("no capacity: set to error in plan %(plan)s")}
+# The descriptions of planned actions for servers, by type.
+DESCRIPTIONS = {"rebuild": _("build in plan %(plan)s"), "reset_state": _("no capacity: set to error in plan %(plan)s")}
 
 
 class WaitingFilters(ServerFilters):
-    """By name alone: all have the same state, and no node."""
+    """Filters by name. All servers have the same state and no host."""
 
     state = node = None
 
@@ -52,12 +52,12 @@ class WaitingTable(tables.Table):
             return gettext("none yet")
         plan = named_link(answer.plan_name or gettext("Action plan"), answer.plan, "plans:detail")
         return format_html(
-            "{} {}", fill_placeholders(WORDS[answer.action_type], plan=plan), state_badge(answer.plan_state)
+            "{} {}", fill_placeholders(DESCRIPTIONS[answer.action_type], plan=plan), state_badge(answer.plan_state)
         )
 
 
 class WaitingList(ListPage):
-    """The oldest first, as they are served."""
+    """The list of PENDING servers, oldest first, which is the order in which capacity is assigned."""
 
     model = Server
     permission_required = ("cluster.view_server", "plans.view_actionplan")

@@ -1,4 +1,4 @@
-"""The audit of the goal capacity that the site runs when PENDING servers need it.
+"""The audit of the goal capacity that the site runs for PENDING servers.
 
 See docs/strategies.md, "Capacity for servers that wait".
 """
@@ -25,15 +25,15 @@ from watcher_site.refusals import Refused
 log = structlog.get_logger(__name__)
 
 GOAL, STRATEGY = "capacity", "make_room"
-# What ends the waiting of a server in a plan.
+# The types of actions that end the wait of a server.
 RESET_STATE = "reset_state"
 ENDS = ("rebuild", RESET_STATE)
-# How long after an audit of the site failed, or was cancelled, no other one is made.
+# The time after a failed or cancelled audit of the site before another one is created.
 PAUSE = timedelta(minutes=10)
 
 
 def on_server_pending(**_: object) -> None:
-    """Request the audit. Errors are only logged, as the sender must not fail; a later poll finds missed servers."""
+    """Request the audit. Errors are only logged, because a later poll finds the servers, too."""
     try:
         request_capacity_audit()
     except (DatabaseError, Refused):
@@ -44,13 +44,13 @@ def on_server_pending(**_: object) -> None:
 def request_capacity_audit() -> bool:
     """Schedule the audit that finds capacity for waiting servers if a search is due, and return whether it will run.
 
-    There is one audit and one pending run, whatever the number of waiting servers and of concurrent callers.
+    There is at most one audit with one pending run, for any number of waiting servers and concurrent callers.
     """
     if not (settings.USE_PENDING_STATE and settings.MAKE_ROOM):
         return False
     if not Server.objects.waiting().exists() and not ServerWait.objects.exists():
         return False
-    # Serializes concurrent calls: a later one sees the run that this one requests.
+    # The lock serializes concurrent calls, so that a later call finds the run that this one requests.
     goal = Goal.objects.present().filter(name=GOAL).select_for_update(no_key=True).first()
     if goal is None:
         return False
@@ -97,9 +97,9 @@ def open_plans() -> QuerySet[ActionPlan]:
 def find_due(now: datetime) -> list[ServerWait]:
     """Return the waiting servers for which a search is due, with six queries.
 
-    A server that an open plan builds is left to that plan, and a plan that is about to begin comes first. For the
-    others the pauses between searches grow, but a host that has got capacity since the last one ends the pause; then
-    also a plan to give up the server, which nobody started, no longer counts.
+    Servers that an open plan builds are omitted, and no search is due while a plan is about to begin. For the other
+    servers, the pauses between searches grow. If a host has gained capacity since the last search, the pause ends, and
+    RECOMMENDED plans that reset the server are ignored.
     """
     if open_plans().filter(state=ActionPlan.State.PENDING).exists():
         return []
@@ -128,12 +128,12 @@ def may_need_search(answer: Answer | None) -> bool:
 
 
 def has_run_ahead(audit: Audit) -> bool:
-    """Return whether a run is in progress or scheduled, which will see all servers that are PENDING now."""
+    """Return whether a run is in progress or scheduled, which will include all servers that are PENDING now."""
     return audit.state == Audit.State.ONGOING or audit.planned_run is not None
 
 
 def find_audit(goal: Goal) -> Audit | None:
-    """Return the audit of the whole site, which is created if it is missing, or None if it has just failed."""
+    """Return the audit of the whole site, which is created if missing, or None if it failed recently."""
     audits = Audit.objects.present().filter(goal=goal, audit_type=Audit.Type.EVENT, strategy__name=STRATEGY, scope=[])
     found: Audit | None = audits.exclude(state__in=Audit.DELETABLE - {Audit.State.SUCCEEDED}).order_by("pk").first()
     if found or audits.filter(updated_at__gt=timezone.now() - PAUSE).exists():

@@ -1,4 +1,4 @@
-"""The decision engine, which runs audits, each of which proposes an action plan."""
+"""The decision engine, which runs audits, and periodic tasks."""
 
 import time
 from collections import Counter
@@ -28,22 +28,23 @@ from watcher_site.state_machine import ConcurrentTransition
 
 log = structlog.get_logger(__name__)
 
-# How often, in seconds, the engine looks for plans that nobody started in time.
+# The interval, in seconds, at which expired plans are superseded.
 EXPIRY_PERIOD = 60
-# The seconds between two looks for PENDING servers.
-LOOK_PERIOD = 30
-# The interval, in seconds, at which the engine looks for windows of failed logins that are over.
+# The interval, in seconds, of searches for PENDING servers.
+SEARCH_PERIOD = 30
+# The interval, in seconds, at which ended windows of failed logins are recorded.
 SUMMARY_PERIOD = 60
-# How often the database may break off the run of one audit before that run is given up.
+# The number of interruptions by the database after which the run of an audit fails.
 MOST_INTERRUPTIONS = 3
-# How many waiting audits an engine reads before it tries to take one of them.
+# The number of waiting audits that are read before one of them is claimed.
 CANDIDATES = 20
 
 
 class DecisionEngine(Worker):
-    """A process that runs one audit at a time. Several engines run several audits at once.
+    """A process that runs one audit at a time. Several engines run audits in parallel.
 
-    What it held when it was killed is run again by another, as an audit leaves nothing behind before its end.
+    If it is killed, another engine runs its audit again, because an audit writes its results in one transaction at
+    its end.
     """
 
     kind = Service.DECISION_ENGINE
@@ -123,9 +124,9 @@ class DecisionEngine(Worker):
             log.warning("cloud could not be read", problem=str(problem))
 
     def search_capacity(self) -> None:
-        """Search for PENDING servers at intervals, in case the process that should have signalled them was lost."""
+        """Request capacity for PENDING servers at intervals, in case the process that requests it was lost."""
         if time.monotonic() >= self.next_capacity_search:
-            self.next_capacity_search = time.monotonic() + LOOK_PERIOD
+            self.next_capacity_search = time.monotonic() + SEARCH_PERIOD
             try:
                 request_capacity_audit()
             except Refused as refusal:
@@ -175,7 +176,7 @@ class DecisionEngine(Worker):
                     raise
                 self.fail(Audit.objects.get(pk=audit.pk), f"The database broke it off {MOST_INTERRUPTIONS} times.")
             except Exception as problem:
-                # What it says may be a secret, and is for the log alone.
+                # The message may contain secrets, and is only logged.
                 log.exception("audit broke off")
                 self.fail(audit, type(problem).__name__)
             finally:
@@ -186,7 +187,7 @@ class DecisionEngine(Worker):
                     span.fail(outcome)
 
     def may_retry(self, audit: Audit) -> bool:
-        """Return whether this engine keeps an audit that lost its database, up to a number of times."""
+        """Return whether this engine runs an audit again after the loss of the database."""
         self.interruptions[audit.pk] += 1
         if self.interruptions[audit.pk] < MOST_INTERRUPTIONS:
             return True

@@ -36,7 +36,7 @@ from watcher_site.request_context import CallingContext
 from watcher_site.state_machine import ConcurrentTransition
 
 log = structlog.get_logger(__name__)
-# What clients know to be said of a cluster without compute nodes, and by analogy of one without storage.
+# The message that clients match for a cluster without compute nodes, and a similar one for storage.
 UNDEFINED = {
     COMPUTE: "The cluster state is not defined",
     STORAGE: "The cluster state is not defined: there are no storage nodes.",
@@ -47,11 +47,11 @@ Measurements = Mapping[str, Mapping[str, float]]
 def run_strategy(audit: Audit) -> None:
     """Run the strategy of an ONGOING audit, and write its plan and the result of the run in one transaction.
 
-    Without `force`, it does not run while an action plan is ONGOING anywhere: it would look at a moving cloud.
+    Without `force`, it does not run while an action plan is ONGOING, because the cloud would change meanwhile.
 
     Raises:
-        Refused: the audit cannot be answered, and the message says why to the person who made it.
-        ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
+        Refused: the audit cannot run; the message states the reason for its creator.
+        ConcurrentTransition: it was cancelled or taken over meanwhile. No rows were written.
     """
     ongoing = None if audit.force else ActionPlan.objects.present().changing_cloud().first()
     if ongoing:
@@ -70,10 +70,10 @@ def run_strategy(audit: Audit) -> None:
 
 
 def load_cluster(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
-    """Return the cluster within the audit's scope, or an empty one, without reading the cloud, if no model is needed.
+    """Return the cluster within the scope of an audit, or an empty one if the strategy reads no models.
 
     Raises:
-        Invalid: the cloud cannot be read, or one of these models of it is empty, or is left empty by the scope.
+        Invalid: the cloud cannot be read, or one of the models is empty, in the cloud or within the scope.
     """
     if not models:
         return ClusterSnapshot()
@@ -120,10 +120,10 @@ def mark_occupied(clusters: Iterable[NodeClusterSnapshot]) -> None:
 def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measurements:
     """Query the data source, with one request for each metric and aggregation.
 
-    If the cloud is the demonstration, its samples are brought up to date before.
+    If the cloud is the demonstration, its samples are updated before.
 
     Raises:
-        DatasourceError: it does not answer, or has no samples of this cluster for a required reading.
+        DatasourceError: the data source is unavailable, or has no samples for a required reading.
     """
     if not readings:
         return {}
@@ -148,7 +148,7 @@ def resources_of(metric: str, cluster: ClusterSnapshot) -> set[str]:
 
 
 def choose_strategy(audit: Audit) -> Strategy:
-    """Return the audit's strategy, or without one the first of its goal."""
+    """Return the strategy of an audit, by default the first one of its goal."""
     installed: Mapping[str, type[Strategy]] = load("STRATEGIES")
     if audit.strategy:
         if audit.strategy.name not in installed:
@@ -161,10 +161,10 @@ def choose_strategy(audit: Audit) -> Strategy:
 
 
 def lock_run(audit: Audit) -> Audit:
-    """Return the current row of an audit, which a person may have changed, locked until the transaction ends.
+    """Return the current row of an audit, locked until the transaction ends. Users may have changed it.
 
     Raises:
-        ConcurrentTransition: its run is no longer this decision engine's.
+        ConcurrentTransition: this decision engine no longer owns the run.
     """
     own = Audit.objects.running_under(audit.decision_engine).filter(pk=audit.pk)
     held: Audit | None = own.select_for_update(no_key=True).first()
@@ -186,7 +186,7 @@ def fail(audit: Audit, reason: str) -> None:
     """Store the reason why a run failed.
 
     Raises:
-        ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
+        ConcurrentTransition: it was cancelled or taken over meanwhile. No rows were written.
     """
     own = lock_run(audit)
     own.fail_run(timezone.now(), reason)
@@ -199,9 +199,9 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     goal = GOALS[strategy.goal]
     goal.check(solution.indicators)
     actions = PLANNERS[strategy.planner](solution.actions)
-    # Of two plans of a strategy the later one must see the earlier: they are written one after the other.
+    # The lock serializes the plans of a strategy, so that a later plan supersedes an earlier one.
     row = StrategyRow.objects.present().filter(name=strategy.name).select_for_update(no_key=True).first()
-    # Then the guarded write: a cancellation before it wins, and one after it is too late.
+    # The guard: a cancellation that was committed before ends the run, and a later one waits for its end.
     own = lock_run(audit)
     plan = propose(
         actions,
@@ -231,14 +231,14 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
 def end_older_plans(plan: ActionPlan, audit: Audit, strategy: Strategy, parameters: Mapping[str, Any]) -> None:
     """End the recommended plans that a new plan replaces.
 
-    These are the plans of the audit's earlier runs, which are CANCELLED where the audit is CONTINUOUS, and the plans
-    of audits with the same goal, strategy, scope and distinguishing parameters, which are SUPERSEDED. Actions that
-    people skipped in the plan of a CONTINUOUS audit's earlier run are skipped in the new one.
+    Plans of earlier runs of a CONTINUOUS audit are CANCELLED. Plans of audits with the same goal, strategy, scope and
+    distinguishing parameters are SUPERSEDED. Actions that users skipped in the previous plan of a CONTINUOUS audit are
+    skipped in the new one.
     """
     same = {f"audit__parameters__{name}": parameters[name] for name in strategy.distinguished_by if name in parameters}
     alike = Q(strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same)
     replaced = ActionPlan.objects.filter(Q(audit=audit) | alike, pk__lt=plan.pk)
-    # All rows are locked before any is changed: two statements that each lock a part could deadlock with another.
+    # All rows are locked in order before any is changed, to avoid deadlocks.
     older = ActionPlan.objects.filter(pk__in=replaced.lock_in_order(ActionPlan.sources("supersede")))
     cancelled = 0
     if is_continuous(audit):

@@ -1,8 +1,8 @@
-"""Apply the scope of an audit to the cluster that the strategy sees.
+"""The application of an audit's scope to a cluster snapshot.
 
-Rules that include are combined, and remove all nodes that none of them names; if none names a node, none is left.
-After that, rules that exclude remove nodes with everything on them. Servers that are excluded themselves, by their
-project or metadata, stay where they are and are marked ``watcher_exclude``; excluded volumes are removed.
+Including rules are combined: nodes that no rule matches are removed. Then, excluding rules remove nodes with all their
+servers or pools. Servers that are excluded by UUID, project or metadata stay in the snapshot and are marked with
+``watcher_exclude``. Excluded volumes are removed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ ANY = "*"
 
 
 def apply_scope(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
-    """Return the part of a cluster that is in the scope. PENDING servers belong to every part."""
+    """Return the part of a cluster within a scope. It includes all PENDING servers."""
     rules = compute_rules(scope)
     mark_excluded_servers(cluster.waiting, exclusions(rules))
     return ClusterSnapshot(
@@ -45,7 +45,7 @@ def narrow_compute(nodes: Mapping[str, NodeSnapshot], rules: Rules) -> dict[str,
 
 
 def node_predicate(rules: Rules) -> Callable[[NodeSnapshot], bool]:
-    """Return a predicate: whether a node is in one of the aggregates or zones, if rules name any."""
+    """Return a predicate for nodes in the aggregates or zones of the rules; without any, all nodes match."""
     if not [*find_rules(rules, "host_aggregates"), *find_rules(rules, "availability_zones")]:
         return lambda node: True
     zones, is_member = rule_values(rules, "availability_zones", "name"), aggregate_predicate(rules)
@@ -53,7 +53,7 @@ def node_predicate(rules: Rules) -> Callable[[NodeSnapshot], bool]:
 
 
 def aggregate_predicate(rules: Rules) -> Callable[[NodeSnapshot], bool]:
-    """Return a predicate: whether a node is in an aggregate that rules name by id, UUID or name; ``*`` is any."""
+    """Return a predicate for nodes in the aggregates of the rules, by id, UUID or name; ``*`` is any aggregate."""
     ids, names = rule_values(rules, "host_aggregates", "id"), rule_values(rules, "host_aggregates", "name")
     if ANY in ids | names:
         return lambda node: bool(node.aggregates)
@@ -63,19 +63,19 @@ def aggregate_predicate(rules: Rules) -> Callable[[NodeSnapshot], bool]:
 
 
 def mark_excluded_servers(servers: Sequence[ServerSnapshot], excluded: Rules) -> None:
-    """Set ``watcher_exclude`` on the servers that the exclusions name."""
+    """Set ``watcher_exclude`` on the servers that match the exclusions."""
     uuids = {uuid.lower() for uuid in rule_values(excluded, "instances", "uuid")}
     projects = rule_values(excluded, "projects", "uuid")
-    carries = metadata_predicate(
+    has_metadata = metadata_predicate(
         [pair for entry in find_rules(excluded, "instance_metadata") for pair in entry.items()]
     )
     for server in servers:
-        if str(server.uuid) in uuids or server.project_id in projects or carries(server):
+        if str(server.uuid) in uuids or server.project_id in projects or has_metadata(server):
             server.watcher_exclude = True
 
 
 def metadata_predicate(pairs: Sequence[tuple[str, Any]]) -> Callable[[ServerSnapshot], bool]:
-    """Return a predicate: whether a server's metadata contain one of these pairs, ignoring the case of values."""
+    """Return a predicate for servers whose metadata contain one of these pairs, ignoring the case of values."""
     wanted = {(key, str(value).lower()) for key, value in pairs}
     return lambda server: any((key, str(value).lower()) in wanted for key, value in server.metadata.items())
 
@@ -94,7 +94,7 @@ def narrow_storage(storage: StorageSnapshot, rules: Rules) -> StorageSnapshot:
 
 
 def remove_storage(node: StorageNodeSnapshot, excluded: Rules) -> None:
-    """Remove pools and volumes. The capacity that removed volumes use in their pools stays used."""
+    """Remove excluded pools and volumes. The capacity of removed volumes remains allocated in their pools."""
     names = rule_values(excluded, "storage_pools", "name")
     node.pools = [pool for pool in node.pools if pool.name not in names]
     for pool in node.pools:

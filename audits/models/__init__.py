@@ -1,4 +1,4 @@
-"""Goals, the strategies that pursue them, the templates of audits, and audits."""
+"""Goals, strategies, scoring engines, audit templates and audits."""
 
 from audits.models.audits import Audit, is_continuous, is_event
 from audits.models.catalogue import NAME_LENGTH, AuditTemplate, Goal, ScoringEngine, Strategy

@@ -1,4 +1,4 @@
-"""Audits, their states, and the transitions by runs and people."""
+"""Audits, their states, and the transitions by runs and users."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from watcher_site.models import Service
 from watcher_site.refusals import Invalid
 from watcher_site.state_machine import StatefulModel
 
-# How long the run of an EVENT audit waits, while an action plan is ongoing, before it looks again.
+# The time by which the run of an EVENT audit is deferred while an action plan is ongoing.
 POSTPONEMENT = timedelta(seconds=10)
 
 
@@ -50,7 +50,7 @@ class Audit(StatefulModel, Named):
 
     notified_as = "audit"
 
-    # A decision engine whose lease ran out no longer owns the audit, and can no longer write.
+    # A decision engine whose lease expired no longer owns the audit, and its writes fail.
     guard_fields = ["state", "decision_engine"]
     transition_fields = ["state", "status_message", "decision_engine", "next_run_time"]
 
@@ -77,7 +77,7 @@ class Audit(StatefulModel, Named):
     class Meta:
         permissions = [("trigger_audit", "Can trigger audit")]
         indexes = [
-            # The decision engine looks for waiting and running audits; people sort by state.
+            # The decision engine selects waiting and running audits by state; the lists of users sort by it.
             models.Index("state", "id", name="audit_state"),
             models.Index("name", "id", name="audit_name_sort"),
             models.Index("audit_type", "id", name="audit_type"),
@@ -93,14 +93,14 @@ class Audit(StatefulModel, Named):
 
     @property
     def planned_run(self) -> datetime | None:
-        """Return the time of the next run, if the audit's state allows it to run."""
+        """The time of the next run, or None if the state of the audit does not allow one."""
         return self.next_run_time if self.state in {self.State.PENDING, self.State.ONGOING} else None
 
-    # How it begins to run: `AuditQuerySet.claim`.
+    # `AuditQuerySet.claim` begins a run.
 
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
     def succeed(self, message: str | None = None) -> None:
-        """Store that the plan was made; the next run comes only when the webhook is called."""
+        """End a run that proposed a plan. Only a call of the webhook begins another run."""
         self.status_message, self.decision_engine, self.next_run_time = message and cut(message), None, None
 
     @transition(field=state, source=State.ONGOING, target=State.FAILED)
@@ -109,7 +109,7 @@ class Audit(StatefulModel, Named):
 
     @transition(field=state, source=State.ONGOING, target=State.ONGOING, conditions=[is_continuous])
     def await_run(self, next_run_time: datetime | None, message: str | None = None) -> None:
-        """Wait for the next run of the series; without one, the series ends at its `end_time`."""
+        """Wait for the next run of the series. Without one, the series ends at its `end_time`."""
         self.next_run_time, self.decision_engine = next_run_time, None
         self.status_message = message and cut(message)
 
@@ -125,7 +125,7 @@ class Audit(StatefulModel, Named):
         conditions=[is_event],
     )
     def trigger(self, now: datetime) -> None:
-        """Request a run that begins after this moment: the webhook was called."""
+        """Request a run that begins after this time: the webhook was called."""
         self.next_run_time, self.status_message = now, None
 
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.CANCELLED)
@@ -134,52 +134,52 @@ class Audit(StatefulModel, Named):
 
     @transition(field=state, source=State.ONGOING, target=State.SUSPENDED, conditions=[is_continuous])
     def suspend(self, message: str) -> None:
-        """Suspend the series of runs for a person. A run in progress is discarded."""
+        """Suspend the series of runs. A run in progress is discarded."""
         self.status_message, self.decision_engine = cut(message), None
 
     @transition(field=state, source=State.SUSPENDED, target=State.ONGOING)
     def resume(self, now: datetime) -> None:
-        """Resume the series of runs for a person, at its former times.
+        """Resume the series of runs at its original times.
 
         Raises:
-            Invalid: no run would come before its end.
+            Invalid: there is no run before the end of the series.
         """
         self.next_run_time, self.status_message = self.schedule.following(self.next_run_time or now, now), None
         if self.next_run_time is None:
             raise Invalid("The audit cannot go on: no run would come before its end_time.")
 
-    # What a person does to it, for API, console and commands. Clients may know the message of a cancel.
+    # The operations of users, for API, console and commands. Clients match the message of a cancellation.
 
     def abandon(self) -> None:
-        """Cancel the audit for a person. A run in progress is discarded.
+        """Cancel the audit for a user. A run in progress is discarded.
 
         Raises:
-            TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final or suspended.
+            TransitionNotAllowed, ConcurrentTransition: the audit is final or suspended.
         """
         self.cancel("Audit was canceled by user")
         self.save_state(*entries_of("audit.cancel", self))
 
     def suspend_series(self) -> None:
-        """Suspend the audit for a person.
+        """Suspend the audit for a user.
 
         Raises:
-            TransitionNotAllowed, ConcurrentTransition: it is no series, or not, or no longer, ONGOING.
+            TransitionNotAllowed, ConcurrentTransition: the audit is not CONTINUOUS, or not ONGOING.
         """
         self.suspend("Audit was suspended by user")
         self.save_state(*entries_of("audit.suspend", self))
 
     def resume_series(self) -> None:
-        """Resume the audit for a person.
+        """Resume the audit for a user.
 
         Raises:
-            TransitionNotAllowed, ConcurrentTransition: it is not, or no longer, SUSPENDED.
-            Invalid: no run would come before its end.
+            TransitionNotAllowed, ConcurrentTransition: the audit is not SUSPENDED.
+            Invalid: there is no run before the end of the series.
         """
         self.resume(timezone.now())
         self.save_state(*entries_of("audit.resume", self))
 
     def end_run(self, now: datetime, message: str | None = None) -> None:
-        """End a run, with a plan or a message why there is none; runs that were missed meanwhile are omitted."""
+        """End a run that proposed a plan, or has a message with the reason for none. Missed runs are omitted."""
         if not is_continuous(self):
             self.succeed()
             return
@@ -192,16 +192,16 @@ class Audit(StatefulModel, Named):
     def fail_run(self, now: datetime, reason: str) -> None:
         """End a run that failed. A series continues, unless no further run is possible."""
         try:
-            goes_on = is_continuous(self) and (self.schedule.following(now, now) or self.end_time)
+            continues = is_continuous(self) and (self.schedule.following(now, now) or self.end_time)
         except Invalid as problem:
-            goes_on, reason = False, str(problem)
-        if goes_on:
+            continues, reason = False, str(problem)
+        if continues:
             self.end_run(now, f"{self.describe_run()} failed: {reason}")
         else:
             self.fail(reason)
 
     def skip_run(self, now: datetime, obstacle: str) -> None:
-        """End a run that cannot begin: a series omits it, an event is deferred, a ONESHOT audit is cancelled."""
+        """End a run that cannot begin: a series omits it, an EVENT audit defers it, a ONESHOT audit is cancelled."""
         if is_continuous(self):
             self.end_run(now, f"{self.describe_run()} was left out because {obstacle}")
         elif is_event(self):
@@ -214,11 +214,11 @@ class Audit(StatefulModel, Named):
 
     @transaction.atomic
     def remove(self) -> None:
-        """Mark the audit as deleted; it can be read until it is purged. Its plans stay.
+        """Mark the audit as deleted. It can be shown on request until it is purged. Its plans are kept.
 
         Raises:
-            Invalid: it is waiting or running.
-            NotFound: someone else deleted it.
+            Invalid: the audit is waiting or running.
+            NotFound: the audit was already deleted.
         """
         if not type(self).objects.filter(pk=self.pk, state__in=self.DELETABLE).soft_delete():
             raise self.undeletable()

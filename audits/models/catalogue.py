@@ -28,7 +28,7 @@ class Named(Record):
 
 
 class Goal(Named):
-    """A goal that an audit is to achieve."""
+    """A goal of audits."""
 
     display_name = models.CharField(max_length=NAME_LENGTH)
     efficacy_specification = models.JSONField(
@@ -48,7 +48,7 @@ class Goal(Named):
 
 
 class Strategy(Named):
-    """A way to pursue a goal: the row of a strategy plug-in."""
+    """The row of a strategy plug-in, which pursues a goal."""
 
     display_name = models.CharField(max_length=NAME_LENGTH)
     goal = models.ForeignKey(Goal, models.CASCADE, related_name="strategies")
@@ -67,7 +67,7 @@ class Strategy(Named):
 
 
 class ScoringEngine(Named):
-    """A plug-in that turns features of the cloud into a score."""
+    """The row of a scoring engine plug-in, which converts features into a score."""
 
     description = models.CharField(max_length=255, default="", blank=True)
     metainfo = models.TextField(default="", blank=True)

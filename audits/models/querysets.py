@@ -15,16 +15,13 @@ from watcher_site.models import Service
 from watcher_site.outbox.writing import NotifiesUpdates
 from watcher_site.validation import LONGEST_NAME
 
-# The digits of the greatest key that a table can hold.
+# The number of digits of the greatest key.
 LONGEST_KEY = 19
 
 
 class NamedQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Select by database id, UUID or name, as the infra-optim API looks objects up.
-
-        Names are found whatever their letter case.
-        """
+        """Select by database id, UUID or name, ignoring the case of names, as in Watcher's API."""
         if UNSTORABLE.search(identifier) or len(identifier) > LONGEST_NAME:
             return self.none()
         if identifier.isascii() and identifier.isdigit() and len(identifier) <= LONGEST_KEY:
@@ -39,14 +36,14 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
     def waiting(self, now: datetime) -> Self:
         """Select the audits that a decision engine should run now.
 
-        These are new ONESHOT audits, EVENT audits whose webhook was called, CONTINUOUS audits that are due, and all
-        audits whose decision engine died before it ended their run.
+        These are new ONESHOT audits, EVENT audits whose webhook was called, due CONTINUOUS audits, and audits whose
+        decision engine was lost during their run.
         """
         states, types = self.model.State, self.model.Type
         begins = Q(state=states.PENDING) & (Q(audit_type=types.ONESHOT) | Q(next_run_time__lte=now))
         orphaned = Q(state=states.ONGOING) & ~Q(audit_type=types.CONTINUOUS)
-        goes_on = Q(state=states.ONGOING, audit_type=types.CONTINUOUS, next_run_time__lte=now)
-        return self.unclaimed().filter(begins | orphaned | goes_on).exclude(self.ended_condition(now))
+        continues = Q(state=states.ONGOING, audit_type=types.CONTINUOUS, next_run_time__lte=now)
+        return self.unclaimed().filter(begins | orphaned | continues).exclude(self.ended_condition(now))
 
     def unclaimed(self) -> Self:
         """Select the audits that no living decision engine runs."""
@@ -56,13 +53,13 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
         return Q(audit_type=self.model.Type.CONTINUOUS, end_time__lte=now)
 
     def oldest_first(self) -> Self:
-        """Order by how long each has waited, whatever its type, so that none starves."""
+        """Order by the time since each is due, regardless of its type, so that none starves."""
         return self.order_by(Coalesce("next_run_time", "created_at"), "pk")
 
     def claim(self, decision_engine: Service, now: datetime) -> bool:
-        """Claim the one audit of this queryset for a decision engine, and return whether the engine was first.
+        """Claim the audit of this queryset for a decision engine, and return whether this succeeded.
 
-        The conditions for a run are in the WHERE clause: of several engines that claim it at once, one wins.
+        The conditions for a run are in the WHERE clause, so that only one of several engines claims the audit.
         """
         return bool(
             self.waiting(now).update(

@@ -18,7 +18,7 @@ TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Schedule:
-    """The times of the runs. `interval` was read by `read_interval`; each method gives None where no run comes."""
+    """The times of the runs. `interval` was read by `read_interval`. Methods return None if there is no run."""
 
     interval: str
     start_time: datetime | None = None
@@ -29,18 +29,18 @@ class Schedule:
         return timedelta(seconds=int(self.interval)) if is_integer(self.interval) else None
 
     def first(self, now: datetime) -> datetime | None:
-        """Return the first run of a new audit: by seconds at once, or when it starts; by cron at the next match."""
+        """Return the first run of a new audit: with seconds, now or at its start; with cron, at the next match."""
         begin = max(now, self.start_time or now)
         return self.before_end(begin if self.period else self.match(begin - TICK))
 
     def again(self, now: datetime) -> datetime | None:
-        """Return the run that comes an interval from now."""
+        """Return the run one interval from now."""
         return self.following(now, now)
 
     def following(self, planned: datetime, now: datetime) -> datetime | None:
-        """Return the first run after now that keeps the rhythm of a planned one, which stands if it is yet to come.
+        """Return the planned run if it is in the future, otherwise the first later run that continues its series.
 
-        Whatever was missed in between is left out.
+        Missed runs are omitted.
         """
         if planned > now:
             return self.before_end(planned)
@@ -55,7 +55,7 @@ class Schedule:
         """Return the first match of the cron expression after a moment.
 
         Raises:
-            Invalid: it is no cron expression, as croniter knows them.
+            Invalid: croniter does not accept the expression.
         """
         try:
             found: datetime = croniter(self.interval, moment.astimezone(UTC)).get_next(datetime)
@@ -76,10 +76,10 @@ def is_integer(text: str) -> bool:
 
 
 def read_interval(text: Any, now: datetime) -> str | None:
-    """Return an interval as it is stored: whole seconds, or a cron expression of 5 to 7 fields or like @hourly.
+    """Return an interval in the stored format: whole seconds, or a cron expression of 5 to 7 fields, or @hourly etc.
 
     Raises:
-        Invalid: it is neither, or no run would ever come of it.
+        Invalid: the interval has another format, or no run would ever follow from it.
     """
     if text is None:
         return None
@@ -103,7 +103,7 @@ def read_seconds(text: str) -> str:
 
 
 def check_period(start_time: datetime | None, end_time: datetime | None, now: datetime | None) -> None:
-    """Raise `Invalid` unless the end comes after the start, and is yet to come where ``now`` is given."""
+    """Raise `Invalid` unless the end is after the start and, if ``now`` is given, after now."""
     if now and end_time and end_time <= now:
         raise Invalid("end_time: must not be in the past.")
     if start_time and end_time and end_time <= start_time:

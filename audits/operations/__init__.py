@@ -1,1 +1,1 @@
-"""The operations of people on audits and audit templates."""
+"""The operations of users on audits and audit templates."""

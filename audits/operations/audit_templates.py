@@ -1,4 +1,4 @@
-"""Create and change audit templates, for the API, the console and the commands."""
+"""The creation and change of audit templates, for the API, the console and the commands."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def create_audit_template(
     """Create a template. ``goal`` and ``strategy`` are names or UUIDs. Default parameters are stored unchanged.
 
     Raises:
-        Invalid: the message names the field and the rule; an unknown goal or strategy is one, too.
+        Invalid: the message names the field and the rule, or the goal or strategy is unknown.
         Conflict: another template has the name.
     """
     template = AuditTemplate()
@@ -54,13 +54,12 @@ def create_audit_template(
 def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -> AuditTemplate:
     """Change some of ``name``, ``description``, ``goal``, ``strategy``, ``scope`` and ``default_parameters``.
 
-    None empties what may be empty. What results is checked as if it were new.
+    None removes an optional value. The resulting template is validated like a new one.
 
     Raises:
         Invalid: as in `create_audit_template`, and for an attempt to remove the name or the goal.
-        NotFound: it was deleted meanwhile.
-        Conflict: another template has the name; or default parameters are set, and do not change with the goal or
-            the strategy that they are for.
+        NotFound: the template was deleted meanwhile.
+        Conflict: another template has the name; or the goal or strategy changes without the default parameters.
     """
     locked = lock_present(template)
     if {"goal", "strategy"} & changes.keys() and locked.default_parameters and "default_parameters" not in changes:
@@ -83,10 +82,10 @@ def readable_attributes(template: AuditTemplate, names: Iterable[str]) -> dict[s
 
 @transaction.atomic
 def delete_audit_template(template: AuditTemplate) -> None:
-    """Delete a template. Audits that were made of it stay.
+    """Delete a template. Audits that were created from it are kept.
 
     Raises:
-        NotFound: somebody else deleted it.
+        NotFound: the template was already deleted.
     """
     if not AuditTemplate.objects.filter(pk=template.pk).soft_delete():
         raise NotFound(f"AuditTemplate {template.uuid} could not be found")
@@ -94,7 +93,7 @@ def delete_audit_template(template: AuditTemplate) -> None:
 
 
 def apply_changes(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
-    """Write the changes into a template in memory, and check the whole."""
+    """Apply the changes to a template in memory, and validate the result."""
     if strays := changes.keys() - FIELDS:
         raise Invalid(f"{min(strays)}: is no attribute of an audit template that can be changed.")
     if "name" in changes:

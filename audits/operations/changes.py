@@ -1,4 +1,4 @@
-"""Changes of an audit by a person: state, name, parameters, schedule (docs/compatibility.md, "Audits")."""
+"""Changes of an audit by users: state, name, parameters, schedule (docs/compatibility.md, "Audits")."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ from watcher_site.state_machine import TransitionNotAllowed
 from watcher_site.windows.wall_clock import read_time
 
 State = Audit.State
-# What else an audit has comes from its template, or belongs to the decision engine.
+# Other attributes come from the template, or are written by the decision engine.
 TIMES = ("start_time", "end_time")
 SCHEDULE = ("interval", *TIMES)
 CHANGEABLE = ("name", "parameters", "auto_trigger", "force", *SCHEDULE)
@@ -27,15 +27,15 @@ UNFINISHED = (State.PENDING, State.ONGOING, State.SUSPENDED)
 
 @transaction.atomic
 def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> None:
-    """Apply a patch to an audit, completely or not at all. A run in progress continues, or finds the audit cancelled.
+    """Apply a patch to an audit, completely or not at all. A run in progress continues unless the audit is cancelled.
 
     Args:
-        is_strict: whether an interval and times are refused for an audit that does not run by them.
+        is_strict: whether to refuse an interval and times for types of audits that do not use them.
 
     Raises:
-        Invalid: a step that does not fit, a state that cannot be reached, a value that a new audit could not have.
+        Invalid: a step does not fit, the state cannot be requested, or a value is not valid for a new audit.
         Conflict: another audit has the name.
-        NotFound: it was deleted at the same time.
+        NotFound: the audit was deleted meanwhile.
     """
     audit = lock_present(audit)
     before = {**{name: serialize_value(getattr(audit, name)) for name in CHANGEABLE}, "state": audit.state}
@@ -86,7 +86,7 @@ def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, 
 
 
 def checked_value(audit: Audit, name: str, value: Any, now: datetime) -> Any:
-    """Return a value for the column, validated by the rules for new audits."""
+    """Return a value for a column, validated by the rules for new audits."""
     if name == "name":
         text = checked_name(value)
         if not text:
@@ -109,12 +109,12 @@ def may_run_again(audit: Audit) -> bool:
 
 
 def has_ended(audit: Audit) -> bool:
-    """Return whether an audit does not run again; a webhook starts an EVENT audit that SUCCEEDED again."""
+    """Return whether an audit does not run again. A webhook triggers an EVENT audit that SUCCEEDED again."""
     return audit.state in Audit.FINAL and not (is_event(audit) and audit.state == State.SUCCEEDED)
 
 
 def check_schedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
-    """Raise `Invalid` if the new interval or times do not fit the audit, or each other."""
+    """Raise `Invalid` if the new interval and times are not valid for the audit, or contradict each other."""
     check_times(audit.audit_type, audit.interval, audit.start_time, audit.end_time)
     if has_ended(audit):
         field = next(name for name in SCHEDULE if name in changes)
@@ -125,7 +125,7 @@ def check_schedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> N
 def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
     """Set the time of the next run of a series.
 
-    A new interval counts from now, or from a start in the future; a new end alone moves no run.
+    A new interval begins now, or at a start in the future. A new end does not change the times of runs.
     """
     if changes.keys() & {"interval", "start_time"}:
         begins = audit.state == State.PENDING or (audit.start_time or now) > now
@@ -141,8 +141,8 @@ def trigger_audit(audit: Audit) -> None:
     """Request a run of an EVENT audit. Further calls before that run share it.
 
     Raises:
-        Invalid: it is of another type, or in a state in which it cannot be triggered, with Watcher's messages.
-        NotFound: it was deleted at the same time.
+        Invalid: its type or state does not allow it, with the messages of Watcher.
+        NotFound: the audit was deleted meanwhile.
     """
     audit = lock_present(audit)
     if not is_event(audit):

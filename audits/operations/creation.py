@@ -1,6 +1,6 @@
-"""Create and change audits and audit templates, for the API, the console and the commands.
+"""The creation of audits, for the API, the console and the commands.
 
-The order of the checks and the texts of the refusals are those that clients of the infra-optim API know.
+Clients of Watcher's API match the order of the checks and the messages of the refusals.
 """
 
 from collections.abc import Mapping
@@ -38,15 +38,15 @@ def create_audit(
     start_time: str | datetime | None = None,
     end_time: str | datetime | None = None,
 ) -> Audit:
-    """Create a PENDING audit, which runs at once, at its start time, or when its webhook is called, by its type.
+    """Create a PENDING audit. Its type determines when it runs: immediately, at its start time, or by its webhook.
 
-    ``goal`` and ``strategy`` are names or UUIDs. What is left out comes from the template; its default parameters are
-    under those given here. A name that is too long is cut, and without one it is made of the strategy's, the
-    template's or the goal's, and the time. ``interval`` is read by `read_interval`, the times by `read_time`.
+    ``goal`` and ``strategy`` are names or UUIDs. Omitted values come from the template, including single parameters.
+    Long names are truncated. The default name consists of the name of the strategy, the template or the goal, and the
+    time. ``interval`` has a format of `read_interval`, the times one of `read_time`.
 
     Raises:
         Invalid: the message names the field and the rule.
-        NotFound: there is no such goal or strategy.
+        NotFound: the goal or strategy does not exist.
         Conflict: another audit has the name.
     """
     check_kind(audit_type, goal, audit_template_uuid)
@@ -126,7 +126,7 @@ def template_of(identifier: str) -> AuditTemplate:
 
 
 def checked_name(name: Any) -> str:
-    """Return the name cut to the maximum length, or an empty text without one."""
+    """Return the name, truncated to the maximum length, or an empty text without one."""
     if name is not None and not isinstance(name, str):
         raise Invalid("name: must be a text.")
     require_storable("name", name)
@@ -134,7 +134,7 @@ def checked_name(name: Any) -> str:
 
 
 def default_name(origin: Strategy | AuditTemplate | Goal) -> str:
-    """Return a name for an audit from its template or goal and the time. If it is too long, the time is kept."""
+    """Return a name for an audit from its origin and the time. The name of the origin is truncated if necessary."""
     time = datetime.now(UTC).replace(tzinfo=None).isoformat()
     return f"{origin.name[: NAME_LENGTH - len(time) - 1]}-{time}"
 
@@ -146,7 +146,7 @@ def merge_parameters(
     *,
     is_repeated: bool,
 ) -> dict[str, Any]:
-    """Return the parameters of the audit: given, else of the template for its own strategy, else the defaults."""
+    """Return the given parameters, completed by those of the template for the same strategy, and by defaults."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise Invalid("parameters: must be an object.")
     if parameters and not (strategy and strategy.parameters_spec):
@@ -165,7 +165,7 @@ def save_named(
     """Save an audit or a template, as a new row or some fields of it, and record the event in history.
 
     Raises:
-        Conflict: another one has its name.
+        Conflict: another record has its name.
     """
     taken = Conflict(f"{kind} with UUID or name {record.name} already exists")
     with refuse_taken(type(record), "name", taken):

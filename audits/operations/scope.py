@@ -1,7 +1,7 @@
 """The scope of an audit: the schema of the included and excluded parts of the cloud.
 
-A scope is a list of at most one ``{"compute": [rules]}`` and one ``{"storage": [rules]}``; a list of bare rules means
-the former. `audits.engine.scope` says what the rules do.
+A scope is a list of at most one ``{"compute": [rules]}`` and one ``{"storage": [rules]}``; a list of bare rules is
+equivalent to the former. `audits.engine.scope` applies the rules.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from watcher_site.refusals import Invalid
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an object with just these properties."""
+    """Return the schema of an object with only these properties."""
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
@@ -26,7 +26,7 @@ def list_schema(**properties: Any) -> dict[str, Any]:
 
 
 TEXT = {"type": "string"}
-# The form in which Nova shows it: lower case, with dashes.
+# The format of Nova: lower case, with hyphens.
 UUID_TEXT = {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
 AGGREGATES = list_schema(id={"anyOf": [{"type": "integer"}, {"const": "*"}, UUID_TEXT]}, name=TEXT)
 ZONES = list_schema(name=TEXT)
@@ -61,9 +61,9 @@ SCHEMA = {
 
 
 def check_scope(scope: Any) -> None:
-    """Raise `Invalid` with the broken rule if this is not a scope.
+    """Raise `Invalid` with the broken rule if this is not a valid scope.
 
-    A scope of storage alone is refused, as a node that no rule of it concerns would mean nothing.
+    A scope without compute rules is refused, because its effect on compute nodes would be undefined.
     """
     if not isinstance(scope, list):
         raise Invalid("scope: must be a list.")
@@ -100,7 +100,7 @@ def check_rules(rules: Sequence[Mapping[str, Any]]) -> None:
 
 
 def as_parts(scope: list[Any]) -> list[Any]:
-    """Return the scope as a list of parts, where it came as a bare list of rules."""
+    """Return the scope as a list of parts, also if it is a list of bare rules."""
     first = scope[0] if scope else None
     if isinstance(first, dict) and not {"compute", "storage"} & first.keys():
         return [{"compute": scope}]

@@ -1,6 +1,6 @@
-"""The goals and strategies that requests name, the parameters of strategies, and what strategies require.
+"""The lookup of goals and strategies, and the parameters and requirements of strategies.
 
-The texts of the refusals are those that clients of the infra-optim API know.
+Clients of Watcher's API match the messages of the refusals.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ AVAILABLE, NOT_AVAILABLE = "available", "not available"
 
 
 def find_goal(identifier: str) -> Goal:
-    """Return a goal. Raises `NotFound`."""
+    """Return a goal by id, UUID or name. Raises: `NotFound`."""
     goal = Goal.objects.present().named(str(identifier)).first()
     if goal is None:
         raise NotFound(f"Goal {identifier} could not be found")
@@ -36,8 +36,8 @@ def find_strategy(identifier: str, goal: Goal) -> Strategy:
     """Return a strategy that pursues this goal.
 
     Raises:
-        NotFound: there is no such strategy.
-        Invalid: it serves another goal; the message names those that serve this one.
+        NotFound: the strategy does not exist.
+        Invalid: it pursues another goal; the message lists the strategies of this one.
     """
     strategy = Strategy.objects.present().named(str(identifier)).select_related("goal").first()
     if strategy is None:
@@ -52,17 +52,17 @@ def find_strategy(identifier: str, goal: Goal) -> Strategy:
 def complete_strategy_parameters(
     strategy: Any, parameters: Mapping[str, Any], field: str = "parameters", *, is_repeated: bool = False
 ) -> dict[str, Any]:
-    """Return the parameters of a strategy, given as its row, completed and seen by its plug-in where it is installed.
+    """Return the parameters of a strategy, given as its row, with defaults, checked by its plug-in if installed.
 
     Args:
-        is_repeated: whether they may be used more than once.
+        is_repeated: whether the parameters may be used more than once.
 
     Raises:
-        Invalid: as `complete_parameters`, or what `Strategy.check` of the plug-in finds.
+        Invalid: as `complete_parameters`, or as `Strategy.check` of the plug-in.
     """
     completed = complete_parameters(strategy.parameters_spec, parameters, field)
     plugin = load("STRATEGIES").get(strategy.name)
-    # A row that is older or newer than what is installed here has other parameters.
+    # If the row is from another release than the installed plug-in, its parameters may differ.
     if plugin and plugin.schema == strategy.parameters_spec:
         try:
             plugin().check(completed)
@@ -76,13 +76,13 @@ def complete_strategy_parameters(
 def complete_parameters(
     schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str = "parameters"
 ) -> dict[str, Any]:
-    """Return the parameters with the schema's defaults filled in, at every depth.
+    """Return the parameters with the defaults of the schema, at every depth.
 
     Args:
-        field: what people call them, in a refusal.
+        field: the name of the parameters in a refusal.
 
     Raises:
-        Invalid: they break the schema, or hold a parameter that it does not name.
+        Invalid: the parameters violate the schema, or contain an unknown parameter.
     """
     require_storable(field, dict(parameters))
     completed = deepcopy(dict(parameters))
@@ -95,14 +95,14 @@ def complete_parameters(
 
 
 def fill_defaults(schema: Mapping[str, Any], parameters: dict[str, Any]) -> ValidationError | None:
-    """Fill in the defaults, and return the first rule of the schema that is broken then."""
+    """Add the defaults to the parameters, and return the first violation of the schema, or None."""
     standard = validator_for(schema, default=Draft4Validator)
     validator = extend(standard, {"properties": defaults_validator(standard.VALIDATORS["properties"])})
     return next(iter(validator(schema).iter_errors(parameters)), None)
 
 
 def defaults_validator(check_properties: Any) -> Any:
-    """Return the rule for ``properties`` that fills in what is left out before it checks."""
+    """Return a validator for ``properties`` that adds defaults before it validates."""
 
     def fill_and_check(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         if isinstance(instance, dict):
@@ -115,7 +115,7 @@ def defaults_validator(check_properties: Any) -> Any:
 
 
 def requirements(strategy: str) -> list[dict[str, Any]]:
-    """Return the four entries that clients print: data source, metrics, cluster data models, name."""
+    """Return the four entries that clients print: data source, metrics, cluster data models and name."""
     installed: Mapping[str, type[StrategyPlugin]] = load("STRATEGIES")
     wanted = installed[strategy].metrics if strategy in installed else ()
     state, metrics = describe_metrics(wanted) if wanted else (NO_DATASOURCE, [])
@@ -128,7 +128,7 @@ def requirements(strategy: str) -> list[dict[str, Any]]:
 
 
 def describe_metrics(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
-    """Return whether the data source answers, and which of the metrics it has."""
+    """Return the availability of the data source, and of each metric."""
     source = datasource()
     try:
         found = source.find_metrics()
@@ -140,7 +140,7 @@ def describe_metrics(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]
 
 
 def describe_models() -> list[dict[str, str]]:
-    """Return the available models; bare metal has none, as power states are part of the compute model."""
+    """Return the availability of the models. Power states of bare metal are part of the compute model."""
     return [
         {"compute_model": availability(ComputeNode)},
         {"storage_model": availability(StorageNode)},

@@ -1,4 +1,4 @@
-"""Sample scoring engines that answer one number about all of the features."""
+"""Sample scoring engines that return one number for all features."""
 
 import json
 from abc import abstractmethod

@@ -10,7 +10,7 @@ from watcher_site.refusals import Invalid
 
 
 class ScoringEngine(ABC):
-    """A way to judge features. ``metainfo`` is a JSON text that tells what goes in and what comes out."""
+    """The base class of scoring engines. ``metainfo`` is JSON text that describes the features and the scores."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -18,10 +18,10 @@ class ScoringEngine(ABC):
 
     @abstractmethod
     def calculate_score(self, features: str) -> str:
-        """Return the score of features as a JSON list of numbers. They are a JSON list of numbers, too.
+        """Return the score of features. Both are JSON lists of numbers.
 
         Raises:
-            Invalid: the features make no sense to it.
+            Invalid: the features are invalid.
         """
 
 
@@ -29,7 +29,7 @@ def numbers_of(features: str) -> Sequence[float]:
     """Return the numbers of a JSON list.
 
     Raises:
-        Invalid: it is something else, or empty.
+        Invalid: the text is not a JSON list of numbers, or the list is empty.
     """
     try:
         numbers = json.loads(features)

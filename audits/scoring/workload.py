@@ -1,11 +1,11 @@
-"""A sample scoring engine that tells kinds of workloads apart."""
+"""A sample scoring engine that classifies workloads."""
 
 import json
 
 from audits.scoring.base import ScoringEngine, numbers_of
 from watcher_site.refusals import Invalid
 
-# The features, in order: percent of the processor in use, percent of memory free, disk and network in MB a second.
+# The features, in order: processor use in %, free memory in %, disk and network in MB/s.
 FEATURES = ["PROCESSOR_TIME", "MEM_AVAILABLE", "DISK_IO", "NETWORK_IO"]
 WORKLOADS = ["idle", "CPU-bound", "memory-bound", "disk-bound", "network-bound"]
 
@@ -15,7 +15,7 @@ BUSY_DISK = BUSY_NETWORK = 100
 
 
 class DummyScorer(ScoringEngine):
-    """The score is the place of the workload's kind in `WORKLOADS`: the first resource that is short decides."""
+    """A scoring engine whose score is the index in `WORKLOADS`, determined by the first scarce resource."""
 
     name = "dummy_scorer"
     description = "Sample that names the kind of a workload from its use of resources."

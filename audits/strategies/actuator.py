@@ -1,4 +1,4 @@
-"""A strategy that proposes the very actions that it is given."""
+"""A strategy that proposes the actions in its parameters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
 from watcher_site.validation import find_violation
 
-# Of a name that is none: enough to recognise it.
+# The shown length of an unknown name.
 SHOWN = 60
 
 ACTION = {
@@ -34,7 +34,7 @@ class Actuator(Strategy):
         "$schema": "http://json-schema.org/draft-04/schema#",
         "type": "object",
         "properties": {
-            "actions": {"description": "the actions to propose, in order", "type": "array", "items": ACTION},
+            "actions": {"description": "The actions to propose, in order.", "type": "array", "items": ACTION},
         },
         "required": ["actions"],
     }
@@ -54,7 +54,7 @@ class Actuator(Strategy):
 
 
 def check_action(field: str, action: Mapping[str, Any]) -> None:
-    """Raise `Invalid` unless there is such an action type, and its schema allows the input parameters."""
+    """Raise `Invalid` unless the action type exists, and its schema allows the input parameters."""
     if strays := action.keys() - ACTION["properties"]:
         raise Invalid(f"{field}.{min(strays)}: is no attribute of an action.")
     installed: Mapping[str, type[ActionType]] = load("ACTION_TYPES")
@@ -62,7 +62,7 @@ def check_action(field: str, action: Mapping[str, Any]) -> None:
         raise Invalid(f"{field}.action_type: there is no action type {cut(action['action_type'], SHOWN)}.")
     if "resource_id" in action["input_parameters"]:
         raise Invalid(f"{field}.input_parameters.resource_id: must stand beside the input_parameters, not among them.")
-    acted_on = {name: action[name] for name in ("resource_id",) if name in action}
-    violation = find_violation(installed[action["action_type"]].validator, {**action["input_parameters"], **acted_on})
+    target = {name: action[name] for name in ("resource_id",) if name in action}
+    violation = find_violation(installed[action["action_type"]].validator, {**action["input_parameters"], **target})
     if violation:
         raise Invalid(f"{field}.input_parameters: {violation}")

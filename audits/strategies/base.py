@@ -17,7 +17,7 @@ from watcher_site.refusals import Invalid
 # The cluster models that a strategy may need.
 COMPUTE, STORAGE, CLUSTERS, HEALTH = "compute", "storage", "clusters", "health"
 
-# What the column holds.
+# The maximum of the column.
 LONGEST_TIMEOUT = 2**31 - 1
 # The reasons with which strategies disable compute services: to maintain the node, and to keep it empty.
 MAINTAINING = "watcher_maintaining"
@@ -28,11 +28,11 @@ REASONS = frozenset({MAINTAINING, EMPTIED, CONSOLIDATED})
 
 @dataclass(frozen=True)
 class SolutionAction:
-    """An action that a strategy proposes; the planner gives it its parents.
+    """An action that a strategy proposes. The planner determines its parents.
 
-    ``after`` are the positions of its parents in the solution's list, for the planner ``explicit``. ``name`` is the
-    name for users, by default made of the type and the UUID; ``timeout`` is the number of seconds that one execution
-    may take, None or 0 for the site's default.
+    ``after`` are the positions of its parents in the list of the solution, for the planner ``explicit``. ``name`` is
+    the name for users, by default made from the type and the UUID. ``timeout`` is the timeout of one execution in
+    seconds; None or 0 is the default of the site.
     """
 
     action_type: str
@@ -46,7 +46,7 @@ class SolutionAction:
 class Solution:
     """The proposal of a strategy: actions in its own order, and their expected effect.
 
-    ``indicators`` are the efficacy indicators of its goal by name. The global efficacy follows from them.
+    ``indicators`` are the efficacy indicators of its goal by name. The global efficacy is computed from them.
     """
 
     actions: list[SolutionAction] = field(default_factory=list)
@@ -63,15 +63,14 @@ class Solution:
         name: str = "",
         timeout: int | None = None,
     ) -> None:
-        """Add an action unless it was added before; the first call decides its name and timeout.
+        """Add an action unless the same one was added before. The first call determines its name and timeout.
 
         Args:
-            name: what people call it, in `NAME_LENGTH` characters at most; made of the type where it is empty.
-            timeout: how many seconds one execution may take; None or 0 for the site's default.
+            name: the name for users, with at most `NAME_LENGTH` characters; by default made from the type.
+            timeout: the timeout of one execution in seconds; None or 0 is the default of the site.
 
         Raises:
-            Invalid: ``resource_id`` is among the parameters, where it may not stand, or the name or the timeout breaks
-                its rule.
+            Invalid: the parameters contain ``resource_id``, or the name or the timeout is invalid.
         """
         if "resource_id" in input_parameters:
             raise Invalid("resource_id: must be given beside the input_parameters, not among them.")
@@ -79,15 +78,15 @@ class Solution:
             raise Invalid(f"name: must have at most {NAME_LENGTH} characters, and has {len(name)}.")
         if timeout is not None and not 0 <= timeout <= LONGEST_TIMEOUT:
             raise Invalid(f"timeout: must be from 0 to {LONGEST_TIMEOUT} seconds, and is {timeout}.")
-        acted_on = {} if resource_id is None else {"resource_id": resource_id}
-        action = SolutionAction(action_type, {**acted_on, **input_parameters}, after, name, timeout)
+        target = {} if resource_id is None else {"resource_id": resource_id}
+        action = SolutionAction(action_type, {**target, **input_parameters}, after, name, timeout)
         identity = json.dumps([action_type, action.input_parameters], sort_keys=True)
         if identity not in self.seen:
             self.seen.add(identity)
             self.actions.append(action)
 
     def migrate(self, server: ServerSnapshot, kind: str, source: str, destination: str | None = None) -> None:
-        """Migrate a server ``live`` or ``cold`` between host names; without a destination the cloud chooses."""
+        """Migrate a server ``live`` or ``cold`` between host names. By default the cloud chooses the destination."""
         target = {"destination_node": destination} if destination else {}
         parameters = {"migration_type": kind, "source_node": source, "resource_name": server.name}
         self.add("migrate", {**parameters, **target}, resource_id=str(server.uuid))
@@ -102,13 +101,13 @@ class Solution:
 
 
 class Strategy(ABC):
-    """A way to pursue a goal. A subclass sets the attributes and says in `solve` what is to be done.
+    """The base class of strategies. A subclass sets the attributes and implements `solve`.
 
-    ``goal`` names one of `audits.goals.GOALS`, ``planner`` one of `audits.planner.PLANNERS`. ``schema`` is the
-    JSON Schema of the parameters; its defaults are filled in, and parameters that it does not name are refused,
-    before `solve` sees them. A newer plan supersedes an older one of the same goal, strategy and scope, unless they
-    differ in one of the parameters ``distinguished_by``: emptying one node does not make another's plan obsolete.
-    ``metrics`` names the metrics that it cannot do without.
+    ``goal`` is the name of one of `audits.goals.GOALS`, ``planner`` of one of `audits.planner.PLANNERS`. ``schema`` is
+    the JSON Schema of the parameters: before `solve` is called, defaults are added and unknown parameters are refused.
+    A newer plan supersedes an older one of the same goal, strategy and scope, unless they differ in one of the
+    parameters ``distinguished_by``: a plan that empties one node does not replace a plan that empties another one.
+    ``metrics`` are the names of the required metrics.
     """
 
     name: ClassVar[str]
@@ -119,15 +118,17 @@ class Strategy(ABC):
     distinguished_by: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ()
 
-    def check(self, parameters: Mapping[str, Any]) -> None:  # noqa: B027 (most schemas say all there is to say)
-        """Look, when an audit or a template is made, for what the schema allows and no run could answer.
+    def check(self, parameters: Mapping[str, Any]) -> None:  # noqa: B027 (for most strategies, the schema suffices)
+        """Refuse parameters that the schema allows and with which each run would fail.
+
+        It is called when an audit or a template is created or changed.
 
         Raises:
-            Invalid: the message begins with the path of the parameter, and names the rule.
+            Invalid: the message begins with the path of the parameter, and states the rule.
         """
 
     def check_repeated(self, parameters: Mapping[str, Any]) -> None:  # noqa: B027
-        """Refuse parameters that hold for a single moment, and so only for a ONESHOT audit.
+        """Refuse parameters that are only valid at one time, and therefore only for a ONESHOT audit.
 
         It is called for audits of other types, and for templates.
 
@@ -136,24 +137,23 @@ class Strategy(ABC):
         """
 
     def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the cluster models that it reads, given these parameters. An audit fails if one is empty.
+        """Return the cluster models that the strategy reads with these parameters. An audit fails if one is empty.
 
-        That there are no clusters of nodes, or that nothing was marked unhealthy, is no failure: there is nothing to
-        do then. A strategy that reads none runs even where the cloud cannot be read, and `solve` gets an empty
-        snapshot.
+        The models of clusters and of unhealthy objects may be empty. A strategy that reads no model runs even if the
+        cloud cannot be read, with an empty snapshot.
         """
         return (COMPUTE,)
 
     def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
-        """Return what to ask the data source for: the answers will be the cluster's measurements, by these names."""
+        """Return the queries to the data source. Their results are the measurements of the cluster, by these names."""
         return {}
 
     @abstractmethod
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
-        """Return what is to be done about this cluster.
+        """Return the solution for a cluster.
 
-        It reads no table and no clock: the same arguments give the same solution.
+        It reads neither tables nor the clock: the same arguments return the same solution.
 
         Raises:
-            Invalid: the parameters do not fit this cluster; the message tells the person who made the audit.
+            Invalid: the parameters do not fit this cluster. The message is shown to the creator of the audit.
         """

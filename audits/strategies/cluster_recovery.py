@@ -1,4 +1,4 @@
-"""Clusters of nodes are kept at their desired size, with nodes that run."""
+"""A strategy that recovers unhealthy nodes of clusters, and creates missing ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,15 +9,15 @@ from cluster.snapshot import ClusterSnapshot
 from cluster.snapshot.cloud import NodeClusterSnapshot
 from watcher_site.refusals import Invalid
 
-# Nothing has begun to make its nodes yet, or they are about to go.
-LEFT_ALONE = (Cluster.Status.INIT, Cluster.Status.DELETING)
+# The nodes of these clusters are not yet created, or are being deleted.
+IGNORED = (Cluster.Status.INIT, Cluster.Status.DELETING)
 
 
 class ClusterRecovery(Strategy):
-    """Recovers clusters like the health manager of OpenStack's cluster service, in a continuous audit.
+    """Check and then recover unhealthy clusters.
 
-    A cluster that needs it is checked, and then recovered from the result. A cluster with an operation in progress is
-    left alone until the next run.
+    A CONTINUOUS audit replaces the health manager of OpenStack's cluster service. Clusters with an operation in
+    progress are ignored until the next run.
     """
 
     name = "cluster_recovery"
@@ -29,19 +29,19 @@ class ClusterRecovery(Strategy):
         "type": "object",
         "properties": {
             "clusters": {
-                "description": "the UUIDs or names of the clusters to keep; without it all",
+                "description": "The UUIDs or names of the clusters. By default all clusters.",
                 "type": "array",
                 "items": {"type": "string", "minLength": 1},
                 "minItems": 1,
                 "uniqueItems": True,
             },
             "operation": {
-                "description": "what is done to nodes that do not run; without it as their health policies say",
+                "description": "The operation on nodes that do not run. By default that of the health policy.",
                 "type": "string",
                 "enum": ["REBOOT", "REBUILD", "RECREATE"],
             },
             "restore_capacity": {
-                "description": "create the nodes that a cluster has less than it wants",
+                "description": "Whether to create nodes that are missing from the desired capacity.",
                 "type": "boolean",
                 "default": True,
             },
@@ -74,7 +74,7 @@ class ClusterRecovery(Strategy):
 def choose_clusters(
     clusters: Sequence[NodeClusterSnapshot], wanted: Sequence[str] | None
 ) -> Sequence[NodeClusterSnapshot]:
-    """Return those of these UUIDs or names, or all. Raises: `Invalid`, where there is none of one of them."""
+    """Return the clusters with these UUIDs or names, by default all. Raises: `Invalid` for an unknown one."""
     if wanted is None:
         return clusters
     names = {identifier.lower() for identifier in wanted}
@@ -85,6 +85,6 @@ def choose_clusters(
 
 
 def needs_recovery(cluster: NodeClusterSnapshot, restores: bool) -> bool:
-    if cluster.is_occupied or cluster.status in LEFT_ALONE:
+    if cluster.is_occupied or cluster.status in IGNORED:
         return False
     return bool(cluster.broken) or (restores and cluster.missing > 0)

@@ -1,4 +1,4 @@
-"""A strategy that looks at nothing and harms nothing: to try out what surrounds it."""
+"""A strategy that reads no models and proposes harmless actions, to try audits and plans."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,13 +15,13 @@ class Dummy(Strategy):
         "type": "object",
         "properties": {
             "para1": {
-                "description": "how long the last action sleeps, in seconds",
+                "description": "The duration of the last action, in seconds.",
                 "type": "number",
                 "default": 3.2,
                 "minimum": 1.0,
                 "maximum": 10.2,
             },
-            "para2": {"description": "what the second action says", "type": "string", "default": "hello"},
+            "para2": {"description": "The message of the second action.", "type": "string", "default": "hello"},
         },
     }
 

@@ -1,4 +1,4 @@
-"""A strategy that looks at nothing, and asks for actions of each kind on servers that need not be there."""
+"""A strategy that reads no models and proposes actions on two fixed servers, which need not exist."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ RESIZED, FLAVOR = MIGRATED[1], "x2"
 
 
 class DummyWithResize(Strategy):
-    """Propose actions on two fixed servers, which are Watcher's. The parameters are those of `dummy`, and unused."""
+    """Propose actions on the two servers of Watcher's strategy. The parameters are those of `dummy`, and not used."""
 
     name = "dummy_with_resize"
     display_name = "Dummy strategy with resize"

@@ -1,4 +1,4 @@
-"""A strategy that looks at nothing, and asks the sample scoring engines about made-up features."""
+"""A strategy that reads no models and passes random features to the sample scoring engines."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from cluster.snapshot import ClusterSnapshot
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
 
-# The same at each run: the same arguments give the same solution.
+# The seed is constant, so that the same arguments return the same solution.
 SEED = 2016
 LARGEST = 100
 
@@ -23,8 +23,8 @@ class DummyWithScorer(Strategy):
     schema = {
         "type": "object",
         "properties": {
-            "param1": {"description": "not used", "type": "number", "default": 3.2, "minimum": 1.0, "maximum": 10.2},
-            "param2": {"description": "not used", "type": "string", "default": "hello"},
+            "param1": {"description": "Not used.", "type": "number", "default": 3.2, "minimum": 1.0, "maximum": 10.2},
+            "param2": {"description": "Not used.", "type": "string", "default": "hello"},
         },
     }
 

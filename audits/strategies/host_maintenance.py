@@ -1,4 +1,4 @@
-"""A strategy that empties one compute node, so that people can work at it."""
+"""A strategy that empties one compute node for maintenance."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,23 +18,23 @@ class HostMaintenance(Strategy):
         "type": "object",
         "properties": {
             "maintenance_node": {
-                "description": "the host name of the compute node to empty",
+                "description": "The host name of the compute node to empty.",
                 "type": "string",
                 "format": "compute-node",
             },
             "backup_node": {
-                "description": "the host name of the compute node that takes the servers, if it has capacity for all; "
-                "it must be up, and not disabled by a person",
+                "description": "The host name of the compute node to which all servers are moved if it has capacity. "
+                "It must be up, and not disabled by a user.",
                 "type": "string",
                 "format": "compute-node",
             },
             "disable_live_migration": {
-                "description": "migrate active servers cold, or stop them if that is disabled too",
+                "description": "Whether to migrate active servers cold, or to stop them if this is disabled, too.",
                 "type": "boolean",
                 "default": False,
             },
             "disable_cold_migration": {
-                "description": "leave the servers that are not active where they are",
+                "description": "Whether to leave inactive servers on the node.",
                 "type": "boolean",
                 "default": False,
             },
@@ -43,7 +43,7 @@ class HostMaintenance(Strategy):
     }
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
-        """Disable the node and move its servers away, but for those that the audit's scope excludes."""
+        """Disable the node and move its servers away, except servers that the scope of the audit excludes."""
         node = find_node(cluster, parameters["maintenance_node"])
         backup = find_backup(cluster, parameters["backup_node"]) if "backup_node" in parameters else None
         servers = [server for server in node.servers if not server.watcher_exclude]
@@ -65,7 +65,7 @@ def find_node(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
 
 
 def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
-    """Return the node to which the servers are moved. Raises: `Invalid`, if none may be moved there."""
+    """Return the node to which servers are moved. Raises: `Invalid` if it is down or disabled by a user."""
     node = find_node(cluster, hostname)
     if not node.is_up:
         raise Invalid(f"The compute node {hostname} is down: it can not be the backup_node")
@@ -76,7 +76,7 @@ def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
 
 
 def has_capacity(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:
-    """Return whether all the servers fit together. Disks are not counted, as in Watcher."""
+    """Return whether all the servers fit together. As in Watcher, disks are ignored."""
     return all(accepts(node, server) for server in servers) and (
         sum(server.vcpus for server in servers) <= node.free_vcpus
         and sum(server.memory for server in servers) <= node.free_memory
@@ -90,7 +90,7 @@ def move(
     destination: NodeSnapshot | None,
     parameters: Mapping[str, Any],
 ) -> None:
-    """Migrate one server as the parameters allow; stop it if it is active and nothing else is allowed."""
+    """Migrate one server as the parameters allow, or stop it if it is active and no migration is allowed."""
     migration_type = choose_migration(server, parameters)
     if migration_type:
         target = destination.hostname if destination else None

@@ -1,4 +1,4 @@
-"""A strategy that evacuates compute nodes which are down."""
+"""A strategy that evacuates compute nodes that are down."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from cluster.models import Server
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
 
-# Why the compute service of an evacuated node is disabled. Other strategies do not enable it again: a person does.
+# The reason of the disabled compute service of an evacuated node, which other strategies do not enable again.
 REASON = "watcher_evacuated"
 POWER_OFF = "power_off"
-# What Masakari takes for true in the metadata of a server.
+# The values in metadata of servers that Masakari treats as true.
 TRUE = {"1", "t", "true", "on", "y", "yes"}
 
 
@@ -28,39 +28,39 @@ class NodeRecovery(Strategy):
         "type": "object",
         "properties": {
             "failed_node": {
-                "description": "the host name of the compute node to evacuate; without it all that are down "
-                "although servers on them should run",
+                "description": "The host name of the compute node to evacuate. By default all that are down and have "
+                "servers that should run.",
                 "type": "string",
                 "format": "compute-node",
             },
             "fencing": {
-                "description": "how it is made sure that the node does not run, as its servers would run twice: "
-                "verify (it is switched off already, or its compute service was forced down), power_off (the plan "
-                "switches it off first) or confirmed (I have made sure that it is off, and stays off)",
+                "description": "The protection against servers that run twice: verify: the node must be off, or its "
+                "compute service forced down; power_off: the plan switches the node off first; confirmed: you have "
+                "made sure that the node is off and stays off.",
                 "type": "string",
                 "enum": [VERIFY, POWER_OFF, CONFIRMED],
                 "default": VERIFY,
             },
             "backup_node": {
-                "description": "the host name of the compute node that takes the servers, as far as it has capacity; "
-                "it must be up, and not disabled by a person",
+                "description": "The host name of the compute node to which servers are moved while it has capacity. "
+                "It must be up, and not disabled by a user.",
                 "type": "string",
                 "format": "compute-node",
             },
             "only_marked": {
-                "description": "evacuate only servers whose metadata holds metadata_key with a true value",
+                "description": "Whether to evacuate only servers whose metadata has metadata_key with a true value.",
                 "type": "boolean",
                 "default": False,
             },
             "metadata_key": {
-                "description": "the metadata key of the servers that are evacuated first",
+                "description": "The metadata key of the servers that are evacuated first.",
                 "type": "string",
                 "minLength": 1,
                 "default": "HA_Enabled",
             },
             "max_nodes": {
-                "description": "how many nodes may be down for something to be done without failed_node: more look "
-                "like a fault of the network or of the cloud itself",
+                "description": "The maximum number of nodes that are down, without failed_node. If more are down, the "
+                "network or the cloud itself may have failed.",
                 "type": "integer",
                 "minimum": 1,
                 "default": 1,
@@ -83,7 +83,7 @@ class NodeRecovery(Strategy):
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         """Disable and evacuate the nodes that are down and known to be off.
 
-        Servers that the audit's scope excludes stay, as do those in a state that Nova evacuates none from.
+        Servers that the scope of the audit excludes stay, like servers in states that Nova refuses.
         """
         failed = find_failed(cluster, parameters)
         fenced = [node for node in failed if is_safe(node, parameters)]
@@ -106,8 +106,8 @@ class NodeRecovery(Strategy):
 def find_failed(cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> list[NodeSnapshot]:
     """Return the nodes to evacuate.
 
-    Without ``failed_node`` a node whose servers are all stopped is left out: it may have been switched off to save
-    energy.
+    Without ``failed_node``, nodes whose servers are all stopped are omitted, because they may have been switched off
+    to save energy.
 
     Raises:
         Invalid: the requested node is unknown or up, or too many nodes are down.
@@ -133,7 +133,7 @@ def find_failed(cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> list
 
 
 def is_safe(node: NodeSnapshot, parameters: Mapping[str, Any]) -> bool:
-    """Return whether no server of a node that is down can run twice, as it is off, or has none to evacuate."""
+    """Return whether no server of a node that is down can run twice: the node is fenced, or has none to evacuate."""
     return parameters["fencing"] != VERIFY or node.is_known_to_be_off or not servers_to_evacuate(node, parameters)
 
 
@@ -147,7 +147,7 @@ def describe_unfenced(nodes: Sequence[NodeSnapshot]) -> str:
 
 
 def servers_to_evacuate(node: NodeSnapshot, parameters: Mapping[str, Any]) -> list[ServerSnapshot]:
-    """Return the servers of a node that are evacuated, marked ones first."""
+    """Return the servers of a node to evacuate, marked ones first."""
 
     def is_marked(server: ServerSnapshot) -> bool:
         return str(server.metadata.get(parameters["metadata_key"], "")).lower() in TRUE
@@ -159,7 +159,7 @@ def servers_to_evacuate(node: NodeSnapshot, parameters: Mapping[str, Any]) -> li
 
 
 class Destinations:
-    """The nodes with capacity for the servers that are evacuated, with what they take meanwhile."""
+    """The possible destinations of evacuated servers, with their remaining capacity."""
 
     def __init__(self, cluster: ClusterSnapshot, failed: Sequence[NodeSnapshot], backup: str | None) -> None:
         self.places = enabled(Placement(cluster).places.values())
@@ -170,9 +170,9 @@ class Destinations:
         self.backup = next((place for place in self.places if place.node is node), None) or Place(node)
 
     def choose(self, server: ServerSnapshot) -> Place | None:
-        """Return the backup node where it has capacity, else the node with the most free memory, and use it.
+        """Return the backup node if it has capacity, or else the node with the most free memory, and reserve it.
 
-        None leaves the choice to the cloud, which may have capacity by then.
+        With None, the cloud chooses, and may have capacity when the action is executed.
         """
         if self.backup and self.backup.fits(server):
             best: Place | None = self.backup
@@ -187,7 +187,7 @@ class Destinations:
 def evacuate(
     solution: Solution, node: NodeSnapshot, destinations: Destinations, parameters: Mapping[str, Any]
 ) -> None:
-    """Add the actions for one node: it is disabled, fenced where that is to be done, and then evacuated."""
+    """Add the actions for one node: it is disabled, fenced if requested, and then evacuated."""
     servers = servers_to_evacuate(node, parameters)
     before: list[int] = []
     named = {"resource_name": node.hostname}

@@ -1,6 +1,6 @@
-"""The placement of servers after the moves that a strategy considers, with running totals of the used capacity.
+"""The placement of servers after the moves that a strategy considers.
 
-Strategies move servers here and read the totals again, without computing any sum again.
+Totals of the used capacity are updated incrementally by each move.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,18 +10,18 @@ from cluster.drivers.scheduler import UNITS, find_broken_unit_rule
 from cluster.models import ComputeNode, Server
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 
-# How a server of a state can leave its node.
+# The kind of migration by the state of a server.
 MIGRATIONS = {Server.State.ACTIVE: "live", Server.State.PAUSED: "live", Server.State.STOPPED: "cold"}
 Amounts = tuple[float, ...]
 
 
 def migration_of(server: ServerSnapshot) -> str | None:
-    """Return how a server can be migrated: live, cold, or not at all."""
+    """Return the kind of migration of a server, live or cold, or None if it cannot be migrated."""
     return MIGRATIONS.get(Server.State(server.state))
 
 
 class Place:
-    """One compute node: the servers on it, and the vcpus, MB and GB that are free."""
+    """A compute node with its servers, and its free vcpus, MB and GB."""
 
     def __init__(self, node: NodeSnapshot) -> None:
         self.node = node
@@ -64,7 +64,7 @@ class Place:
 
 
 class Placement:
-    """The nodes that are up, by host name. Servers that are excluded or on their way already do not move."""
+    """The nodes that are up, by host name. Servers that are excluded or already migrating cannot be moved."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self.places = {node.hostname: Place(node) for node in cluster.nodes.values() if node.is_up and is_on(node)}
@@ -81,7 +81,7 @@ class Placement:
         ]
 
     def move(self, server: ServerSnapshot, source: Place, destination: Place) -> None:
-        """Move a server, whether it fits or not."""
+        """Move a server, even if it does not fit."""
         del source.servers[server.uuid]
         source.take(server, -1)
         destination.servers[server.uuid] = server
@@ -89,7 +89,7 @@ class Placement:
 
 
 def accepts(node: NodeSnapshot, server: ServerSnapshot) -> bool:
-    """Return whether a node accepts a server of this size, free capacity aside."""
+    """Return whether a node accepts a server of this size, apart from its free capacity."""
     if not node.allocation_units:
         return True
     return not find_broken_unit_rule(node.allocation_units, {name: getattr(server, name) for name in UNITS})
@@ -100,11 +100,11 @@ def is_on(node: NodeSnapshot) -> bool:
 
 
 class FirstFit:
-    """Finds the first of many places with enough capacity, in time that grows with the logarithm of their number.
+    """A search tree for the first place with enough capacity, in time logarithmic in the number of places.
 
-    It is a tree: each vertex holds the maximum of each amount below it, so that whole branches without enough capacity
-    are skipped. A place with less than ``least`` of an amount can take no server at all: it counts as having none of
-    any amount, so that its other amounts do not lead the search into its branch.
+    Each vertex has the maximum of each amount below it, so that branches without enough capacity are skipped. A place
+    with less than ``least`` of an amount cannot receive any server. Its amounts are stored as insufficient, so that
+    the search does not enter its branch because of its other amounts.
     """
 
     def __init__(
@@ -116,8 +116,8 @@ class FirstFit:
         amounts = [self.capacity_of(place) for place in places]
         nothing = tuple(-1.0 for _ in amounts[0]) if amounts else ()
         self.tree: list[Amounts] = [nothing] * self.leaves + amounts + [nothing] * (self.leaves - len(amounts))
-        for knot in range(self.leaves - 1, 0, -1):
-            self.tree[knot] = most(self.tree[2 * knot], self.tree[2 * knot + 1])
+        for vertex in range(self.leaves - 1, 0, -1):
+            self.tree[vertex] = most(self.tree[2 * vertex], self.tree[2 * vertex + 1])
 
     def capacity_of(self, place: Place) -> Amounts:
         amounts = self.capacity(place)
@@ -128,33 +128,33 @@ class FirstFit:
         for place in places:
             if place.hostname not in self.positions:
                 continue
-            knot = self.leaves + self.positions[place.hostname]
-            self.tree[knot] = self.capacity_of(place)
-            while knot > 1:
-                knot //= 2
-                self.tree[knot] = most(self.tree[2 * knot], self.tree[2 * knot + 1])
+            vertex = self.leaves + self.positions[place.hostname]
+            self.tree[vertex] = self.capacity_of(place)
+            while vertex > 1:
+                vertex //= 2
+                self.tree[vertex] = most(self.tree[2 * vertex], self.tree[2 * vertex + 1])
 
     def find(self, wanted: Amounts, admits: Callable[[Place], bool], before: int | None = None) -> Place | None:
-        """Return the first place that has all that is wanted and is admitted, among those before a position."""
+        """Return the first admitted place with enough capacity, before a position if one is given, or None."""
         return next(filter(admits, self.positions_with_capacity(wanted, before)), None)
 
     def positions_with_capacity(self, wanted: Amounts, before: int | None = None) -> Iterator[Place]:
         end = len(self.places) if before is None else before
-        knots = [1] if self.places else []
-        while knots:
-            knot = knots.pop()
-            if is_insufficient(self.tree[knot], wanted):
+        vertices = [1] if self.places else []
+        while vertices:
+            vertex = vertices.pop()
+            if is_insufficient(self.tree[vertex], wanted):
                 continue
-            if knot < self.leaves:
-                knots += [2 * knot + 1, 2 * knot]
-            elif knot - self.leaves < end:
-                yield self.places[knot - self.leaves]
+            if vertex < self.leaves:
+                vertices += [2 * vertex + 1, 2 * vertex]
+            elif vertex - self.leaves < end:
+                yield self.places[vertex - self.leaves]
             else:
                 return
 
 
 def is_insufficient(amounts: Amounts, wanted: Amounts) -> bool:
-    # A loop, as a generator takes several times as long, and this is where searches spend their time.
+    # A generator would take several times as long, and searches spend most of their time here.
     for there, least in zip(amounts, wanted, strict=True):  # noqa: SIM110
         if there < least:
             return True
@@ -162,7 +162,7 @@ def is_insufficient(amounts: Amounts, wanted: Amounts) -> bool:
 
 
 def smallest(servers: Iterable[ServerSnapshot]) -> Amounts | None:
-    """Return the least vcpus, MB and GB that any server takes, or nothing where there is none."""
+    """Return the minimum vcpus, MB and GB of the servers, or None without servers."""
     sizes = [(server.vcpus, server.memory, server.disk) for server in servers]
     return tuple(map(min, zip(*sizes, strict=True))) if sizes else None
 

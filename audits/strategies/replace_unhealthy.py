@@ -1,4 +1,4 @@
-"""Replace or recover what people marked unhealthy: resources of stacks, servers, and nodes."""
+"""A strategy that replaces or recovers objects that are marked as unhealthy: resources of stacks, servers, nodes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ CAN_BE_REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.St
 class ReplaceUnhealthy(Strategy):
     """Propose one action for each marked object (docs/strategies.md, "Unhealthy resources").
 
-    A resource is replaced after those that it depends on. A stack that was marked itself is updated as a whole: then
-    all its resources are replaced. An object with another operation under way is left alone until the next run.
+    A resource is replaced after the resources that it depends on. A marked stack is updated, which replaces all of its
+    resources. Objects with an operation in progress are ignored until the next run.
     """
 
     name = "replace_unhealthy"
@@ -32,24 +32,24 @@ class ReplaceUnhealthy(Strategy):
         "type": "object",
         "properties": {
             "stacks": {
-                "description": "UUIDs or names of the root stacks to look at; without it all, servers and nodes too",
+                "description": "The UUIDs or names of root stacks. By default all stacks, and servers and nodes, too.",
                 "type": "array",
                 "items": {"type": "string", "minLength": 1},
                 "minItems": 1,
                 "uniqueItems": True,
             },
             "replace_failed": {
-                "description": "replace servers of stacks, too, that nobody marked, but that failed otherwise",
+                "description": "Whether to replace servers of stacks that failed without being marked, too.",
                 "type": "boolean",
                 "default": False,
             },
             "rebuild_servers": {
-                "description": "rebuild marked servers that belong to no stack: what is on their disks is lost",
+                "description": "Whether to rebuild marked servers without a stack. The data on their disks is lost.",
                 "type": "boolean",
                 "default": True,
             },
             "recover_nodes": {
-                "description": "recover marked nodes, of clusters or alone",
+                "description": "Whether to recover marked nodes, in clusters or without one.",
                 "type": "boolean",
                 "default": True,
             },
@@ -79,7 +79,7 @@ class ReplaceUnhealthy(Strategy):
 
 
 def choose_stacks(stacks: Sequence[StackHealth], wanted: Sequence[str] | None) -> Sequence[StackHealth]:
-    """Return those of these UUIDs or names, or all. Raises: `Invalid`, where there is none of one of them."""
+    """Return the stacks with these UUIDs or names, by default all. Raises: `Invalid` for an unknown one."""
     if wanted is None:
         return stacks
     known = {identifier for stack in stacks for identifier in (str(stack.uuid), stack.name)}
@@ -89,7 +89,7 @@ def choose_stacks(stacks: Sequence[StackHealth], wanted: Sequence[str] | None) -
 
 
 def add_recoveries(solution: Solution, stack: StackHealth, replace_failed: bool) -> int:
-    """Add what is to be done about one stack, and return how much in it is not well."""
+    """Add the actions for one stack, and return the number of its unhealthy parts."""
     if stack.is_marked:
         if not stack.is_occupied:
             solution.add("update_stack", {"resource_name": stack.name}, resource_id=str(stack.uuid))
@@ -101,7 +101,7 @@ def add_recoveries(solution: Solution, stack: StackHealth, replace_failed: bool)
 
 
 def add_replacements(parts: Sequence[UnhealthyPart], solution: Solution) -> None:
-    """Add the replacement of each, after those of others that it, or what it is in, depends on."""
+    """Add the replacement of each resource, after those that the resource, or one that contains it, depends on."""
     inside: dict[UUID, list[UUID]] = defaultdict(list)
     for part in parts:
         for uuid in (part.uuid, *part.within):

@@ -1,4 +1,4 @@
-"""Parts of parameter schemas that many strategies share."""
+"""Parts of the schemas of parameters that several strategies use."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,27 +13,27 @@ def seconds(description: str, default: float) -> dict[str, Any]:
 
 
 def period(default: float) -> dict[str, Any]:
-    return seconds("how far back metrics are looked at, in seconds", default)
+    return seconds("The length of the period from which samples are used, in seconds.", default)
 
 
 def granularity(default: float) -> dict[str, Any]:
-    return seconds("the distance between samples, in seconds; a hint that not every data source needs", default)
+    return seconds("The interval between samples, in seconds. Not all data sources use it.", default)
 
 
 def aggregation_method() -> dict[str, Any]:
-    """Return the schema of how the samples of a period become one number, for servers and for compute nodes."""
+    """Return the schema of the aggregation of samples, for servers and for compute nodes."""
     properties: Mapping[str, Any] = {
         "instance": {**AGGREGATE, "default": "mean"},
         "compute_node": {**AGGREGATE, "default": "mean"},
         "node": {
-            "description": "deprecated: use compute_node, which it overrules",
+            "description": "Deprecated: use compute_node. If set, node overrides it.",
             "type": "string",
             "enum": ["", *AGGREGATES],
             "default": "",
         },
     }
     return {
-        "description": "how the samples of a period become one number",
+        "description": "The aggregation of the samples of a period.",
         "type": "object",
         "properties": properties,
         "default": {},
@@ -41,5 +41,5 @@ def aggregation_method() -> dict[str, Any]:
 
 
 def node_value(values: Mapping[str, Any]) -> Any:
-    """Return what a parameter says of compute nodes: its deprecated key ``node``, where it is set, goes first."""
+    """Return the value of a parameter for compute nodes, preferably from its deprecated key ``node``."""
     return values["node"] or values["compute_node"]

@@ -1,4 +1,4 @@
-"""Servers and volumes leave the nodes and pools of a zone, some at each audit."""
+"""A strategy that moves servers and volumes away from nodes and pools, a limited number per run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def limit_schema(default: int, description: str) -> dict[str, Any]:
 
 
 def name_or_list_schema(*names: str) -> dict[str, Any]:
-    """Return the schema of one of these names, as in Watcher's schema, or of a list, as in its documentation."""
+    """Return the schema of one of these names, as in the schema of Watcher, or of a list, as in its documentation."""
     choice = {"enum": [*names]}
     return {"type": ["array", "string"], "items": choice, "anyOf": [{"type": "array"}, choice]}
 
@@ -34,8 +34,8 @@ def name_or_list_schema(*names: str) -> dict[str, Any]:
 class ZoneMigration(Strategy):
     """Move servers and volumes from nodes and pools to others.
 
-    The three limits cap how many actions one audit plans: run it again for the rest. Migrations and retypes of volumes
-    are one count, reported under both of its names, as in Watcher (docs/compatibility.md, "Strategies").
+    The three limits restrict the number of actions of one run; further runs move the rest. Migrations and retypes of
+    volumes are counted together, under both indicators, as in Watcher (docs/compatibility.md, "Strategies").
     """
 
     name = "zone_migration"
@@ -45,13 +45,13 @@ class ZoneMigration(Strategy):
     schema = migration_schema(
         {
             "compute_nodes": {
-                "description": "the host names to empty, each with the one that takes its servers",
+                "description": "The host names of the nodes to empty, each with the destination of its servers.",
                 "type": "array",
                 "items": migration_schema({"src_node": NODE, "dst_node": NODE}, required=["src_node"]),
                 "default": [],
             },
             "storage_pools": {
-                "description": "the pools to empty, each with the pool or the type that its volumes get",
+                "description": "The pools to empty, each with the destination pool or the new type of its volumes.",
                 "type": "array",
                 "items": migration_schema(
                     {"src_pool": POOL, "dst_pool": POOL, "src_type": TYPE, "dst_type": TYPE},
@@ -60,9 +60,9 @@ class ZoneMigration(Strategy):
                 ),
                 "default": [],
             },
-            "parallel_total": limit_schema(6, "how many actions to plan in all"),
-            "parallel_per_node": limit_schema(2, "how many servers to plan for each node"),
-            "parallel_per_pool": limit_schema(2, "how many volumes to plan for each pool"),
+            "parallel_total": limit_schema(6, "The maximum number of actions."),
+            "parallel_per_node": limit_schema(2, "The maximum number of servers for each node."),
+            "parallel_per_pool": limit_schema(2, "The maximum number of volumes for each pool."),
             "priority": migration_schema(
                 {
                     "project": NAMES,
@@ -71,11 +71,11 @@ class ZoneMigration(Strategy):
                     "compute": name_or_list_schema("vcpu_num", "mem_size", "disk_size", "created_at"),
                     "storage": name_or_list_schema("size", "created_at"),
                 },
-                description="what goes first: projects, then nodes and pools, then sizes; earlier entries first",
+                description="The order: by project, then node and pool, then size. Earlier entries come first.",
                 default={},
             ),
             "with_attached_volume": {
-                "description": "migrate a server right after a volume that it uses",
+                "description": "Whether to migrate a server immediately after a volume that it uses.",
                 "type": "boolean",
                 "default": False,
             },
@@ -83,7 +83,7 @@ class ZoneMigration(Strategy):
     )
 
     def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the models of what is to be emptied. Watcher needs the storage model for servers as well."""
+        """Return the models of the nodes and pools to empty. Watcher needs the storage model for servers as well."""
         requested = {COMPUTE: parameters["compute_nodes"], STORAGE: parameters["storage_pools"]}
         return tuple(model for model, entries in requested.items() if entries) or (COMPUTE,)
 
@@ -113,9 +113,9 @@ VOLUME_SIZES: Attributes = {
 
 
 def sort_key(priority: Mapping[str, Any], sizes: str, names: Attributes, values: Attributes) -> Key:
-    """Return the sort key: what is named comes first, then by size or age where ``sizes`` asks for it.
+    """Return the sort key: entries of the lists come first, then by size or age, as specified by ``sizes``.
 
-    In Watcher the order of the object's keys counts, which not every database keeps.
+    Watcher uses the order of the keys of the object, which not all databases preserve.
     """
     keys = [ranking(priority[name], names[name]) for name in names if name in priority]
     wanted = priority.get(sizes, [])
@@ -124,13 +124,13 @@ def sort_key(priority: Mapping[str, Any], sizes: str, names: Attributes, values:
 
 
 def ranking(entries: Sequence[str], name: Key) -> Key:
-    """Return the sort key that puts names in the order of a list, and all others behind them."""
+    """Return the sort key for names in the order of a list, followed by all others."""
     ranks = {entry: position for position, entry in reversed(list(enumerate(entries)))}
     return lambda pair: ranks.get(name(pair), len(entries))
 
 
 class Evacuation:
-    """One audit: what is to leave, in order, and how much of it is planned already."""
+    """The state of one run: the objects to move, in order, and the numbers of planned ones."""
 
     def __init__(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> None:
         self.cluster, self.parameters = cluster, parameters
@@ -185,13 +185,13 @@ class Evacuation:
         return sorted(found, key=sort_key(self.parameters["priority"], "storage", VOLUME_NAMES, VOLUME_SIZES))
 
     def entry_of(self, volume: VolumeSnapshot) -> Mapping[str, Any] | None:
-        """Return the parameters for a volume: by its pool and type, else by its pool alone."""
+        """Return the parameters for a volume, by its pool and type, or else by its pool only."""
         entries = [entry for entry in self.parameters["storage_pools"] if entry["src_pool"] == volume.host]
         typed = [entry for entry in entries if entry.get("src_type") == volume.volume_type is not None]
         return next(iter([*typed, *(entry for entry in entries if "src_type" not in entry)]), None)
 
     def plan_volume(self, volume: VolumeSnapshot, entry: Mapping[str, Any]) -> bool:
-        """Plan a volume within the limits, and say whether that was done."""
+        """Plan a volume within the limits, and return whether it was planned."""
         to_type = entry.get("dst_type")
         if to_type is not None and to_type == volume.volume_type:
             return False
@@ -215,7 +215,7 @@ class Evacuation:
             self.indicators[f"planned_{kind}_migrate_instance_count"] += 1
 
     def count(self, uuid: Any, place: str, per_place: str) -> bool:
-        """Count something against the limits once, and say whether it is within them."""
+        """Count an object once, and return whether it is within the limits."""
         if uuid in self.planned or self.total >= self.parameters["parallel_total"]:
             return False
         if self.counts.get(place, 0) >= self.parameters[per_place]:

@@ -24,6 +24,14 @@ class ChangedDummy(Dummy):
     display_name = "Another dummy"
 
 
+class RedescribedDummy(Dummy):
+    schema = {**Dummy.schema, "title": "Parameters"}
+
+
+class TitledDummy(Dummy):
+    schema = {**Dummy.schema, "properties": {**Dummy.schema["properties"], "title": {"type": "string"}}}
+
+
 class Homeless(Dummy):
     goal = "nowhere"
 
@@ -127,6 +135,20 @@ def test_a_changed_strategy_gets_a_new_row(settings: Any) -> None:
     old = dummy()
     change_strategy(settings)
     assert (dummy().uuid == old.uuid, dummy().display_name) == (False, "Another dummy")
+
+
+def test_a_strategy_whose_descriptions_changed_keeps_its_row(settings: Any) -> None:
+    old = dummy()
+    settings.STRATEGIES = ["tests.audits.test_plugins.RedescribedDummy"]
+    synchronize()
+    assert (dummy().uuid, dummy().parameters_spec) == (old.uuid, RedescribedDummy.schema)
+
+
+def test_a_parameter_that_is_called_like_a_descriptive_keyword_changes_a_strategy(settings: Any) -> None:
+    old = dummy()
+    settings.STRATEGIES = ["tests.audits.test_plugins.TitledDummy"]
+    synchronize()
+    assert (dummy().uuid == old.uuid, dummy().parameters_spec) == (False, TitledDummy.schema)
 
 
 def test_the_old_row_of_a_changed_strategy_is_deleted_softly(settings: Any) -> None:

@@ -41,13 +41,13 @@ class Create(Subcommand):
             Strategy
         )
         parser.add_argument(
-            "--template", help="an audit template in place of a goal: its name, UUID or short UUID"
+            "--template", help="an audit template instead of a goal: its name, UUID or short UUID"
         ).completer = names_of(AuditTemplate)  # type: ignore[attr-defined]
-        parser.add_argument("--name", help="made of the strategy's and the time unless given")
+        parser.add_argument("--name", help="the name of the audit (default: made from the strategy and the time)")
         parser.add_argument("--type", default=Audit.Type.ONESHOT, help=f"{', '.join(Audit.Type.values)} (%(default)s)")
-        parser.add_argument("--interval", help="of a CONTINUOUS audit: seconds, or a cron expression")
-        parser.add_argument("--start-time", help="of a CONTINUOUS audit, in ISO 8601")
-        parser.add_argument("--end-time", help="of a CONTINUOUS audit, in ISO 8601")
+        parser.add_argument("--interval", help="the interval of a CONTINUOUS audit: seconds, or a cron expression")
+        parser.add_argument("--start-time", help="the start time of a CONTINUOUS audit, in ISO 8601")
+        parser.add_argument("--end-time", help="the end time of a CONTINUOUS audit, in ISO 8601")
         parser.add_argument(
             "--parameter",
             action="append",
@@ -57,7 +57,7 @@ class Create(Subcommand):
         )
         parser.add_argument("--scope", metavar="FILE", help="a JSON file with the scope")
         parser.add_argument("--auto-trigger", action="store_true", help="start its action plans without a review")
-        parser.add_argument("--force", action="store_true", help="run it although an action plan is ONGOING")
+        parser.add_argument("--force", action="store_true", help="run the audit even if an action plan is ONGOING")
         self.add_format(parser, default=None)
         commands.add_person(parser)
 
@@ -93,7 +93,7 @@ def names_of(model: Any) -> Any:
 
 
 def read_parameter(text: str) -> tuple[str, Any]:
-    """Return the name and the value of a parameter: JSON, or else a text. Raises: `Invalid`."""
+    """Return the name and the value of a parameter, which is JSON or text. Raises: `Invalid`."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise Invalid(f"--parameter: must be NAME=VALUE, not {text!r}.")
@@ -116,7 +116,7 @@ def read_scope(path: str | None) -> list[Any] | None:
 
 
 class AuditOperation(Operation):
-    """A change of the state of an audit; ``participle`` is the word for it in a refusal."""
+    """A change of the state of an audit. ``participle`` is its description in refusals."""
 
     state: State
     participle: str
@@ -152,7 +152,7 @@ class Resume(AuditOperation):
 
 
 class Trigger(AuditOperation):
-    name, help = "trigger", "Run an EVENT audit once more."
+    name, help = "trigger", "Trigger a run of an EVENT audit."
 
     def apply(self, record: Audit, **options: Any) -> None:
         trigger_audit(record)

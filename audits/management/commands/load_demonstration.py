@@ -1,4 +1,4 @@
-"""``manage.py load_demonstration``: a small cloud with a plan on it."""
+"""``manage.py load_demonstration``: load the demonstration, a small cloud with a recommended plan."""
 
 from typing import Any
 

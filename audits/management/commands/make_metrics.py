@@ -1,4 +1,4 @@
-"""``manage.py make_metrics``: samples of the demonstration's cloud, up to now."""
+"""``manage.py make_metrics``: create samples of the demonstration's cloud up to now."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Make samples of metrics for the demonstration's cloud, of the last two hours up to now."
+    help = "Create samples of metrics for the demonstration's cloud, for the last two hours up to now."
 
     def handle(self, *args: Any, **options: Any) -> None:
         made = make_current()

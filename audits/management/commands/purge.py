@@ -23,14 +23,18 @@ class Command(commands.Command):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("-d", "--age-in-days", type=int, default=0, help="only what was deleted so long ago")
-        parser.add_argument("-n", "--max-number", type=int, help="no more rows than this; of a plan all or nothing")
-        parser.add_argument("-t", "--goal", help="only this deleted goal and what is below it: its UUID or name")
         parser.add_argument(
-            "-e", "--exclude-orphans", action="store_true", help="keep plans whose audit is no longer in the table"
+            "-d", "--age-in-days", type=int, default=0, help="only objects that were deleted at least so many days ago"
         )
-        parser.add_argument("--dry-run", action="store_true", help="show how much it is, and remove nothing")
-        parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+        parser.add_argument(
+            "-n", "--max-number", type=int, help="the largest number of rows; all rows of a plan or none are removed"
+        )
+        parser.add_argument("-t", "--goal", help="only this deleted goal and the objects below it: its UUID or name")
+        parser.add_argument(
+            "-e", "--exclude-orphans", action="store_true", help="keep plans whose audit is no longer in the database"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only show the number of rows")
+        parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
     def handle(self, *args: Any, **options: Any) -> None:
         purge = read_options(**options)
@@ -43,7 +47,7 @@ class Command(commands.Command):
             return
         if options["yes"] or self.agree(total, most):
             record("database.purge", details={**counts, "at most": most})
-            # A full garbage collection takes longer than any batch, which it would let hold its locks for that time.
+            # A full garbage collection would extend the time for which a batch holds its locks.
             gc.freeze()
             self.stdout.write(f"{purge.remove(most)} removed")
         else:
@@ -64,7 +68,7 @@ class Command(commands.Command):
 def read_options(
     *, age_in_days: int, max_number: int | None, goal: str | None, exclude_orphans: bool, **_: Any
 ) -> Purge:
-    """Raises `Invalid` for a number that makes no sense."""
+    """Return the purge for these options. Raises: `Invalid` for an invalid number."""
     if not 0 <= age_in_days <= MOST_DAYS:
         raise Invalid(f"age-in-days: must be from 0 to {MOST_DAYS}, not {age_in_days}.")
     if max_number is not None and max_number < 1:

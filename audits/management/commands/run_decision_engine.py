@@ -1,4 +1,4 @@
-"""``manage.py run_decision_engine``: answer the audits that people make."""
+"""``manage.py run_decision_engine``: run a decision engine."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Answer audits with action plans, until SIGTERM or SIGINT; the audit that runs then is finished first."
+    help = "Run audits, which propose action plans, until SIGTERM or SIGINT. A running audit is finished first."
     acts_for_person = False
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--once", action="store_true", help="answer every audit that waits or lost its engine, then exit"
+            "--once", action="store_true", help="run all audits that wait or have lost their engine, then exit"
         )
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:

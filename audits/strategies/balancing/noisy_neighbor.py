@@ -1,4 +1,4 @@
-"""A server that takes the processor's cache from an important one moves away."""
+"""A strategy that moves servers away from prioritised servers whose processor cache they use."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,10 @@ PRIORITY = "watcher-priority"
 
 
 class NoisyNeighbor(Strategy):
-    """Move servers that take the processor cache from prioritised servers on the same node.
+    """Move servers that displace the processor cache of prioritised servers on the same node.
 
     The readings ``now`` and ``before`` are of two consecutive periods. Watcher queries its data source with wrong
-    arguments and names nodes by UUID, so that nothing ever moves (docs/compatibility.md, "Strategies").
+    arguments and names nodes by UUID, so that it never moves a server (docs/compatibility.md, "Strategies").
     """
 
     name = "noisy_neighbor"
@@ -26,13 +26,13 @@ class NoisyNeighbor(Strategy):
         "type": "object",
         "properties": {
             "cache_threshold": {
-                "description": "by how much the use of the cache must have changed, in percent",
+                "description": "The minimum change of the use of the cache, in percent.",
                 "type": "number",
                 "minimum": 0,
                 "default": 35.0,
             },
             "period": {
-                "description": "how long each of the two periods is that are compared, in seconds",
+                "description": "The length of each of the two compared periods, in seconds.",
                 "type": "number",
                 "exclusiveMinimum": 0,
                 "default": 100.0,
@@ -46,7 +46,7 @@ class NoisyNeighbor(Strategy):
         return {"now": Reading(metric, period), "before": Reading(metric, period, ago=period)}
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
-        """Propose to migrate one server at most: the noisiest beside the priority server that lost the most."""
+        """Propose to migrate at most one server: one with the largest gain, on a node whose priority server lost."""
         threshold, placement, solution = parameters["cache_threshold"], Placement(cluster), Solution()
         for place in placement.places.values():
             changes = {server.uuid: relative_change(cluster, server) for server in place.servers.values()}
@@ -69,7 +69,7 @@ class NoisyNeighbor(Strategy):
 
 
 def relative_change(cluster: ClusterSnapshot, server: ServerSnapshot) -> float:
-    """Return by how many percent a server's use of the cache grew; 0 where it is not known."""
+    """Return the change of a server's use of the cache in percent, or 0 if it is unknown."""
     before, now = cluster.of_server("before", server), cluster.of_server("now", server)
     return 100 * (now - before) / before if before and now is not None else 0
 

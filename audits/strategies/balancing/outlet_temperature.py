@@ -1,4 +1,4 @@
-"""One server leaves the hottest node."""
+"""A strategy that moves one server away from the hottest node."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from cluster.snapshot import ClusterSnapshot
 class OutletTemperature(Strategy):
     """Move a server from the node with the hottest outlet to a cooler one.
 
-    Nodes are named by host name; in Watcher by UUID, so that the action skips itself.
+    Nodes are named by host name. Watcher names them by UUID, so that its actions are skipped.
     """
 
     name = "outlet_temperature"
@@ -24,7 +24,7 @@ class OutletTemperature(Strategy):
         "type": "object",
         "properties": {
             "threshold": {
-                "description": "from which temperature on a node gives a server away, in degrees Celsius",
+                "description": "The temperature of a node from which a server is moved away, in degrees Celsius.",
                 "type": "number",
                 "default": 35.0,
             },

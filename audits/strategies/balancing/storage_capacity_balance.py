@@ -1,4 +1,4 @@
-"""Volumes leave the pools that are nearly full."""
+"""A strategy that moves volumes away from pools that are nearly full."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from audits.strategies.base import STORAGE, Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
 from cluster.snapshot.storage import PoolSnapshot, StorageSnapshot, VolumeSnapshot
 
-# Pools of this name are never touched: the default of Watcher's option.
+# Pools with this name are ignored. This is the default of an option of Watcher.
 EXCLUDED_POOL = "local_vstorage"
 AVAILABLE, IN_USE = "available", "in-use"
 
@@ -15,7 +15,7 @@ AVAILABLE, IN_USE = "available", "in-use"
 class StorageCapacityBalance(Strategy):
     """Move volumes from full pools to others.
 
-    It is planned by weight: the planner that Watcher uses refuses `volume_migrate`, so that the audit fails.
+    It uses the planner `weight`, because the planner that Watcher uses refuses `volume_migrate`.
     """
 
     name = "storage_capacity_balance"
@@ -25,7 +25,7 @@ class StorageCapacityBalance(Strategy):
         "type": "object",
         "properties": {
             "volume_threshold": {
-                "description": "from which use on a pool gives volumes away, in percent",
+                "description": "The use of a pool from which volumes are moved away, in percent.",
                 "type": "number",
                 "minimum": 0,
                 "maximum": 100,
@@ -40,19 +40,19 @@ class StorageCapacityBalance(Strategy):
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         balance = Balance(cluster.storage, parameters["volume_threshold"] / 100)
         solution = balance.solve()
-        # These count servers, and no server moves.
+        # These indicators are about servers, of which none is moved.
         solution.indicators = {"instance_migrations_count": 0, "instances_count": 0}
         return solution
 
 
 class Balance:
-    """The pools, and how many GB are free in each and may still be promised."""
+    """The pools, with the free capacity of each and the capacity that can still be provisioned, in GB."""
 
     def __init__(self, storage: StorageSnapshot, threshold: float) -> None:
         self.storage, self.threshold = storage, threshold
         self.pools = [pool for pool in storage.pools.values() if pool.name.partition("#")[2] != EXCLUDED_POOL]
         self.free = {pool.name: float(pool.free_capacity_gb) for pool in self.pools}
-        self.promisable = {pool.name: float(pool.virtual_free) for pool in self.pools}
+        self.provisionable = {pool.name: float(pool.virtual_free) for pool in self.pools}
         self.solution = Solution()
 
     def solve(self) -> Solution:
@@ -71,18 +71,18 @@ class Balance:
         return 1 - (self.free[pool.name] - more) / max(pool.total_capacity_gb, 1)
 
     def find_target(self, volume: VolumeSnapshot, targets: list[PoolSnapshot]) -> PoolSnapshot | None:
-        """Return the emptiest pool that the volume may be in, and that stays below the threshold with it."""
+        """Return the pool with the lowest use that allows the volume and remains below the threshold with it."""
         fitting = [
             pool
             for pool in targets
             if self.use(pool, volume.size) < self.threshold
-            and volume.size <= self.promisable[pool.name]
+            and volume.size <= self.provisionable[pool.name]
             and (volume.volume_type is None or self.find_type(volume, pool))
         ]
         return min(fitting, key=lambda pool: (self.use(pool), pool.name), default=None)
 
     def find_type(self, volume: VolumeSnapshot, pool: PoolSnapshot) -> str | None:
-        """Return a type that the pool serves with the same extra specs as the volume's, its own before others."""
+        """Return a type of the pool with the same extra specs as that of the volume, preferably the type itself."""
         types = self.storage.volume_types
         wanted = types.get(volume.volume_type or "")
         served = self.storage.nodes[pool.host].volume_type
@@ -90,7 +90,7 @@ class Balance:
         return volume.volume_type if volume.volume_type in same else next(iter(same), None)
 
     def move(self, volume: VolumeSnapshot, source: PoolSnapshot, target: PoolSnapshot) -> None:
-        """Migrate a volume, or retype it where the pool serves another type with its specs."""
+        """Migrate a volume, or retype it if the pool provides another type with the same specs."""
         to_type = self.find_type(volume, target) if volume.volume_type else None
         way = (
             {"migration_type": "retype", "destination_type": to_type}
@@ -100,7 +100,7 @@ class Balance:
         self.solution.add("volume_migrate", {**way, "resource_name": volume.name}, resource_id=str(volume.uuid))
         for pool, size in ((source, -volume.size), (target, volume.size)):
             self.free[pool.name] -= size
-            self.promisable[pool.name] -= size
+            self.provisionable[pool.name] -= size
 
 
 def is_movable(volume: VolumeSnapshot) -> bool:
@@ -108,6 +108,6 @@ def is_movable(volume: VolumeSnapshot) -> bool:
 
 
 def order(volume: VolumeSnapshot) -> tuple[bool, bool, int, str]:
-    """Return the sort key: available ones first, then those in use, bootable ones last; small ones before large."""
+    """Return the sort key: available volumes, then used ones, then bootable used ones; each from small to large."""
     in_use = volume.status == IN_USE
     return in_use, in_use and volume.bootable, volume.size, str(volume.uuid)

@@ -1,4 +1,4 @@
-"""Servers leave the node whose fans blow most."""
+"""A strategy that moves servers away from the node with the strongest airflow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,10 @@ NUMBER = {"type": "number"}
 
 
 class UniformAirflow(Strategy):
-    """A strong airflow at little power and a cool inlet is a fan that is broken: then all servers leave."""
+    """Move one server from the node with the strongest airflow, or all if its fan seems to be broken.
+
+    A fan seems to be broken if the airflow is strong although power and inlet temperature are low.
+    """
 
     name = "uniform_airflow"
     display_name = "Uniform airflow migration strategy"
@@ -24,17 +27,17 @@ class UniformAirflow(Strategy):
         "type": "object",
         "properties": {
             "threshold_airflow": {
-                "description": "from which airflow on a node gives servers away, in 0.1 CFM",
+                "description": "The airflow of a node from which servers are moved away, in 0.1 CFM.",
                 "default": 400.0,
                 **NUMBER,
             },
             "threshold_inlet_t": {
-                "description": "below which inlet temperature a fan may be broken, in degrees Celsius",
+                "description": "The inlet temperature below which a fan may be broken, in degrees Celsius.",
                 "default": 28.0,
                 **NUMBER,
             },
             "threshold_power": {
-                "description": "below which power a fan may be broken, in W",
+                "description": "The power below which a fan may be broken, in W.",
                 "default": 350.0,
                 **NUMBER,
             },
@@ -67,7 +70,7 @@ class UniformAirflow(Strategy):
 def choose_servers(
     placement: Placement, source: Place, cluster: ClusterSnapshot, parameters: Mapping[str, Any]
 ) -> list[ServerSnapshot]:
-    """Return the servers to migrate: all if a fan is broken, else the first."""
+    """Return the servers to migrate: all if a fan seems to be broken, otherwise the first one."""
     servers = placement.movable(source, only_active=True)
     temperature, power = cluster.of_node("inlet_temperature", source.node), cluster.of_node("power", source.node)
     if temperature is None or power is None:
@@ -79,7 +82,7 @@ def choose_servers(
 def find_moves(
     placement: Placement, servers: Sequence[ServerSnapshot], source: Place, targets: Sequence[Place]
 ) -> list[tuple[ServerSnapshot, Place]]:
-    """Return the target of each server, big ones first; empty if a server does not fit anywhere."""
+    """Return the target of each server, largest first, or an empty list if one of them fits nowhere."""
     moves = []
     for server in sorted(servers, key=lambda server: (server.vcpus, server.memory, server.disk), reverse=True):
         target = next((place for place in targets if place.fits(server)), None)

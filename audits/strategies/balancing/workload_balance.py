@@ -1,4 +1,4 @@
-"""Balancing by one step: one server leaves the node that is loaded most."""
+"""A strategy that moves one server away from the node with the highest load."""
 
 from collections.abc import Mapping
 from statistics import fmean, pstdev
@@ -14,7 +14,10 @@ CPU, MEMORY = "instance_cpu_usage", "instance_ram_usage"
 
 
 class WorkloadBalance(Strategy):
-    """A load is the use of a node's servers as a share of the node: of its vcpus, or of its memory."""
+    """Move one server from a node above the threshold.
+
+    The load of a node is the use of its servers as a share of its vcpus or its memory.
+    """
 
     name = "workload_balance"
     display_name = "Workload Balance Migration Strategy"
@@ -26,13 +29,13 @@ class WorkloadBalance(Strategy):
         "type": "object",
         "properties": {
             "metrics": {
-                "description": "what the load of a node is counted by",
+                "description": "The metric for the load of a node.",
                 "type": "string",
                 "enum": [CPU, MEMORY],
                 "default": CPU,
             },
             "threshold": {
-                "description": "from which load on a node gives a server away, in percent",
+                "description": "The load of a node from which a server is moved away, in percent.",
                 "type": "number",
                 "minimum": 0,
                 "default": 25.0,
@@ -50,7 +53,7 @@ class WorkloadBalance(Strategy):
 
 
 class Balance:
-    """The enabled nodes with their loads, 1 being all of a node."""
+    """The enabled nodes with their loads, as shares from 0 to 1."""
 
     def __init__(self, cluster: ClusterSnapshot, metric: str, threshold: float) -> None:
         self.cluster, self.metric, self.threshold = cluster, metric, threshold
@@ -59,7 +62,7 @@ class Balance:
         self.loads = {place.hostname: self.load_of(place) for place in self.places}
 
     def use(self, server: ServerSnapshot) -> float:
-        """Return what a server uses, in vcpus or MB; one that nothing is known of uses nothing."""
+        """Return the use of a server, in vcpus or MB, or 0 if it is unknown."""
         value = self.cluster.of_server("use", server) or 0
         return value * server.vcpus / 100 if self.metric == CPU else value
 
@@ -91,7 +94,7 @@ class Balance:
         return pstdev(self.loads.values()) if self.loads else 0.0
 
     def find_move(self) -> tuple[ServerSnapshot, Place, Place] | None:
-        """Return the first move that helps, of the heaviest source that has any."""
+        """Return the first possible move from the node with the highest load that has any, or None."""
         mean = fmean(self.loads.values()) if self.loads else 0.0
         sources = [place for place in self.places if self.loads[place.hostname] >= self.threshold]
         for source in sorted(sources, key=lambda place: (-self.loads[place.hostname], place.hostname)):
@@ -108,7 +111,7 @@ class Balance:
         return None
 
     def find_target(self, server: ServerSnapshot, source: Place) -> Place | None:
-        """Return the least loaded node that has enough capacity and stays under the threshold."""
+        """Return the node with the lowest load that has enough capacity and remains below the threshold."""
         candidates = [
             place
             for place in self.places

@@ -1,4 +1,4 @@
-"""Balancing until it is good enough: the moves that bring the loads of the nodes closest together."""
+"""A strategy that moves servers until the standard deviation of the loads of the nodes is below the thresholds."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,12 +21,12 @@ HOST_METRICS = {CPU: "host_cpu_usage", MEMORY: "host_ram_usage"}
 KIB_IN_MB = 1024
 SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 SECONDS = {"type": "integer", "minimum": 0}
-# The same at each run: the same arguments give the same solution.
+# The seed is constant, so that the same arguments return the same solution.
 SEED = 2015
 
 
 def named_values_schema(schema: Mapping[str, Any], defaults: Mapping[str, Any], description: str) -> dict[str, Any]:
-    """Return the schema of an object that holds something for each name, with its default."""
+    """Return the schema of an object with a value for each name, with defaults."""
     properties = {name: {**schema, "default": default} for name, default in defaults.items()}
     return {"description": description, "type": "object", "properties": properties, "default": {}}
 
@@ -42,7 +42,7 @@ class WorkloadStabilization(Strategy):
         "type": "object",
         "properties": {
             "metrics": {
-                "description": "what the loads of nodes are counted by",
+                "description": "The metrics for the loads of nodes.",
                 "type": "array",
                 "items": {"type": "string", "enum": METRICS},
                 "minItems": 1,
@@ -50,13 +50,13 @@ class WorkloadStabilization(Strategy):
                 "default": [CPU],
             },
             "thresholds": named_values_schema(
-                SHARE, dict.fromkeys(METRICS, 0.1), "from which standard deviation on to do anything"
+                SHARE, dict.fromkeys(METRICS, 0.1), "The standard deviations from which servers are moved."
             ),
             "weights": named_values_schema(
-                SHARE, {f"{metric}_weight": 1.0 for metric in METRICS}, "how much each metric counts beside the others"
+                SHARE, {f"{metric}_weight": 1.0 for metric in METRICS}, "The weights of the metrics."
             ),
             "instance_metrics": {
-                "description": "the metric of nodes for each one of servers: there is one that has its meaning",
+                "description": "The metric of nodes for each metric of servers. Each has one possible value.",
                 "type": "object",
                 "properties": {
                     metric: {"type": "string", "enum": [host], "default": host}
@@ -65,13 +65,13 @@ class WorkloadStabilization(Strategy):
                 "default": {},
             },
             "host_choice": {
-                "description": "which destinations to try: some at random, one after the other, or all",
+                "description": "The destinations to try: retry: random ones; cycle: in turn; fullsearch: all.",
                 "type": "string",
                 "enum": ["retry", "cycle", "fullsearch"],
                 "default": "retry",
             },
             "retry_count": {
-                "description": "how many destinations to try for each server",
+                "description": "The number of destinations to try for each server.",
                 "type": "number",
                 "minimum": 1,
                 "default": 1,
@@ -79,7 +79,7 @@ class WorkloadStabilization(Strategy):
             "periods": named_values_schema(
                 SECONDS,
                 {"instance": 720, "compute_node": 600, "node": 0},
-                "how far back metrics are looked at, in seconds; node is deprecated, and overrules compute_node",
+                "The periods from which samples are used, in seconds. node is deprecated and overrides compute_node.",
             ),
             "aggregation_method": schemas.aggregation_method(),
             "granularity": schemas.granularity(300),
@@ -103,7 +103,7 @@ class WorkloadStabilization(Strategy):
 
 
 class Load:
-    """The loads of the nodes by one metric, 1 being all of a node, and their deviation, updated without a new sum."""
+    """The loads of the nodes in one metric, as shares from 0 to 1, and their deviation, updated incrementally."""
 
     def __init__(self, metric: str, host_metric: str, cluster: ClusterSnapshot, places: Iterable[Place]) -> None:
         self.metric, self.host_metric, self.cluster = metric, host_metric, cluster
@@ -113,14 +113,14 @@ class Load:
         self.squares = sum(load * load for load in self.loads.values())
 
     def load_of(self, place: Place) -> float:
-        """Return what the node says of itself, or what its servers use."""
-        said = self.cluster.of_node(self.host_metric, place.node)
-        if said is not None:
-            return said / 100 if self.metric == CPU else said / KIB_IN_MB / max(place.node.memory, 1)
+        """Return the load that was measured on the node itself, or the sum of the shares of its servers."""
+        measured = self.cluster.of_node(self.host_metric, place.node)
+        if measured is not None:
+            return measured / 100 if self.metric == CPU else measured / KIB_IN_MB / max(place.node.memory, 1)
         return sum(self.share(server, place) for server in [*place.servers.values(), *place.node.arriving])
 
     def share(self, server: ServerSnapshot, place: Place) -> float:
-        """Return which part of a node a server takes; one that nothing is known of takes nothing."""
+        """Return the share of a node that a server uses, or 0 if it is unknown."""
         value = self.cluster.of_server(self.metric, server) or 0
         if self.metric == CPU:
             return value * server.vcpus / 100 / max(place.node.vcpus, 1)
@@ -155,7 +155,7 @@ class Move:
 
 
 class Stabilization:
-    """One decision over the enabled nodes."""
+    """The state of one run: the enabled nodes and their loads."""
 
     def __init__(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> None:
         self.cluster, self.parameters = cluster, parameters
@@ -193,7 +193,7 @@ class Stabilization:
         return any(load.deviation <= self.parameters["thresholds"][load.metric] for load in self.loads)
 
     def find_moves(self) -> list[Move]:
-        """Return for each server the best move of those tried, if it brings the loads closer together."""
+        """Return the best tried move of each server, if it reduces the deviation."""
         now = self.weigh(load.deviation for load in self.loads)
         moves = []
         for source in self.places:
@@ -219,7 +219,8 @@ class Stabilization:
     def candidate_nodes(self) -> list[Place]:
         """Return the nodes among which a full search finds the best destination.
 
-        By one metric, that of nodes of one size is always the least loaded; or the next, for a server that is there.
+        With one metric, the best of several nodes of the same size is the one with the lowest load, or the second one
+        if the server is on the first.
         """
         if len(self.loads) > 1:
             return self.places
@@ -235,7 +236,7 @@ class Stabilization:
         return Move(deviation, server, source, target)
 
     def try_move(self, move: Move, solution: Solution) -> bool:
-        """Move a server if there is capacity and the move still helps, after the moves before it."""
+        """Move a server if, after the previous moves, there is capacity and the move still reduces the deviation."""
         now = self.weigh(load.deviation for load in self.loads)
         if not move.target.fits(move.server):
             return False

@@ -1,1 +1,1 @@
-"""The strategy that makes room for PENDING servers."""
+"""The strategy that provides capacity for PENDING servers."""

@@ -1,4 +1,4 @@
-"""Make capacity for PENDING servers: one plan serves all of them, the oldest first.
+"""A strategy that provides capacity for PENDING servers, oldest first, in one plan.
 
 See docs/strategies.md, "Capacity for servers that wait".
 """
@@ -19,9 +19,10 @@ WAITING = "PENDING"
 
 
 class MakeRoom(Strategy):
-    """A large server that has waited for longer is not starved by smaller ones: what it needs is kept for it.
+    """Build PENDING servers, and move or delete other servers if necessary.
 
-    One that cannot be served, whatever else moves, holds up no other. After `settings.PENDING_TIMEOUT` it is given up.
+    Capacity is reserved in the order of waiting, so that small servers do not starve a large one. A server for which
+    no capacity can be provided does not delay others, and is set to ERROR after `settings.PENDING_TIMEOUT`.
     """
 
     name = "make_room"
@@ -51,7 +52,7 @@ class MakeRoom(Strategy):
 
 
 def add_steps(solution: Solution, steps: list[Step]) -> None:
-    """Add the steps to the solution: each has as parents all steps that leave its target before it."""
+    """Add the steps to the solution. The parents of a step are all earlier steps that leave its target."""
     after = dependencies(steps)
     needs = needed_for(steps, after)
     for step, others, need in zip(steps, after, needs, strict=True):
@@ -71,10 +72,10 @@ def add_steps(solution: Solution, steps: list[Step]) -> None:
 
 
 def dependencies(steps: list[Step]) -> list[list[int]]:
-    """Return for each step the positions of the steps that must come before it.
+    """Return for each step the positions of the steps that must precede it.
 
-    A server that moves to a node waits for all that left the node earlier, so that the node has capacity whatever the
-    order of the other steps.
+    A server that moves to a node depends on all servers that leave the node earlier, so that the node has capacity in
+    any order of the other steps.
     """
     left: defaultdict[str, list[int]] = defaultdict(list)
     found = []
@@ -86,7 +87,7 @@ def dependencies(steps: list[Step]) -> list[list[int]]:
 
 
 def needed_for(steps: list[Step], after: list[list[int]]) -> list[list[str]]:
-    """Return for each step the servers that wait for it, directly or by way of other steps."""
+    """Return for each step the servers that depend on it, directly or through other steps."""
     needs: list[dict[str, None]] = [{} for _ in steps]
     for place in reversed(range(len(steps))):
         if steps[place].source is None:

@@ -1,4 +1,4 @@
-"""Search capacity for PENDING servers: free capacity, servers that may move, and servers that may be deleted."""
+"""The search of capacity for PENDING servers, by moves and deletions of other servers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from audits.strategies.placement import Amounts, FirstFit, Place, Placement, ena
 from cluster.models import Server
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
-# How many nodes are tried for one server that waits, and for one that is to leave a node and pushes others aside.
+# The number of nodes that are tried for one waiting server (True), and for one displaced server (False).
 TRIES = {True: 30, False: 4}
 # The number of nodes with a solution, after which the search for a cheaper one ends.
 ENOUGH = 3
-# How often what leaves a node may look for others to push aside, for one server that waits.
+# The number of attempts to displace further servers by displaced ones, for one waiting server.
 PATIENCE = 6
-# Metadata by which the owner of a server allows its deletion for others.
+# The metadata by which the owner of a server allows its deletion for other servers.
 PREEMPTIBLE, DELETE = "preemptible", "delete"
 NOWHERE: frozenset[str] = frozenset()
 
@@ -28,19 +28,19 @@ def amounts_of(server: ServerSnapshot) -> Amounts:
 
 
 def missing_capacity(place: Place, server: ServerSnapshot) -> Amounts:
-    """Return what a node lacks for a server to go there."""
+    """Return the amounts that a node lacks for a server."""
     return tuple(max(wanted - free, 0) for wanted, free in zip(amounts_of(server), place.free, strict=True))
 
 
 class Usefulness(NamedTuple):
-    """The usefulness of moving a server away: best if it is sufficient alone, and of these the smallest."""
+    """The usefulness of moving a server away: best are sufficient ones, and the smallest of these."""
 
     suffices: bool
     rank: float
 
 
 def rate_usefulness(amounts: Amounts, wanted: Amounts) -> Usefulness:
-    """Compare what a server takes to what is missing."""
+    """Return the usefulness of the amounts of a server for the missing amounts."""
     shares = [amount / least for amount, least in zip(amounts, wanted, strict=True) if least > 0]
     suffices = min(shares, default=0) >= 1
     return Usefulness(suffices, -sum(shares) if suffices else sum(min(share, 1) for share in shares))
@@ -55,7 +55,7 @@ class RemovableAmounts:
         self.largest = tuple(map(max, zip(*amounts, strict=True))) or (0, 0, 0)
 
     def least(self, wanted: Amounts) -> float:
-        """Return how many of them must leave at least until so much is free; infinity, if that is never."""
+        """Return a lower bound of the number of servers that must leave to free these amounts, or infinity."""
         number = 0.0
         for total, largest, amount in zip(self.totals, self.largest, wanted, strict=True):
             if amount > total:
@@ -67,9 +67,9 @@ class RemovableAmounts:
 
 @dataclass(frozen=True)
 class Step:
-    """A server comes to its target, leaves its source, or both.
+    """A change of the host of a server.
 
-    Without a source it is one that waits and is built, without a target one that is deleted.
+    A server without a source is waiting and is built. A server without a target is deleted.
     """
 
     server: ServerSnapshot
@@ -79,13 +79,13 @@ class Step:
 
 @dataclass(frozen=True)
 class AllowedMeans:
-    """The allowed means: how deep moves may displace other servers, and whether servers may be deleted."""
+    """The allowed means: the depth to which moves may displace other servers, and whether deletions are allowed."""
 
     depth: int
     deleting: bool
 
 
-# What is gentler comes first.
+# Means with less effect on other servers come first.
 MEANS = (
     AllowedMeans(0, deleting=False),
     AllowedMeans(1, deleting=False),
@@ -95,15 +95,15 @@ MEANS = (
 
 
 def cost(steps: list[Step]) -> tuple[int, int]:
-    """Return how many servers are deleted, and how many are moved."""
+    """Return the numbers of deleted and of moved servers."""
     deletions = sum(step.target is None for step in steps)
     return deletions, len(steps) - deletions
 
 
 class CapacitySearch:
-    """The nodes that may take servers, the fullest first, and the steps that were decided on so far, in their order.
+    """The possible destinations, with the least free capacity first, and the chosen steps in order.
 
-    Each step was possible when those before it had been taken. No server is moved twice.
+    Each step is possible after the previous ones. No server is moved twice.
     """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
@@ -119,7 +119,7 @@ class CapacitySearch:
         self.remaining_attempts = 0
 
     def find_capacity(self, server: ServerSnapshot) -> bool:
-        """Find capacity for a PENDING server and reserve it; return whether there is any."""
+        """Find and reserve capacity for a PENDING server, and return whether there is any."""
         if self.place_directly(server, None, NOWHERE):
             return True
         if any(needs_more(server, one) for one in self.unplaceable):
@@ -131,7 +131,7 @@ class CapacitySearch:
         return False
 
     def place_directly(self, server: ServerSnapshot, source: Place | None, barred: frozenset[str]) -> bool:
-        """Place a server on a node that has enough capacity already."""
+        """Place a server on a node that already has enough capacity, and return whether there is one."""
         target = self.targets.find(
             amounts_of(server), lambda place: place.admits(server) and place.hostname not in barred
         )
@@ -143,7 +143,7 @@ class CapacitySearch:
     def place_by_clearing(
         self, server: ServerSnapshot, source: Place | None, barred: frozenset[str], means: AllowedMeans
     ) -> bool:
-        """Move other servers off a node so that a server can go there: the node where that takes the fewest steps."""
+        """Clear capacity on the node for which this takes the fewest steps, and return whether this is possible."""
         best: list[Step] = []
         found = 0
         begin = len(self.steps)
@@ -162,7 +162,7 @@ class CapacitySearch:
     def candidates(
         self, server: ServerSnapshot, barred: frozenset[str], means: AllowedMeans
     ) -> list[tuple[tuple[int, int], Place]]:
-        """Return the nodes that could be cleared, those with the lowest cost first, with a lower bound of the cost.
+        """Return the nodes that could be cleared, lowest cost first, with a lower bound of the cost.
 
         The cost includes the step of the server itself.
         """
@@ -172,10 +172,10 @@ class CapacitySearch:
                 continue
             wanted = missing_capacity(place, server)
             moves, deletions = self.removable_amounts(place)
-            # Of what is equal otherwise, that comes first where less memory has to be moved.
+            # If the costs are equal, nodes from which less memory has to be moved come first.
             by_moves, memory = moves.least(wanted), wanted[1]
             if means.deleting and deletions.number:
-                # Where moves alone would do, they were tried before; what both do together is not known beforehand.
+                # Moves alone were tried before. The cost of moves and deletions together is not known beforehand.
                 found.append(((deletions.least(wanted), by_moves, memory), (1, 1), place))
             elif by_moves < inf:
                 found.append(((inf, by_moves, memory), (0, int(by_moves) + 1), place))
@@ -183,7 +183,7 @@ class CapacitySearch:
         return [(cost_there, place) for _, cost_there, place in found]
 
     def removable_amounts(self, place: Place) -> tuple[RemovableAmounts, RemovableAmounts]:
-        """Return what may be moved away from a node, and what may be deleted there, kept until the node changes."""
+        """Return the amounts that can be moved away and deleted on a node, cached until the node changes."""
         if place.hostname not in self.removable:
             present = place.servers.values()
             moves = RemovableAmounts([amounts_of(server) for server in present if self.may_move(server)])
@@ -195,18 +195,18 @@ class CapacitySearch:
         return server.is_active and server.uuid not in self.moved and self.placement.can_move(server)
 
     def may_delete(self, server: ServerSnapshot) -> bool:
-        """Return whether the server's owner allows its deletion for others.
+        """Return whether the owner of the server allows its deletion for other servers.
 
-        A server that was only stopped would keep its capacity.
+        Stopping a server would not free its capacity.
         """
         is_at_rest = server.uuid not in self.moved | self.placement.arriving and server.state != Server.State.PENDING
-        wish = str(server.metadata.get(PREEMPTIBLE, "")).strip().lower()
-        return wish == DELETE and is_at_rest and not server.locked and not server.watcher_exclude
+        permission = str(server.metadata.get(PREEMPTIBLE, "")).strip().lower()
+        return permission == DELETE and is_at_rest and not server.locked and not server.watcher_exclude
 
     def clear_node(
         self, place: Place, server: ServerSnapshot, barred: frozenset[str], means: AllowedMeans, most: float
     ) -> bool:
-        """Move servers off a node until another one fits there, and return whether the steps were few enough."""
+        """Move servers away from a node until another one fits, and return whether the steps were few enough."""
         begin = len(self.steps)
         elsewhere = barred | {place.hostname}
         present = list(place.servers.values())
@@ -239,10 +239,10 @@ class CapacitySearch:
         self.apply_step(Step(leaving, place, None))
 
     def undo_unnecessary_steps(self, place: Place, server: ServerSnapshot, begin: int) -> None:
-        """Undo steps that turn out to be unnecessary: deletions first, the largest first.
+        """Undo steps that turn out to be unnecessary, deletions first, largest servers first.
 
-        If servers were displaced, the steps stay, since the displaced ones may have moved to the capacity that others
-        left.
+        If servers were displaced, no steps are undone, because displaced servers may use the capacity that other steps
+        freed.
         """
         steps = self.steps[begin:]
         if any(step.source is not place for step in steps):
@@ -284,7 +284,7 @@ class CapacitySearch:
         self.invalidate(step)
 
     def invalidate(self, step: Step) -> None:
-        """Forget what was known of the nodes that changed."""
+        """Invalidate the cached amounts of the nodes of a step."""
         for place in filter(None, (step.source, step.target)):
             self.targets.refresh(place)
             self.removable.pop(place.hostname, None)
@@ -297,10 +297,10 @@ def move_until_fit(
     send: Callable[[ServerSnapshot], None],
     deletable: Sequence[ServerSnapshot] = (),
 ) -> None:
-    """Move the most useful servers away until a server fits on this node, or the rest would not be sufficient.
+    """Move the most useful servers away until a server fits on this node, or the others would not be sufficient.
 
     Args:
-        deletable: servers that could be deleted after that, which count as sufficient.
+        deletable: servers that can be deleted afterwards; with these, the others may be sufficient.
     """
     sure = {one.uuid: amounts_of(one) for one in deletable}
     left = {one.uuid: amounts_of(one) for one in movable}
@@ -316,6 +316,6 @@ def move_until_fit(
 
 
 def needs_more(server: ServerSnapshot, other: ServerSnapshot) -> bool:
-    """Return whether a server needs at least as much as another one would have needed, and in no other zone."""
+    """Return whether a server needs at least the amounts of another one, in the same zones or fewer."""
     is_as_large = all(own >= its for own, its in zip(amounts_of(server), amounts_of(other), strict=True))
     return is_as_large and other.pinned_az in {"", server.pinned_az}

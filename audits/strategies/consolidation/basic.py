@@ -1,4 +1,4 @@
-"""Consolidation in one pass: the least loaded nodes are emptied onto the most loaded ones."""
+"""A strategy that empties the nodes with the lowest loads, and moves their servers to nodes with high loads."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,8 +17,8 @@ Move = tuple[ServerSnapshot, Place]
 class BasicConsolidation(Strategy):
     """Empty the least loaded nodes, each of them entirely or not at all.
 
-    Watcher also moves some servers of nodes that stay in use (docs/compatibility.md, "Strategies"). A server without a
-    reading counts as 100 %; a node without one, as the sum of its servers.
+    Watcher also moves some servers of nodes that stay in use (docs/compatibility.md, "Strategies"). The load of a
+    server without a reading is 100 %, and that of a node without a reading is the sum of its servers.
     """
 
     name = "basic"
@@ -29,7 +29,7 @@ class BasicConsolidation(Strategy):
         "type": "object",
         "properties": {
             "migration_attempts": {
-                "description": "after how many nodes in a row that cannot be emptied to stop; 0 for no limit",
+                "description": "The number of consecutive failures to empty a node that ends the run. 0 is no limit.",
                 "type": "number",
                 "minimum": 0,
                 "default": 0,
@@ -55,7 +55,7 @@ class BasicConsolidation(Strategy):
 
 
 class Consolidation:
-    """One decision: the nodes by their score, the highest first, and what was moved so far."""
+    """The state of one run: the nodes, highest score first, and the moves so far."""
 
     def __init__(self, cluster: ClusterSnapshot, attempts: float) -> None:
         self.cluster, self.attempts = cluster, attempts
@@ -87,7 +87,7 @@ class Consolidation:
         return self.solution
 
     def score(self, place: Place) -> float:
-        """Return a node's share of the processor that is in use, by a third: memory and disk weigh nothing."""
+        """Return a third of the used share of a node's processor. Memory and disk have no weight, as in Watcher."""
         percent = self.cluster.of_node("host_cpu_usage", place.node)
         if percent is None:
             percent = sum(self.load(server) for server in place.servers.values()) / max(place.node.vcpus, 1)
@@ -98,12 +98,12 @@ class Consolidation:
         return (100 if percent is None else percent) * server.vcpus
 
     def find_moves(self, source: Place) -> list[Move]:
-        """Move all servers of a node, and return the moves; none if one server has no target."""
+        """Move all servers of a node, and return the moves, or an empty list if a server has no target."""
         servers = sorted(self.placement.movable(source, only_active=True), key=self.load, reverse=True)
         if not servers or len(servers) < len(source.servers) or source.node.arriving:
             return []
         moves: list[Move] = []
-        # A disabled node is no target itself, and may go onto any that is.
+        # A disabled node is not a target, and its servers may move to all targets.
         before = self.targets.positions.get(source.hostname)
         for server in servers:
             wanted = (server.vcpus, server.memory, server.disk)

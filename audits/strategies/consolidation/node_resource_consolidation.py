@@ -1,4 +1,4 @@
-"""Consolidation by what servers were given: whole nodes are emptied onto busier ones."""
+"""A strategy that empties whole nodes, and moves their servers to nodes with more allocated vcpus."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ class NodeResourceConsolidation(Strategy):
         "type": "object",
         "properties": {
             "host_choice": {
-                "description": "auto: the cloud chooses where each server goes; specify: this strategy does",
+                "description": "The choice of destinations: auto: by the cloud; specify: by the strategy.",
                 "type": "string",
                 "default": "auto",
             },
@@ -33,7 +33,7 @@ class NodeResourceConsolidation(Strategy):
 
 
 class ResourceConsolidation:
-    """The nodes of one audit: free ones, sources to be emptied with where their servers fit, and destinations."""
+    """The state of one run: free nodes, sources with the moves that empty them, and destinations."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self.placement = Placement(cluster)
@@ -41,7 +41,7 @@ class ResourceConsolidation:
         self.enabled_count = len(enabled)
         self.free = [place for place in enabled if place.is_empty]
         busy = [place for place in enabled if not place.is_empty]
-        # The busiest first.
+        # With the most used vcpus first.
         self.busy = sorted(busy, key=lambda place: (-used_vcpus(place), place.hostname))
         self.moves: dict[str, list[tuple[ServerSnapshot, Place]]] = {}
         self.destinations: set[str] = set()
@@ -49,7 +49,7 @@ class ResourceConsolidation:
         self.targets = FirstFit(fullest, self.capacity, smallest(cluster.servers))
 
     def choose_sources(self) -> None:
-        """Go from the idlest node up, and take each whose servers all fit into busier ones as a source."""
+        """Select as sources the nodes whose servers all fit on busier nodes, beginning with the least busy one."""
         for source in reversed(self.busy):
             if source.hostname not in self.destinations:
                 self.try_source(source)
@@ -76,7 +76,7 @@ class ResourceConsolidation:
         self.targets.refresh(source)
 
     def capacity(self, place: Place) -> Amounts:
-        """Return what a node can take; one that is emptied takes nothing."""
+        """Return the free capacity of a node; negative for a source, which receives no servers."""
         return (-1.0,) * len(place.free) if place.hostname in self.moves else place.free
 
     def undo(self, source: Place, moves: list[tuple[ServerSnapshot, Place]]) -> None:
@@ -85,7 +85,7 @@ class ResourceConsolidation:
             self.targets.refresh(source, target)
 
     def add_without_destinations(self) -> Solution:
-        """Disable the nodes that stay or become empty, so that the scheduler chooses among the others."""
+        """Disable the nodes that are or become empty, so that the scheduler chooses among the others."""
         if not self.moves:
             return self.report(Solution())
         solution = Solution()

@@ -1,4 +1,4 @@
-"""Compute nodes without servers are switched off, but for some that are kept ready."""
+"""A strategy that switches off compute nodes without servers, except for a reserve."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ ON, OFF = ComputeNode.PowerState.ON, ComputeNode.PowerState.OFF
 
 
 class SavingEnergy(Strategy):
-    """Switch idle nodes off, the last by host name first, and on, the first by host name first.
+    """Switch idle nodes off, in descending order of host names, and on, in ascending order.
 
-    Watcher takes nodes at random (docs/compatibility.md, "Strategies").
+    Watcher chooses nodes at random (docs/compatibility.md, "Strategies").
     """
 
     name = "saving_energy"
@@ -23,13 +23,13 @@ class SavingEnergy(Strategy):
         "type": "object",
         "properties": {
             "free_used_percent": {
-                "description": "how many nodes to keep ready, in percent of those that have servers",
+                "description": "The number of idle nodes to keep on, in percent of the nodes with servers.",
                 "type": "number",
                 "minimum": 0,
                 "default": 10.0,
             },
             "min_free_hosts_num": {
-                "description": "how many nodes to keep ready at least",
+                "description": "The minimum number of idle nodes to keep on.",
                 "type": "number",
                 "minimum": 0,
                 "default": 1,

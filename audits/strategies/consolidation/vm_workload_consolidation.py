@@ -1,8 +1,8 @@
-"""Consolidation by the actual use of servers: overloaded nodes are relieved first, then idle ones are emptied.
+"""A strategy that moves servers away from overloaded nodes and empties idle nodes, by the measured use of servers.
 
-It differs from Watcher's (docs/compatibility.md, "Strategies"): a node is emptied entirely or not at all; only nodes
-that the strategy itself disabled are enabled again; and as the mean of an hour says little about the next minutes, a
-node counts as overloaded by its current use, and capacity is reserved for the peak use of servers in the period.
+Differences from Watcher's strategy (docs/compatibility.md, "Strategies"): a node is emptied entirely or not at all;
+only nodes that the strategy itself disabled are enabled again; and because the mean of an hour does not predict the
+next minutes, a node is overloaded by its current use, and capacity is reserved for the peak use in the period.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,10 @@ from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
 KIB_IN_MB = 1024
-# A node with no more than this free, in vcpus, MB and GB, is full.
+# A node is full if its free capacity does not exceed these amounts, in vcpus, MB and GB.
 FULL = (0, 128, 0)
-# How far the use to reckon with lies from the mean to the most of the period: less packs closer, and overloads more.
+# The position of the reserved use between the mean (0) and the maximum (1) of the period. Smaller values use fewer
+# nodes, and overload them more often.
 RESERVE = 0.5
 NOW, MOST = "instance_cpu_usage now", "instance_cpu_usage at most"
 
@@ -56,9 +57,9 @@ class VMWorkloadConsolidation(Strategy):
 
 
 class Consolidation:
-    """One decision. ``used`` holds the vcpus, MB and GB to reckon with on each node, planned moves included.
+    """The state of one run. ``used`` has the reserved vcpus, MB and GB of each node, including planned moves.
 
-    ``loads`` holds the vcpus that are used on each node now.
+    ``loads`` has the currently used vcpus of each node.
     """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
@@ -87,7 +88,7 @@ class Consolidation:
         )
 
     def vcpus_of(self, server: ServerSnapshot) -> float:
-        """Return the vcpus to reckon with: what it uses now, or what it may come to use if that is more."""
+        """Return the vcpus to reserve: the maximum of the current use and the estimated peak use."""
         mean, most = self.cluster.of_server("instance_cpu_usage", server), self.cluster.of_server(MOST, server)
         now = self.current_use(server)
         if mean is None or most is None:
@@ -95,7 +96,7 @@ class Consolidation:
         return max(now, server.vcpus * (mean + RESERVE * (most - mean)) / 100)
 
     def current_use(self, server: ServerSnapshot) -> float:
-        """Return the vcpus that a server uses now, or on average where that is not known."""
+        """Return the vcpus that a server uses now, by default on average, or else all of its vcpus."""
         percent = self.cluster.of_server(NOW, server)
         if percent is None:
             percent = self.cluster.of_server("instance_cpu_usage", server)
@@ -106,7 +107,7 @@ class Consolidation:
         return max(itself, sum(map(self.current_use, [*place.node.servers, *place.node.arriving])))
 
     def use_on(self, place: Place) -> Amounts:
-        """Return the use of a node: what its servers use, or what it says itself if that is more."""
+        """Return the use of a node: the maximum of the sum of its servers and its own readings."""
         node = place.node
         percent, kibibytes = self.cluster.of_node("host_cpu_usage", node), self.cluster.of_node("host_ram_usage", node)
         itself = ((percent or 0) * node.vcpus / 100, (kibibytes or 0) / KIB_IN_MB, 0.0)
@@ -116,7 +117,7 @@ class Consolidation:
         return tuple(map(max, itself, totals))
 
     def capacity(self, place: Place) -> Amounts:
-        """Return the free capacity of a node, by use and by allocation; a full node has none."""
+        """Return the free capacity of a node, by use and by allocation; negative for a full node."""
         node = place.node
         capacity = (node.vcpus, node.memory, node.disk)
         by_use = [whole - taken for whole, taken in zip(capacity, self.used[place.hostname], strict=True)]
@@ -125,24 +126,24 @@ class Consolidation:
         return *by_use, *place.free
 
     def by_use(self) -> list[Place]:
-        """Return the nodes by the share of the processor that is in use, busiest first; closed ones come last."""
+        """Return the nodes by the used share of their processors, busiest first. Disabled nodes come last."""
         return sorted(self.places, key=lambda place: (not is_enabled(place), -self.load(place), place.hostname))
 
     def load(self, place: Place) -> float:
         return self.used[place.hostname][0] / max(place.node.vcpus, 1)
 
-    def sorted_servers(self, place: Place, *, biggest_first: bool) -> list[ServerSnapshot]:
+    def sorted_servers(self, place: Place, *, largest_first: bool) -> list[ServerSnapshot]:
         servers = self.placement.movable(place)
-        return sorted(servers, key=lambda server: self.uses[server.uuid], reverse=biggest_first)
+        return sorted(servers, key=lambda server: self.uses[server.uuid], reverse=largest_first)
 
     def offload(self) -> None:
-        """Relieve the nodes whose processors are overloaded, smallest servers first."""
+        """Move servers away from nodes with overloaded processors, smallest servers first."""
         busiest = self.by_use()
         targets = FirstFit(
             [place for place in busiest if is_enabled(place) or is_disabled_by_strategy(place)], self.capacity
         )
         for source in busiest:
-            for server in self.sorted_servers(source, biggest_first=False):
+            for server in self.sorted_servers(source, largest_first=False):
                 if self.loads[source.hostname] <= source.node.vcpus:
                     break
                 target = self.find(server, source, targets)
@@ -150,11 +151,11 @@ class Consolidation:
                     self.move(server, source, target, targets)
 
     def consolidate(self) -> None:
-        """Empty the idlest nodes, biggest servers first, onto busier ones; one that cannot be is left alone."""
+        """Empty the least busy nodes by moves to busier ones, largest servers first, if all of their servers fit."""
         busiest = [place for place in self.by_use() if is_enabled(place)]
         targets = FirstFit(busiest, self.capacity)
         for source in reversed(busiest):
-            servers = self.sorted_servers(source, biggest_first=True)
+            servers = self.sorted_servers(source, largest_first=True)
             if len(servers) == len(source.servers) and not source.node.arriving:
                 self.empty(source, servers, targets)
 
@@ -187,7 +188,7 @@ class Consolidation:
 
     @cached_property
     def moves(self) -> list[tuple[ServerSnapshot, Place, Place]]:
-        """Several moves of a server are one, and none if it comes back."""
+        """Return the moves, with several moves of a server combined, and without those back to the origin."""
         whereabouts = {uuid: place for place in self.places for uuid in place.servers}
         moved = [(server, origin, whereabouts[uuid]) for uuid, (server, origin) in self.origins.items()]
         return [move for move in moved if move[1] is not move[2]]
@@ -215,5 +216,5 @@ def is_enabled(place: Place) -> bool:
 
 
 def is_disabled_by_strategy(place: Place) -> bool:
-    """Return whether this strategy disabled the node, so that it may enable it again. People's decisions stay."""
+    """Return whether this strategy, and not a user, disabled the node, so that it may be enabled again."""
     return not place.node.is_enabled and place.node.disabled_reason == EMPTIED
