@@ -9,7 +9,7 @@ SwaggerUIBundle({
   docExpansion: "list",
   presets: [SwaggerUIBundle.presets.apis],
   layout: "BaseLayout",
-  // The session logs in; requests that change something prove that they come from this page.
+  // Requests are authenticated by the session. Requests that change data need the CSRF token.
   requestInterceptor: (request) => {
     if (new URL(request.url, document.baseURI).origin === location.origin) {
       request.headers["X-CSRFToken"] = page.dataset.csrfToken;
@@ -18,7 +18,7 @@ SwaggerUIBundle({
   },
 });
 
-// Swagger UI has colours for the dark of its own, under this class.
+// Swagger UI has its own dark colours under this class.
 const root = document.documentElement;
 const colour = () => root.classList.toggle("dark-mode", root.getAttribute("data-bs-theme") === "dark");
 new MutationObserver(colour).observe(root, { attributeFilter: ["data-bs-theme"] });

@@ -1,4 +1,4 @@
-// Draws the charts of the trends with Chart.js. The data is at each canvas, the colours are those of the style sheet.
+// Draws the charts of the trends with Chart.js, with the data of each canvas and the colours of the style sheet.
 (() => {
   const root = document.documentElement;
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();

@@ -1,4 +1,4 @@
-// What the pages do beyond links and forms: the dialog, choosing many actions, and updating without losing one's place.
+// The dialog, the selection of actions, and updates of pages that keep focus and scroll position.
 (() => {
   const dialog = document.getElementById("dialog");
   const boxes = () => [...document.querySelectorAll("input[name=actions], input[name=skipped]")];
@@ -47,7 +47,7 @@
     if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
   });
 
-  // A dialog gives the focus back to the button that opened it, which an update of the page may have replaced.
+  // A closed dialog returns the focus to the button that opened it, which an update of the page may have replaced.
   let opener;
   document.addEventListener("click", (event) => { opener = event.target.closest("[hx-target='#dialog']") ?? opener; });
   dialog.addEventListener("close", () => {
@@ -55,7 +55,7 @@
     (current || document.getElementById("content")).focus({ preventScroll: true });
   });
 
-  // After a form was sent, the focus is at the row that it changed, with the message announced, or else at the message.
+  // After a form was sent, the focus is on the changed row, and the message is announced; or else it is on the message.
   const showOutcome = () => {
     const outcome = document.getElementById("messages");
     if (!outcome?.childElementCount || document.activeElement !== document.body) return;
@@ -63,7 +63,7 @@
     const place = row || outcome;
     if (!place.hasAttribute("tabindex")) place.tabIndex = -1;
     place.focus({ preventScroll: true });
-    // Screen readers announce what is added to a region that they know already.
+    // Screen readers announce additions to an existing live region.
     if (row) setTimeout(() => [...outcome.children].forEach((message) => message.replaceWith(message.cloneNode(true))), 200);
   };
   document.addEventListener("click", (event) => {
@@ -72,13 +72,13 @@
     document.getElementById("content").focus({ preventScroll: true });
   });
 
-  // A button of a form may go to an address of its own.
+  // A button of a form may have its own URL.
   document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
     ctx.request.action = ctx.request.submitter?.getAttribute("formaction") ?? ctx.request.action;
   });
 
-  // A part of the page that updates itself is changed in place: focus, selection, scrolling and checked boxes stay.
-  // What a person unfolded stays, too: the server knows nothing of it.
+  // An updated part of the page is changed in place, to keep focus, selection, scroll position and check boxes.
+  // Opened details are kept, too, because the server does not know them.
   htmx.registerExtension("unfolded", {
     htmx_before_morph_attr: (element, { attrName }) => !(element.localName === "details" && attrName === "open"),
   });
@@ -92,12 +92,12 @@
     countChosen();
     hintAtScroll();
     announce();
-    // What was said of a step is past when the next one was made.
+    // The message of an operation is removed after the next one.
     const now = document.getElementById("progress")?.dataset.state;
     if (now !== state) document.querySelectorAll("#messages .alert-success").forEach((message) => message.remove());
   });
 
-  // Fields that the server draws anew: what was typed while it did so is put back.
+  // Input that was entered while the server rendered fields again is restored.
   let typed = new Map();
   const remember = (event) => {
     const field = event.target;
@@ -115,7 +115,7 @@
     });
   });
 
-  // A part that cannot be updated shows the time of its last update, and keeps trying.
+  // A part that cannot be updated shows the time of its last update, and is tried again.
   const connection = document.getElementById("connection");
   let updated = new Date();
   const follows = ({ ctx }) => ctx.sourceElement.matches("[data-follows]");
@@ -128,7 +128,7 @@
     updated = new Date();
     connection.hidden = true;
   });
-  // A page in a hidden tab sends no requests, nor does the page of an object that was deleted.
+  // Pages in hidden tabs and pages of deleted objects send no requests.
   let isDeleted = false;
   document.addEventListener("htmx:before:request", (event) => {
     if (follows(event.detail) && (document.hidden || isDeleted)) event.preventDefault();
@@ -136,7 +136,7 @@
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) document.querySelectorAll("[data-follows]").forEach((part) => htmx.trigger(part, "every"));
   });
-  // Where the server has no fragment to give, the page itself says why.
+  // If the server responds without a fragment, the page is loaded, which shows the reason.
   document.addEventListener("htmx:response:error", ({ detail }) => {
     const { deleted } = detail.ctx.sourceElement.dataset;
     const { status } = detail.ctx.response;
@@ -151,7 +151,7 @@
     else if (detail.ctx) connection.textContent = connection.dataset.unsent, connection.hidden = false;
   });
 
-  // A button copies an identifier and says so. Without HTTPS browsers have no clipboard, but can copy a selection.
+  // A button copies an identifier and confirms it. Without HTTPS, browsers have no clipboard API, but can copy a selection.
   const copy = async (text, place) => {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
     const field = document.createElement("textarea");

@@ -1,4 +1,4 @@
-// Keyboard shortcuts, which a person may switch off. They do nothing while text is entered or a dialog is open.
+// Keyboard shortcuts, which users may disable. They are ignored in text fields and while a dialog is open.
 (() => {
   const help = document.getElementById("shortcuts");
   if (!help) return;
@@ -30,7 +30,7 @@
     k: () => goToRow(-1),
     x: () => currentRow()?.querySelector("input[type=checkbox]")?.click(),
   };
-  // The second key of a place is taken for a second after g.
+  // The second key of a shortcut is accepted for one second after g.
   let begun = 0;
   document.addEventListener("keydown", (event) => {
     if (!isOurs(event)) return;

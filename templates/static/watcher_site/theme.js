@@ -1,6 +1,6 @@
-// Runs before the page is drawn: the colours follow the system until the person chooses, and then the choice.
+// Runs before the page is rendered: the theme is that of the system, unless the user has chosen another one.
 (() => {
-  // The site shows times in the zone of the browser, unless the person chooses another one.
+  // The site shows times in the time zone of the browser, unless the user chooses another one.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (zone) document.cookie = `browser_zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax${location.protocol === "https:" ? "; secure" : ""}`;
 
