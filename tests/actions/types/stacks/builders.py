@@ -5,15 +5,19 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.utils import timezone
+
 from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionContext
-from cluster.models import Server, Stack, StackResource
+from cluster.models import ComputeNode, Flavor, ProjectQuota, Server, Stack, StackResource, StackStatus
+from cluster.stacks.changes import nested_template, random_name
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
 from tests.plans.inline import run_waiting
 from watcher_site import plugins
 
 Resource = dict[str, Any]
+DONE = {"status": StackStatus.CREATE_COMPLETE, "status_reason": "CREATE completed successfully"}
 
 
 def server(flavor: str = "small", *, depends_on: list[str] | None = None, **properties: Any) -> Resource:
@@ -62,11 +66,75 @@ def run(kind: str, stack: Stack, **inputs: Any) -> ActionPlan:
 
 
 def create(name: str = "shop", **resources: Resource) -> Stack:
-    """Return a stack of these resources. There must be capacity for them."""
+    """Return a stack of these resources with servers on the first compute node: the rows that create_stack leaves."""
+    stack = Stack(name=name, template=template(**resources), revision=1, project_id="acme", user_id="rosa", **DONE)
+    ProjectQuota.objects.get_or_create(project_id=stack.project_id)
+    return complete(stack)
+
+
+def create_by_action(name: str = "shop", **resources: Resource) -> Stack:
+    """Run create_stack for a stack of these resources. There must be capacity for them."""
     stack = Stack.objects.create(name=name, template=template(**resources), project_id="acme", user_id="rosa")
     plan = run("create_stack", stack)
     assert plan.state == "SUCCEEDED", plan.status_message
     return again(stack)
+
+
+def complete(stack: Stack) -> Stack:
+    """Write a new stack and all that is in it, as after its creation."""
+    stack.save()
+    # The database decides on the order of the keys of its JSON.
+    stack = again(stack)
+    made = [
+        StackResource(
+            stack=stack,
+            name=name,
+            physical_id=str(uuid4()),
+            made_at=timezone.now(),
+            **DONE,
+            **wanted,
+        )
+        for name, wanted in stack.template["resources"].items()
+    ]
+    StackResource.objects.bulk_create(made)
+    Server.objects.bulk_create(server_of(each) for each in made if each.type == StackResource.Type.SERVER)
+    for each in made:
+        if each.type != StackResource.Type.SERVER:
+            complete(stack_within(each))
+    return stack
+
+
+def server_of(resource: StackResource) -> Server:
+    flavor = Flavor.objects.present().get(name=resource.properties["flavor"])
+    return Server(
+        uuid=resource.physical_id,
+        name=f"{resource.stack.name}-{resource.name}",
+        node=ComputeNode.objects.order_by("pk").first(),
+        token=f"{resource.uuid}/0",
+        flavor=flavor.name,
+        vcpus=flavor.vcpus,
+        memory=flavor.memory,
+        disk=flavor.disk,
+        metadata=resource.properties["metadata"],
+        image=resource.properties["image"] or "",
+        project_id=resource.stack.project_id,
+        user_id=resource.stack.user_id,
+        launched_at=timezone.now(),
+    )
+
+
+def stack_within(resource: StackResource) -> Stack:
+    """Return the new stack within a resource."""
+    return Stack(
+        uuid=resource.physical_id,
+        name=f"{resource.stack.name}-{resource.name}-{random_name()}",
+        template=nested_template({"type": resource.type, "properties": resource.properties}),
+        project_id=resource.stack.project_id,
+        user_id=resource.stack.user_id,
+        root_id=resource.stack.root_key,
+        parent_resource=resource,
+        **DONE,
+    )
 
 
 def again(row: Any) -> Any:

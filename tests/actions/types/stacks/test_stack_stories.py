@@ -8,7 +8,7 @@ from actions.models import Action
 from cluster.models import Server, Stack, StackResource
 from tests.actions.types.stacks.builders import (
     again,
-    create,
+    create_by_action,
     group,
     inside,
     mark,
@@ -41,7 +41,7 @@ def types_of(plan: Any) -> list[str]:
 
 
 def test_a_stack_gets_its_servers_with_its_project_each_after_those_that_it_depends_on() -> None:
-    stack = create(web=server(depends_on=["database"]), database=server("large"))
+    stack = create_by_action(web=server(depends_on=["database"]), database=server("large"))
     assert (stack.status, stack.status_reason) == ("CREATE_COMPLETE", "CREATE completed successfully")
     assert servers() == {f"shop-{name}": part(stack, name).physical_id for name in ("web", "database")}
     assert set(Server.objects.values_list("project_id", "user_id")) == {("acme", "rosa")}
@@ -49,7 +49,7 @@ def test_a_stack_gets_its_servers_with_its_project_each_after_those_that_it_depe
 
 
 def test_a_stack_within_a_group_within_a_stack_is_created_and_deleted() -> None:
-    stack = create(shop=within(web=group(2, within(one=server()))))
+    stack = create_by_action(shop=within(web=group(2, within(one=server()))))
     assert len(servers()) == 2
     assert statuses(stack) == {"CREATE_COMPLETE"}
     assert run("delete_stack", stack).state == "SUCCEEDED"
@@ -59,7 +59,9 @@ def test_a_stack_within_a_group_within_a_stack_is_created_and_deleted() -> None:
 
 
 def test_an_update_makes_changes_replaces_and_deletes_what_differs_and_leaves_the_rest() -> None:
-    stack = create(same=server(), size=server(), text=server(), gone=server(), **{"with": server(depends_on=["gone"])})
+    stack = create_by_action(
+        same=server(), size=server(), text=server(), gone=server(), **{"with": server(depends_on=["gone"])}
+    )
     before = dict(servers())
     wanted = template(
         **{"new": server(depends_on=["text"]), "same": server(), "with": server()},
@@ -79,7 +81,7 @@ def test_an_update_makes_changes_replaces_and_deletes_what_differs_and_leaves_th
 
 
 def test_metadata_of_a_server_changes_in_place_and_what_others_set_stays() -> None:
-    stack = create(web=server(metadata={"role": "web", "tier": "1"}))
+    stack = create_by_action(web=server(metadata={"role": "web", "tier": "1"}))
     before = dict(servers())
     row = Server.objects.present().get()
     row.metadata = {**row.metadata, "owner": "rosa"}
@@ -91,7 +93,7 @@ def test_metadata_of_a_server_changes_in_place_and_what_others_set_stays() -> No
 
 
 def test_metadata_of_members_changes_in_place() -> None:
-    stack = create(web=group(3, server(metadata={"role": "web"})))
+    stack = create_by_action(web=group(3, server(metadata={"role": "web"})))
     before = dict(servers())
     wanted = template(web=group(3, server("large", metadata={"role": "proxy"})))
     assert run("update_stack", stack, template=wanted).state == "SUCCEEDED"
@@ -101,7 +103,7 @@ def test_metadata_of_members_changes_in_place() -> None:
 
 
 def test_a_marked_resource_is_replaced_under_its_name_and_the_others_stay() -> None:
-    stack = create(web=server(), database=server())
+    stack = create_by_action(web=server(), database=server())
     before = servers()
     mark(part(stack, "web"))
     assert types_of(run("update_stack", stack)) == ["replace web"]
@@ -114,7 +116,7 @@ def test_a_marked_resource_is_replaced_under_its_name_and_the_others_stay() -> N
 
 
 def test_a_marked_member_is_replaced_alone_and_keeps_its_name() -> None:
-    stack = create(web=group(3))
+    stack = create_by_action(web=group(3))
     members = names(inside(part(stack, "web")))
     before = servers()
     mark(part(stack, "web", members[1]))
@@ -128,7 +130,7 @@ def test_a_marked_member_is_replaced_alone_and_keeps_its_name() -> None:
 
 
 def test_a_marked_group_is_replaced_as_a_whole_by_one_with_other_names() -> None:
-    stack = create(web=group(2))
+    stack = create_by_action(web=group(2))
     former = inside(part(stack, "web"))
     members = names(former)
     mark(part(stack, "web"))
@@ -142,7 +144,7 @@ def test_a_marked_group_is_replaced_as_a_whole_by_one_with_other_names() -> None
 
 
 def test_all_of_a_marked_stack_is_replaced() -> None:
-    stack = create(web=server(), more=within(one=server()))
+    stack = create_by_action(web=server(), more=within(one=server()))
     before = set(servers().values())
     mark(stack)
     assert run("update_stack", stack).state == "SUCCEEDED"
@@ -152,7 +154,7 @@ def test_all_of_a_marked_stack_is_replaced() -> None:
 
 
 def test_a_group_goes_down_by_those_that_failed_then_by_the_oldest() -> None:
-    stack = create(web=group(4))
+    stack = create_by_action(web=group(4))
     members = list(inside(part(stack, "web")).resources.order_by("made_at"))
     mark(members[2])
     assert run("update_stack", stack, template=template(web=group(2))).state == "SUCCEEDED"
@@ -161,7 +163,7 @@ def test_a_group_goes_down_by_those_that_failed_then_by_the_oldest() -> None:
 
 
 def test_a_rolling_update_changes_failed_members_first_so_many_at_a_time() -> None:
-    stack = create(web=group(3))
+    stack = create_by_action(web=group(3))
     members = list(inside(part(stack, "web")).resources.order_by("made_at"))
     mark(members[2])
     plan = run("update_stack", stack, template=template(web=group(3, server("large"), batch=2)))
@@ -191,7 +193,7 @@ def test_a_failure_is_reported_by_the_stack_and_what_depends_on_it_is_not_made()
 
 
 def test_a_failed_replacement_leaves_the_mark_and_the_server() -> None:
-    stack = create(web=server())
+    stack = create_by_action(web=server())
     before = servers()
     mark(part(stack, "web"))
     make_flavor("huge", vcpus=10_000)
