@@ -246,10 +246,10 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
         older_than_marker(events, request.query_params).order_by("-pk").values("pk", "attempt", *COLUMNS)[:limit]
     )
     host, details = sees_host(request.user), used_by(request) >= DETAILS and sees_details(request.user)
-    answer: Row = {"events": [api_values(event, host, details) for event in found]}
+    response: Row = {"events": [api_values(event, host, details) for event in found]}
     if len(found) == limit:
-        answer["next"] = f"{path}?limit={limit}&marker={found[-1]['pk']}"
-    return answer
+        response["next"] = f"{path}?limit={limit}&marker={found[-1]['pk']}"
+    return response
 
 
 def older_than_marker(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEvent]:

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 class Checkpoint:
     """The checkpoint of an action, which reads its row at most once per `settings.POLL_INTERVAL` seconds.
 
-    While the database does not answer, the action continues until another applier may have taken over its plan.
+    While the database does not respond, the action continues until another applier may have taken over its plan.
     """
 
     def __init__(self, action: Action, lease: Lease, slot: Slot = NO_SLOT) -> None:
@@ -63,7 +63,7 @@ class Checkpoint:
             self.suspend()
 
     def read_row(self) -> CurrentState | None:
-        """Read the action's row, or return None if the database does not answer.
+        """Read the action's row, or return None if the database does not respond.
 
         Raises:
             LeaseLost, AbortRequested: the action must stop.

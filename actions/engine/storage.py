@@ -55,7 +55,7 @@ class StoredPhases(PhaseRecord):
         self.lease = lease
 
     def end(self, *phases: ActionEvent, **how: Any) -> bool:
-        """Write the action's end as `write` does, and retry for some seconds if the database does not answer."""
+        """Write the action's end as `write` does, and retry for some seconds if the database does not respond."""
         written: bool = PERSISTENTLY(self.write, *phases, **how)
         self.log.info("action ended", state=self.action.state, message=self.action.status_message)
         action_type = plugins.load("ACTION_TYPES").get(self.action.action_type)

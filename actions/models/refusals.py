@@ -70,14 +70,14 @@ STATUSES = {
 class WrongActionState(Conflict):
     """The state of an action does not allow the requested transition."""
 
-    def __init__(self, action: Action, wanted: str) -> None:
-        self.action, self.wanted = action, wanted
-        super().__init__(f"State transition not allowed: ({action.state} -> {wanted})")
+    def __init__(self, action: Action, target_state: str) -> None:
+        self.action, self.target_state = action, target_state
+        super().__init__(f"State transition not allowed: ({action.state} -> {target_state})")
 
     def as_before_suspension(self) -> Conflict:
         """Return the refusal for clients that were written before actions could be SUSPENDED."""
         state = State.ONGOING if self.action.state == State.SUSPENDED else self.action.state
-        return Conflict(f"State transition not allowed: ({state} -> {self.wanted})")
+        return Conflict(f"State transition not allowed: ({state} -> {self.target_state})")
 
 
 def find_refusals(operation: Operation, action: Action, is_alone: bool = True) -> Iterator[Refusal]:

@@ -57,14 +57,14 @@ def take_lock(record: Lockable, action: str, *, exclusive: bool = True) -> UUID 
     return conflict
 
 
-def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> Outcome | None:
+def take_locks(action: str, locks: Sequence[tuple[Lockable, bool]]) -> Outcome | None:
     """Take all of these locks for an action and return None, or take none and return a RETRY.
 
     To avoid deadlocks, they must be in the order of `cluster.models.locks`: clusters before nodes, the root stack
     before its resources.
     """
     with transaction.atomic():
-        for record, exclusive in wanted:
+        for record, exclusive in locks:
             if holder := take_lock(record, action, exclusive=exclusive):
                 transaction.set_rollback(True)
                 return make_retry(record, holder)
@@ -122,13 +122,13 @@ def require_known(model: SimulatedCloud, record: Cluster | Stack) -> None:
         raise CannotBeForeseen(f"Another action of the plan changes {kind} {record.uuid} before.")
 
 
-def require_unlocked(model: SimulatedCloud, action: str, wanted: Sequence[tuple[Lockable, bool]]) -> None:
+def require_unlocked(model: SimulatedCloud, action: str, locks: Sequence[tuple[Lockable, bool]]) -> None:
     """Check that no action of another plan holds one of these locks.
 
     Raises:
         CannotBeForeseen: the action would wait for another one, which may change the later decision.
     """
-    for record, exclusive in wanted:
+    for record, exclusive in locks:
         for holder in holders_of(model, record, exclusive_only=not exclusive):
             if holder not in model.members.ended and str(holder) != action:
                 raise CannotBeForeseen(f"It would wait: {make_retry(record, holder).reason}")

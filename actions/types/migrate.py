@@ -112,7 +112,7 @@ class Migrate(ActionType):
 
     def execute(self) -> Outcome:
         self.move(self.destination)
-        # The migration has succeeded. If the cloud does not answer, only the output is missing.
+        # The migration has succeeded. If the cloud does not respond, only the output is missing.
         with suppress(CloudError):
             if self.destination is None:
                 self.record_destination(cloud().find_server(self.server).host)

@@ -18,7 +18,7 @@ class Aetos(KeystoneDatasource, Prometheus):
         # Aetos accepts only GET.
         return self.send_authenticated("GET", QUERY_PATH, params={"query": expression})
 
-    def find_reason(self, answer: Any) -> str:
+    def find_reason(self, response: Any) -> str:
         # Refusals by Aetos itself have a text, or an object with a text, instead of Prometheus's error.
-        reason = answer["error_message"]
+        reason = response["error_message"]
         return str(reason if isinstance(reason, str) else reason["faultstring"])

@@ -30,7 +30,7 @@ AGGREGATES = ("mean", "min", "max", "count")
 
 
 class DatasourceError(Refused):
-    """The data source does not answer, or its answer is unusable; the message names the data source and the reason."""
+    """The data source does not respond, or its response is unusable; the message names it and the reason."""
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,8 @@ class Gnocchi(KeystoneDatasource):
         found = set()
         for prefix in ("host_", "instance_"):
             metrics = [metric for metric in METRICS if metric.startswith(prefix)]
-            answer = self.query(metrics, end - CURRENT, end, Reading.granularity)
-            present = {name for series in answer.values() for name, points in series.items() if points}
+            response = self.query(metrics, end - CURRENT, end, Reading.granularity)
+            present = {name for series in response.values() for name, points in series.items() if points}
             found |= {metric for metric in metrics if name_of(metric) in present}
         return found
 
@@ -95,7 +95,7 @@ class Gnocchi(KeystoneDatasource):
         """Return the points of metrics, all of servers or all of compute nodes, by resource and name.
 
         Raises:
-            DatasourceError: Gnocchi did not answer, refused the query, or the answer is unusable.
+            DatasourceError: Gnocchi did not respond, refused the query, or the response is unusable.
         """
         types = NODE_TYPES if metrics[0].startswith("host_") else SERVER_TYPES
         arguments = {
@@ -115,10 +115,10 @@ class Gnocchi(KeystoneDatasource):
         status, body = self.request(partial(self.send, arguments))
         reason = ""
         try:
-            answer = orjson.loads(body)
-            if status < 300 and isinstance(answer, list):
-                return {group["group"][GROUP]: points_of(group["measures"]["measures"].values()) for group in answer}
-            description = answer["description"]
+            response = orjson.loads(body)
+            if status < 300 and isinstance(response, list):
+                return {group["group"][GROUP]: points_of(group["measures"]["measures"].values()) for group in response}
+            description = response["description"]
             if status == NOT_FOUND and isinstance(description, str):
                 # No resource has the metric. Other reasons of this status are objects.
                 return {}

@@ -1,4 +1,4 @@
-"""The base class of data sources over HTTP, with retries, a time limit, and a size limit of answers."""
+"""The base class of data sources over HTTP, with retries, a time limit, and a size limit of responses."""
 
 import time
 from abc import abstractmethod
@@ -19,14 +19,14 @@ from watcher_site.messages import cut, without_places
 log = structlog.get_logger(__name__)
 TOO_MANY_REQUESTS = 429
 CHUNK = 64 * 1024
-# In bytes; the answer for a hundred thousand servers is smaller.
+# In bytes; the response for a hundred thousand servers is smaller.
 MAX_BYTES = 64 * 1024 * 1024
 
 Send = Callable[[], requests.Response]
 
 
 class Unavailable(Exception):
-    """The server did not answer, or answered with a server error; a later request may succeed."""
+    """The server did not respond, or responded with a server error; a later request may succeed."""
 
 
 class HTTPDatasource(Datasource):
@@ -41,7 +41,7 @@ class HTTPDatasource(Datasource):
         """Send a request, with retries after temporary problems, and return the status and the body.
 
         Raises:
-            DatasourceError: no attempt was answered.
+            DatasourceError: no attempt got a response.
         """
         retrying = Retrying(
             retry=retry_if_exception_type(Unavailable),
@@ -60,15 +60,15 @@ class HTTPDatasource(Datasource):
         """Send a request once.
 
         Raises:
-            Unavailable: the server does not answer, or reports a temporary problem.
+            Unavailable: the server does not respond, or reports a temporary problem.
             DatasourceError: the certificate is not trusted, or a file of certificates cannot be read.
         """
         deadline = time.monotonic() + settings.DATASOURCE_TIMEOUT
         try:
-            with send() as answer:
-                if answer.status_code >= 500 or answer.status_code == TOO_MANY_REQUESTS:
-                    raise Unavailable(f"status {answer.status_code}")
-                return answer.status_code, self.read_body(answer, deadline)
+            with send() as response:
+                if response.status_code >= 500 or response.status_code == TOO_MANY_REQUESTS:
+                    raise Unavailable(f"status {response.status_code}")
+                return response.status_code, self.read_body(response, deadline)
         except requests.exceptions.SSLError as problem:
             raise self.error(f"is not trusted: {find_root_cause(problem)}") from problem
         except (requests.RequestException, HTTPError) as problem:
@@ -76,10 +76,10 @@ class HTTPDatasource(Datasource):
         except OSError as problem:
             raise DatasourceError(f"The data source {self.name} cannot be queried: {problem}") from problem
 
-    def read_body(self, answer: requests.Response, deadline: float) -> bytes:
+    def read_body(self, response: requests.Response, deadline: float) -> bytes:
         """Read a body until a deadline, because the timeout of a connection limits only the wait for each part."""
         body = bytearray()
-        while chunk := answer.raw.read1(CHUNK, decode_content=True):
+        while chunk := response.raw.read1(CHUNK, decode_content=True):
             body += chunk
             if time.monotonic() > deadline:
                 raise Unavailable(f"no whole answer within {settings.DATASOURCE_TIMEOUT:g} seconds")
@@ -88,7 +88,7 @@ class HTTPDatasource(Datasource):
         return bytes(body)
 
     def refusal(self, status: int, reason: str) -> DatasourceError:
-        """Return the error for an unusable answer, with its reason, which may be empty."""
+        """Return the error for an unusable response, with its reason, which may be empty."""
         verb = "answered" if status < 300 else "refused the query"
         if reason:
             return self.error(f"{verb} with status {status}: {reason}")

@@ -59,13 +59,13 @@ class KeystoneDatasource(HTTPDatasource):
         """Send a request with a token, once.
 
         Raises:
-            Unavailable: Keystone or the service did not answer.
+            Unavailable: Keystone or the service did not respond.
             DatasourceError: the cloud refuses the credentials, or its catalog has no such service.
         """
         try:
             with translated():
-                # Logging would read the answer. Following a redirect would send the token to another address.
-                answer: requests.Response = self.adapter.request(
+                # Logging would read the response. Following a redirect would send the token to another address.
+                response: requests.Response = self.adapter.request(
                     path,
                     method,
                     headers={"Accept": "application/json"},
@@ -76,7 +76,7 @@ class KeystoneDatasource(HTTPDatasource):
                     log=False,
                     **arguments,
                 )
-                return answer
+                return response
         except CloudUnavailable as problem:
             if isinstance(problem.__cause__, keystone.SSLError):
                 raise self.error(f"is not trusted: {problem.__cause__}") from problem

@@ -67,25 +67,25 @@ class Prometheus(HTTPDatasource):
         """Run an instant query that returns a vector, and return its samples.
 
         Raises:
-            DatasourceError: Prometheus did not answer, refused the query, or the answer is unusable.
+            DatasourceError: Prometheus did not respond, refused the query, or the response is unusable.
         """
         status, body = self.request(partial(self.send, expression))
         reason = ""
         try:
-            answer = orjson.loads(body)
-            if status < 300 and answer["status"] == "success":
-                vector: list[dict[str, Any]] = answer["data"]["result"]
+            response = orjson.loads(body)
+            if status < 300 and response["status"] == "success":
+                vector: list[dict[str, Any]] = response["data"]["result"]
                 # Validates the format that callers read.
                 [(sample["metric"].items(), float(sample["value"][1])) for sample in vector]
                 return vector
-            reason = self.find_reason(answer)
+            reason = self.find_reason(response)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
             pass  # The error then contains only the status.
         raise self.refusal(status, reason)
 
-    def find_reason(self, answer: Any) -> str:
+    def find_reason(self, response: Any) -> str:
         """Return the reason of a refusal. Raises: `KeyError`, `TypeError` and others for an unexpected format."""
-        return str(answer["error"])
+        return str(response["error"])
 
     def send(self, expression: str) -> requests.Response:
         # Following a redirect would send the credentials to another address.

@@ -31,7 +31,7 @@ class CloudError(Exception):
 
 
 class CloudUnavailable(CloudError):
-    """The cloud did not answer, or answered with a server error; a later request may succeed."""
+    """The cloud did not respond, or responded with a server error; a later request may succeed."""
 
 
 class AnswerLost(CloudUnavailable):
@@ -239,7 +239,7 @@ class Cloud(ABC):
         """Raises: `ServerNotFound`."""
 
     @abstractmethod
-    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+    def create_server(self, request: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
         """Create a server and return it when it runs.
 
         A second call with the same token returns the existing server, or continues its interrupted creation. A failed

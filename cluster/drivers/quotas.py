@@ -82,15 +82,15 @@ def require_quota(project: str, demand: Mapping[str, int]) -> None:
     Raises:
         QuotaExceeded: the message names the resource, the request, the usage and the limit.
     """
-    wanted = {name: number for name, number in demand.items() if number > 0}
+    increases = {name: number for name, number in demand.items() if number > 0}
     if cloud().is_mirrored:
-        wanted = {name: number for name, number in wanted.items() if name == "stacks"}
-    if not project or not wanted:
+        increases = {name: number for name, number in increases.items() if name == "stacks"}
+    if not project or not increases:
         return
     quota, _ = ProjectQuota.objects.get_or_create(project_id=project)
     quota = ProjectQuota.objects.select_for_update(no_key=True).get(pk=quota.pk)
     limits = limits_of(quota)
-    limited = {name: number for name, number in wanted.items() if limits[name] != UNLIMITED}
+    limited = {name: number for name, number in increases.items() if limits[name] != UNLIMITED}
     check_limits(project, limited, usage_of(project, limited) if limited else {}, limits)
 
 
@@ -106,8 +106,8 @@ def check_limits(project: str, demand: Mapping[str, int], usage: Mapping[str, in
 
 def limits_of(quota: ProjectQuota) -> dict[str, int]:
     """Return the limit of each resource: the project's own, else the site's default."""
-    own = {name: getattr(quota, name) for name in RESOURCES}
-    return {name: settings.QUOTAS[name] if limit is None else limit for name, limit in own.items()}
+    limits = {name: getattr(quota, name) for name in RESOURCES}
+    return {name: settings.QUOTAS[name] if limit is None else limit for name, limit in limits.items()}
 
 
 def usage_of(project: str, names: Mapping[str, Any] | tuple[str, ...] = RESOURCES) -> dict[str, int]:
@@ -155,13 +155,13 @@ def set_quota(project: str, limits: Mapping[str, int | None]) -> ProjectQuota:
     return quota
 
 
-def explain_foreign_project(project: str, own: str, has_trust: bool) -> str:
-    """Return why no server can be created in a project, or "". ``own`` is the project of the site's login."""
-    if project == own or has_trust:
+def explain_foreign_project(project: str, site_project: str, has_trust: bool) -> str:
+    """Return why no server can be created in a project, or "". ``site_project`` is that of its login."""
+    if project == site_project or has_trust:
         return ""
     return (
-        f"This cloud creates servers in the site's own project {own}, and in project {project} only as a user of it,"
-        " who has to request them with a token of Keystone for this project"
+        f"This cloud creates servers in the site's own project {site_project}, and in project {project} only as a user"
+        " of it, who has to request them with a token of Keystone for this project"
     )
 
 
@@ -172,10 +172,10 @@ def explain_refusal(project: str, has_trust: bool = False) -> str:
     """
     if not project or has_trust or not load_driver().is_mirrored:
         return ""
-    own = Synchronization.current().project
+    site_project = Synchronization.current().project
     return (
-        explain_foreign_project(project, own, has_trust)
-        if own
+        explain_foreign_project(project, site_project, has_trust)
+        if site_project
         else "The cloud has not been read yet: run sync_cluster"
     )
 

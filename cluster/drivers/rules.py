@@ -51,22 +51,22 @@ def describe_server(row: Server) -> CloudServer:
     return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None, row.has_run)
 
 
-def make_row(wanted: NewServer, flavor: Flavor) -> Server:
+def make_row(request: NewServer, flavor: Flavor) -> Server:
     """Return an unsaved row for a new server, without a node."""
     return Server(
-        name=wanted.name,
-        token=wanted.token,
+        name=request.name,
+        token=request.token,
         state=Server.State.BUILDING,
         flavor=flavor.name,
         vcpus=flavor.vcpus,
         memory=flavor.memory,
         disk=flavor.disk,
         flavor_extra_specs=flavor.extra_specs,
-        metadata=dict(wanted.metadata),
-        image=wanted.image or "",
-        pinned_az=wanted.zone or "",
-        project_id=wanted.project,
-        user_id=wanted.user,
+        metadata=dict(request.metadata),
+        image=request.image or "",
+        pinned_az=request.zone or "",
+        project_id=request.project,
+        user_id=request.user,
     )
 
 
@@ -109,15 +109,15 @@ def require_evacuable(row: Server) -> None:
         raise OperationRefused(f"Instance {row.uuid} can not be evacuated while it is {row.state}")
 
 
-def require_resizable(row: Server, wanted: Flavor) -> ComputeNode:
+def require_resizable(row: Server, flavor: Flavor) -> ComputeNode:
     """Return the node of a server. Raises: `OperationRefused` if it cannot be resized to this flavor."""
     node = require_node(row)
     if row.state not in RESIZABLE:
         raise OperationRefused(f"Instance {row.uuid} can not be resized while it is {row.state}")
-    if row.flavor == wanted.name:
-        raise OperationRefused(f"Instance {row.uuid} has flavor {wanted.name} already")
-    if wanted.disk < row.disk:
-        raise OperationRefused(f"The disk of flavor {wanted.name} is smaller than that of instance {row.uuid}")
+    if row.flavor == flavor.name:
+        raise OperationRefused(f"Instance {row.uuid} has flavor {flavor.name} already")
+    if flavor.disk < row.disk:
+        raise OperationRefused(f"The disk of flavor {flavor.name} is smaller than that of instance {row.uuid}")
     return node
 
 
@@ -203,17 +203,17 @@ def require_unpinned(row: Volume) -> None:
         raise OperationRefused(f"Volume {row.uuid} has snapshots, and can not leave its pool")
 
 
-def require_migratable_volume(row: Volume, wanted: Pool, is_served: bool) -> None:
+def require_migratable_volume(row: Volume, destination: Pool, is_served: bool) -> None:
     """Raise `OperationRefused` if a volume cannot be migrated to a pool.
 
     Args:
         is_served: whether the pool accepts the type of the volume.
     """
-    if row.pool_id == wanted.pk:
-        raise OperationRefused(f"Volume {row.uuid} is already in {wanted.name}")
+    if row.pool_id == destination.pk:
+        raise OperationRefused(f"Volume {row.uuid} is already in {destination.name}")
     require_unpinned(row)
     if row.volume_type and not is_served:
-        raise OperationRefused(f"Pool {wanted.name} takes no volumes of type {row.volume_type.name}")
+        raise OperationRefused(f"Pool {destination.name} takes no volumes of type {row.volume_type.name}")
 
 
 def choose_pool_with_most_free(row: Volume, pools: Sequence[Pool]) -> Pool:

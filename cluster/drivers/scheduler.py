@@ -44,10 +44,10 @@ class NodeCapacity:
                 return f"{self.node.hostname} has {free:g} {unit} free of {needed[resource]} needed."
         return None
 
-    def explain_refusal(self, wanted: Mapping[str, int]) -> str | None:
+    def explain_refusal(self, demand: Mapping[str, int]) -> str | None:
         """Return why a server of this size cannot be placed here, or None."""
-        problem = find_broken_unit_rule(self.node.allocation_units, wanted)
-        return f"{self.node.hostname} takes {problem}." if problem else self.find_shortage(wanted)
+        problem = find_broken_unit_rule(self.node.allocation_units, demand)
+        return f"{self.node.hostname} takes {problem}." if problem else self.find_shortage(demand)
 
     def accepts(self, server: Server) -> bool:
         """Return whether the scheduler may move a server to this enabled node."""
@@ -69,8 +69,8 @@ def require_growth(server: Server, flavor: Flavor, hostname: str) -> None:
 
 
 def check_growth(server: Server, flavor: Flavor, candidate: NodeCapacity) -> None:
-    own = read_size(server)
-    growth = {resource: max(wanted - own[resource], 0) for resource, wanted in read_size(flavor).items()}
+    current = read_size(server)
+    growth = {resource: max(amount - current[resource], 0) for resource, amount in read_size(flavor).items()}
     if problem := find_broken_unit_rule(candidate.node.allocation_units, read_size(flavor)):
         raise NoValidHost(f"{candidate.node.hostname} takes {problem}.")
     if reason := candidate.find_shortage(growth):
@@ -83,11 +83,11 @@ def lock_nodes(hostname: str | None, zone: str | None = None) -> list[NodeCapaci
     A separate statement reads the use after the lock, so that it includes concurrent reservations.
     """
     nodes = ComputeNode.objects.present()
-    wanted = nodes.filter(hostname=hostname) if hostname else nodes.filter(status=ComputeNode.Status.ENABLED)
+    candidates = nodes.filter(hostname=hostname) if hostname else nodes.filter(status=ComputeNode.Status.ENABLED)
     if zone:
-        wanted = wanted.filter(zone=zone)
-    locked = list(wanted.select_for_update(no_key=True).order_by("pk"))
-    use = Server.objects.use_by_node(wanted)
+        candidates = candidates.filter(zone=zone)
+    locked = list(candidates.select_for_update(no_key=True).order_by("pk"))
+    use = Server.objects.use_by_node(candidates)
     return [NodeCapacity(node, free_of(node, use.get(node.pk, {}))) for node in locked]
 
 

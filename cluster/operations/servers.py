@@ -87,10 +87,10 @@ def checked_request(attributes: Any) -> Mapping[str, Any]:
     return checked
 
 
-def require_flavor(wanted: str) -> Flavor:
-    found = Flavor.objects.present().filter(Q(flavor_id=wanted) | Q(name=wanted)).first()
+def require_flavor(name: str) -> Flavor:
+    found = Flavor.objects.present().filter(Q(flavor_id=name) | Q(name=name)).first()
     if found is None:
-        raise Invalid(f"server: flavorRef: the cloud has no flavor {wanted}.")
+        raise Invalid(f"server: flavorRef: the cloud has no flavor {name}.")
     return found
 
 

@@ -25,7 +25,7 @@ def obtain_trust(user: object, token: str, project: str, record: Any = None) -> 
 
     Raises:
         Conflict: Keystone refuses the trust.
-        KeystoneUnavailable: Keystone does not answer.
+        KeystoneUnavailable: Keystone does not respond.
     """
     if (
         not isinstance(user, KeystoneUser)

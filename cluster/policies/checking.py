@@ -103,20 +103,20 @@ def find_disorder(policy: Policy, priority: int | None, others: Iterable[PolicyB
         others: the bindings of the cluster, with their policies.
     """
     types = plugins.load("POLICY_TYPES")
-    own = types.get(policy.type)
-    if own is None:
+    policy_type = types.get(policy.type)
+    if policy_type is None:
         return None
-    wanted = own.priority if priority is None else priority
+    effective_priority = policy_type.priority if priority is None else priority
     for other in others:
         other_type = types.get(other.policy.type)
         if other_type is None or other.policy_id == policy.pk:
             continue
-        if other.policy.type in own.reads and wanted <= other.priority:
+        if other.policy.type in policy_type.reads and effective_priority <= other.priority:
             return (
                 f"priority: policy '{policy.name}' depends on the decision of policy '{other.policy.name}', and must "
                 f"be applied after it: it must be greater than {other.priority}."
             )
-        if policy.type in other_type.reads and wanted >= other.priority:
+        if policy.type in other_type.reads and effective_priority >= other.priority:
             return (
                 f"priority: policy '{other.policy.name}' depends on the decision of policy '{policy.name}', and must "
                 f"be applied after it: it must be less than {other.priority}."

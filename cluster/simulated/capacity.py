@@ -87,7 +87,7 @@ class SimulatedQuotas:
     def __init__(self) -> None:
         self.quotas: dict[str, ProjectQuota] | None = None
 
-    def require(self, project: str, wanted: Server, servers: Iterable[Server]) -> None:
+    def require(self, project: str, new_server: Server, servers: Iterable[Server]) -> None:
         """Check that a project may have another server.
 
         Args:
@@ -101,7 +101,8 @@ class SimulatedQuotas:
         if self.quotas is None:
             self.quotas = {quota.project_id: quota for quota in ProjectQuota.objects.all()}
         limits = limits_of(self.quotas.get(project) or ProjectQuota(project_id=project))
-        demand = {name: number for name, number in demand_of(wanted.vcpus, wanted.memory).items() if limits[name] >= 0}
+        demand = demand_of(new_server.vcpus, new_server.memory)
+        demand = {name: number for name, number in demand.items() if limits[name] >= 0}
         if not demand:
             return
         usage: Counter[str] = Counter()

@@ -137,20 +137,21 @@ class SimulatedCloud(SimulatedStorage):
     def find_server(self, server: str) -> CloudServer:
         return describe_server(self.server(server))
 
-    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
-        if found := self.find_created(wanted.name, wanted.token):
+    def create_server(self, request: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        if found := self.find_created(request.name, request.token):
             if self.server(found.uuid).state == Server.State.PENDING:
                 raise CloudBusy(WOULD_WAIT.format(found.name))
             return found
-        require_own_project(wanted.project, bool(wanted.trust))
-        row = make_row(wanted, self.flavor(wanted.flavor))
-        self.quotas.require(wanted.project, row, self.servers.values())
-        candidates = self.capacities.named(wanted.host) if wanted.host else self.capacities.find_best(row, wanted.zone)
+        require_own_project(request.project, bool(request.trust))
+        row = make_row(request, self.flavor(request.flavor))
+        self.quotas.require(request.project, row, self.servers.values())
+        host, zone = request.host, request.zone
+        candidates = self.capacities.named(host) if host else self.capacities.find_best(row, zone)
         try:
-            node = choose_among(candidates, row, wanted.host)
+            node = choose_among(candidates, row, host)
         except NoValidHost as problem:
-            if wanted.may_wait and settings.USE_PENDING_STATE and not load_driver().is_mirrored:
-                raise CloudBusy(WOULD_WAIT.format(wanted.name)) from problem
+            if request.may_wait and settings.USE_PENDING_STATE and not load_driver().is_mirrored:
+                raise CloudBusy(WOULD_WAIT.format(request.name)) from problem
             raise
         row.pk, row.state = next(self.new_keys), Server.State.ACTIVE
         self.servers[row.uuid] = row
@@ -244,11 +245,11 @@ class SimulatedCloud(SimulatedStorage):
         return CloudFlavor(row.flavor_id, row.name)
 
     def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
-        row, wanted = self.free_server(server), self.flavor(flavor)
-        node = require_resizable(row, wanted)
+        row, new_flavor = self.free_server(server), self.flavor(flavor)
+        node = require_resizable(row, new_flavor)
         [candidate] = self.capacities.named(node.hostname)
-        check_growth(row, wanted, candidate)
-        self.capacities.move(row, **read_size(wanted), flavor=wanted.name)
+        check_growth(row, new_flavor, candidate)
+        self.capacities.move(row, **read_size(new_flavor), flavor=new_flavor.name)
 
     # Nodes
 

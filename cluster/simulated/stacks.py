@@ -126,8 +126,8 @@ class SimulatedStacks(TreeBuilder):
             if stack is not root:
                 stack.template = template
             for resource in self.parts[stack.pk]:
-                if wanted := template["resources"].get(resource.name):
-                    resource.depends_on = list(wanted["depends_on"])
+                if definition := template["resources"].get(resource.name):
+                    resource.depends_on = list(definition["depends_on"])
 
     def make_resource(self, new: NewResource, templates: Mapping[str, Template]) -> bool:
         """Add a resource unless it exists; return false if its stack does not exist yet."""

@@ -71,11 +71,11 @@ class SimulatedStorage(Cloud, ABC):
 
     def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:
         row = self.free_volume(volume)
-        wanted = self.pool(pool)
+        destination = self.pool(pool)
         require_migratable_volume(
-            row, wanted, is_served=row.volume_type is None or self.serves(wanted, row.volume_type)
+            row, destination, is_served=row.volume_type is None or self.serves(destination, row.volume_type)
         )
-        self.move(row, choose_pool_with_most_free(row, [wanted] if is_open(wanted) else []))
+        self.move(row, choose_pool_with_most_free(row, [destination] if is_open(destination) else []))
 
     def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
         row = self.free_volume(volume)

@@ -174,15 +174,15 @@ def write_entries(entries: Iterable[Entry], changed_at: datetime | None = None) 
         type(rows[0]).objects.bulk_update(rows, [*sorted(columns), "updated_at"], batch_size=BATCH)
 
 
-def write_pairs(wanted: list[tuple[Entry, list[Any]]], through: Any, owner: str, member: str) -> None:
+def write_pairs(entries: list[tuple[Entry, list[Any]]], through: Any, owner: str, member: str) -> None:
     """Update a many-to-many table so that the row of each entry has exactly these members."""
-    if not wanted:
+    if not entries:
         return
     owner, member = f"{owner}_id", f"{member}_id"
-    existing = through.objects.filter(**{f"{owner}__in": [entry.row.pk for entry, _ in wanted]})
+    existing = through.objects.filter(**{f"{owner}__in": [entry.row.pk for entry, _ in entries]})
     keys = {pair: key for key, *pair in existing.values_list("pk", owner, member) for pair in [tuple(pair)]}
-    pairs = {(entry.row.pk, row.pk): entry for entry, rows in wanted for row in rows}
-    owners = {entry.row.pk: entry for entry, _ in wanted}
+    pairs = {(entry.row.pk, row.pk): entry for entry, rows in entries for row in rows}
+    owners = {entry.row.pk: entry for entry, _ in entries}
     for key, _ in pairs.keys() ^ keys.keys():
         owners[key].members_changed = True
     through.objects.filter(pk__in=[key for pair, key in keys.items() if pair not in pairs]).delete()

@@ -105,10 +105,10 @@ def load_aggregates(document: Mapping[str, Any], hosts: Mapping[str, ComputeNode
     require_unique(entries, HOST_AGGREGATES, "name", rows)
     members = []
     for entry in (entry for entry in entries if "compute_nodes" in entry.item):
-        wanted = enumerate(entry.item["compute_nodes"])
+        references = enumerate(entry.item["compute_nodes"])
         path = [*entry.path, "compute_nodes"]
         members.append(
-            (entry, [find_by_name(hosts, name, "compute node", [*path, position]) for position, name in wanted])
+            (entry, [find_by_name(hosts, name, "compute node", [*path, position]) for position, name in references])
         )
     write_entries(entries)
     write_pairs(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
@@ -209,9 +209,9 @@ def load_balancing(document: Mapping[str, Any], servers: Mapping[Any, Server]) -
     if not document.get(BALANCING_POOLS.name):
         return []
     entries = match_rows(document[BALANCING_POOLS.name], BALANCING_POOLS, BALANCING_POOLS.rows())
-    wanted = [(entry, map_members(entry, servers)) for entry in entries if "members" in entry.item]
+    references = [(entry, map_members(entry, servers)) for entry in entries if "members" in entry.item]
     write_entries(entries)
-    write_pool_members(wanted)
+    write_pool_members(references)
     return entries
 
 
@@ -227,12 +227,12 @@ def map_members(entry: Entry, servers: Mapping[Any, Server]) -> dict[int, Mappin
     return found
 
 
-def write_pool_members(wanted: Iterable[tuple[Entry, Mapping[int, Mapping[str, Any]]]]) -> None:
+def write_pool_members(memberships: Iterable[tuple[Entry, Mapping[int, Mapping[str, Any]]]]) -> None:
     """Set the members of each pool. Missing attributes keep their value."""
-    pools = {entry.row.pk: entry for entry, _ in wanted}
+    pools = {entry.row.pk: entry for entry, _ in memberships}
     existing = {(row.pool_id, row.server_id): row for row in BalancingMember.objects.filter(pool__in=pools)}
     new, changed = [], []
-    for entry, members in wanted:
+    for entry, members in memberships:
         for server, item in members.items():
             row = existing.pop((entry.row.pk, server), None)
             values = {name: item[name] for name in MEMBER_COLUMNS if name in item}
@@ -285,8 +285,8 @@ def find_volume_types(nodes: Iterable[Entry], types: Mapping[str, VolumeType]) -
 
 
 def find_all(names: Mapping[Any, Any], entry: Entry, attribute: str, kind: str) -> list[Any]:
-    wanted = enumerate(entry.item[attribute])
-    return [find_by_name(names, name, kind, [*entry.path, attribute, position]) for position, name in wanted]
+    references = enumerate(entry.item[attribute])
+    return [find_by_name(names, name, kind, [*entry.path, attribute, position]) for position, name in references]
 
 
 def link_pools(pools: Iterable[Entry], nodes: Mapping[str, StorageNode]) -> None:

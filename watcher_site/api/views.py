@@ -215,10 +215,10 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     def envelope(self, page: Page, rows: list[Row], detailed: bool) -> dict[str, Any]:
         collection = self.serializer_class.Meta.collection
-        answer: dict[str, Any] = {collection: rows}
+        response: dict[str, Any] = {collection: rows}
         if len(rows) == page.limit:
-            answer["next"] = page.next_link(self.address_of_list(detailed), rows[-1].get("uuid") or rows[-1]["id"])
-        return answer
+            response["next"] = page.next_link(self.address_of_list(detailed), rows[-1].get("uuid") or rows[-1]["id"])
+        return response
 
     def address_of_list(self, detailed: bool) -> str:
         return f"{self.host()}/v1/{self.serializer_class.Meta.collection}{'/detail' if detailed else ''}"

@@ -288,11 +288,11 @@ class OwnPassword(LocalPage, View):
     def show(self, form: OwnPasswordForm) -> HttpResponse:
         context = {"form": form, "heading": _("Change password"), "verb": _("Change"), "back": reverse("account:page")}
         context["note"] = _("All your tokens are revoked, and your other sessions end.")
-        answer = render(self.request, "accounts/form.html", context)
+        response = render(self.request, "accounts/form.html", context)
         if form.refusal:
-            answer.status_code = form.refusal.status
-            answer["Retry-After"] = str(form.refusal.retry_after)
-        return answer
+            response.status_code = form.refusal.status
+            response["Retry-After"] = str(form.refusal.retry_after)
+        return response
 
 
 def show_secret_once(request: Any, heading: Text, secret: str, about: Text, back: str) -> HttpResponse:
@@ -313,6 +313,6 @@ class SecretPage(OwnPage, View):
             context = dict(unseal(sealed)) if sealed else {}
         except Invalid:
             context = {}
-        answer = render(request, "accounts/secret.html", {"back": reverse("account:page"), **context})
-        answer["Cache-Control"] = "no-store"
-        return answer
+        response = render(request, "accounts/secret.html", {"back": reverse("account:page"), **context})
+        response["Cache-Control"] = "no-store"
+        return response

@@ -181,6 +181,6 @@ class Logout(LogoutView):
 
     def post(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         tokens, where = tokens_to_revoke(request), find_logout(request)
-        answer = super().post(request, *args, **kwargs)
+        response = super().post(request, *args, **kwargs)
         revoke_tokens(*tokens)
-        return render_redirect(request, where, settings.OIDC_NAME) if where else answer
+        return render_redirect(request, where, settings.OIDC_NAME) if where else response

@@ -102,7 +102,7 @@ def find_scopes_and_token(unscoped: str) -> tuple[list[Scope], Granted | None]:
 
     Raises:
         LoginFailed: the user has no scope, or no right in the only one. The token is revoked.
-        KeystoneUnavailable: Keystone does not answer.
+        KeystoneUnavailable: Keystone does not respond.
     """
     scopes = find_scopes(unscoped)
     try:
@@ -119,7 +119,7 @@ def request_scoped_token(unscoped: str, scope: Scope) -> Granted:
 
     Raises:
         LoginFailed: no role in the scope grants a right, or Keystone refused the request.
-        KeystoneUnavailable: Keystone does not answer.
+        KeystoneUnavailable: Keystone does not respond.
     """
     granted = exchange_token(unscoped, scope)
     if not granted.user.rights:

@@ -42,21 +42,21 @@ class Preferences(View):
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        form, answer = PreferencesForm(request.POST), redirect("account:page")
+        form, response = PreferencesForm(request.POST), redirect("account:page")
         if not form.is_valid():
             problems = [
                 f"{form.fields[name].label}: {error}" for name, errors in form.errors.items() for error in errors
             ]
             messages.error(request, " ".join(problems))
-            return answer
+            return response
         language, zone = form.cleaned_data["language"], form.cleaned_data["zone"]
         for name, value in ((settings.LANGUAGE_COOKIE_NAME, language), (ZONE, zone)):
             if value:
-                answer.set_cookie(
+                response.set_cookie(
                     name, value, max_age=YEAR, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
                 )
             else:
-                answer.delete_cookie(name)
+                response.delete_cookie(name)
         with override(language or get_language()):
             messages.success(request, gettext("Preferences saved."))
-        return answer
+        return response

@@ -197,7 +197,7 @@ def is_recorded(problem: BaseException) -> bool:
 def record_refusal(event: str, target: Any, message: str, within: Any = None) -> None:
     """Revoke tokens, but not tokens derived from them.
 
-    If Keystone does not answer, they stay valid until they expire.
+    If Keystone does not respond, they stay valid until they expire.
     """
     user = current_caller()
     about = tuple(str(getattr(one, "uuid", one)) for one in (target, within))

@@ -31,7 +31,7 @@ class LoginFailed(Refused):
 
 
 class KeystoneUnavailable(Refused):
-    """Keystone does not answer."""
+    """Keystone does not respond."""
 
     status = 503
     retry_after = 5
@@ -95,7 +95,7 @@ def keystone_session(refusal: str = TOKEN_REFUSED) -> Iterator[Any]:
 
     Raises:
         LoginFailed: Keystone refused the request; the message is the ``refusal``.
-        KeystoneUnavailable: Keystone does not answer, or too many threads wait for it.
+        KeystoneUnavailable: Keystone does not respond, or too many threads wait for it.
     """
     # Their import takes half a second, which a site without Keystone avoids.
     from keystoneauth1 import exceptions
@@ -188,16 +188,16 @@ def read_token(token: str) -> Granted:
     headers = {"X-Auth-Token": token, "X-Subject-Token": token}
     with keystone_session() as session:
         try:
-            answer = session.get(address, headers=headers, authenticated=False)
+            response = session.get(address, headers=headers, authenticated=False)
         except NotFound as problem:
             raise LoginFailed(TOKEN_REFUSED) from problem
-        return Granted.of_access(create(resp=answer, auth_token=token))
+        return Granted.of_access(create(resp=response, auth_token=token))
 
 
 def revoke_tokens(*tokens: str) -> None:
     """Revoke tokens, but not tokens derived from them.
 
-    If Keystone does not answer, they stay valid until they expire.
+    If Keystone does not respond, they stay valid until they expire.
     """
     address = f"{settings.KEYSTONE_URL}/auth/tokens?cascade=false"
     for token in tokens:

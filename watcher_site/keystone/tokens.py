@@ -25,7 +25,7 @@ TOKEN_HEADERS = {
 }
 VALID = "Confirmed"
 CONFIRMED, REFUSED = "200 OK", "401 Unauthorized"
-# In seconds: the longest wait of a request for its turn while Keystone does not answer earlier ones.
+# In seconds: the longest wait of a request for its turn while Keystone does not respond to earlier ones.
 TURN_SECONDS = 2
 log = structlog.get_logger(__name__)
 
@@ -35,7 +35,7 @@ class BadToken(Exception):
 
 
 class KeystoneLost(Refused):
-    """Keystone does not answer, and the token is not cached."""
+    """Keystone does not respond, and the token is not cached."""
 
     status = 503
     retry_after = 5
@@ -113,7 +113,7 @@ def identify_user(request: Any) -> KeystoneUser:
 
     Raises:
         BadToken: the token or the service token is forged, expired, of another Keystone, or has no scope.
-        KeystoneLost: Keystone does not answer.
+        KeystoneLost: Keystone does not respond.
     """
     environ = {**request.META, CACHE: process_cache}
     if not all(TOKEN.fullmatch(environ.get(name, "-")) for name in TOKEN_HEADERS):

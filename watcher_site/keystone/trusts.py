@@ -28,7 +28,7 @@ def create_trust(token: str, user: KeystoneUser, trustee: str) -> tuple[str, lis
 
     Raises:
         Conflict: the token has none of the roles, or Keystone refuses the trust.
-        KeystoneUnavailable: Keystone does not answer.
+        KeystoneUnavailable: Keystone does not respond.
     """
     roles = [role for role in settings.KEYSTONE_TRUST_ROLES if role.lower() in user.roles]
     if not roles:
@@ -45,38 +45,38 @@ def create_trust(token: str, user: KeystoneUser, trustee: str) -> tuple[str, lis
         "allow_redelegation": False,
     }
     with keystone_session() as session:
-        answer = session.post(
+        response = session.post(
             f"{identity_address()}/OS-TRUST/trusts",
             json={"trust": trust},
             headers={"X-Auth-Token": token},
             authenticated=False,
             raise_exc=False,
         )
-    if answer.status_code != CREATED:
-        reason = read_refusal(answer)
+    if response.status_code != CREATED:
+        reason = read_refusal(response)
         raise Conflict(
             f"project_id: Keystone refuses that the site creates servers as {user} in the project: {reason}"
         )
-    return str(answer.json()["trust"]["id"]), roles
+    return str(response.json()["trust"]["id"]), roles
 
 
 @sensitive_variables("token")
 def delete_trust(token: str, trust: str) -> None:
-    """Delete a trust as its trustor. If Keystone does not answer, log a warning."""
+    """Delete a trust as its trustor. If Keystone does not respond, log a warning."""
     address = f"{identity_address()}/OS-TRUST/trusts/{trust}"
     try:
         with keystone_session() as session:
-            answer = session.delete(address, headers={"X-Auth-Token": token}, authenticated=False, raise_exc=False)
+            response = session.delete(address, headers={"X-Auth-Token": token}, authenticated=False, raise_exc=False)
     except KeystoneUnavailable as problem:
         log.warning("A trust could not be deleted.", reason=str(problem))
         return
-    if answer.status_code >= 300:
-        log.warning("A trust could not be deleted.", reason=read_refusal(answer))
+    if response.status_code >= 300:
+        log.warning("A trust could not be deleted.", reason=read_refusal(response))
 
 
-def read_refusal(answer: Any) -> str:
+def read_refusal(response: Any) -> str:
     """Return the message in Keystone's error response."""
     try:
-        return str(answer.json()["error"]["message"])
+        return str(response.json()["error"]["message"])
     except (ValueError, LookupError, TypeError):
-        return f"status {answer.status_code}"
+        return f"status {response.status_code}"

@@ -141,7 +141,7 @@ class DeliveryQuerySet(RecordQuerySet):
         return self.write_attempt(problem, state=self.model.State.UNDELIVERED, due_time=None)
 
     def give_up_without_attempt(self, problem: str) -> int:
-        """Make these deliveries dead letters, because their receiver does not answer, and return their number."""
+        """Make these deliveries dead letters, because their receiver does not respond, and return their number."""
         return self.write(problem, state=self.model.State.UNDELIVERED, due_time=None)
 
     def write_attempt(self, problem: str, **columns: Any) -> int:

@@ -63,7 +63,7 @@ def count_new() -> list[tuple[int, datetime]]:
 
 
 def find_hang(oldest: datetime | None) -> str | None:
-    """Return the problem if the broker has not answered for too long, or None."""
+    """Return the problem if the broker has not responded for too long, or None."""
     if oldest is None or timezone.now() - oldest < UNANSWERED:
         return None
     return f"The broker has not answered yet: the oldest waits since {oldest:%Y-%m-%d %H:%M:%S} UTC."

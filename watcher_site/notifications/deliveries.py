@@ -178,13 +178,13 @@ def record_rejection(subscription: int, problem: str) -> None:
 
 @transaction.atomic
 def record_no_answer(subscription: int, problem: str, tried: Iterable[PendingDelivery] = ()) -> int:
-    """Record that a receiver does not answer, and pause it for a time that grows with each failure.
+    """Record that a receiver does not respond, and pause it for a time that grows with each failure.
 
     After as many failures as a notification has attempts, all pending deliveries to it become dead letters, and their
     number is returned. Later ones are tried after the longest pause.
 
     Args:
-        tried: the deliveries that were not answered.
+        tried: the deliveries without a response.
     """
     now = timezone.now()
     Delivery.objects.pending().filter(pk__in=[delivery.pk for delivery in tried]).update(attempts=F("attempts") + 1)

@@ -17,7 +17,7 @@ from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered,
 from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
-# The longest pause, in seconds, before the next attempt to reach a broker that did not answer.
+# The longest pause, in seconds, before the next attempt to reach a broker that did not respond.
 LONGEST_PAUSE = 30.0
 
 

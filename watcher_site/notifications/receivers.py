@@ -31,7 +31,7 @@ class Undelivered(Exception):
 
 
 class Unreachable(Exception):
-    """A receiver does not answer, so that deliveries to it are paused."""
+    """A receiver does not respond, so that deliveries to it are paused."""
 
 
 Problem = Undelivered | Unreachable
@@ -108,7 +108,7 @@ class SequentialReceiver(Receiver):
 
     def send_lines(self, lines: Sequence[Line], can_continue: Callable[[], bool]) -> list[Outcome]:
         unanswered: list[Unreachable] = []
-        # If the receiver does not answer in one thread, the others stop.
+        # If the receiver does not respond in one thread, the others stop.
         may_begin = lambda: not unanswered and can_continue()  # noqa: E731
         return list(self.pool.map(partial(self.send_line, can_continue=may_begin, unanswered=unanswered), lines))
 

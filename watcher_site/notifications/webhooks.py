@@ -120,12 +120,12 @@ class WebhookReceiver(SequentialReceiver):
         try:
             with (
                 interrupt_after(settings.WEBHOOK_TIMEOUT) as watch,
-                self.session.post(self.url, data=event.body, headers=headers, stream=True) as answer,
+                self.session.post(self.url, data=event.body, headers=headers, stream=True) as response,
             ):
                 # A truncated header looks like a complete one.
                 watch.require_time()
-                drain(answer)
-                require_accepted(answer)
+                drain(response)
+                require_accepted(response)
         except InvalidIPAddress:
             raise Undelivered(f"The URL {PRIVATE}.") from None
         except requests.Timeout:
@@ -161,25 +161,25 @@ def has_no_address(problem: BaseException | None) -> bool:
     return False
 
 
-def drain(answer: requests.Response) -> None:
+def drain(response: requests.Response) -> None:
     """Read and discard a response, unless it is long, slow or interrupted. Its status has been received."""
     read, until = 0, time.monotonic() + settings.WEBHOOK_TIMEOUT
     with suppress(HTTPError, OSError):
-        for chunk in answer.raw.stream(4096, decode_content=False):
+        for chunk in response.raw.stream(4096, decode_content=False):
             read += len(chunk)
             if read > MOST_ANSWER or time.monotonic() > until:
                 return
 
 
-def require_accepted(answer: requests.Response) -> None:
+def require_accepted(response: requests.Response) -> None:
     """Raise `Undelivered` unless the status is a success. Redirects are not followed."""
-    if 200 <= answer.status_code < 300:
+    if 200 <= response.status_code < 300:
         return
     try:
-        text = f"{answer.status_code} {HTTPStatus(answer.status_code).phrase}"
+        text = f"{response.status_code} {HTTPStatus(response.status_code).phrase}"
     except ValueError:
-        text = str(answer.status_code)
-    raise Undelivered(f"It answered {text}.", requested_pause(answer.headers.get("Retry-After", "")))
+        text = str(response.status_code)
+    raise Undelivered(f"It answered {text}.", requested_pause(response.headers.get("Retry-After", "")))
 
 
 def requested_pause(text: str) -> float:

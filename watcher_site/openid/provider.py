@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 class ProviderUnavailable(Refused):
-    """The provider does not answer, or its response violates the standard."""
+    """The provider does not respond, or its response violates the standard."""
 
     status = 503
 
@@ -53,19 +53,19 @@ def discover() -> dict[str, Any]:
     """Return the provider's configuration, by OpenID Connect Discovery.
 
     Raises:
-        ProviderUnavailable: it does not answer, or returns an invalid configuration.
+        ProviderUnavailable: it does not respond, or returns an invalid configuration.
     """
     key = f"openid:{settings.OIDC_ISSUER}"
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
         try:
-            answer = requests.get(
+            response = requests.get(
                 f"{settings.OIDC_ISSUER.rstrip('/')}/.well-known/openid-configuration",
                 timeout=TIMEOUT,
                 verify=settings.OIDC_CAFILE or True,
             )
-            answer.raise_for_status()
-            found = answer.json()
+            response.raise_for_status()
+            found = response.json()
             if found["issuer"] != settings.OIDC_ISSUER:
                 raise ValueError(f"the configuration is that of {found['issuer']}")
             if missing := [name for name in NEEDED if not is_address(found.get(name))]:
@@ -166,7 +166,7 @@ def read_claims(request: Any, started: dict[str, Any]) -> tuple[dict[str, Any], 
 
     Raises:
         LoginRejected: a check failed.
-        ProviderUnavailable: the provider does not answer.
+        ProviderUnavailable: the provider does not respond.
     """
     client = OpenIDClient()
     try:

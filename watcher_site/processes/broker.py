@@ -6,7 +6,7 @@ SECONDS = 2
 
 
 class BrokerLost(Exception):
-    """The broker does not answer or refuses the login. The message may name hosts and users, and is only for logs."""
+    """The broker does not respond or refuses the login. The message may name hosts and users, and is only for logs."""
 
 
 def require_broker() -> None:

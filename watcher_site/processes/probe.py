@@ -26,14 +26,14 @@ def main() -> int:
     connection = HTTPConnection(LOOPBACK.get(settings.BIND, settings.BIND), settings.PORT, timeout=SECONDS)
     try:
         connection.request("GET", "/healthz", headers={"Host": host})
-        answer = connection.getresponse()
+        response = connection.getresponse()
     except (OSError, HTTPException) as problem:
         sys.stderr.write(f"{settings.BIND}:{settings.PORT} does not answer: {problem}\n")
         return UNHEALTHY
     finally:
         connection.close()
-    if answer.status != 200:
-        sys.stderr.write(f"{settings.BIND}:{settings.PORT} answers {answer.status} {answer.reason}\n")
+    if response.status != 200:
+        sys.stderr.write(f"{settings.BIND}:{settings.PORT} answers {response.status} {response.reason}\n")
         return UNHEALTHY
     return 0
 

@@ -18,7 +18,7 @@ from watcher_site.monitoring.tracing import tracing
 log = structlog.get_logger(__name__)
 # A clock that also runs while the machine is suspended, if the system has one.
 CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-# The errors that are raised while the database does not answer.
+# The errors that are raised while the database does not respond.
 LOST_DATABASE = (InterfaceError, OperationalError)
 # Errors of the database, of its schema or of the machine, which are not caused by the current record.
 NOT_OF_ONE_RECORD = (*LOST_DATABASE, ProgrammingError, MemoryError)
@@ -79,8 +79,8 @@ class Heartbeat:
 class Worker(ABC):
     """The base class of processes that take work from the database, and may be killed at any moment.
 
-    `run` is the loop, and `step` one iteration. While the database does not answer, the process waits. Its service row
-    is the lease on the records that it owns.
+    `run` is the loop, and `step` one iteration. While the database does not respond, the process waits. Its service
+    row is the lease on the records that it owns.
     """
 
     kind: ClassVar[str]
@@ -121,7 +121,7 @@ class Worker(ABC):
             self.stop()
 
     def advance(self) -> None:
-        """Run one step. If the database does not answer, wait and continue later."""
+        """Run one step. If the database does not respond, wait and continue later."""
         try:
             self.step()
         except LOST_DATABASE as problem:

@@ -1,7 +1,7 @@
 """Sessions of Keystone users, which store the user and the encrypted tokens, because these users have no account.
 
 A session ends with its token. Every five minutes the token is validated: the session ends if it was revoked or the
-user was disabled, and otherwise gets the current roles. While Keystone does not answer, it continues unchanged.
+user was disabled, and otherwise gets the current roles. While Keystone does not respond, it continues unchanged.
 """
 
 from functools import partial

@@ -5,7 +5,7 @@ from contextlib import suppress
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Data, Outcome, Recovery, explain
 from actions.types.clusters.resizing import placements_of
 from actions.types.nodes.membership import find_joined, join_as_requested, require_joinable
-from actions.types.nodes.nodes import NodeAction, find_server, schema_of, wanted
+from actions.types.nodes.nodes import NodeAction, find_server, request_for, schema_of
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Cluster, Node
 
@@ -42,7 +42,7 @@ class NodeCreate(NodeAction):
             return self.store_outputs(node)
         self.change(node, node.begin_creation)
         try:
-            server = cloud().create_server(wanted(node), self.context.checkpoint)
+            server = cloud().create_server(request_for(node), self.context.checkpoint)
         except CloudBusy:
             raise
         except CloudError as problem:

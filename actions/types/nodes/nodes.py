@@ -291,7 +291,7 @@ def delete_server_of(node: Node) -> None:
             cloud().delete_server(str(getattr(found, "uuid", found)))
 
 
-def wanted(node: Node) -> NewServer:
+def request_for(node: Node) -> NewServer:
     """Return the request for a node's server, from its profile and the placement that policies decided."""
     spec, placement = node.profile.spec, node.data.get("placement", {})
     return NewServer(

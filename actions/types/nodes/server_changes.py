@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import TextChoices
 
 from actions.types.base import ActionFailed, ActionType
-from actions.types.nodes.nodes import NodeAction, delete_server_of, wanted
+from actions.types.nodes.nodes import NodeAction, delete_server_of, request_for
 from cluster.drivers import server_properties
 from cluster.drivers.base import CloudServer, NewServer, cloud
 from cluster.models import ComputeNode, Node, Profile
@@ -84,7 +84,7 @@ def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServ
     if node.generation < generation:
         delete_server_of(node)
         action.change(node, node.begin_generation, generation)
-    return cloud().create_server(without_unavailable_host(wanted(node)), action.context.checkpoint)
+    return cloud().create_server(without_unavailable_host(request_for(node)), action.context.checkpoint)
 
 
 def without_unavailable_host(server: NewServer) -> NewServer:

@@ -39,7 +39,7 @@ class CreateResource(ResourceAction):
         if nested := self.change.nested:
             begin_stack(nested, Verb.CREATE)
             resource.set_counterpart(nested, self.change.generation)
-            resource.type = self.wanted(resource)["type"]
+            resource.type = self.definition_of(resource)["type"]
             write_part(resource)
 
     def act(self, resource: StackResource) -> Outcome:

@@ -116,7 +116,7 @@ class ReplaceResource(ResourceAction):
         if not resource.is_nesting and not self.is_in_place:
             records += self.operation("delete", resource.physical_id)
         resource.set_counterpart(made, change.generation)
-        resource.type = self.wanted(resource)["type"]
+        resource.type = self.definition_of(resource)["type"]
         write_part(resource, records)
 
     @property
@@ -134,20 +134,20 @@ class ReplaceResource(ResourceAction):
                     raise
             # Saved before the rebuild, after which no other server may be created instead.
             self.context.save_data({**self.context.data, IN_PLACE: True})
-        server, wanted = str(resource.physical_id), self.wanted(resource)["properties"]
-        cloud().rebuild_server(server, wanted["image"], self.context.checkpoint)
-        change_metadata(server, resource.properties, wanted)
+        server, properties = str(resource.physical_id), self.definition_of(resource)["properties"]
+        cloud().rebuild_server(server, properties["image"], self.context.checkpoint)
+        change_metadata(server, resource.properties, properties)
         self.context.outputs[IN_PLACE] = True
         return server
 
     def can_rebuild(self, resource: StackResource) -> bool:
         """Return whether rebuilding the former server has the same result as creating a new one."""
-        wanted = self.wanted(resource)
-        if resource.is_nesting or wanted["type"] != resource.type or resource.physical_id is None:
+        definition = self.definition_of(resource)
+        if resource.is_nesting or definition["type"] != resource.type or resource.physical_id is None:
             return False
-        differing = changed_properties(resource.properties, wanted["properties"])
+        differing = changed_properties(resource.properties, definition["properties"])
         if {"flavor", "availability_zone"}.intersection(differing) or not is_changeable(
-            differing, wanted["properties"]
+            differing, definition["properties"]
         ):
             return False
         with suppress(ServerNotFound):
@@ -258,7 +258,7 @@ def write_decision(action: ReplaceResource, resource: StackResource, root: Stack
         current = model.stacks.resource(resource)
     else:
         current = next(one for one in all_resources(read_tree(root)) if one.uuid == str(resource.uuid))
-    decision = decide_replacement(current, resource.stack.name, action.wanted(resource))
+    decision = decide_replacement(current, resource.stack.name, action.definition_of(resource))
     if model:
         model.stacks.write(root, decision)
     else:
@@ -306,10 +306,10 @@ def clear_failure(part: Stack | StackResource) -> None:
 def is_whole(stack: Stack) -> bool:
     """Return whether a stack has exactly the resources of its template, and all of them are healthy."""
     parts = list(stack.resources.present())
-    wanted = stack.template["resources"]
-    return {part.name for part in parts} == set(wanted) and all(
+    definitions = stack.template["resources"]
+    return {part.name for part in parts} == set(definitions) and all(
         part.status.endswith("_COMPLETE")
         and part.status != StackStatus.INIT_COMPLETE
-        and part.properties == wanted[part.name]["properties"]
+        and part.properties == definitions[part.name]["properties"]
         for part in parts
     )

@@ -82,10 +82,10 @@ class ResourceAction(Stepping, ABC):
             raise ActionFailed(self.not_found_message)
         return found
 
-    def wanted(self, resource: StackResource) -> Mapping[str, Any]:
+    def definition_of(self, resource: StackResource) -> Mapping[str, Any]:
         """Return the description of a resource in the template of its stack."""
-        wanted: Mapping[str, Any] = resource.stack.template["resources"][resource.name]
-        return wanted
+        definition: Mapping[str, Any] = resource.stack.template["resources"][resource.name]
+        return definition
 
     @property
     def status_before(self) -> str | None:
@@ -162,8 +162,8 @@ class ResourceAction(Stepping, ABC):
         if waits_for and not is_present(waits_for):
             raise ActionFailed(f"Instance {waits_for} no longer exists: it was deleted while it waited for capacity")
         try:
-            wanted, generation = self.wanted(resource), self.change.generation
-            return create_server(resource, wanted, generation, self.context.checkpoint, may_wait=may_wait)
+            definition, generation = self.definition_of(resource), self.change.generation
+            return create_server(resource, definition, generation, self.context.checkpoint, may_wait=may_wait)
         except WaitingForCapacity as waiting:
             self.context.save_data({**self.context.data, WAITS_FOR: waiting.server})
             raise
@@ -171,7 +171,8 @@ class ResourceAction(Stepping, ABC):
     def finish(self, resource: StackResource, records: Sequence[Model] = ()) -> Outcome:
         """Store that the resource matches its template, unless that was stored before."""
         if resource.status in IN_PROGRESS:
-            resource.type, resource.properties = self.wanted(resource)["type"], self.wanted(resource)["properties"]
+            definition = self.definition_of(resource)
+            resource.type, resource.properties = definition["type"], definition["properties"]
             end_with_success(resource, self.left_out if self.change.nested else (), records)
         self.context.outputs.update(physical_id=resource.physical_id, generation=resource.generation)
         return DONE
@@ -209,7 +210,7 @@ class ResourceAction(Stepping, ABC):
 
 def create_server(
     resource: StackResource,
-    wanted: Mapping[str, Any],
+    definition: Mapping[str, Any],
     generation: int,
     checkpoint: Checkpoint,
     *,
@@ -224,7 +225,7 @@ def create_server(
         CloudError: the creation failed.
         WaitingForCapacity: the server is PENDING.
     """
-    properties = wanted["properties"]
+    properties = definition["properties"]
     server = NewServer(
         name=resource.server_name,
         flavor=properties["flavor"],

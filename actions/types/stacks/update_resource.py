@@ -30,7 +30,7 @@ class UpdateResource(ResourceAction):
     def begun(self, resource: StackResource) -> Sequence[Model]:
         if resource.is_nesting:
             return ()
-        differing = changed_properties(resource.properties, self.wanted(resource)["properties"])
+        differing = changed_properties(resource.properties, self.definition_of(resource)["properties"])
         name = next((OPERATIONS[part] for part in differing if part in OPERATIONS), "")
         return self.operation(name, resource.physical_id) if name else ()
 
@@ -60,14 +60,14 @@ class UpdateResource(ResourceAction):
 
     def change_server(self, resource: StackResource) -> None:
         """Change the server to its properties in the template. Raises: `CloudError`."""
-        wanted, server = self.wanted(resource)["properties"], str(resource.physical_id)
-        differing = changed_properties(resource.properties, wanted)
+        properties, server = self.definition_of(resource)["properties"], str(resource.physical_id)
+        differing = changed_properties(resource.properties, properties)
         if "image" in differing:
-            cloud().rebuild_server(server, wanted["image"], self.context.checkpoint)
+            cloud().rebuild_server(server, properties["image"], self.context.checkpoint)
         if "flavor" in differing:
-            resize(server, wanted["flavor"], self)
+            resize(server, properties["flavor"], self)
         if "metadata" in differing:
-            change_metadata(server, resource.properties, wanted)
+            change_metadata(server, resource.properties, properties)
 
     def abort(self) -> bool:
         """Set the resource to failed; the server that was being changed stays."""

@@ -114,21 +114,21 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
 
     def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
         """Resize a server on its node. Raises: `NoValidHost` if the node lacks capacity."""
-        wanted = self.reserve_size(server, flavor)
+        new_flavor = self.reserve_size(server, flavor)
         self.wait(server, checkpoint)
-        specs = {"flavor": wanted.name, "flavor_extra_specs": wanted.extra_specs}
-        self.finish(server, RESIZING, **read_size(wanted), **specs, new_flavor=None)
+        specs = {"flavor": new_flavor.name, "flavor_extra_specs": new_flavor.extra_specs}
+        self.finish(server, RESIZING, **read_size(new_flavor), **specs, new_flavor=None)
 
     @transaction.atomic
     def reserve_size(self, server: str, flavor: str) -> Flavor:
         """Reserve the additional capacity that a resize needs, and return the flavor."""
-        row, wanted = self.lock_free(server), find_flavor(flavor)
-        node = require_resizable(row, wanted)
-        require_growth(row, wanted, node.hostname)
-        row.task_state, row.operation_owner, row.new_flavor = RESIZING, OWNER.get(), wanted
+        row, new_flavor = self.lock_free(server), find_flavor(flavor)
+        node = require_resizable(row, new_flavor)
+        require_growth(row, new_flavor, node.hostname)
+        row.task_state, row.operation_owner, row.new_flavor = RESIZING, OWNER.get(), new_flavor
         row.save_changes(["task_state", "operation_owner", "new_flavor"])
         require_attempt()
-        return wanted
+        return new_flavor
 
     def find_node(self, node: str) -> CloudNode:
         row = find_compute_node(node)

@@ -83,8 +83,8 @@ class EmbeddedLifecycle(Cloud, ABC):
     def finish(self, server: str, task_state: str, **changes: object) -> None:
         """Write the result of an operation, if it is still in progress."""
 
-    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
-        server, is_new = self.begin_creation(wanted)
+    def create_server(self, request: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        server, is_new = self.begin_creation(request)
         if is_new:
             try:
                 pass_time(checkpoint)
@@ -119,24 +119,24 @@ class EmbeddedLifecycle(Cloud, ABC):
         return describe_server(row) if row else None
 
     @transaction.atomic
-    def begin_creation(self, wanted: NewServer) -> tuple[str, bool]:
+    def begin_creation(self, request: NewServer) -> tuple[str, bool]:
         """Return the UUID of a token's server, and whether this process must create it."""
-        row = Server.objects.present().select_for_update(no_key=True).filter(token=wanted.token).first()
+        row = Server.objects.present().select_for_update(no_key=True).filter(token=request.token).first()
         if row is None:
-            return self.insert(wanted)
+            return self.insert(request)
         if row.state != Server.State.BUILDING:
             return str(row.uuid), False
         if row.task_state and not may_undo(row):
             busy = CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
             # Another process is building the server, which waited for capacity.
-            busy.until = timezone.now() + MAX_PAUSE if wanted.may_wait else None
+            busy.until = timezone.now() + MAX_PAUSE if request.may_wait else None
             raise busy
         row.task_state, row.operation_owner = SPAWNING, OWNER.get()
         row.save_changes(["task_state", "operation_owner"])
         require_attempt()
         return str(row.uuid), True
 
-    def insert(self, wanted: NewServer) -> tuple[str, bool]:
+    def insert(self, request: NewServer) -> tuple[str, bool]:
         """Insert a new server on a node with capacity, or as PENDING; return its UUID and whether it has a node.
 
         Raises:
@@ -144,19 +144,19 @@ class EmbeddedLifecycle(Cloud, ABC):
             CloudBusy: another process inserted it at the same time.
             OperationRefused: the project's quota does not allow it.
         """
-        row, no_host = make_row(wanted, find_flavor(wanted.flavor)), None
+        row, no_host = make_row(request, find_flavor(request.flavor)), None
         try:
             require_quota(row.project_id, demand_of(row.vcpus, row.memory))
         except QuotaExceeded as problem:
             raise OperationRefused(str(problem)) from problem
         try:
-            row.node = choose_destination(row, wanted.host, wanted.zone)
+            row.node = choose_destination(row, request.host, request.zone)
             row.task_state, row.operation_owner = SPAWNING, OWNER.get()
         except NoValidHost as problem:
-            if not (wanted.may_wait and settings.USE_PENDING_STATE):
+            if not (request.may_wait and settings.USE_PENDING_STATE):
                 raise
             no_host = problem
-        taken = CloudBusy(f"An instance for {wanted.token} is just being created")
+        taken = CloudBusy(f"An instance for {request.token} is just being created")
         with refuse_taken(Server, "token", taken):
             row.save()
         if no_host:

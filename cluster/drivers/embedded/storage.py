@@ -81,11 +81,12 @@ class EmbeddedStorage(Cloud, ABC):
     def reserve_capacity(self, volume: str, pool: str) -> Pool:
         """Reserve capacity for the volume in its destination pool."""
         row = lock_free_volume(volume)
-        wanted = find_pool(pool)
-        require_migratable_volume(row, wanted, is_served=not row.volume_type or accepts_type(wanted, row.volume_type))
-        destination = reserve(row, lock_pools(OPEN_POOLS & Q(pk=wanted.pk)), MIGRATING)
+        destination = find_pool(pool)
+        is_served = not row.volume_type or accepts_type(destination, row.volume_type)
+        require_migratable_volume(row, destination, is_served=is_served)
+        reserved = reserve(row, lock_pools(OPEN_POOLS & Q(pk=destination.pk)), MIGRATING)
         require_attempt()
-        return destination
+        return reserved
 
     @transaction.atomic
     def reserve_type(self, volume: str, volume_type: str) -> tuple[VolumeType, Pool | None]:

@@ -34,7 +34,7 @@ class ListChanged(CloudUnavailable):
 
 CloudRequest = Callable[[Connection], T]
 
-# The statuses of a proxy without an answer from the service behind it.
+# The statuses of a proxy without a response from the service behind it.
 PROXY_FAILURES = {502, 504}
 # The beginning of Nova's messages about quotas, which have the same status as missing rights.
 QUOTA_EXCEEDED = "Quota exceeded"
@@ -56,10 +56,10 @@ class Access:
         self.connection: Connection | None = None
 
     def read(self, request: CloudRequest[T], missing: CloudError | None = None) -> T:
-        """Send a request without side effects, and repeat it if the cloud does not answer.
+        """Send a request without side effects, and repeat it if the cloud does not respond.
 
         Raises:
-            CloudError: the request failed; ``missing`` if the cloud answers 404.
+            CloudError: the request failed; ``missing`` if the cloud returns 404.
         """
         retrying = Retrying(
             retry=retry_if_exception_type(CloudUnavailable),
@@ -71,7 +71,7 @@ class Access:
         return found
 
     def send(self, request: CloudRequest[T], missing: CloudError | None = None) -> T:
-        """Send a request once. Raises: `CloudError`; ``missing`` if the cloud answers 404."""
+        """Send a request once. Raises: `CloudError`; ``missing`` if the cloud returns 404."""
         with translated(missing):
             return request(self.connect())
 
@@ -106,7 +106,7 @@ class Access:
 def connect(timeout: float | None = None, name: str = "") -> Connection:
     """Return a connection to the cloud ``name`` of ``clouds.yaml``, by default `settings.OPENSTACK_CLOUD`.
 
-    ``timeout`` is the number of seconds to wait for each answer, by default `settings.OPENSTACK_TIMEOUT`.
+    ``timeout`` is the number of seconds to wait for each response, by default `settings.OPENSTACK_TIMEOUT`.
     """
     config = OpenStackConfig(session_constructor=CloudSession, app_name=APP_NAME)
     region = config.get_one(
@@ -125,10 +125,10 @@ def make_connection() -> Connection:
 
 
 def is_recent(compute: Any) -> bool:
-    """Return whether Nova is recent enough. Unlike openstacksdk, raise an error if Nova does not answer."""
-    answer = compute.get("/")
-    sdk.raise_from_response(answer)
-    newest = str(answer.json()["version"].get("version") or "2.0")
+    """Return whether Nova is recent enough. Unlike openstacksdk, raise an error if Nova does not respond."""
+    response = compute.get("/")
+    sdk.raise_from_response(response)
+    newest = str(response.json()["version"].get("version") or "2.0")
     return [int(part) for part in newest.split(".")] >= [int(part) for part in OLDEST_COMPUTE.split(".")]
 
 
@@ -152,7 +152,7 @@ def translated(missing: CloudError | None = None) -> Iterator[None]:
     except (sdk.SDKException, keystone.ClientException) as problem:
         raise CloudError(f"The cloud cannot be queried: {explain(problem)}") from problem
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
-        # openstacksdk raises these for answers that are not JSON or have an unexpected structure.
+        # openstacksdk raises these for responses that are not JSON or have an unexpected structure.
         raise CloudError(f"The cloud's answer makes no sense: {type(problem).__name__}") from problem
 
 

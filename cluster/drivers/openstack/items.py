@@ -187,8 +187,8 @@ def storage_node_item(service: Any, pools: Iterable[Any], types: Iterable[Any]) 
 
 def takes(pool: Any, kind: Any) -> bool:
     """Return whether a pool accepts volumes of a type, according to the name of the backend."""
-    wanted = (kind.extra_specs or {}).get("volume_backend_name")
-    return wanted is None or wanted == (pool.capabilities or {}).get("volume_backend_name")
+    backend = (kind.extra_specs or {}).get("volume_backend_name")
+    return backend is None or backend == (pool.capabilities or {}).get("volume_backend_name")
 
 
 def pool_item(pool: Any, volumes: Iterable[Any]) -> Item:

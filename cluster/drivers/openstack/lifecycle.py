@@ -53,13 +53,13 @@ class OpenStackLifecycle(OpenStackServers, ABC):
 
     trusted: TrustedAccesses
 
-    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
-        access = self.access_for(wanted)
-        found = self.find_by_token(wanted.name, wanted.token, wanted.project or self.access.project)
+    def create_server(self, request: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        access = self.access_for(request)
+        found = self.find_by_token(request.name, request.token, request.project or self.access.project)
         if found is not None and found.status == BROKEN:
             self.delete_server(found.id, checkpoint)
             found = None
-        server = (found or self.request_server(wanted, access, checkpoint)).id
+        server = (found or self.request_server(request, access, checkpoint)).id
         what = f"Creating instance {server}"
         found = wait_until(lambda: self.fetch_server(server), is_built, what, checkpoint)
         if found.status == BROKEN:
@@ -109,7 +109,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
     def find_host(self, server: str) -> str | None:
         return find_host_of(server)
 
-    def access_for(self, wanted: NewServer) -> Access:
+    def access_for(self, request: NewServer) -> Access:
         """Return the access to Nova for creating a server: in the login's project, or in another one by a trust.
 
         All other operations on servers of other projects use the rights of the login itself.
@@ -118,16 +118,16 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             OperationRefused: another project was requested without a trust, or with a host, which only
                 administrators may choose.
         """
-        if wanted.project in ("", self.access.project):
+        if request.project in ("", self.access.project):
             return self.access
-        if reason := explain_foreign_project(wanted.project, self.access.project, bool(wanted.trust)):
+        if reason := explain_foreign_project(request.project, self.access.project, bool(request.trust)):
             raise OperationRefused(reason)
-        if wanted.host:
+        if request.host:
             raise OperationRefused(
-                f"Nova lets the site choose no host for servers of project {wanted.project}: have them kept apart, or"
+                f"Nova lets the site choose no host for servers of project {request.project}: have them kept apart, or"
                 " together, by a server group (scheduler_hints) instead of the policy senlin.policy.affinity"
             )
-        return self.trusted.of(wanted.trust)
+        return self.trusted.of(request.trust)
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         """Reset the state in Nova, and record in the site's table that a PENDING server was given up.
@@ -159,30 +159,30 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         created = (one for one in servers if (one.metadata or {}).get(TOKEN) == token and one.project_id == project)
         return next((one for one in created if one.status not in DELETED_STATUSES), None)
 
-    def request_server(self, wanted: NewServer, access: Access, checkpoint: Checkpoint) -> Any:
-        """Request a server once. If the answer is lost, search the list of servers for it.
+    def request_server(self, request: NewServer, access: Access, checkpoint: Checkpoint) -> Any:
+        """Request a server once. If the response is lost, search the list of servers for it.
 
         If the site acts as an administrator, it checks references itself, because Nova does not.
         """
-        flavor = self.find_flavor(wanted.flavor).flavor_id
+        flavor = self.find_flavor(request.flavor).flavor_id
         if access is self.access:
-            require_usable(wanted, flavor, access)
+            require_usable(request, flavor, access)
         attributes = {
-            "name": wanted.name,
+            "name": request.name,
             "flavor_id": flavor,
-            "image_id": wanted.image or "",
-            "metadata": {**wanted.metadata, TOKEN: wanted.token},
-            **attributes_of(wanted.properties, access),
-            **{name: value for name, value in (("availability_zone", wanted.zone), ("host", wanted.host)) if value},
+            "image_id": request.image or "",
+            "metadata": {**request.metadata, TOKEN: request.token},
+            **attributes_of(request.properties, access),
+            **{name: value for name, value in (("availability_zone", request.zone), ("host", request.host)) if value},
         }
         try:
             return access.send(lambda cloud: cloud.compute.create_server(**attributes))
         except CloudUnavailable as problem:
             return wait_for_begin(
-                lambda: self.find_by_token(wanted.name, wanted.token, wanted.project or self.access.project),
+                lambda: self.find_by_token(request.name, request.token, request.project or self.access.project),
                 lambda found: found is not None,
                 problem,
-                f"Creating instance {wanted.name}",
+                f"Creating instance {request.name}",
                 checkpoint,
             )
 
@@ -213,13 +213,13 @@ class OpenStackLifecycle(OpenStackServers, ABC):
 
     def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
         found, what = self.find_built(server), f"Rebuilding instance {server}"
-        wanted = image or image_of(found)
-        if wanted is None:
+        new_image = image or image_of(found)
+        if new_image is None:
             raise OperationRefused(f"Instance {server} boots from a volume: say from which image to rebuild it")
-        if wanted != image_of(found):
-            require_usable_image(wanted, self.access, found.project_id)
+        if new_image != image_of(found):
+            require_usable_image(new_image, self.access, found.project_id)
         after = self.repair(
-            found, "rebuild", lambda cloud: cloud.compute.rebuild_server(server, wanted), what, checkpoint
+            found, "rebuild", lambda cloud: cloud.compute.rebuild_server(server, new_image), what, checkpoint
         )
         self.require_success(after, what, RUNNING, STOPPED)
         record_server_well(server)
@@ -271,11 +271,11 @@ def attributes_of(properties: Mapping[str, Any], access: Access) -> dict[str, An
     return given
 
 
-def network_of(wanted: Mapping[str, str], access: Access) -> dict[str, str]:
-    if "port" in wanted:
-        return {"port": wanted["port"]}
-    address = {"fixed_ip": wanted["fixed_ip"]} if "fixed_ip" in wanted else {}
-    return {"uuid": find_network(wanted["network"], access), **address}
+def network_of(network: Mapping[str, str], access: Access) -> dict[str, str]:
+    if "port" in network:
+        return {"port": network["port"]}
+    address = {"fixed_ip": network["fixed_ip"]} if "fixed_ip" in network else {}
+    return {"uuid": find_network(network["network"], access), **address}
 
 
 def find_network(network: str, access: Access) -> str:

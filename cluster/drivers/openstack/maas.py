@@ -82,13 +82,13 @@ class Maas:
         return machine
 
     def query_state(self, machine: Machine) -> str:
-        answer = self.read(path_of(machine), op="query_power_state")
-        if not isinstance(answer, dict) or not isinstance(answer.get("state"), str):
+        response = self.read(path_of(machine), op="query_power_state")
+        if not isinstance(response, dict) or not isinstance(response.get("state"), str):
             raise CloudError("MAAS does not answer as its API does: a power state is expected.")
-        return power_state_of(answer["state"]) or str(answer["state"])
+        return power_state_of(response["state"]) or str(response["state"])
 
     def read(self, path: str, **query: Any) -> Any:
-        """Send a query, and repeat it if MAAS does not answer. Raises: `CloudError`."""
+        """Send a query, and repeat it if MAAS does not respond. Raises: `CloudError`."""
         retrying = Retrying(
             retry=retry_if_exception_type(CloudUnavailable),
             stop=stop_after_attempt(settings.OPENSTACK_ATTEMPTS),
@@ -98,10 +98,10 @@ class Maas:
         return retrying(self.request, "GET", path, **query)
 
     def request(self, method: str, path: str, **query: Any) -> Any:
-        """Send a request once, and return the decoded answer. Raises: `CloudError`."""
+        """Send a request once, and return the decoded response. Raises: `CloudError`."""
         try:
             # Following a redirect would send the credentials to another address.
-            answer = requests.request(
+            response = requests.request(
                 method,
                 f"{settings.MAAS_URL.rstrip('/')}/api/2.0/{path}",
                 params=query,
@@ -116,10 +116,10 @@ class Maas:
             raise AnswerLost(f"MAAS does not answer: {type(problem).__name__}") from problem
         except OSError as problem:
             raise CloudMisconfigured(f"WATCHER_MAAS_CAFILE: {problem}") from problem
-        if not answer.ok or answer.is_redirect:
-            raise make_error(answer.status_code, format_reason(answer.text))
+        if not response.ok or response.is_redirect:
+            raise make_error(response.status_code, format_reason(response.text))
         try:
-            return orjson.loads(answer.content) if answer.content else None
+            return orjson.loads(response.content) if response.content else None
         except ValueError as problem:
             raise CloudError("MAAS does not answer as its API does: JSON is expected.") from problem
 
@@ -146,15 +146,15 @@ def make_error(status: int, reason: str) -> CloudError:
 
 
 def format_reason(text: str) -> str:
-    """Return the end of a message with the reason in an answer, or "" if the answer is HTML."""
+    """Return the end of a message with the reason in a response, or "" if the response is HTML."""
     reason = " ".join(text.split())
     return f": {cut(without_places(reason))}" if reason and not reason.startswith("<") else ""
 
 
-def require_list(answer: Any) -> list[Machine]:
-    if not isinstance(answer, list) or not all(isinstance(one, dict) and "system_id" in one for one in answer):
+def require_list(response: Any) -> list[Machine]:
+    if not isinstance(response, list) or not all(isinstance(one, dict) and "system_id" in one for one in response):
         raise CloudError("MAAS does not answer as its API does: a list of machines is expected.")
-    return answer
+    return response
 
 
 def path_of(machine: Machine) -> str:

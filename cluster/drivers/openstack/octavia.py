@@ -54,7 +54,7 @@ class OctaviaMembers:
     def change(self, pool: BalancerPool, begin: Callable[[Connection], Any], is_done: Callable[[], bool]) -> None:
         """Request a change once.
 
-        If the answer is lost or another process was faster, ``is_done`` tells whether the change was made.
+        If the response is lost or another process was faster, ``is_done`` tells whether the change was made.
 
         Raises:
             CloudBusy: the load balancer is being changed.
@@ -87,7 +87,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
 
     The name of a member is the UUID of its server, so that it can be found after the server was deleted.
 
-    Octavia makes one change of a load balancer at a time, and answers other requests with a conflict. The driver
+    Octavia makes one change of a load balancer at a time, and rejects other requests with a conflict. The driver
     requests each change once, and waits for its end.
     """
 
@@ -117,15 +117,15 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
     ) -> PoolMember:
         """Create a member with the server's address, or take over a member with the same address and port."""
         what = f"Adding instance {server} to pool {pool.name}"
-        wanted = find_subnet(self.access, subnet) if subnet else self.read_balancer(pool).vip_subnet_id
-        address = require_address(self.access, server, wanted)
+        subnet_id = find_subnet(self.access, subnet) if subnet else self.read_balancer(pool).vip_subnet_id
+        address = require_address(self.access, server, subnet_id)
         for member in self.list_members(pool):
             if (member.address, member.protocol_port) == (address, port):
                 return self.update(pool, member, what, checkpoint, name=server, weight=weight)
         self.change(
             pool,
             lambda cloud: cloud.load_balancer.create_member(
-                pool.uuid, name=server, address=address, protocol_port=port, weight=weight, subnet_id=wanted
+                pool.uuid, name=server, address=address, protocol_port=port, weight=weight, subnet_id=subnet_id
             ),
             is_done=lambda: self.find_member_of(pool, server) is not None,
         )
@@ -134,9 +134,9 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
             raise OperationFailed(f"{what} failed: Octavia could not provision it")
         return read_pool_member(found)
 
-    def update(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint, **wanted: Any) -> PoolMember:
+    def update(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint, **values: Any) -> PoolMember:
         """Change the attributes of a member that differ."""
-        changes = {name: value for name, value in wanted.items() if getattr(member, name) != value}
+        changes = {name: value for name, value in values.items() if getattr(member, name) != value}
         if not changes:
             return read_pool_member(member)
         self.change(

@@ -62,7 +62,7 @@ def remove_mark(model: Marked, uuid: str, owner: str) -> None:
 def wait_until(poll: Callable[[], T], is_done: Callable[[T], bool], what: str, checkpoint: Checkpoint) -> T:
     """Poll every `settings.OPENSTACK_POLL_INTERVAL` seconds until an operation is over, and return the last result.
 
-    If the cloud does not answer, the operation may still be in progress, so polling continues until the timeout.
+    If the cloud does not respond, the operation may still be in progress, so polling continues until the timeout.
 
     Args:
         what: a description of the operation, for messages.
@@ -96,12 +96,12 @@ def wait_for_begin(
 ) -> T:
     """Return the result of `poll` for an operation that began although its request failed with this problem.
 
-    The cloud is polled until it answers. It may accept a request after its answer was lost, and therefore has another
-    `settings.OPENSTACK_TIMEOUT` seconds to begin.
+    The cloud is polled until it responds. It may accept a request after its response was lost, and therefore has
+    another `settings.OPENSTACK_TIMEOUT` seconds to begin.
 
     Raises:
         CloudUnavailable: the operation has not begun.
-        OperationOutstanding: the cloud did not answer in time.
+        OperationOutstanding: the cloud did not respond in time.
     """
     extra_time = settings.OPENSTACK_TIMEOUT if isinstance(problem, AnswerLost) else 0
     end: float | None = None

@@ -68,7 +68,7 @@ class Reader:
     def read_list(self, request: CloudRequest[Any]) -> list[Any]:
         """Return a complete list. If a page fails, read the whole list again.
 
-        Cinder answers 404 if a marker was deleted. The reading fails after `settings.OPENSTACK_ATTEMPTS`.
+        Cinder returns 404 if a marker was deleted. The reading fails after `settings.OPENSTACK_ATTEMPTS`.
         """
 
         def collect(cloud: Any) -> list[Any]:
@@ -122,7 +122,7 @@ class Reader:
     def make_power_state_reader(self) -> Callable[[Any], str | None]:
         """Return a function that returns the power state of a hypervisor's machine in Ironic or MAAS.
 
-        If MAAS does not answer, power states are unknown, and the reading continues.
+        If MAAS does not respond, power states are unknown, and the reading continues.
         """
         if not has_power(self.access):
             return lambda hypervisor: None

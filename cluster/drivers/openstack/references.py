@@ -22,7 +22,7 @@ SOURCES_IN_IMAGES = {**SHORT_SOURCES, "image_id": "image"}
 Reference = tuple[str, str, str]
 
 
-def require_usable(wanted: NewServer, flavor: str, access: Access) -> None:
+def require_usable(request: NewServer, flavor: str, access: Access) -> None:
     """Check that the project of the login may use each object that a new server names.
 
     Names of networks and security groups are not checked: `lifecycle.find_network` and Nova search for them in the
@@ -35,7 +35,7 @@ def require_usable(wanted: NewServer, flavor: str, access: Access) -> None:
         OperationRefused: an object does not exist or may not be used. The message begins with the property.
     """
     checked: set[tuple[str, str]] = set()
-    for reference in [("flavor", "flavor", flavor), *list_references(wanted)]:
+    for reference in [("flavor", "flavor", flavor), *list_references(request)]:
         require_reference(reference, access, access.project, checked)
 
 
@@ -66,11 +66,11 @@ def require_reference(reference: Reference, access: Access, project: str, checke
             require_reference(inner, access, project, checked)
 
 
-def list_references(wanted: NewServer) -> Iterator[Reference]:
+def list_references(request: NewServer) -> Iterator[Reference]:
     """Yield the objects that a new server refers to, except its flavor."""
-    properties = wanted.properties
-    if wanted.image:
-        yield "image", "image", wanted.image
+    properties = request.properties
+    if request.image:
+        yield "image", "image", request.image
     networks = properties.get("networks", "auto")
     for number, network in enumerate([] if isinstance(networks, str) else networks):
         for kind in ("port", "network"):

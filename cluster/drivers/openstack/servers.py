@@ -144,14 +144,14 @@ class OpenStackServers(Cloud, ABC):
         self.find_server(server)
 
     def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
-        before, wanted = self.find_free(server), self.find_flavor(flavor)
+        before, new_flavor = self.find_free(server), self.find_flavor(flavor)
         after = self.run_operation(
             before,
-            lambda cloud: cloud.compute.resize_server(server, wanted.flavor_id),
+            lambda cloud: cloud.compute.resize_server(server, new_flavor.flavor_id),
             f"Resizing instance {server}",
             checkpoint,
         )
-        if after.flavor != wanted.name:
+        if after.flavor != new_flavor.name:
             raise self.failed(f"Instance {server} has flavor {after.flavor} after its resize", server)
         self.require_status(after, before.status)
 
@@ -234,7 +234,7 @@ class OpenStackServers(Cloud, ABC):
     def request_operation(
         self, before: CloudServer, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
     ) -> None:
-        """Request an operation once. If the answer is lost, the state of the server shows whether Nova began it."""
+        """Request an operation once. If the response is lost, the state of the server shows whether Nova began it."""
 
         def has_begun(found: Any) -> bool:
             now = (found.status, found.compute_host, flavor_of(found))
@@ -282,7 +282,7 @@ class OpenStackServers(Cloud, ABC):
         return self.describe(found)
 
     def confirm(self, server: str, what: str, checkpoint: Checkpoint) -> None:
-        """Confirm a resize, and repeat the request if its answer is lost.
+        """Confirm a resize, and repeat the request if its response is lost.
 
         Nova refuses the request if it has accepted an earlier one, or has confirmed the resize by itself.
         """

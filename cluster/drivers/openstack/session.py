@@ -13,7 +13,7 @@ from watcher_site.monitoring.tracing import tracing
 
 # The label of requests to addresses outside of the catalog: logins and discovery.
 NO_SERVICE = "none"
-# The status of a request without an answer.
+# The status of a request without a response.
 LOST = 0
 
 

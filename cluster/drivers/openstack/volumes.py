@@ -123,7 +123,7 @@ class OpenStackVolumes(Cloud, ABC):
     def request_volume_operation(
         self, before: Any, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
     ) -> None:
-        """Request an operation once. If the answer is lost, the state of the volume shows whether Cinder began it."""
+        """Request an operation once. If the response is lost, the volume's state shows whether Cinder began it."""
 
         def has_begun(found: Any) -> bool:
             return not is_idle(found) or (found.host, found.volume_type) != (before.host, before.volume_type)

@@ -228,19 +228,19 @@ class ResourceSchema(AutoSchema):
     # Responses
 
     def get_response_serializers(self) -> Any:
-        status, answer = self.success()
+        status, response = self.success()
         codes = filter(self.refuses, REFUSALS)
         refusals = {code: OpenApiResponse(error(code), REFUSALS[code]) for code in codes}
         media_types = self.view.media_types.get(self.view.action)
         keys: list[Any] = [(status, media_type) for media_type in media_types] if media_types else [status]
-        return {key: OpenApiResponse(answer, "The request succeeded.") for key in keys} | refusals
+        return {key: OpenApiResponse(response, "The request succeeded.") for key in keys} | refusals
 
     def success(self) -> tuple[int, Any]:
         action = self.view.action
         answers = self.view.answers_at(self.version)
         if action in answers:
-            status, answer = answers[action]
-            return status, answer
+            status, response = answers[action]
+            return status, response
         if action in LISTS:
             return 200, self.envelope(detailed=action == "detailed_list")
         if action == "destroy":

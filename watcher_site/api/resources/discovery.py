@@ -78,7 +78,7 @@ class VersionRoot(VersionedView):
 
     def get(self, request: Request) -> Response:
         base = host(request)
-        answer: dict[str, Any] = {
+        response: dict[str, Any] = {
             "id": "v1",
             "media_types": [{"base": "application/json", "type": "application/vnd.openstack.watcher.v1+json"}],
             "links": [
@@ -86,7 +86,7 @@ class VersionRoot(VersionedView):
                 {"href": f"{base}/v1/docs/", "rel": "describedby", "type": "text/html"},
             ],
         }
-        return Response(answer | collections(versions.used_by(request), base))
+        return Response(response | collections(versions.used_by(request), base))
 
 
 def collections(version: versions.Version, base: str) -> dict[str, list[dict[str, str]]]:
@@ -132,8 +132,8 @@ def bookmark(request: HttpRequest, collection: str, uuid: str) -> HttpResponseBa
     if request.method == "GET" and wants_html(request):
         return redirect(PAGES[collection], uuid=UUID(uuid))
     found = resolve(f"/v1{request.path}")
-    answer: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
-    return answer
+    response: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+    return response
 
 
 COLLECTION = f"(?P<collection>{'|'.join(PAGES)})"

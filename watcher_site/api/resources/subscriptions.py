@@ -97,10 +97,10 @@ class TestSerializer(serializers.Serializer[Any]):
     event_type = serializers.CharField()
 
 
-def unstored(answer: Response) -> Response:
+def unstored(response: Response) -> Response:
     """Forbid caches to store a response that contains a secret."""
-    answer["Cache-Control"] = "no-store"
-    return answer
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 class SubscriptionView(NamedLookup, ResourceView):
@@ -139,9 +139,9 @@ class SubscriptionView(NamedLookup, ResourceView):
         """Subscribe a URL to notifications. Only this response contains the secret that signs them."""
         attributes = read_body(request, NewSubscriptionSerializer, SubscriptionSerializer._declared_fields)
         subscription, secret = subscribe(**attributes)
-        answer = self.created(subscription)
-        answer.data["secret"] = secret
-        return unstored(answer)
+        response = self.created(subscription)
+        response.data["secret"] = secret
+        return unstored(response)
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         internal = ("/failures", "/problem", "/last_success")

@@ -1,9 +1,9 @@
 """A persistent connection to RabbitMQ, and the broker's confirms of the messages that are written to its channel.
 
-The connection is kombu's, with the brokers and options of an oslo.messaging transport URL. The broker's answers are
-publisher confirms (https://www.rabbitmq.com/docs/confirms): messages count from 1, and one answer may be for all
-messages up to a number. kombu's own option ``confirm_publish`` waits for each answer before the next message is
-written, which takes a round trip per message; this waits for the answers to many messages at once.
+The connection is kombu's, with the brokers and options of an oslo.messaging transport URL. The broker's responses are
+publisher confirms (https://www.rabbitmq.com/docs/confirms): messages count from 1, and one response may be for all
+messages up to a number. kombu's own option ``confirm_publish`` waits for each response before the next message is
+written, which takes a round trip per message; this waits for the responses to many messages at once.
 """
 
 import random
@@ -28,7 +28,7 @@ TLS_VERSIONS = {
 
 @dataclass
 class Answers:
-    """The broker's answers by message. The answer for an unrouted message is the queue to which it was sent."""
+    """The broker's responses by message. The response for an unrouted message is the queue to which it was sent."""
 
     taken: set[Any] = field(default_factory=set)
     refused: set[Any] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Answers:
 
 
 class Confirms:
-    """A channel in confirm mode. Messages are in `awaited` until the broker answers."""
+    """A channel in confirm mode. Messages are in `awaited` until the broker responds."""
 
     def __init__(self, connection: Connection, exchange: str, compression: str | None) -> None:
         self.connection, self.channel = connection, connection.channel()
@@ -51,7 +51,7 @@ class Confirms:
         self.channel.events["basic_nack"].add(self.on_nack)
 
     def write(self, mark: Any, queue: str, body: bytes) -> None:
-        """Write a persistent message with a mark that identifies it in the answers.
+        """Write a persistent message with a mark that identifies it in the responses.
 
         The broker returns it if no queue accepts it.
         """
@@ -68,17 +68,17 @@ class Confirms:
         )
 
     def await_all(self, timeout: float) -> None:
-        """Wait until the broker has answered for all messages.
+        """Wait until the broker has responded for all messages.
 
         Raises:
-            TimeoutError: it did not answer within ``timeout`` seconds.
+            TimeoutError: it did not respond within ``timeout`` seconds.
             amqp.AMQPError, OSError: it closed the channel, or the connection was lost.
         """
         while self.awaited:
             self.connection.drain_events(timeout=timeout)
 
     def collect(self) -> Answers:
-        """Return the answers since the last call, and stop waiting for others."""
+        """Return the responses since the last call, and stop waiting for others."""
         answers, self.answers = self.answers, Answers()
         self.awaited.clear()
         return answers
@@ -128,10 +128,10 @@ class KeptConnection:
         """Return the channel of the open connection, or of a new one.
 
         Raises:
-            kombu.exceptions.OperationalError: no broker answers.
+            kombu.exceptions.OperationalError: no broker responds.
         """
         now = time.monotonic()
-        # The broker closes an idle connection, because its heartbeats are not answered here.
+        # The broker closes an idle connection, because its heartbeats are not processed here.
         longest = self.options.heartbeat_timeout_threshold / 2 or float("inf")
         if self.confirms is None or now - self.used > longest:
             self.close()

@@ -1,6 +1,6 @@
 """A publisher of batches of messages to RabbitMQ, in the format of oslo.messaging's rabbit driver (18.3).
 
-The broker's answers to a whole batch are awaited at once, and a broken connection is replaced once.
+The broker's responses to a whole batch are awaited at once, and a broken connection is replaced once.
 
 The sources of the format, in the package oslo_messaging: `_drivers/common.py` (serialize_msg), `_drivers/amqp.py`
 (_add_unique_id) and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue, _get_queue_arguments).
@@ -119,7 +119,7 @@ class Publisher:
         confirms.await_all(settings.WEBHOOK_TIMEOUT)
 
     def record_answers(self, confirms: Confirms, batch: Batch) -> None:
-        """Record the answers. A message that was not routed stays open until its queue is declared again."""
+        """Record the responses. A message that was not routed stays open until its queue is declared again."""
         answers = confirms.collect()
         confirms.declared -= answers.unrouted
         batch.results.update((place, Undelivered(REFUSED)) for place in answers.refused)

@@ -1,7 +1,7 @@
 """The listener, which receives the notifications of Nova and Cinder and writes their changes.
 
 A message is acknowledged after the commit of its change. If the process dies in between, another one receives the
-message again, without effect: the row has the time of the notification. If the database does not answer, messages
+message again, without effect: the row has the time of the notification. If the database does not respond, messages
 return to the queue.
 """
 
@@ -153,7 +153,7 @@ class Listener(Worker):
         self.report()
 
     def connect(self) -> None:
-        """Start receiving, if the broker answers.
+        """Start receiving, if the broker responds.
 
         Raises:
             Refused: the broker refuses the login or the queue.

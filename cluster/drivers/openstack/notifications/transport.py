@@ -66,7 +66,7 @@ class CloudBroker:
 
         Raises:
             BrokerRefused: the broker refuses the login or one of these operations.
-            kombu.exceptions.OperationalError, amqp.AMQPError, OSError: the broker does not answer.
+            kombu.exceptions.OperationalError, amqp.AMQPError, OSError: the broker does not respond.
         """
         try:
             with self.connection.connect() as connection:
