@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
@@ -95,8 +96,7 @@ class PreparedCursor(ServerBindingCursor):
     for a filter by a rare value, that plan took seconds with 5,000,000 rows instead of milliseconds.
     """
 
-    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
-        return super().execute(query, params, prepare=True, **options)  # type: ignore[misc]
+    execute = partialmethod(ServerBindingCursor.execute, prepare=True)  # type: ignore[attr-defined]
 
 
 def kept_cursor(connection: Any) -> Any:
