@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,9 +17,21 @@ from playwright.sync_api import Page
 
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
-from tests.builders import make_audit, make_plan
+from tests.builders import (
+    make_audit,
+    make_cluster,
+    make_flavor,
+    make_member,
+    make_node,
+    make_plan,
+    make_profile,
+    make_resource,
+    make_server,
+    make_stack,
+)
 from tests.end_to_end.console.accessibility import find_problems
 from tests.end_to_end.console.browser import browser_page
+from watcher_site.accounts.projects import add_member
 
 pytestmark = [
     pytest.mark.any_database,
@@ -53,11 +66,30 @@ DOWNLOADS = {"history:export"}
 
 
 @pytest.fixture
-def page(cloud_admin: User, client: Client, live_server: Any) -> Iterator[Page]:
+def administrator(transactional_db: None, cloud_admin: User, client: Client) -> str:
+    """Return the session of an administrator."""
     client.force_login(cloud_admin)
-    with browser_page(base_url=live_server.url, viewport=DESK, reduced_motion="reduce") as page:
-        session = client.cookies["sessionid"].value
-        page.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+    return client.cookies["sessionid"].value
+
+
+@pytest.fixture
+def member(transactional_db: None, client: Client) -> str:
+    """Return the session of a member of a project that has a server, a cluster, and a stack with a nested one."""
+    make_flavor("small")
+    server = make_server("web-1", make_node(), project_id="acme")
+    make_member("node", cluster=make_cluster("web", project_id="acme", profile=make_profile()), server=server, index=1)
+    stack = make_stack("shop", project_id="acme", status="CREATE_COMPLETE")
+    group = make_resource(stack, "group", type="scaling_group", status="CREATE_COMPLETE")
+    make_resource(make_stack("inner", holder=group, project_id="acme"), "web", physical_id=str(server.uuid))
+    client.force_login(User.objects.create_user("mia", password="mia-password"))
+    add_member("mia", "acme")
+    return client.cookies["sessionid"].value
+
+
+@contextmanager
+def opened(address: str, session: str) -> Iterator[Page]:
+    with browser_page(base_url=address, viewport=DESK, reduced_motion="reduce") as page:
+        page.context.add_cookies([{"name": "sessionid", "value": session, "url": address}])
         yield page
 
 
@@ -92,8 +124,8 @@ def check(page: Page) -> list[str]:
     return found
 
 
-def test_every_page_of_the_console_follows_wcag(starts: list[str], page: Page) -> None:
-    """Walk along all links, to one page of each kind."""
+def walk(page: Page, starts: list[str]) -> tuple[set[str], dict[str, list[str]]]:
+    """Go along all links, to one page of each kind; return the kinds, and the problems by path."""
     page.goto(reverse("account:password"))
     kinds, found, paths = set(DOWNLOADS), {}, deque(starts)
     while paths:
@@ -103,6 +135,19 @@ def test_every_page_of_the_console_follows_wcag(starts: list[str], page: Page) -
         paths += [link for kind, link in links.items() if kind not in kinds]
         kinds |= set(links)
         found[re.sub("[0-9a-f-]{36}", "…", path)] = check(page)
-    assert {path: problems for path, problems in found.items() if problems} == {}
-    assert len(kinds) > 60
-    assert page.complaints == []
+    return kinds, {path: problems for path, problems in found.items() if problems}
+
+
+def test_every_page_of_the_console_follows_wcag(administrator: str, starts: list[str], live_server: Any) -> None:
+    with opened(live_server.url, administrator) as page:
+        kinds, found = walk(page, starts)
+        assert found == {}
+        assert len(kinds) > 60
+        assert page.complaints == []
+
+
+def test_the_pages_of_a_project_follow_wcag(member: str, live_server: Any) -> None:
+    with opened(live_server.url, member) as page:
+        kinds, found = walk(page, [reverse("projects:servers")])
+        assert found == {}
+        assert {"projects:server", "projects:stack", "projects:cluster", "projects:resource-mark"} <= kinds

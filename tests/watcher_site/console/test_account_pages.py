@@ -46,6 +46,14 @@ def test_an_account_without_any_right_has_its_page(client: Client, stranger: Use
     assert client.get(reverse(ACCOUNT)).status_code == 200
 
 
+def test_the_password_is_changed_only_by_accounts_that_have_one(client: Client, reader: User) -> None:
+    shown = []
+    for user in (reader, User.objects.create_user("by-openid")):
+        client.force_login(user)
+        shown.append(reverse("account:password") in client.get(reverse("account:page")).content.decode())
+    assert shown == [True, False]
+
+
 def test_a_new_token_is_shown_once_and_kept_by_no_cache(browser: Client) -> None:
     answer = browser.post(reverse(NEW_TOKEN), FIELDS, follow=True)
     token = answer.context["secret"]
