@@ -78,9 +78,13 @@ def on_exit(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start tracing, and exempt the objects loaded at start, which are never freed, from garbage collection."""
     end_without_migrations()
     start_tracing()
+    configure_garbage_collection()
+
+
+def configure_garbage_collection() -> None:
+    """Exempt the objects loaded at start, which are never freed, from garbage collection, and collect less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
