@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -104,9 +105,8 @@ class Emulator:
         self.neutron, self.octavia, self.glance = Neutron(self), Octavia(self), Glance(self)
         self.telemetry = Telemetry(self)
         open_prometheus = OpenPrometheus(self.telemetry)
-        parts = (self, self.nova, self.placement, self.cinder, self.ironic, self.neutron, self.octavia)
-        parts += (self.telemetry, open_prometheus, self.glance)
-        self.routes = Map([rule for part in parts for rule in part.rules()], merge_slashes=False, strict_slashes=False)
+        self.parts = (self, self.nova, self.placement, self.cinder, self.ironic, self.neutron, self.octavia)
+        self.parts += (self.telemetry, open_prometheus, self.glance)
 
     def start(self, port: int = 0) -> "Emulator":
         self.server = make_server("127.0.0.1", port, self, threaded=True, request_handler=QuietHandler)
@@ -169,11 +169,12 @@ class Emulator:
 
     def dispatch(self, request: Request) -> Response:
         try:
-            view, values = self.routes.bind_to_environ(request.environ).match()
-            is_open = getattr(view.__self__, "is_open", view.__self__ is self)
+            (number, name), values = routes().bind_to_environ(request.environ).match()
+            part = self.parts[number]
+            is_open = getattr(part, "is_open", part is self)
             if not is_open and request.headers.get("X-Auth-Token") not in self.tokens:
                 return error(401, "The request you have made requires authentication.")
-            answer = view(request, **values)
+            answer = getattr(part, name)(request, **values)
         except HTTPException as problem:
             return error(problem.code or 500, str(problem.description))
         return answer if isinstance(answer, Response) else reply(answer)
@@ -266,6 +267,17 @@ class Emulator:
     def endpoint(self, path: str) -> dict[str, Any]:
         where = {"region": "RegionOne", "region_id": "RegionOne", "interface": "public"}
         return {"id": uuid4().hex, "url": f"{self.url}{path}", **where}
+
+
+@cache
+def routes() -> Map:
+    """Return the paths of each cloud, with the number of the part and the name of its method."""
+    rules = []
+    for number, part in enumerate(Emulator().parts):
+        for rule in part.rules():
+            rule.endpoint = (number, rule.endpoint.__name__)
+            rules.append(rule)
+    return Map(rules, merge_slashes=False, strict_slashes=False)
 
 
 def strike(fault: Fault) -> Response | None:

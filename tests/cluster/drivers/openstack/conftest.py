@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from cluster.operations.synchronization import synchronize
+from tests.cluster.drivers.openstack.same_contents import write_same_contents
 from tests.cluster.emulator.placement import inventory
 from tests.cluster.emulator.server import Emulator
 
@@ -40,5 +40,5 @@ def server(emulator: Emulator) -> str:
     """The UUID of a server on compute1, and flavors for it: what it has, and a larger one."""
     emulator.nova.add_flavor("f2", "m1.large", vcpus=4, ram=8192)
     key = emulator.nova.add_server("web", "compute1")
-    synchronize()
+    write_same_contents("a server and two flavors")
     return key

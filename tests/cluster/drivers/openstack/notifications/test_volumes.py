@@ -20,7 +20,7 @@ def storage(read: Emulator) -> Emulator:
     """A cloud with a pool and a volume type, and no volume."""
     read.cinder.add_type(TYPE, "fast", "lvm")
     read.cinder.add_pool("block@lvm#gold", "lvm")
-    read_cloud()
+    read_cloud("a server, a pool and a volume type")
     return read
 
 
@@ -106,10 +106,10 @@ def test_an_older_notification_does_not_overwrite_a_newer_one(storage: Emulator)
 
 
 def test_a_notification_from_before_the_change_that_a_reading_saw_is_no_news(storage: Emulator) -> None:
-    storage.cinder.add_volume(VOLUME, "data", "block@lvm#gold", updated_at=ago(5).replace(tzinfo=None).isoformat())
+    storage.cinder.add_volume(VOLUME, "data", "block@lvm#gold", updated_at=ago(60).replace(tzinfo=None).isoformat())
     read_cloud()
-    assert not hear("volume.update.end", volume(), ago(6))
-    assert hear("volume.update.end", volume(), ago(4))
+    assert not hear("volume.update.end", volume(), ago(90))
+    assert hear("volume.update.end", volume(), ago(30))
 
 
 def test_a_notification_from_before_the_last_reading_is_no_news(storage: Emulator) -> None:
