@@ -111,13 +111,15 @@ chaos: install-dev
 openstack: export WATCHER_TEST_OPENSTACK = 1
 openstack: export WATCHER_TEST_KEYSTONE = 1
 openstack: install-dev
-	@$(TOOLS) exec $(ENVIRONMENT) -m pytest tests/openstack
+	@$(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses 2 --dist loadscope tests/openstack
 
-# Tests with a Keystone on SQLite, which is installed into .openstack/keystone, without MariaDB and RabbitMQ.
+# Tests with a Keystone on SQLite, which is installed into .openstack/keystone, without MariaDB and RabbitMQ:
+# make keystone TESTS=tests/openstack/test_tokens.py
 keystone: export WATCHER_TEST_KEYSTONE = 1
 keystone: install-dev
 	$(INSTALL) .openstack/keystone/installed
-	@$(TOOLS) exec $(ENVIRONMENT) -m pytest -m keystone --numprocesses 2 --dist loadfile tests/openstack
+	@$(TOOLS) exec $(ENVIRONMENT) -m pytest -m keystone --numprocesses 2 --dist loadscope \
+		$(if $(filter tests,$(TESTS)),tests/openstack,$(TESTS))
 
 # Send requests generated from the OpenAPI documents, and run the test suites of Watcher's clients, or only some of
 # these, with SUITES="api client watcherclient".

@@ -9,6 +9,7 @@ from threading import Thread
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from amqp.exceptions import NotFound
 from django.test import override_settings
 from kombu import Connection
 
@@ -44,6 +45,15 @@ def delete_queues(names: list[str]) -> None:
     with Connection(BROKER_URL) as connection:
         for name in names:
             connection.channel().queue_delete(name)
+
+
+def has_consumer(name: str) -> bool:
+    """Return whether a process receives the messages of a queue; a queue that does not exist has none."""
+    with Connection(BROKER_URL) as connection:
+        try:
+            return bool(connection.channel().queue_declare(name, passive=True).consumer_count)
+        except NotFound:
+            return False
 
 
 class Way:

@@ -61,7 +61,8 @@ def keystone(folder: Path) -> Sections:
         "token": {"provider": "fernet"},
         "fernet_tokens": {"key_repository": folder / "keys" / "fernet"},
         "credential": {"key_repository": folder / "keys" / "credential"},
-        "cache": {"enabled": False},
+        # In the memory of its one process.
+        "cache": {"enabled": True, "backend": "dogpile.cache.memory"},
         # The lowest cost that bcrypt has: each test process authenticates.
         "identity": {"password_hash_rounds": 4},
     }

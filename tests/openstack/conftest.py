@@ -13,6 +13,7 @@ from django.core.cache import caches
 from django.core.management import call_command
 from openstack.exceptions import HttpException, NotFoundException
 from pytest_django import Settings
+from xdist.scheduler import LoadScopeScheduling
 
 from cluster.operations.synchronization import synchronize
 from tests.openstack.configuration import COMPUTE_NODES, PASSWORD
@@ -21,6 +22,8 @@ from tests.openstack.keystone import KeystoneService
 from tests.waiting import wait_for
 from watcher_site.keystone.tokens import middleware
 
+# These files start a Keystone of their own.
+WITHOUT_CONTROL_PLANE = ("test_login.py", "test_dashboard.py", "test_register_endpoints.py", "test_tokens.py")
 FLAVORS = {"tiny": (1, 512, 1), "small": (1, 2048, 10), "large": (4, 8192, 40)}
 
 
@@ -99,6 +102,9 @@ class Nova:
     def states(self) -> dict[str, tuple[str, str]]:
         return {found.host: (found.status, found.state) for found in self.compute.services(binary="nova-compute")}
 
+    def has_down_nodes(self) -> bool:
+        return any(state != "up" for _, state in self.states().values())
+
     def hypervisors(self) -> set[str]:
         """Return the names of those that Nova knows: a compute service is up before its node is found in the cell."""
         return {found.name for found in self.compute.hypervisors()}
@@ -113,9 +119,22 @@ class Nova:
         wait_for(lambda: not self.servers(), PATIENCE, INTERVAL)
 
 
+class OneControlPlane(LoadScopeScheduling):
+    """Runs the tests of the control plane in one process, and those of each file that needs none in any."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return path if path.endswith(WITHOUT_CONTROL_PLANE) else "control plane"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    return OneControlPlane(config, log) if config.getoption("dist") == "loadscope" else None
+
+
 @pytest.fixture(autouse=True)
-def patience(settings: Settings) -> None:
+def patience(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Services may be slow, and leases outlast a test: heartbeats have a connection that does not see its rows."""
+    monkeypatch.setattr("watcher_site.keystone.login.TIMEOUT", PATIENCE)
     settings.OPENSTACK_TIMEOUT = PATIENCE
     settings.SERVICE_DOWN_TIME = 3600
 
@@ -158,10 +177,15 @@ def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None
 
 
 def answers(nova: Nova) -> Callable[[], bool]:
-    """Return a function that clears the cloud and returns whether it could; killed services may still be starting."""
+    """Return a function that clears the cloud and returns whether it could; killed services may still be starting.
+
+    The scheduler does not use a node that was enabled while it was down until the node next reports its resources.
+    """
 
     def clear() -> bool:
         try:
+            if nova.has_down_nodes():
+                return False
             nova.clear()
         except HttpException:
             return False

@@ -7,6 +7,7 @@ Neutron is a stand-in; there is no Ironic or Octavia. All services listen on 127
 """
 
 import argparse
+import fcntl
 import hashlib
 import os
 import shutil
@@ -17,13 +18,15 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from tests.broker import broker_answers, delete_queues
+from tests.broker import broker_answers, delete_queues, has_consumer
 from tests.openstack import configuration
 from tests.openstack.configuration import (
+    BACKENDS,
     CAPACITY,
     COMPUTE_NODES,
     DATABASES,
@@ -35,6 +38,7 @@ from tests.openstack.configuration import (
     URLS,
     VCPUS,
 )
+from tests.waiting import wait_for
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -56,6 +60,15 @@ NAMES = (
     *COMPUTE_NODES,
     *CINDER,
 )
+# The queues from which services take calls of others. RabbitMQ discards a call whose queue does not exist, and its
+# sender waits for minutes.
+CALL_QUEUES = {
+    "nova-conductor": ["conductor"],
+    "nova-scheduler": ["scheduler"],
+    **{host: [f"compute.{host}", f"compute-alt.{host}"] for host in COMPUTE_NODES},
+    "cinder-scheduler": ["cinder-scheduler"],
+    "cinder-volume": [f"cinder-volume.volumes@{backend}" for backend in BACKENDS],
+}
 # In seconds, for services and their operations: a machine that runs other tests starts Nova slowly.
 PATIENCE = 900
 # In seconds, between requests to a service that is waited for and does the work meanwhile.
@@ -157,29 +170,38 @@ class ControlPlane:
         return ""
 
     def start(self, names: Iterable[str]) -> None:
-        for name in names:
-            if self.find(name):
-                continue
-            if name == "mariadb":
-                self.start_database()
-            elif name in WEB_SERVICES:
-                self.start_web_service(name)
-            elif name == "neutron":
-                self.run(name, [sys.executable, HERE / "neutron.py", PORTS["neutron"]])
-            elif name in COMPUTE_NODES:
-                arguments = [self.folder, name, VCPUS, MEMORY, DISK]
-                files = [self.files / "nova" / "nova.conf", self.files / f"{name}.conf"]
-                script = [self.programs / "python", HERE / "compute_service.py", *arguments]
-                self.run(name, [*script, *(f"--config-file={file}" for file in files)])
-            elif name in CINDER:
-                script = [self.programs / name]
-                if name == "cinder-volume":
-                    script = [self.programs / "python", HERE / "volumes" / "volume_service.py", CAPACITY]
-                self.run(name, [*script, f"--config-file={self.files / 'cinder' / 'cinder.conf'}"])
-                if name == "cinder-api":
-                    self.wait(name, lambda: answers(URLS["cinder-api"]))
-            else:
-                self.run(name, [self.programs / name, f"--config-file={self.files / 'nova' / 'nova.conf'}"])
+        """Start the services that do not run, and return when they answer requests and take calls."""
+        stopped = [name for name in names if not self.find(name)]
+        for name in stopped:
+            self.start_service(name)
+        for name in stopped:
+            self.wait(name, partial(self.takes_calls, name))
+
+    def start_service(self, name: str) -> None:
+        if name == "mariadb":
+            self.start_database()
+        elif name in WEB_SERVICES:
+            self.start_web_service(name)
+        elif name == "neutron":
+            self.run(name, [sys.executable, HERE / "neutron.py", PORTS["neutron"]])
+        elif name in COMPUTE_NODES:
+            arguments = [self.folder, name, VCPUS, MEMORY, DISK]
+            files = [self.files / "nova" / "nova.conf", self.files / f"{name}.conf"]
+            script = [self.programs / "python", HERE / "compute_service.py", *arguments]
+            self.run(name, [*script, *(f"--config-file={file}" for file in files)])
+        elif name in CINDER:
+            script = [self.programs / name]
+            if name == "cinder-volume":
+                script = [self.programs / "python", HERE / "volumes" / "volume_service.py", CAPACITY]
+            self.run(name, [*script, f"--config-file={self.files / 'cinder' / 'cinder.conf'}"])
+            if name == "cinder-api":
+                self.wait(name, lambda: answers(URLS["cinder-api"]))
+        else:
+            self.run(name, [self.programs / name, f"--config-file={self.files / 'nova' / 'nova.conf'}"])
+
+    @staticmethod
+    def takes_calls(name: str) -> bool:
+        return all(has_consumer(queue) for queue in CALL_QUEUES.get(name, ()))
 
     def start_database(self) -> None:
         """Return the arguments of MariaDB, with which no write waits for the disk, as no data here is of value."""
@@ -258,7 +280,7 @@ class ControlPlane:
                 os.killpg(pid, number)
 
     def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
-        """Stop a service, and return when it has ended: after 20 seconds it is killed."""
+        """Stop a service, and return when it and its queues have ended: after 20 seconds it is killed."""
         self.send_signal(name, number)
         end = time.monotonic() + 20
         while self.find(name):
@@ -266,6 +288,7 @@ class ControlPlane:
                 self.send_signal(name, signal.SIGKILL)
             time.sleep(0.1)
         self.pid_file(name).unlink(missing_ok=True)
+        wait_for(lambda: not any(has_consumer(queue) for queue in CALL_QUEUES.get(name, ())), PATIENCE, INTERVAL)
 
     def kill(self, name: str) -> None:
         self.stop(name, signal.SIGKILL)
@@ -287,13 +310,16 @@ def install_requirements(environment: Path, requirements: Path) -> None:
     """Install pinned packages into a virtual environment, unless that was done with the same requirements."""
     stamp = environment.with_name(f"{environment.name}.installed")
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
-    say(f"Installing the packages of {requirements.relative_to(ROOT)} into {environment}: some minutes.")
-    subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
-    pip = [environment / "bin" / "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--requirement", requirements], check=True)
-    stamp.write_text(wanted)
+    with environment.with_name(f".{environment.name}.lock").open("w") as lock:
+        # Another process of the suite may need the same environment.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        say(f"Installing the packages of {requirements.relative_to(ROOT)} into {environment}: some minutes.")
+        subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
+        pip = [environment / "bin" / "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--requirement", requirements], check=True)
+        stamp.write_text(wanted)
 
 
 def accepts_connections(port: int) -> bool:

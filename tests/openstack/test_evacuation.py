@@ -16,7 +16,7 @@ from cluster.models import ComputeNode, Server
 from cluster.operations.synchronization import synchronize
 from plans.models import ActionPlan
 from tests.openstack.conftest import Nova
-from tests.openstack.control_plane import PATIENCE, ControlPlane
+from tests.openstack.control_plane import INTERVAL, PATIENCE, ControlPlane
 from tests.plans.inline import run_waiting
 from tests.waiting import wait_for
 
@@ -28,15 +28,15 @@ def failed(nova: Nova, control_plane: ControlPlane) -> Iterator[dict[str, str]]:
     """A running and a stopped server on cmp1, whose nova-compute was killed and forced down."""
     servers = {name: nova.boot(name, "cmp1") for name in ("web", "db")}
     nova.compute.stop_server(servers["db"])
-    wait_for(lambda: nova.show(servers["db"]).status == "SHUTOFF", PATIENCE)
+    wait_for(lambda: nova.show(servers["db"]).status == "SHUTOFF", PATIENCE, INTERVAL)
     control_plane.kill("cmp1")
     service = next(found for found in nova.compute.services(binary="nova-compute") if found.host == "cmp1")
     nova.compute.update_service_forced_down(service)
-    wait_for(lambda: nova.states()["cmp1"][1] == "down", PATIENCE)
+    wait_for(lambda: nova.states()["cmp1"][1] == "down", PATIENCE, INTERVAL)
     synchronize()
     yield servers
     control_plane.start(["cmp1"])
-    wait_for(lambda: force_up(nova, service), PATIENCE)
+    wait_for(lambda: force_up(nova, service), PATIENCE, INTERVAL)
 
 
 def force_up(nova: Nova, service: Any) -> bool:

@@ -15,7 +15,7 @@ from cluster.models import HostAggregate
 from cluster.operations.synchronization import synchronize
 from tests.builders import make_plan
 from tests.openstack.conftest import Nova
-from tests.openstack.control_plane import PATIENCE, ControlPlane
+from tests.openstack.control_plane import INTERVAL, PATIENCE, ControlPlane
 from tests.plans.inline import run_waiting
 from tests.waiting import wait_for
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.openstack
 def down(nova: Nova, control_plane: ControlPlane) -> str:
     """A host that the last reading found down, and a server on another one."""
     control_plane.kill("cmp3")
-    wait_for(lambda: nova.states()["cmp3"] == ("enabled", "down"), PATIENCE)
+    wait_for(lambda: nova.states()["cmp3"] == ("enabled", "down"), PATIENCE, INTERVAL)
     nova.boot("web", "cmp1")
     synchronize()
     return "cmp3"
@@ -39,8 +39,8 @@ def frozen(nova: Nova, control_plane: ControlPlane) -> Iterator[str]:
     control_plane.send_signal("cmp1", signal.SIGSTOP)
     yield server
     control_plane.send_signal("cmp1", signal.SIGCONT)
-    wait_for(lambda: nova.states()["cmp1"] == ("enabled", "up"), PATIENCE)
-    wait_for(lambda: nova.show(server).task_state is None, PATIENCE)
+    wait_for(lambda: nova.states()["cmp1"] == ("enabled", "up"), PATIENCE, INTERVAL)
+    wait_for(lambda: nova.show(server).task_state is None, PATIENCE, INTERVAL)
 
 
 def test_aggregates_have_the_uuids_of_nova(nova: Nova) -> None:

@@ -42,8 +42,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneServic
 
 
 @pytest.fixture
-def keystone(service: KeystoneService, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KeystoneService:
-    monkeypatch.setattr("watcher_site.keystone.login.TIMEOUT", PATIENCE)
+def keystone(service: KeystoneService, settings: Settings) -> KeystoneService:
     settings.KEYSTONE_URL = settings.KEYSTONE_SSO_URL = f"{service.url}/v3"
     settings.KEYSTONE_SSO = "/auth/OS-FEDERATION/websso/openid"
     return service

@@ -14,7 +14,7 @@ from plans.models import ActionPlan
 from tests.end_to_end.processes.test_applier_processes import kill, state
 from tests.openstack.configuration import AUTH_URL, URLS
 from tests.openstack.conftest import Nova
-from tests.openstack.control_plane import PATIENCE, ControlPlane
+from tests.openstack.control_plane import INTERVAL, PATIENCE, ControlPlane
 from tests.openstack.plans.conftest import migration, plan_steps
 from tests.plans.inline import run_waiting
 from tests.processes import Process, start_command
@@ -60,7 +60,7 @@ def test_a_migration_whose_applier_was_killed_is_followed_to_its_end_by_another(
     wait_for(lambda: str(nova.show(server).task_state).startswith(task), PATIENCE)
     kill(killed)
     start()
-    wait_for(lambda: state(plan) == "SUCCEEDED", PATIENCE)
+    wait_for(lambda: state(plan) == "SUCCEEDED", PATIENCE, INTERVAL)
     assert (nova.show(server).compute_host, nova.show(server).status) == ("cmp2", "ACTIVE")
     assert [found.status for found in nova.migrations(server)] == [end]
 
@@ -73,7 +73,7 @@ def test_cancelling_the_plan_aborts_the_live_migration(nova: Nova, start: Start)
     start()
     wait_for(lambda: [found.status for found in nova.migrations(server)] == ["running"], PATIENCE)
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
-    wait_for(lambda: state(plan) == "CANCELLED", PATIENCE)
+    wait_for(lambda: state(plan) == "CANCELLED", PATIENCE, INTERVAL)
     assert (nova.show(server).compute_host, nova.show(server).status) == ("cmp1", "ACTIVE")
     assert [found.status for found in nova.migrations(server)] == ["cancelled"]
 
@@ -83,7 +83,7 @@ def test_the_action_on_a_server_that_vanished_is_skipped_and_the_plan_goes_on(no
     synchronize()
     plan = plan_steps(migration(gone), migration(present))
     nova.compute.delete_server(gone)
-    wait_for(lambda: gone not in {server.id for server in nova.servers()}, PATIENCE)
+    wait_for(lambda: gone not in {server.id for server in nova.servers()}, PATIENCE, INTERVAL)
     run_waiting()
     assert plan.actions.count_states() == {"SKIPPED": 1, "SUCCEEDED": 1}
     assert Action.objects.get(state="SKIPPED").status_message.endswith(f"Instance {gone} not found")

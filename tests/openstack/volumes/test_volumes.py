@@ -14,7 +14,7 @@ from cluster.operations.synchronization import synchronize
 from plans.models import ActionPlan
 from tests.builders import make_plan
 from tests.openstack.configuration import BACKENDS, CAPACITY
-from tests.openstack.control_plane import PATIENCE, ControlPlane
+from tests.openstack.control_plane import INTERVAL, PATIENCE, ControlPlane
 from tests.plans.inline import run_waiting
 from tests.waiting import wait_for
 
@@ -26,8 +26,10 @@ FIRST, SECOND = (f"volumes@{name}#{name}" for name in BACKENDS)
 def cinder(control_plane: ControlPlane, settings: Settings, db: None) -> Iterator[Any]:
     """A Cinder with two pools, a volume type for each, and no volumes, with which the site works."""
     storage = openstack.connect(cloud="service").block_storage
-    wait_for(lambda: [found.state for found in storage.services(binary="cinder-volume")] == ["up", "up"], PATIENCE)
-    wait_for(lambda: {found.name for found in storage.backend_pools()} == {FIRST, SECOND}, PATIENCE)
+    wait_for(
+        lambda: [found.state for found in storage.services(binary="cinder-volume")] == ["up", "up"], PATIENCE, INTERVAL
+    )
+    wait_for(lambda: {found.name for found in storage.backend_pools()} == {FIRST, SECOND}, PATIENCE, INTERVAL)
     known = {found.name for found in storage.types()}
     for name in set(BACKENDS) - known:
         storage.create_type(name=name, extra_specs={"volume_backend_name": name})
@@ -43,23 +45,23 @@ def cinder(control_plane: ControlPlane, settings: Settings, db: None) -> Iterato
 def clear(storage: Any) -> None:
     for snapshot in storage.snapshots(all_projects=True):
         storage.delete_snapshot(snapshot)
-    wait_for(lambda: not list(storage.snapshots(all_projects=True)), PATIENCE)
+    wait_for(lambda: not list(storage.snapshots(all_projects=True)), PATIENCE, INTERVAL)
     for volume in storage.volumes(all_projects=True):
         storage.delete_volume(volume)
-    wait_for(lambda: not list(storage.volumes(all_projects=True)), PATIENCE)
+    wait_for(lambda: not list(storage.volumes(all_projects=True)), PATIENCE, INTERVAL)
 
 
 def create(storage: Any, name: str, volume_type: str) -> str:
     """Return the UUID of a new volume."""
     made = storage.create_volume(name=name, size=1, volume_type=volume_type)
-    wait_for(lambda: storage.get_volume(made.id).status == "available", PATIENCE)
+    wait_for(lambda: storage.get_volume(made.id).status == "available", PATIENCE, INTERVAL)
     return str(made.id)
 
 
 def test_backends_pools_types_and_volumes_are_read(cinder: Any) -> None:
     volume = create(cinder, "data", "first")
     snapshot = cinder.create_snapshot(volume_id=volume, name="yesterday")
-    wait_for(lambda: cinder.get_snapshot(snapshot.id).status == "available", PATIENCE)
+    wait_for(lambda: cinder.get_snapshot(snapshot.id).status == "available", PATIENCE, INTERVAL)
     synchronize()
     row = Volume.objects.get(uuid=volume)
     assert (row.name, row.size, row.status, row.pool.name, row.has_snapshots) == ("data", 1, "available", FIRST, True)
