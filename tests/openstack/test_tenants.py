@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import openstack
 import pytest
 from django.http import HttpResponse
 from django.utils import timezone
@@ -40,9 +41,13 @@ def trusts(nova: Nova) -> list[Any]:
     return list(nova.service.identity.trusts(trustee_user_id=nova.service.current_user_id))
 
 
-def stack_of(nova: Nova, **properties: Any) -> dict[str, Any]:
+def template_of(nova: Nova, name: str = "web", **properties: Any) -> dict[str, Any]:
     server = {"flavor": "tiny", "image": nova.image.id, "networks": "none", **properties}
-    return {"name": "shop", "template": {"resources": {"web": {"type": "server", "properties": server}}}}
+    return {"resources": {name: {"type": "server", "properties": server}}}
+
+
+def stack_of(nova: Nova, **properties: Any) -> dict[str, Any]:
+    return {"name": "shop", "template": template_of(nova, **properties)}
 
 
 def accept(answer: HttpResponse) -> None:
@@ -125,6 +130,32 @@ def test_a_trust_that_was_deleted_is_reported_and_replaced_by_the_next_request(n
     assert "Keystone refuses the trust" in Action.objects.get(action_type="create_resource").status_message
     accept(member.put(f"/stacks/shop/{Stack.objects.get().uuid}", {}))
     assert created(nova).project_id == owner_of(nova)[0]
+    assert len(trusts(nova)) == 1
+
+
+@pytest.fixture
+def credential_token(nova: Nova) -> Iterator[str]:
+    """A token of an application credential of the member, which Keystone restricts by default."""
+    user = nova.member.current_user_id
+    made = nova.member.identity.create_application_credential(user, name="pipeline")
+    login = {"application_credential_id": made.id, "application_credential_secret": made.secret}
+    options = {"load_yaml_config": False, "load_envvars": False, "auth_type": "v3applicationcredential"}
+    yield str(openstack.connect(**options, auth={"auth_url": AUTH_URL, **login}).session.get_token())
+    nova.member.identity.delete_application_credential(user, made)
+
+
+def test_an_application_credential_changes_a_stack_that_has_a_trust_and_delegates_nothing_itself(
+    nova: Nova, member: Caller, credential_token: str
+) -> None:
+    accept(member.post("/stacks", stack_of(nova)))
+    member.headers["X-Auth-Token"] = credential_token
+    Trust.objects.update(user_id="another user of the project")
+    change = {"template": template_of(nova, "other")}
+    accept(member.put(f"/stacks/shop/{Stack.objects.get().uuid}", change))
+    assert (created(nova).name[:10], created(nova).project_id) == ("shop-other", owner_of(nova)[0])
+    refused = member.post("/stacks", stack_of(nova) | {"name": "another"})
+    words = "project_id: Keystone refuses that the site creates servers as member in the project: "
+    assert (refused.status_code, fault(refused).startswith(words)) == (409, True), fault(refused)
     assert len(trusts(nova)) == 1
 
 

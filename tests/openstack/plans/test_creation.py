@@ -1,14 +1,20 @@
 """Servers that the site creates in a real Nova."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from cluster.drivers.base import NewServer, NoValidHost, cloud
+from cluster.drivers.base import NewServer, NoValidHost, OperationRefused, cloud
 from cluster.models import Server
 from tests.openstack.conftest import Nova
+from tests.openstack.control_plane import INTERVAL, PATIENCE
+from tests.openstack.neutron import NETWORK
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.openstack
+DEVICES = "block_device_mapping_v2"
 
 
 def test_a_second_request_with_the_same_token_creates_no_second_server(nova: Nova) -> None:
@@ -32,3 +38,67 @@ def test_a_server_that_nova_cannot_build_is_deleted_and_its_fault_is_reported(no
     assert nova.servers() == []
     # The token is free again.
     assert cloud().create_server(replace(wanted, flavor="tiny")).status == "ACTIVE"
+
+
+@pytest.fixture
+def foreign(nova: Nova) -> Iterator[dict[str, str]]:
+    """The ids of a volume, a snapshot, an image, a server group and a port of another project, by kind."""
+    member, project = nova.member, nova.member.current_project_id
+    storage = member.block_storage
+    volume = storage.create_volume(name="secret", size=1)
+    wait_for(lambda: storage.get_volume(volume.id).status == "available", PATIENCE, INTERVAL)
+    snapshot = storage.create_snapshot(volume_id=volume.id, name="secret")
+    wait_for(lambda: storage.get_snapshot(snapshot.id).status == "available", PATIENCE, INTERVAL)
+    formats = {"disk_format": "raw", "container_format": "bare", "visibility": "private"}
+    image = member.image.create_image("secret", data=b"\0" * 1024, wait=True, **formats)
+    group = member.compute.create_server_group(name="secret", policy="anti-affinity")
+    port = nova.service.network.create_port(network_id=NETWORK, project_id=project)
+    made = {"volume": volume, "snapshot": snapshot, "image": image, "server group": group, "port": port}
+    yield {kind: str(found.id) for kind, found in made.items()}
+    nova.service.network.delete_port(port)
+    member.compute.delete_server_group(group)
+    member.image.delete_image(image)
+    storage.delete_snapshot(snapshot)
+    wait_for(lambda: not list(storage.snapshots()), PATIENCE, INTERVAL)
+    storage.delete_volume(volume)
+
+
+def test_objects_of_another_project_are_refused_in_the_project_of_the_site(
+    nova: Nova, foreign: dict[str, str]
+) -> None:
+    def device(kind: str, **columns: Any) -> dict[str, Any]:
+        return {DEVICES: [{"boot_index": 0, "source_type": kind, "uuid": foreign[kind], **columns}]}
+
+    named: dict[tuple[str, str], dict[str, Any]] = {
+        (f"{DEVICES}.0.uuid", "volume"): device("volume", destination_type="volume"),
+        (f"{DEVICES}.0.uuid", "snapshot"): device("snapshot", destination_type="volume"),
+        (f"{DEVICES}.0.uuid", "image"): device("image", destination_type="local"),
+        ("scheduler_hints.group", "server group"): {"scheduler_hints": {"group": foreign["server group"]}},
+        ("networks.0.port", "port"): {"networks": [{"port": foreign["port"]}]},
+    }
+    for (path, kind), properties in named.items():
+        wanted = NewServer("made", "tiny", token="a token", properties={"networks": "none", **properties})
+        with pytest.raises(OperationRefused) as refusal:
+            cloud().create_server(wanted)
+        project = nova.service.current_project_id
+        assert str(refusal.value) == f"{path}: The project {project} has no {kind} {foreign[kind]}"
+    with pytest.raises(OperationRefused, match=f"has no image {foreign['image']}"):
+        cloud().create_server(NewServer("made", "tiny", token="a token", image=foreign["image"]))
+    assert nova.servers() == []
+
+
+def test_a_server_has_a_volume_of_the_project_of_the_site(nova: Nova) -> None:
+    storage = nova.service.block_storage
+    volume = storage.create_volume(name="data", size=1)
+    wait_for(lambda: storage.get_volume(volume.id).status == "available", PATIENCE, INTERVAL)
+    device = {"boot_index": -1, "source_type": "volume", "destination_type": "volume", "uuid": volume.id}
+    root = {"boot_index": 0, "source_type": "image", "destination_type": "local", "uuid": nova.image.id}
+    properties = {"networks": "none", DEVICES: [root, device]}
+    made = cloud().create_server(
+        NewServer("made", "tiny", token="a token", image=nova.image.id, properties=properties)
+    )
+    assert [found.volume_id for found in nova.compute.volume_attachments(made.uuid)] == [volume.id]
+    assert storage.get_volume(volume.id).status == "in-use"
+    cloud().delete_server(made.uuid)
+    wait_for(lambda: storage.get_volume(volume.id).status == "available", PATIENCE, INTERVAL)
+    storage.delete_volume(volume)
