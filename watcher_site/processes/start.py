@@ -68,7 +68,7 @@ def require_single_start() -> Iterator[None]:
     with (settings.DATA_DIR / f"port-{settings.PORT}.lock").open("a") as file:
         if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
             raise Conflict(
-                f"PORT: another start in this folder serves {settings.BIND}:{settings.PORT}, or is about to."
+                f"PORT: another start in this folder serves {settings.BIND}:{settings.PORT}, or is starting."
             )
         yield
 

@@ -280,7 +280,7 @@ def require_confirmation(question: str, confirmed: bool) -> None:
     if confirmed:
         return
     if not sys.stdin.isatty():
-        raise Invalid("--yes: is required, as there is no terminal to ask for confirmation.")
+        raise Invalid("--yes is required, as there is no terminal to ask for confirmation.")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

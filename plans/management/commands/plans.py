@@ -64,7 +64,7 @@ class Start(PlanOperation):
         try:
             record.launch(commands.caller(options["person"]))
         except TransitionNotAllowed as problem:
-            raise Conflict(f"action plan {record.uuid} is {record.state}, so that it cannot be started.") from problem
+            raise Conflict(f"action plan {record.uuid} is {record.state}, so it cannot be started.") from problem
 
     def handle(self, **options: Any) -> str | None:
         if options["timeout"] is not None and not options["wait"]:

@@ -39,7 +39,7 @@ class Command(commands.Command):
                     ActionPlan.objects.find(plan), schedule_changes(options), start, commands.caller(person)
                 )
         except TransitionNotAllowed as problem:
-            raise Conflict(f"plan: {plan} is not RECOMMENDED, so that it cannot be started.") from problem
+            raise Conflict(f"plan: {plan} is not RECOMMENDED, so it cannot be started.") from problem
         return outcome(scheduled)
 
 

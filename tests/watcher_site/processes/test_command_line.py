@@ -23,6 +23,13 @@ def test_an_unknown_command_is_one_line_and_status_2() -> None:
     )
 
 
+def test_a_python_without_django_is_one_line_and_status_2() -> None:
+    command = [sys.executable, "-S", "manage.py", "plans", "list"]
+    ended = subprocess.run(command, cwd=ROOT, env={}, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ".venv/bin/python manage.py" in ended.stderr
+
+
 def test_a_command_that_is_nearly_right_is_named() -> None:
     assert "Did you mean prepare?" in run("manage.py", "prepar").stderr
 
