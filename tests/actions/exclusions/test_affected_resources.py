@@ -150,7 +150,7 @@ def do_to_clusters() -> None:
 
 
 def do_to_stacks() -> None:
-    stack = stacks.create(web=stacks.server(), db=stacks.server())
+    stack = stacks.create_by_action(web=stacks.server(), db=stacks.server())
     stacks.mark(stacks.part(stack, "web"))
     stacks.run("update_stack", stack, template=stacks.template(web=stacks.server(), db=stacks.server("larger")))
     stacks.run("delete_stack", stack)

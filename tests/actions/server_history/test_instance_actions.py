@@ -155,7 +155,7 @@ def test_what_is_done_to_a_resource_of_a_stack_is_done_to_its_server() -> None:
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")
     make_flavor("large", vcpus=2)
-    stack = stacks.create(web=stacks.server(), inner=stacks.within(deep=stacks.server()))
+    stack = stacks.create_by_action(web=stacks.server(), inner=stacks.within(deep=stacks.server()))
     first, deep = stacks.part(stack, "web").physical_id, stacks.part(stack, "inner", "deep").physical_id
     changed = stacks.template(web=stacks.server("large"), inner=stacks.within(deep=stacks.server()))
     assert stacks.run("update_stack", stack, template=changed).state == "SUCCEEDED"
