@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from select import select
 from typing import Any, Self
 
 from rich.console import Console
@@ -111,11 +112,36 @@ class Display:
     def read_choice(self) -> Choice:
         """Prompt until the input is one of the choices."""
         while True:
-            answer = self.console.input(QUESTION, markup=False).strip().lower()
+            self.console.print(QUESTION, end="")
+            answer = read_line().strip().lower()
             for choice in Choice:
                 if answer in (choice.value, choice.name.lower()):
                     return choice
             self.print("Please answer c, l, or just Enter.")
+
+
+def read_line() -> str:
+    """Return a line of the standard input.
+
+    A signal that arrives just before a blocking read does not interrupt it. The descriptor for wake-ups is readable
+    after each signal, so that its handler runs before a line is complete.
+
+    Raises:
+        EOFError: the input has ended.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    previous = signal.set_wakeup_fd(writing)
+    try:
+        select([sys.stdin, reading], [], [])
+    finally:
+        signal.set_wakeup_fd(previous)
+        os.close(reading)
+        os.close(writing)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
 
 
 @dataclass
