@@ -1,11 +1,11 @@
 """An applier of one plan, step by step and without threads, and what it shows."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from io import StringIO
-from types import SimpleNamespace
 
 import pytest
 from django.contrib.auth.models import User
@@ -196,12 +196,14 @@ def test_without_a_terminal_the_plan_is_left_to_other_appliers(shown: StringIO) 
 def test_an_unknown_answer_repeats_the_question(
     shown: StringIO, monkeypatch: pytest.MonkeyPatch, answers: list[str], choice: Choice
 ) -> None:
-    display, left = Display(shown), iter(answers)
+    display = Display(shown)
     display.console = Console(file=shown, force_terminal=True)
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr(display, "redirect_log", lambda stream: None)
-    monkeypatch.setattr(display.console, "input", lambda *_, **__: next(left))
-    assert display.ask() is choice
+    keyboard, terminal = os.openpty()
+    with open(keyboard, "wb", buffering=0) as keys, open(terminal) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        keys.write("".join(f"{answer}\n" for answer in answers).encode())
+        assert display.ask() is choice
     assert shown.getvalue().count("Please answer c, l, or just Enter.") == len(answers) - 1
 
 
