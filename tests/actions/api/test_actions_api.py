@@ -25,12 +25,12 @@ def test_the_detailed_list_has_all_fields(api: Caller) -> None:
     assert set(api.get("/actions/detail").json()["actions"][0]) == DETAILED
 
 
-def test_before_1_5_there_is_no_status_message(cloud_admin: User) -> None:
+def test_status_message_is_absent_before_1_5(cloud_admin: User) -> None:
     make_plan({"a": []})
     assert set(Caller(cloud_admin, "1.4").get("/actions/detail").json()["actions"][0]) == DETAILED - {"status_message"}
 
 
-def test_an_action_names_its_parents_its_plan_and_itself(api: Caller) -> None:
+def test_action_shows_its_parents_its_plan_and_a_link_to_itself(api: Caller) -> None:
     plan = make_plan({"a": [], "b": [], "c": ["a", "b"]})
     child = action(plan, "c")
     shown = api.get(f"/actions/{child.uuid}").json()
@@ -61,12 +61,12 @@ def test_actions_are_filtered_by_audit(api: Caller) -> None:
     assert [row["uuid"] for row in listed] == [str(action(plan, "b").uuid)]
 
 
-def test_a_filter_that_matches_nothing_gives_an_empty_list(api: Caller) -> None:
+def test_filter_without_matches_returns_an_empty_list(api: Caller) -> None:
     make_plan({"a": []})
     assert api.get(f"/actions/?action_plan_uuid={uuid4()}").json()["actions"] == []
 
 
-def test_both_filters_at_once_are_refused(api: Caller) -> None:
+def test_plan_and_audit_filters_together_are_refused(api: Caller) -> None:
     answer = api.get(f"/actions/?action_plan_uuid={uuid4()}&audit_uuid={uuid4()}")
     assert answer.status_code == 400
     assert fault(answer) == "Filtering actions on both audit and action-plan is prohibited"
@@ -74,7 +74,7 @@ def test_both_filters_at_once_are_refused(api: Caller) -> None:
 
 @pytest.mark.parametrize("count", [10, 300])
 @pytest.mark.parametrize("path", ["/actions/detail", "/actions"])
-def test_a_list_costs_the_same_queries_whatever_its_length(
+def test_list_query_count_does_not_depend_on_the_number_of_actions(
     api: Caller, django_assert_num_queries: Any, count: int, path: str
 ) -> None:
     make_plan({f"a{n}": [f"a{n - 1}"] if n else [] for n in range(count)})
@@ -83,5 +83,5 @@ def test_a_list_costs_the_same_queries_whatever_its_length(
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_the_collection_can_only_be_read(api: Caller, method: str) -> None:
+def test_collection_is_read_only(api: Caller, method: str) -> None:
     assert api.call(method, "/actions").status_code == 405

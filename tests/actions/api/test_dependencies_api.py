@@ -1,4 +1,4 @@
-"""An action's parents are changed by a PATCH, until its plan begins."""
+"""Changes of an action's parents (``depends_on``) by PATCH before its plan starts."""
 
 from typing import Any
 from uuid import uuid4
@@ -11,7 +11,7 @@ from actions.models import Action
 from plans.models import ActionPlan
 from tests.api import Caller, fault
 from tests.builders import action, make_plan
-from tests.plans.deriving import plan_to_derive
+from tests.plans.deriving_plan import plan_to_derive
 from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
@@ -41,25 +41,25 @@ def parents(plan: ActionPlan, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("state", ["RECOMMENDED", "PENDING"])
-def test_it_is_replaced_by_a_list(newest: Caller, plan: ActionPlan, state: str) -> None:
+def test_depends_on_is_replaced_by_a_list(newest: Caller, plan: ActionPlan, state: str) -> None:
     ActionPlan.objects.filter(pk=plan.pk).update(state=state)
     answer = newest.patch(f"/actions/{uuid(plan, 'b')}", [step("replace", value=[uuid(plan, "c")])])
     assert (answer.status_code, answer.json()["depends_on"]) == (200, [uuid(plan, "c")])
     assert parents(plan, "b") == {"c"}
 
 
-def test_one_is_added(newest: Caller, plan: ActionPlan) -> None:
+def test_one_dependency_is_added(newest: Caller, plan: ActionPlan) -> None:
     newest.patch(f"/actions/{uuid(plan, 'b')}", [step("add", "/depends_on/-", value=uuid(plan, "c"))])
     assert parents(plan, "b") == {"a", "c"}
 
 
 @pytest.mark.parametrize("path", ["/depends_on", "/depends_on/0"])
-def test_all_or_one_are_removed(newest: Caller, plan: ActionPlan, path: str) -> None:
+def test_dependencies_are_removed_all_or_by_index(newest: Caller, plan: ActionPlan, path: str) -> None:
     assert newest.patch(f"/actions/{uuid(plan, 'b')}", [step("remove", path)]).status_code == 200
     assert parents(plan, "b") == set()
 
 
-def test_the_same_twice_is_there_once(newest: Caller, plan: ActionPlan) -> None:
+def test_repeated_dependency_is_stored_once(newest: Caller, plan: ActionPlan) -> None:
     newest.patch(f"/actions/{uuid(plan, 'b')}", [step("replace", value=[uuid(plan, "c")] * 2)])
     assert parents(plan, "b") == {"c"}
 
@@ -72,20 +72,20 @@ def test_the_plan_is_executed_in_the_new_order(newest: Caller, plan: ActionPlan)
     assert list(order.values_list("input_parameters__message", flat=True)) == ["c", "a", "b"]
 
 
-def test_an_action_is_skipped_and_freed_of_what_it_depends_on_in_one_patch(newest: Caller, plan: ActionPlan) -> None:
+def test_one_patch_removes_dependencies_and_skips_the_action(newest: Caller, plan: ActionPlan) -> None:
     patch = [step("remove"), step("replace", "/state", value="SKIPPED")]
     answer = newest.patch(f"/actions/{uuid(plan, 'b')}", patch).json()
     assert (answer["state"], answer["depends_on"]) == ("SKIPPED", [])
 
 
-def test_of_a_patch_that_fails_nothing_is_done(newest: Caller, plan: ActionPlan) -> None:
+def test_failed_patch_changes_nothing(newest: Caller, plan: ActionPlan) -> None:
     patch = [step("remove"), step("replace", "/state", value="SUCCEEDED")]
     assert newest.patch(f"/actions/{uuid(plan, 'b')}", patch).status_code == 409
     assert parents(plan, "b") == {"a"}
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "CANCELLING", "SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
-def test_nothing_is_changed_once_the_plan_has_begun(newest: Caller, plan: ActionPlan, state: str) -> None:
+def test_dependencies_cannot_change_after_the_plan_started(newest: Caller, plan: ActionPlan, state: str) -> None:
     ActionPlan.objects.filter(pk=plan.pk).update(state=state)
     answer = newest.patch(f"/actions/{uuid(plan, 'b')}", [step("remove")])
     assert (answer.status_code, fault(answer)) == (409, f"depends_on update not allowed for actionplan state: {state}")
@@ -106,7 +106,7 @@ def test_an_action_that_depends_on_itself_is_refused(newest: Caller, plan: Actio
     assert (answer.status_code, fault(answer)) == (400, f"depends_on: action {uuid(plan, 'a')} waits for itself.")
 
 
-def test_an_action_of_another_plan_is_none_of_this_one(newest: Caller, plan: ActionPlan) -> None:
+def test_dependency_on_an_action_of_another_plan_is_refused(newest: Caller, plan: ActionPlan) -> None:
     stranger = uuid(make_plan({"other": []}), "other")
     answer = newest.patch(f"/actions/{uuid(plan, 'a')}", [step("replace", value=[stranger])])
     assert (answer.status_code, fault(answer)) == (400, f"depends_on: {stranger} is no action of the plan.")
@@ -132,12 +132,12 @@ def test_an_action_of_another_plan_is_none_of_this_one(newest: Caller, plan: Act
         step("test", value=[]),
     ],
 )
-def test_what_makes_no_sense_is_refused(newest: Caller, plan: ActionPlan, bad: dict[str, Any]) -> None:
+def test_invalid_step_is_refused(newest: Caller, plan: ActionPlan, bad: dict[str, Any]) -> None:
     assert newest.patch(f"/actions/{uuid(plan, 'b')}", [bad]).status_code == 400
     assert parents(plan, "b") == {"a"}
 
 
-def test_before_1_12_it_is_not_to_be_changed(cloud_admin: User, plan: ActionPlan) -> None:
+def test_dependencies_cannot_be_changed_before_1_12(cloud_admin: User, plan: ActionPlan) -> None:
     answer = Caller(cloud_admin, "1.11").patch(f"/actions/{uuid(plan, 'b')}", [step("remove")])
     assert (answer.status_code, parents(plan, "b")) == (400, {"a"})
 
@@ -152,7 +152,7 @@ def test_before_1_12_it_is_not_to_be_changed(cloud_admin: User, plan: ActionPlan
         ("skip_action", [step("replace", "/state", value="SKIPPED")], 200),
     ],
 )
-def test_each_part_of_a_patch_needs_its_right(
+def test_each_part_of_a_patch_requires_its_permission(
     reader: User, plan: ActionPlan, right: str, patch: list[dict[str, Any]], status: int
 ) -> None:
     reader.user_permissions.add(Permission.objects.get(codename=right))
@@ -160,14 +160,14 @@ def test_each_part_of_a_patch_needs_its_right(
     assert caller.patch(f"/actions/{uuid(plan, 'b')}", patch).status_code == status
 
 
-def test_the_change_shows_in_its_time(newest: Caller, plan: ActionPlan) -> None:
+def test_change_of_dependencies_sets_updated_at(newest: Caller, plan: ActionPlan) -> None:
     newest.patch(f"/actions/{uuid(plan, 'b')}", [step("remove")])
     assert Action.objects.filter(updated_at=None).count() == 2
     assert ActionPlan.objects.get().updated_at
 
 
 class Incomparable(dict[str, Any]):
-    """A step that is not held against each of the others: these are as many as somebody likes to send."""
+    """A step that refuses comparisons: comparing each step with the others would be quadratic in the request."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -175,27 +175,31 @@ class Incomparable(dict[str, Any]):
         raise AssertionError("compared")
 
 
-def test_the_steps_of_a_patch_are_sorted_out_in_one_pass() -> None:
+def test_steps_of_a_patch_are_split_without_comparing_them() -> None:
     steps = [Incomparable(step(op, path, value=0)) for op, path in (("add", "/depends_on/-"), ("replace", "/state"))]
     edges, others = split(steps)
     assert ([one["path"] for one in edges], [one["path"] for one in others]) == (["/depends_on/-"], ["/state"])
 
 
 @pytest.fixture
-def deriving() -> ActionPlan:
-    """a is to derive x and y, which waits for x; b waits for nothing."""
+def deriving_plan() -> ActionPlan:
+    """Return a plan in which a derives x and y (y after x), and b is independent."""
     return plan_to_derive({"a": [], "b": []}, {"a": {"x": [], "y": ["x"]}})
 
 
-def test_what_is_to_be_derived_may_wait_for_others_that_are_with_it(newest: Caller, deriving: ActionPlan) -> None:
-    assert newest.patch(f"/actions/{uuid(deriving, 'y')}", [step("remove", "/depends_on/1")]).status_code == 200
-    newest.patch(f"/actions/{uuid(deriving, 'x')}", [step("add", "/depends_on/-", value=uuid(deriving, "y"))])
-    assert (parents(deriving, "y"), parents(deriving, "x")) == ({"a"}, {"a", "y"})
+def test_planned_derived_action_may_depend_on_its_siblings(newest: Caller, deriving_plan: ActionPlan) -> None:
+    assert newest.patch(f"/actions/{uuid(deriving_plan, 'y')}", [step("remove", "/depends_on/1")]).status_code == 200
+    newest.patch(
+        f"/actions/{uuid(deriving_plan, 'x')}", [step("add", "/depends_on/-", value=uuid(deriving_plan, "y"))]
+    )
+    assert (parents(deriving_plan, "y"), parents(deriving_plan, "x")) == ({"a"}, {"a", "y"})
 
 
-def test_it_always_waits_for_the_action_that_is_to_derive_it(newest: Caller, deriving: ActionPlan) -> None:
-    answer = newest.patch(f"/actions/{uuid(deriving, 'x')}", [step("replace", value=[])])
-    x, a = uuid(deriving, "x"), uuid(deriving, "a")
+def test_dependency_of_a_planned_derived_action_on_its_origin_cannot_be_removed(
+    newest: Caller, deriving_plan: ActionPlan
+) -> None:
+    answer = newest.patch(f"/actions/{uuid(deriving_plan, 'x')}", [step("replace", value=[])])
+    x, a = uuid(deriving_plan, "x"), uuid(deriving_plan, "a")
     assert (answer.status_code, fault(answer)) == (
         400,
         f"depends_on: action {x} is derived from {a}, and always waits for it.",
@@ -203,11 +207,11 @@ def test_it_always_waits_for_the_action_that_is_to_derive_it(newest: Caller, der
 
 
 @pytest.mark.parametrize(("child", "parent"), [("x", "b"), ("b", "x"), ("a", "x")])
-def test_it_waits_for_no_others_nor_others_for_it(
-    newest: Caller, deriving: ActionPlan, child: str, parent: str
+def test_dependency_between_a_planned_derived_action_and_another_action_is_refused(
+    newest: Caller, deriving_plan: ActionPlan, child: str, parent: str
 ) -> None:
-    before = parents(deriving, child)
-    edge = step("add", "/depends_on/-", value=uuid(deriving, parent))
-    answer = newest.patch(f"/actions/{uuid(deriving, child)}", [edge])
-    assert (answer.status_code, parents(deriving, child)) == (400, before)
-    assert f"must not wait for {uuid(deriving, parent)}, derived from" in fault(answer)
+    before = parents(deriving_plan, child)
+    edge = step("add", "/depends_on/-", value=uuid(deriving_plan, parent))
+    answer = newest.patch(f"/actions/{uuid(deriving_plan, child)}", [edge])
+    assert (answer.status_code, parents(deriving_plan, child)) == (400, before)
+    assert f"must not wait for {uuid(deriving_plan, parent)}, derived from" in fault(answer)

@@ -1,4 +1,4 @@
-"""The properties that actions have from 1.12 on (docs/compatibility.md, "Action properties")."""
+"""Properties of actions since 1.12 (docs/compatibility.md, "Action properties")."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -30,22 +30,22 @@ def shown(caller: Caller, one: Action) -> dict[str, object]:
     return found
 
 
-def test_before_1_12_there_are_none_of_them(cloud_admin: User) -> None:
+def test_new_properties_are_absent_before_1_12(cloud_admin: User) -> None:
     one = action(make_plan({"a": []}), "a")
     assert shown(Caller(cloud_admin, "1.11"), one).keys() & (SHORT | LONG) == set()
 
 
-def test_the_short_list_names_an_action_what_it_acts_on_and_its_status(newest: Caller) -> None:
+def test_short_list_shows_name_target_and_status(newest: Caller) -> None:
     make_plan({"a": []})
     (row,) = newest.get("/actions").json()["actions"]
     assert row.keys() & (SHORT | LONG) == SHORT
 
 
-def test_one_action_has_all_of_them(newest: Caller) -> None:
+def test_one_action_shows_all_properties(newest: Caller) -> None:
     assert shown(newest, action(make_plan({"a": []}), "a")).keys() >= SHORT | LONG
 
 
-def test_what_has_two_names_reads_the_same_by_both(newest: Caller) -> None:
+def test_properties_with_two_names_have_one_value(newest: Caller) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     read = shown(newest, action(plan, "b"))
     assert read["inputs"] == read["input_parameters"] == {"message": "b"}
@@ -54,36 +54,36 @@ def test_what_has_two_names_reads_the_same_by_both(newest: Caller) -> None:
     assert read["status_reason"] == read["status_message"]
 
 
-def test_what_another_action_made_was_caused_by_it(newest: Caller) -> None:
+def test_cause_of_a_derived_action_is_derived_action(newest: Caller) -> None:
     plan = make_plan({"a": [], "x": []})
     Action.objects.filter(pk=action(plan, "x").pk).update(derived_from=action(plan, "a"))
     causes = [row["cause"] for row in newest.get("/actions/detail").json()["actions"]]
     assert causes == ["RPC Request", "Derived Action"]
 
 
-def test_an_action_names_what_waits_for_it(newest: Caller) -> None:
+def test_depended_by_lists_the_children(newest: Caller) -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": ["a"]})
     expected = [str(action(plan, name).uuid) for name in "bc"]
     assert shown(newest, action(plan, "a"))["depended_by"] == expected
     assert shown(newest, action(plan, "c"))["depended_by"] == []
 
 
-def test_what_an_audit_proposed_was_caused_by_a_request_and_is_not_repeated(newest: Caller) -> None:
+def test_cause_of_an_audit_action_is_a_request_and_its_interval_zero(newest: Caller) -> None:
     read = shown(newest, action(make_plan({"a": []}), "a"))
     assert (read["cause"], read["interval"]) == ("RPC Request", 0)
 
 
-def test_an_action_that_was_given_no_name_is_called_by_its_type_and_the_beginning_of_its_uuid(newest: Caller) -> None:
+def test_generated_name_consists_of_the_type_and_a_uuid_prefix(newest: Caller) -> None:
     one = action(make_plan({"a": []}), "a")
     assert shown(newest, one)["name"] == f"nop_{str(one.uuid)[:8]}"
 
 
-def test_a_name_that_was_given_stays(newest: Caller) -> None:
+def test_given_name_is_kept(newest: Caller) -> None:
     one = Action.objects.create(action_plan=make_plan(), action_type="nop", name="the first")
     assert shown(newest, one)["name"] == "the first"
 
 
-def test_a_generated_name_is_no_longer_than_its_column() -> None:
+def test_generated_name_is_cut_to_the_column() -> None:
     one = Action.objects.create(action_plan=make_plan(), action_type="x" * 255)
     assert (len(one.name), one.name[-9:]) == (255, f"_{str(one.uuid)[:8]}")
 
@@ -98,14 +98,14 @@ def test_a_generated_name_is_no_longer_than_its_column() -> None:
         ("unheard_of", {"resource_id": SERVER}, None),
     ],
 )
-def test_the_target_is_what_the_type_says_that_the_parameters_name(
+def test_target_is_the_parameter_that_the_action_type_declares(
     newest: Caller, action_type: str, parameters: dict[str, object], target: str | None
 ) -> None:
     one = Action.objects.create(action_plan=make_plan(), action_type=action_type, input_parameters=parameters)
     assert shown(newest, one)["target"] == target
 
 
-def test_what_never_began_has_no_times(newest: Caller) -> None:
+def test_action_that_failed_before_execute_has_no_times(newest: Caller) -> None:
     one = action(make_plan({"a": []}, state="PENDING"), "a")
     Action.objects.update(input_parameters={"message": "a", "fail_pre_condition": True})
     run_waiting()
@@ -113,7 +113,7 @@ def test_what_never_began_has_no_times(newest: Caller) -> None:
     assert (read["status"], read["start_time"], read["end_time"]) == ("FAILED", None, None)
 
 
-def test_what_was_executed_tells_from_when_to_when_and_is_in_nobodys_hands(newest: Caller) -> None:
+def test_executed_action_has_start_and_end_times_and_no_owner(newest: Caller) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
     read = shown(newest, action(plan, "a"))
@@ -121,7 +121,7 @@ def test_what_was_executed_tells_from_when_to_when_and_is_in_nobodys_hands(newes
     assert read["owner"] is None
 
 
-def test_what_is_executed_is_in_the_hands_of_its_applier(newest: Caller) -> None:
+def test_running_action_is_owned_by_its_applier(newest: Caller) -> None:
     applier = Service.register(Service.APPLIER, "here")
     one = action(make_plan({"a": []}, state="ONGOING", applier=applier), "a")
     one.begin(applier.pk)
@@ -131,7 +131,7 @@ def test_what_is_executed_is_in_the_hands_of_its_applier(newest: Caller) -> None
     assert read["start_time"] is not None
 
 
-def test_who_is_gone_stays_on_the_list_while_actions_are_in_its_hands() -> None:
+def test_service_that_owns_actions_is_not_idle() -> None:
     applier = Service.register(Service.APPLIER, "here")
     one = action(make_plan({"a": []}), "a")
     one.begin(applier.pk)
@@ -142,19 +142,19 @@ def test_who_is_gone_stays_on_the_list_while_actions_are_in_its_hands() -> None:
     assert Service.objects.filter(pk=applier.pk).idle().exists()
 
 
-def test_actions_of_a_plan_that_was_proposed_whole_are_named_too() -> None:
+def test_actions_created_in_bulk_get_generated_names() -> None:
     make_plan({str(number): [] for number in range(3)})
     assert ActionPlan.objects.get().actions.filter(name__startswith="nop_").count() == 3
 
 
 @pytest.mark.parametrize(("state", "is_shown"), [("PENDING", True), ("ONGOING", False), ("SUCCEEDED", False)])
-def test_a_deferred_action_shows_until_when(newest: Caller, state: str, is_shown: bool) -> None:
+def test_due_time_is_shown_only_while_the_action_is_pending(newest: Caller, state: str, is_shown: bool) -> None:
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.filter(pk=one.pk).update(state=state, due_time="2030-01-31T22:00:00Z")
     assert shown(newest, one)["due_time"] == ("2030-01-31T22:00:00+00:00" if is_shown else None)
 
 
-def test_a_successful_action_says_so_in_its_status_reason_alone(cloud_admin: User) -> None:
+def test_only_status_reason_reports_the_success_of_an_action(cloud_admin: User) -> None:
     plan = make_plan({"a": []})
     plan.actions.update(state="SUCCEEDED")
     shown = Caller(cloud_admin, "1.12").get(f"/actions/{plan.actions.get().uuid}").json()

@@ -1,4 +1,4 @@
-"""``POST /v1/actions/{id}/signal`` and the same for a plan: versions, rights, words, and what clients read of it."""
+"""``POST`` of a ``signal`` to an action or to a plan: versions, permissions, messages, responses, older versions."""
 
 from typing import Any
 
@@ -26,18 +26,18 @@ def make_action(state: str = "ONGOING", **columns: Any) -> Action:
     return plan.actions.get()
 
 
-def allow(user: User, *names: str) -> None:
+def set_permissions(user: User, *names: str) -> None:
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
 
 
-def test_a_signal_to_an_action_answers_with_the_action(newest: Caller) -> None:
+def test_signal_to_an_action_returns_the_action(newest: Caller) -> None:
     one = make_action()
     answer = newest.post(f"/actions/{one.uuid}/signal", {"signal": "SUSPEND"})
     assert answer.status_code == 202
     assert (answer.json()["status"], answer.json()["control"]) == ("RUNNING", "SUSPEND")
 
 
-def test_a_signal_to_a_plan_answers_with_the_plan(newest: Caller) -> None:
+def test_signal_to_a_plan_returns_the_plan(newest: Caller) -> None:
     one = make_action()
     answer = newest.post(f"/action_plans/{one.action_plan.uuid}/signal", {"signal": "SUSPEND"})
     assert answer.status_code == 202
@@ -49,7 +49,7 @@ def test_a_signal_to_a_plan_answers_with_the_plan(newest: Caller) -> None:
     assert answer.json()["state"] == "CANCELLING"
 
 
-def test_an_action_may_be_named_by_its_name(newest: Caller) -> None:
+def test_signal_finds_an_action_by_its_name(newest: Caller) -> None:
     assert newest.post(f"/actions/{make_action().name}/signal", {"signal": "CANCEL"}).status_code == 202
 
 
@@ -67,14 +67,14 @@ def test_an_action_may_be_named_by_its_name(newest: Caller) -> None:
         (["CANCEL"], "Invalid input for field/attribute signal. An object is expected."),
     ],
 )
-def test_a_body_that_holds_no_signal_is_refused(newest: Caller, of: str, body: Any, words: str) -> None:
+def test_body_without_a_valid_signal_is_refused(newest: Caller, of: str, body: Any, words: str) -> None:
     one = make_action()
     uuid = one.uuid if of == "actions" else one.action_plan.uuid
     answer = newest.post(f"/{of}/{uuid}/signal", body)
     assert (answer.status_code, fault(answer)) == (400, words)
 
 
-def test_in_the_wrong_status_it_is_a_conflict(newest: Caller) -> None:
+def test_signal_to_an_action_in_a_wrong_status_is_a_conflict(newest: Caller) -> None:
     one = make_action("SUCCEEDED")
     answer = newest.post(f"/actions/{one.uuid}/signal", {"signal": "RESUME"})
     assert answer.status_code == 409
@@ -97,14 +97,14 @@ def test_in_the_wrong_status_it_is_a_conflict(newest: Caller) -> None:
         ),
     ],
 )
-def test_a_plan_in_the_wrong_state_is_a_conflict(newest: Caller, state: str, signal: str, words: str) -> None:
+def test_signal_to_a_plan_in_a_wrong_state_is_a_conflict(newest: Caller, state: str, signal: str, words: str) -> None:
     plan = make_plan({"a": []}, state=state)
     answer = newest.post(f"/action_plans/{plan.uuid}/signal", {"signal": signal})
     assert (answer.status_code, fault(answer)) == (409, f"ActionPlan ({plan.uuid}) {words}")
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
-def test_a_plan_may_be_suspended_and_resumed_twice(newest: Caller, state: str) -> None:
+def test_repeated_suspend_and_resume_of_a_plan_are_accepted(newest: Caller, state: str) -> None:
     plan = make_plan({"a": []}, state=state)
     for signal in ("SUSPEND", "RESUME"):
         answers = [newest.post(f"/action_plans/{plan.uuid}/signal", {"signal": signal}) for _ in range(2)]
@@ -113,14 +113,14 @@ def test_a_plan_may_be_suspended_and_resumed_twice(newest: Caller, state: str) -
 
 
 @pytest.mark.parametrize("of", ["actions", "action_plans"])
-def test_before_its_version_there_is_no_signal(cloud_admin: User, of: str) -> None:
+def test_signal_is_406_before_1_12(cloud_admin: User, of: str) -> None:
     one = make_action()
     uuid = one.uuid if of == "actions" else one.action_plan.uuid
     assert Caller(cloud_admin, "1.11").post(f"/{of}/{uuid}/signal", {"signal": "CANCEL"}).status_code == 406
 
 
 @pytest.mark.parametrize("of", ["actions", "action_plans"])
-def test_who_may_only_read_may_signal_nothing(reader: User, of: str) -> None:
+def test_reader_cannot_signal(reader: User, of: str) -> None:
     one = make_action()
     uuid = one.uuid if of == "actions" else one.action_plan.uuid
     answer = Caller(reader, "1.12").post(f"/{of}/{uuid}/signal", {"signal": "CANCEL"})
@@ -128,20 +128,20 @@ def test_who_may_only_read_may_signal_nothing(reader: User, of: str) -> None:
     assert Action.objects.get().control is None
 
 
-def test_who_may_signal_may_not_therefore_cancel_plans(stranger: User) -> None:
-    allow(stranger, "signal_action")
+def test_signal_permission_does_not_include_cancelling_plans(stranger: User) -> None:
+    set_permissions(stranger, "signal_action")
     plan, caller = make_action().action_plan, Caller(stranger, "1.12")
     assert caller.post(f"/action_plans/{plan.uuid}/signal", {"signal": "SUSPEND"}).status_code == 202
     assert caller.post(f"/action_plans/{plan.uuid}/signal", {"signal": "CANCEL"}).status_code == 403
 
 
 @pytest.mark.parametrize("of", ["actions", "action_plans"])
-def test_what_is_not_there_is_not_found(newest: Caller, of: str) -> None:
+def test_signal_to_an_unknown_object_is_404(newest: Caller, of: str) -> None:
     answer = newest.post(f"/{of}/7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11/signal", {"signal": "CANCEL"})
     assert answer.status_code == 404
 
 
-def test_a_plan_is_signalled_in_as_many_statements_whatever_its_size(newest: Caller) -> None:
+def test_plan_signal_query_count_does_not_depend_on_the_number_of_actions(newest: Caller) -> None:
     costs = []
     for size in (1, 2, 20):
         plan = make_plan({str(number): [] for number in range(size)}, state="ONGOING")
@@ -149,16 +149,16 @@ def test_a_plan_is_signalled_in_as_many_statements_whatever_its_size(newest: Cal
         with counted() as statements:
             newest.post(f"/action_plans/{plan.uuid}/signal", {"signal": "SUSPEND"})
         costs.append(len(statements))
-    # At the first request the process comes to know what never changes.
+    # The first request also fills the caches of the process.
     assert costs[1] == costs[2]
     assert ActionPlan.objects.filter(actions__control="SUSPEND").count() == 23
 
 
-# What clients read that were written before.
+# Responses at versions before 1.12, which do not have the state.
 
 
 @pytest.mark.parametrize(("version", "state"), [("1.0", "ONGOING"), ("1.11", "ONGOING"), ("1.12", "SUSPENDED")])
-def test_before_1_12_what_is_suspended_reads_ongoing(cloud_admin: User, version: str, state: str) -> None:
+def test_suspended_state_is_shown_as_ongoing_before_1_12(cloud_admin: User, version: str, state: str) -> None:
     one, caller = make_action("SUSPENDED"), Caller(cloud_admin, version)
     assert caller.get(f"/actions/{one.uuid}").json()["state"] == state
     assert [row["state"] for row in caller.get("/actions").json()["actions"]] == [state]
@@ -167,14 +167,16 @@ def test_before_1_12_what_is_suspended_reads_ongoing(cloud_admin: User, version:
 
 @pytest.mark.parametrize(("version", "state"), [("1.5", "ONGOING"), ("1.11", "ONGOING"), ("1.12", "SUSPENDED")])
 @pytest.mark.parametrize("wanted", ["SKIPPED", "FAILED"])
-def test_so_it_does_where_it_cannot_be_skipped(cloud_admin: User, version: str, state: str, wanted: str) -> None:
+def test_conflict_message_shows_suspended_as_ongoing_before_1_12(
+    cloud_admin: User, version: str, state: str, wanted: str
+) -> None:
     patch = [{"op": "replace", "path": "/state", "value": wanted}]
     answer = Caller(cloud_admin, version).patch(f"/actions/{make_action('SUSPENDED').uuid}", patch)
     assert answer.status_code == 409
     assert f"({state} -> {wanted})" in fault(answer)
 
 
-def mixed() -> None:
+def make_actions_in_mixed_states() -> None:
     plan = make_plan({name: [] for name in "abcdef"}, state="ONGOING")
     states = ("SUSPENDED", "PENDING", "ONGOING", "SUSPENDED", "SUCCEEDED", "ONGOING")
     for one, state in zip(plan.actions.order_by("pk"), states, strict=True):
@@ -182,8 +184,8 @@ def mixed() -> None:
 
 
 @pytest.mark.parametrize("direction", ["asc", "desc"])
-def test_before_1_12_it_is_sorted_among_what_is_ongoing_page_by_page(cloud_admin: User, direction: str) -> None:
-    mixed()
+def test_pages_sort_suspended_actions_as_ongoing_before_1_12(cloud_admin: User, direction: str) -> None:
+    make_actions_in_mixed_states()
     caller, found, marker = Caller(cloud_admin, "1.11"), [], ""
     while page := caller.get(f"/actions?sort_key=state&sort_dir={direction}&limit=1{marker}").json()["actions"]:
         found += page
@@ -193,22 +195,20 @@ def test_before_1_12_it_is_sorted_among_what_is_ongoing_page_by_page(cloud_admin
     assert len({row["uuid"] for row in found}) == 6
 
 
-def test_from_1_12_it_is_sorted_and_found_as_what_it_is(newest: Caller) -> None:
-    mixed()
+def test_suspended_actions_are_sorted_and_filtered_by_their_state_since_1_12(newest: Caller) -> None:
+    make_actions_in_mixed_states()
     states = [row["state"] for row in newest.get("/actions?sort_key=state").json()["actions"]]
     assert states == sorted(states)
     suspended = newest.get("/actions?status=SUSPENDED").json()["actions"]
     assert [row["status"] for row in suspended] == ["SUSPENDED", "SUSPENDED"]
 
 
-def test_before_1_12_the_document_knows_no_such_state(newest: Caller) -> None:
+def test_openapi_document_omits_the_suspended_state_before_1_12(newest: Caller) -> None:
     assert "SUSPENDED" in str(newest.get("/openapi.json?version=1.12").json()["components"]["schemas"]["Action"])
     assert "SUSPENDED" not in str(newest.get("/openapi.json?version=1.11").json()["components"]["schemas"]["Action"])
 
 
-def test_the_event_of_a_signal_names_the_person_to_those_who_see_details(
-    newest: Caller, reader: User, cloud_admin: User
-) -> None:
+def test_details_of_a_signal_event_name_the_user(newest: Caller, reader: User, cloud_admin: User) -> None:
     one = make_action()
     newest.post(f"/actions/{one.uuid}/signal", {"signal": "SUSPEND"})
     for caller in (newest, Caller(reader, "1.9")):

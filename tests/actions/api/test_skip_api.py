@@ -1,4 +1,4 @@
-"""PATCH of an action, as existing clients rely on it (docs/compatibility.md, "Skipping")."""
+"""Skipping an action by PATCH, compatible with existing clients (docs/compatibility.md, "Skipping")."""
 
 from uuid import uuid4
 
@@ -53,7 +53,7 @@ def test_a_pending_action_of_a_pending_plan_is_skipped(api: Caller, plan: Action
 
 @pytest.mark.parametrize("op", ["add", "replace"])
 @pytest.mark.parametrize("reason_first", [True, False])
-def test_the_reason_is_kept_whichever_step_comes_first(api: Caller, path: str, op: str, reason_first: bool) -> None:
+def test_reason_is_stored_in_either_order_of_the_steps(api: Caller, path: str, op: str, reason_first: bool) -> None:
     steps = [SKIP, reason("month-end closing", op)]
     answer = api.patch(path, steps[::-1] if reason_first else steps)
     assert answer.json()["status_message"] == "Action skipped by user. Reason: month-end closing"
@@ -65,23 +65,23 @@ def test_the_state_is_accepted_in_upper_and_lower_case(api: Caller, path: str, s
 
 
 @pytest.mark.parametrize("empty", [None, "", "   "])
-def test_an_empty_reason_is_no_reason(api: Caller, path: str, empty: object) -> None:
+def test_empty_reason_is_ignored(api: Caller, path: str, empty: object) -> None:
     assert api.patch(path, [SKIP, reason(empty)]).json()["status_message"] == "Action skipped by user."
 
 
-def test_who_skipped_an_action_is_remembered(api: Caller, plan: ActionPlan, path: str) -> None:
+def test_user_who_skipped_an_action_is_recorded(api: Caller, plan: ActionPlan, path: str) -> None:
     api.patch(path, [SKIP])
     assert action(plan, "a").skipped_by == "alice"
 
 
-def test_before_1_5_the_patch_is_refused_in_the_words_that_clients_know(cloud_admin: User, path: str) -> None:
+def test_patch_before_1_5_is_refused_with_the_compatible_message(cloud_admin: User, path: str) -> None:
     answer = Caller(cloud_admin, "1.4").patch(path, [SKIP])
     assert answer.status_code == 400
     assert fault(answer) == "API microversion 1.5 or higher is required."
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "CANCELLING", "SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
-def test_a_plan_that_has_begun_or_ended_refuses_skips(api: Caller, state: str) -> None:
+def test_skip_is_refused_after_the_plan_started(api: Caller, state: str) -> None:
     pending = make_action("PENDING", plan_state=state)
     answer = api.patch(f"/actions/{pending.uuid}", [SKIP])
     assert answer.status_code == 409
@@ -89,20 +89,20 @@ def test_a_plan_that_has_begun_or_ended_refuses_skips(api: Caller, state: str) -
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "SUCCEEDED", "FAILED", "CANCELLED"])
-def test_an_action_that_is_not_pending_is_not_skipped(api: Caller, state: str) -> None:
+def test_action_that_is_not_pending_cannot_be_skipped(api: Caller, state: str) -> None:
     answer = api.patch(f"/actions/{make_action(state).uuid}", [SKIP])
     assert answer.status_code == 409
     assert fault(answer) == f"State transition not allowed: ({state} -> SKIPPED)"
 
 
 @pytest.mark.parametrize("wanted", ["ONGOING", "CANCELLED", "PENDING", "SUCCEEDED"])
-def test_no_other_state_can_be_requested(api: Caller, path: str, wanted: str) -> None:
+def test_request_of_another_state_is_refused(api: Caller, path: str, wanted: str) -> None:
     answer = api.patch(path, [SKIP | {"value": wanted}])
     assert answer.status_code == 409
     assert fault(answer) == f"State transition not allowed: (PENDING -> {wanted})"
 
 
-def test_a_skipped_action_is_not_skipped_again(api: Caller, path: str) -> None:
+def test_skipped_action_cannot_be_skipped_again(api: Caller, path: str) -> None:
     api.patch(path, [SKIP, reason("first")])
     assert api.patch(path, [SKIP]).status_code == 409
 
@@ -120,12 +120,12 @@ def test_the_reason_may_be_changed_after_the_plan_has_ended(api: Caller) -> None
     assert answer.json()["status_message"] == "Action skipped by user. Reason: late words"
 
 
-def test_the_stored_text_sent_back_does_not_nest(api: Caller, path: str) -> None:
+def test_sending_the_stored_message_back_does_not_repeat_its_prefix(api: Caller, path: str) -> None:
     stored = api.patch(path, [SKIP, reason("month-end")]).json()["status_message"]
     assert api.patch(path, [reason(stored)]).json()["status_message"] == stored
 
 
-def test_what_an_action_found_out_by_itself_is_never_put_into_a_users_mouth(api: Caller) -> None:
+def test_reason_is_appended_as_a_note_to_the_finding_of_an_automatic_skip(api: Caller) -> None:
     finding = "Action was skipped automatically: Instance x not found"
     skipped = make_action("SKIPPED", plan_state="SUCCEEDED", status_message=finding)
     answer = api.patch(f"/actions/{skipped.uuid}", [reason("known")])
@@ -134,7 +134,7 @@ def test_what_an_action_found_out_by_itself_is_never_put_into_a_users_mouth(api:
     assert again.json()["status_message"] == f"{finding} Note: well known"
 
 
-def test_a_message_alone_needs_a_skipped_action(api: Caller, path: str) -> None:
+def test_reason_alone_requires_a_skipped_action(api: Caller, path: str) -> None:
     answer = api.patch(path, [reason("why not")])
     assert answer.status_code == 409
     assert fault(answer) == "status_message update only allowed when action state is SKIPPED"
@@ -146,14 +146,12 @@ def test_an_empty_patch_changes_nothing(api: Caller, plan: ActionPlan, path: str
     assert action(plan, "a").updated_at is None
 
 
-def test_a_reason_that_just_fits_is_kept_whole(api: Caller, path: str) -> None:
+def test_reason_of_maximum_length_is_stored_whole(api: Caller, path: str) -> None:
     longest = "x" * (255 - len("Action skipped by user. Reason: "))
     assert api.patch(path, [SKIP, reason(longest)]).json()["status_message"].endswith(longest)
 
 
-def test_a_reason_that_does_not_fit_is_refused_and_nothing_is_written(
-    api: Caller, plan: ActionPlan, path: str
-) -> None:
+def test_too_long_reason_is_refused_and_the_action_stays_pending(api: Caller, plan: ActionPlan, path: str) -> None:
     answer = api.patch(path, [SKIP, reason("x" * 224)])
     assert answer.status_code == 400
     assert "status_message" in fault(answer)
@@ -198,18 +196,18 @@ def test_an_unknown_action_is_404(api: Caller) -> None:
     assert "could not be found" in fault(answer)
 
 
-def test_an_id_that_is_no_uuid_is_400(api: Caller) -> None:
+def test_id_that_is_not_a_uuid_is_400(api: Caller) -> None:
     assert api.patch("/actions/first", [SKIP]).status_code == 400
 
 
-def test_a_reader_may_not_skip(reader: User, plan: ActionPlan, path: str) -> None:
+def test_reader_cannot_skip(reader: User, plan: ActionPlan, path: str) -> None:
     answer = Caller(reader).patch(path, [SKIP])
     assert answer.status_code == 403
     assert fault(answer) == "Policy doesn't allow action:update to be performed."
     assert action(plan, "a").state == "PENDING"
 
 
-def test_words_about_an_automatic_skip_fit_however_long_the_finding_is(api: Caller) -> None:
+def test_long_finding_of_an_automatic_skip_is_cut_to_fit_the_note(api: Caller) -> None:
     finding = "Action was skipped automatically: " + "x" * (255 - len("Action was skipped automatically: "))
     skipped = make_action("SKIPPED", plan_state="SUCCEEDED", status_message=finding)
     answer = api.patch(f"/actions/{skipped.uuid}", [reason("known since Friday")])
@@ -217,7 +215,7 @@ def test_words_about_an_automatic_skip_fit_however_long_the_finding_is(api: Call
     assert answer.json()["status_message"].endswith(" Note: known since Friday")
 
 
-def test_a_finding_that_speaks_of_a_note_is_kept_whole(api: Caller) -> None:
+def test_finding_that_contains_the_word_note_is_kept_whole(api: Caller) -> None:
     finding = "Action was skipped automatically: see Note: 5"
     skipped = make_action("SKIPPED", plan_state="SUCCEEDED", status_message=finding)
     answers = [api.patch(f"/actions/{skipped.uuid}", [reason(words)]).json() for words in ("first", "second")]
@@ -225,7 +223,7 @@ def test_a_finding_that_speaks_of_a_note_is_kept_whole(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("name", ["uuid", "created_at", "parents", "foo"])
-def test_any_other_attribute_is_refused_in_the_words_of_existing_servers(api: Caller, path: str, name: str) -> None:
+def test_patch_of_another_attribute_is_refused_with_the_compatible_message(api: Caller, path: str, name: str) -> None:
     answer = api.patch(path, [{"op": "replace", "path": f"/{name}", "value": "x"}])
     assert (answer.status_code, fault(answer)) == (
         400,
