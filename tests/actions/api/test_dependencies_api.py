@@ -11,7 +11,7 @@ from actions.models import Action
 from plans.models import ActionPlan
 from tests.api import Caller, fault
 from tests.builders import action, make_plan
-from tests.plans.deriving_plan import plan_to_derive
+from tests.plans.deriving import plan_to_derive
 from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
