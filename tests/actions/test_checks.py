@@ -1,4 +1,4 @@
-"""The system check of what action types answer."""
+"""System checks of action types: the return type of execute, and methods that are no longer called."""
 
 import pytest
 from pytest_django import Settings
@@ -16,7 +16,7 @@ class OfEarlierVersions(Nop):
     execute = answer  # type: ignore[assignment]
 
 
-def test_an_action_type_that_declares_to_answer_with_a_bool_is_an_error_and_named(settings: Settings) -> None:
+def test_execute_that_is_annotated_with_bool_is_an_error(settings: Settings) -> None:
     settings.ACTION_TYPES = ["actions.types.nop.Nop", f"{__name__}.OfEarlierVersions"]
     (problem,) = check_outcomes()
     assert problem.msg == (
@@ -25,7 +25,7 @@ def test_an_action_type_that_declares_to_answer_with_a_bool_is_an_error_and_name
 
 
 @pytest.mark.parametrize("path", ["actions.types.nop.Nop", "no.such.module.Thing", "builtins.dict"])
-def test_what_declares_nothing_of_the_kind_is_none(settings: Settings, path: str) -> None:
+def test_class_without_an_annotation_of_bool_is_no_error(settings: Settings, path: str) -> None:
     settings.ACTION_TYPES = [path]
     assert check_outcomes() == []
 
@@ -35,7 +35,7 @@ class NamingHosts(Nop):
         return []
 
 
-def test_an_action_type_with_a_method_that_affected_replaced_is_an_error_and_named(settings: Settings) -> None:
+def test_method_that_affected_replaced_is_an_error(settings: Settings) -> None:
     settings.ACTION_TYPES = ["actions.types.nop.Nop", f"{__name__}.NamingHosts"]
     (problem,) = check_affected_resources()
     assert problem.msg == (

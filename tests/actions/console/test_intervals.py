@@ -1,4 +1,4 @@
-"""The intervals of an action, by its events."""
+"""Intervals of an action (running, deferred, waiting, suspended), computed from its events."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -32,7 +32,7 @@ def found(state: str, *recorded: Recorded, end: int | None = None, now: int = 10
     ]
 
 
-def test_the_phases_of_one_run_are_one_interval() -> None:
+def test_phases_of_one_attempt_form_one_running_interval() -> None:
     phases: list[Recorded] = [
         ("pre_condition", 0, 1, Result.SUCCESS),
         ("execute", 1, 60, Result.SUCCESS),
@@ -41,30 +41,30 @@ def test_the_phases_of_one_run_are_one_interval() -> None:
     assert found("SUCCEEDED", *phases, end=61) == [("running", 0, 61)]
 
 
-def test_an_execution_that_has_not_ended_lasts_until_now() -> None:
+def test_unfinished_execution_lasts_until_now() -> None:
     assert found("ONGOING", ("execute", 5, None, None), now=30) == [("running", 5, 30)]
 
 
-def test_the_pause_before_another_attempt_is_deferred() -> None:
+def test_time_between_attempts_is_a_deferred_interval() -> None:
     attempts: list[Recorded] = [("execute", 0, 10, Result.RETRY), ("execute", 40, 50, Result.SUCCESS)]
     assert found("SUCCEEDED", *attempts, end=50) == [("running", 0, 10), ("deferred", 10, 40), ("running", 40, 50)]
 
 
-def test_a_deferred_action_waits_until_now() -> None:
+def test_deferred_interval_of_a_pending_action_lasts_until_now() -> None:
     assert found("PENDING", ("execute", 0, 10, Result.RETRY), now=25)[-1] == ("deferred", 10, 25)
 
 
-def test_an_action_that_was_cancelled_while_deferred_waits_no_longer() -> None:
+def test_action_cancelled_while_deferred_has_no_deferred_interval() -> None:
     assert found("CANCELLED", ("execute", 0, 10, Result.RETRY)) == [("running", 0, 10)]
 
 
-def test_the_time_of_derived_actions_is_a_wait() -> None:
+def test_time_of_derived_actions_is_a_waiting_interval() -> None:
     phases: list[Recorded] = [("execute", 0, 10, Result.WAITING), ("go_on", 90, 95, Result.SUCCESS)]
     assert found("SUCCEEDED", *phases, end=95) == [("running", 0, 10), ("waiting", 10, 90), ("running", 90, 95)]
 
 
 @pytest.mark.parametrize("resumption", ["resume", "recover"])
-def test_a_suspension_interrupts_the_execution(resumption: str) -> None:
+def test_suspension_splits_the_running_interval(resumption: str) -> None:
     events: list[Recorded] = [
         ("execute", 0, 100, Result.SUCCESS),
         ("signal_suspend", 18, 18, Result.SUCCESS),
@@ -74,12 +74,12 @@ def test_a_suspension_interrupts_the_execution(resumption: str) -> None:
     assert found("SUCCEEDED", *events, end=100) == [("running", 0, 20), ("suspended", 20, 50), ("running", 50, 100)]
 
 
-def test_a_suspended_action_is_suspended_until_now() -> None:
+def test_interval_of_a_suspended_action_lasts_until_now() -> None:
     events: list[Recorded] = [("execute", 0, None, None), ("suspend", 20, 20, Result.SUCCESS)]
     assert found("SUSPENDED", *events, now=300) == [("running", 0, 20), ("suspended", 20, 300)]
 
 
-def test_durations_of_a_kind_add_up() -> None:
+def test_total_duration_adds_the_intervals_of_a_kind() -> None:
     events = [
         ActionEvent(event=name, start_time=at(second), finish_time=at(second))
         for name, second in (("suspend", 0), ("resume", 5), ("suspend", 8), ("resume", 15))
@@ -100,5 +100,5 @@ def test_durations_of_a_kind_add_up() -> None:
         (273_600, "3 d 4 h"),
     ],
 )
-def test_a_duration_is_given_in_its_two_largest_units(seconds: float, words: str) -> None:
+def test_duration_is_shown_in_its_two_largest_units(seconds: float, words: str) -> None:
     assert describe_duration(timedelta(seconds=seconds)) == words

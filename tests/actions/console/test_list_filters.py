@@ -1,4 +1,4 @@
-"""The filters of the list of actions take names, UUIDs and the beginnings of UUIDs, as the pages show them."""
+"""Filters of the list of actions: names, UUIDs and UUID prefixes, as the pages show them."""
 
 from typing import Any
 from uuid import UUID
@@ -42,29 +42,29 @@ def shown(browser: Client, *actions: Action, **filters: str) -> list[bool]:
 
 
 @pytest.mark.parametrize("length", [8, 9, 20, 36])
-def test_a_plan_is_named_by_its_uuid_or_its_beginning(browser: Client, length: int) -> None:
+def test_plan_filter_accepts_a_uuid_or_uuid_prefix(browser: Client, length: int) -> None:
     one, other = act_on("x"), act_on("x")
     plan = str(one.action_plan.uuid)[:length]
     assert shown(browser, one, other, action_plan=plan) == [True, False]
 
 
 @pytest.mark.parametrize("text", ["Evening", "evening"])
-def test_a_plan_is_named_by_its_audit(browser: Client, text: str) -> None:
+def test_plan_filter_accepts_the_name_of_the_audit(browser: Client, text: str) -> None:
     one = act_on("x", make_plan({}, audit=make_audit("evening")))
     assert shown(browser, one, act_on("x"), action_plan=text) == [True, False]
 
 
-def test_a_plan_is_named_as_the_list_shows_a_generated_name(browser: Client) -> None:
+def test_plan_filter_accepts_a_generated_name_as_the_list_shows_it(browser: Client) -> None:
     one = act_on("x", make_plan({}, audit=make_audit("dummy-2026-11-21T12:10:30.420311")))
     assert shown(browser, one, act_on("x"), action_plan="dummy 2026-11-21 12:10:30") == [True, False]
 
 
-def test_a_plan_without_an_audit_is_named_by_its_operation(browser: Client) -> None:
+def test_plan_filter_accepts_the_operation_of_a_plan_without_an_audit(browser: Client) -> None:
     one = act_on(make_server("web-1").uuid, action_type="stop")
     assert shown(browser, one, act_on("x"), action_plan="stop web-1") == [True, False]
 
 
-def test_several_plans_of_a_name_are_listed_beside_the_field(browser: Client) -> None:
+def test_ambiguous_plan_name_lists_the_matching_plans_at_the_field(browser: Client) -> None:
     audit = make_audit("evening")
     actions = [act_on("x", make_plan({}, audit=audit)) for _ in range(2)]
     page = show(browser, action_plan="evening")
@@ -75,7 +75,7 @@ def test_several_plans_of_a_name_are_listed_beside_the_field(browser: Client) ->
 
 @pytest.mark.parametrize("text", ["nothing", "0dd1e5ab", str(NUMBERED), "1234567"])
 @pytest.mark.parametrize("field", ["action_plan", "target"])
-def test_a_name_that_no_object_has_is_reported_beside_the_field(browser: Client, field: str, text: str) -> None:
+def test_unknown_name_is_reported_at_the_field(browser: Client, field: str, text: str) -> None:
     act_on("x")
     page = show(browser, **{field: text})
     assert f"{text} was not found." in page
@@ -83,13 +83,13 @@ def test_a_name_that_no_object_has_is_reported_beside_the_field(browser: Client,
 
 
 @pytest.mark.parametrize("form", ["web-1", "WEB-1", "0dd1e5ab", str(NUMBERED)])
-def test_a_server_is_named_by_its_name_or_its_uuid(browser: Client, form: str) -> None:
+def test_target_filter_accepts_the_name_or_uuid_of_a_server(browser: Client, form: str) -> None:
     server, other = make_server("web-1", uuid=NUMBERED), make_server("web-10")
     one, another = act_on(server.uuid), act_on(other.uuid)
     assert shown(browser, one, another, target=form) == [True, False]
 
 
-def test_a_deleted_server_is_named_if_no_other_has_its_name(browser: Client) -> None:
+def test_target_filter_finds_a_deleted_server_if_its_name_is_not_reused(browser: Client) -> None:
     old = make_server("web-1")
     before = act_on(old.uuid)
     Server.objects.soft_delete()
@@ -98,38 +98,38 @@ def test_a_deleted_server_is_named_if_no_other_has_its_name(browser: Client) -> 
     assert shown(browser, before, after, target="web-1") == [False, True]
 
 
-def test_the_actions_on_a_compute_node_are_found_by_either_of_its_targets(browser: Client) -> None:
+def test_target_filter_finds_actions_on_a_node_by_hostname_and_uuid(browser: Client) -> None:
     node = make_node("compute1")
     by_name, by_uuid = act_on("compute1"), act_on(node.uuid)
     assert shown(browser, by_name, by_uuid, target=str(node.uuid)) == [True, True]
     assert shown(browser, by_name, by_uuid, target="compute1") == [True, True]
 
 
-def test_a_target_without_an_object_is_named_as_it_is_stored(browser: Client) -> None:
+def test_target_filter_accepts_a_stored_target_without_an_object(browser: Client) -> None:
     one, other = act_on("some host"), act_on("x")
     assert shown(browser, one, other, target="some host") == [True, False]
 
 
-def test_a_text_selects_by_a_part_of_a_name_by_uuid_or_by_type(browser: Client) -> None:
+def test_text_filter_matches_names_uuids_and_types(browser: Client) -> None:
     one, other = act_on(make_server("web-1").uuid, action_type="stop"), act_on("x")
     for text in ("eb-", str(one.uuid)[:8], "sto"):
         assert shown(browser, one, other, text=text) == [True, False]
 
 
 @pytest.mark.parametrize("text", ["stop", "STOP"])
-def test_a_type_is_found_in_upper_and_lower_case(browser: Client, text: str) -> None:
+def test_type_filter_ignores_case(browser: Client, text: str) -> None:
     one, other = act_on("x", action_type="stop"), act_on("x")
     assert shown(browser, one, other, action_type=text) == [True, False]
 
 
-def test_a_type_that_is_no_longer_installed_is_found(browser: Client) -> None:
+def test_type_filter_finds_a_type_that_is_no_longer_installed(browser: Client) -> None:
     one, other = act_on("x", action_type="Former"), act_on("x")
     assert shown(browser, one, other, action_type="Former") == [True, False]
 
 
 @pytest.mark.parametrize("text", ["x" * 300, "a\0b"], ids=["long", "nul"])
 @pytest.mark.parametrize("field", ["action_plan", "target", "text"])
-def test_a_text_that_cannot_be_looked_up_is_refused(browser: Client, field: str, text: str) -> None:
+def test_too_long_text_or_nul_character_is_refused(browser: Client, field: str, text: str) -> None:
     act_on("x")
     page = show(browser, **{field: text})
     assert "Ensure this value has at most" in page or "Null characters are not allowed" in page

@@ -1,4 +1,4 @@
-"""The log lines of an action, by its UUID and by the IDs of the requests that concerned it."""
+"""Log lines of an action: filters by its UUID and by the IDs of the requests that concerned it."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ REQUEST = "req-5f1f9bd2-0c45-4bb0-8ff2-7f5b0f1d4f4e"
 
 @pytest.fixture
 def started() -> Action:
-    """An action of a plan that rosa started with a request."""
+    """Return an action of a plan that the user rosa started by a request."""
     plan = make_plan({"a": []}, state="ONGOING")
     HistoryEntry.objects.create(
         deed="action_plan.start", user="rosa", object_uuid=plan.uuid, request_id=REQUEST, object_type="action_plan"
@@ -34,14 +34,14 @@ def page(client: Client, action: Action) -> str:
     return client.get(reverse("actions:detail", args=[action.uuid])).content.decode()
 
 
-def test_an_action_s_page_has_the_filters_of_its_log_lines(client: Client, cloud_admin: User, started: Action) -> None:
+def test_action_page_shows_the_filters_of_its_log_lines(client: Client, cloud_admin: User, started: Action) -> None:
     client.force_login(cloud_admin)
     shown = page(client, started)
     assert f"select(.action == &quot;{started.uuid}&quot;)" in shown.replace('"', "&quot;")
     assert f'href="/console/history/?request_id={REQUEST}"' in shown
 
 
-def test_what_an_action_type_logs_names_the_action(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_context_of_an_execution_contains_the_action(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
 
     def execute(self: Nop) -> Outcome:
@@ -54,7 +54,7 @@ def test_what_an_action_type_logs_names_the_action(monkeypatch: pytest.MonkeyPat
     assert found == [str(begun.uuid)]
 
 
-def test_who_may_not_see_history_sees_no_requests(client: Client, started: Action) -> None:
+def test_request_ids_are_hidden_without_the_history_permission(client: Client, started: Action) -> None:
     user = User.objects.create_user("rob")
     user.user_permissions.add(Permission.objects.get(codename="view_action"))
     client.force_login(user)
@@ -63,9 +63,7 @@ def test_who_may_not_see_history_sees_no_requests(client: Client, started: Actio
     assert REQUEST not in shown
 
 
-def test_history_leads_from_an_entry_to_those_of_its_request(
-    client: Client, cloud_admin: User, started: Action
-) -> None:
+def test_history_entry_links_to_the_entries_of_its_request(client: Client, cloud_admin: User, started: Action) -> None:
     client.force_login(cloud_admin)
     HistoryEntry.objects.create(deed="server.delete", user="max", object_type="server", request_id="req-other")
     assert f"?request_id={REQUEST}" in client.get(reverse("history:list")).content.decode()

@@ -1,4 +1,4 @@
-"""The console's pages of actions."""
+"""Pages of actions in the console."""
 
 from typing import Any
 from uuid import UUID
@@ -34,14 +34,14 @@ def skipped(name: str = "a") -> Action:
     return one
 
 
-def test_an_action_shows_what_it_waits_for_and_what_waits_for_it(administrator: Client) -> None:
+def test_action_page_shows_parents_and_children(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": ["b"]})
     text = page(administrator, action(plan, "b"))
     assert str(action(plan, "a").uuid) in text
     assert str(action(plan, "c").uuid) in text
 
 
-def test_an_action_shows_its_events(administrator: Client) -> None:
+def test_action_page_shows_its_events(administrator: Client) -> None:
     one = action(make_plan({"a": []}), "a")
     ActionEvent.objects.create(action=one, event="pre_condition", result="Error", details="no such server")
     text = page(administrator, one)
@@ -49,13 +49,13 @@ def test_an_action_shows_its_events(administrator: Client) -> None:
     assert "no such server" in text
 
 
-def test_a_pending_action_is_skipped_on_its_own_page(administrator: Client) -> None:
+def test_pending_action_is_skipped_from_its_page(administrator: Client) -> None:
     one = action(make_plan({"a": []}), "a")
     assert "Action skipped." in send(administrator, "skip", one, reason="closing")
     assert Action.objects.get().status_message == "Action skipped by user. Reason: closing"
 
 
-def test_who_skipped_an_action_and_why_stands_on_its_page(administrator: Client) -> None:
+def test_page_of_a_skipped_action_shows_the_user_and_the_reason(administrator: Client) -> None:
     text = page(administrator, skipped())
     assert "Action skipped by user. Reason: closing" in text
     assert "<strong>alice</strong>" in text
@@ -66,25 +66,25 @@ def test_the_reason_of_a_skipped_action_can_be_changed(administrator: Client) ->
     assert Action.objects.get().status_message == "Action skipped by user. Reason: audit week"
 
 
-def test_a_reason_that_does_not_fit_is_requested_again_and_kept(administrator: Client) -> None:
+def test_too_long_reason_is_refused_and_stays_in_the_form(administrator: Client) -> None:
     text = send(administrator, "reason", skipped(), reason="x" * 300)
     assert "at most 223 characters" in text
     assert "x" * 300 in text
 
 
-def test_skipping_twice_says_why_not(administrator: Client) -> None:
+def test_skipping_a_skipped_action_shows_why_it_is_refused(administrator: Client) -> None:
     text = send(administrator, "skip", skipped(), reason="audit week")
     assert "nop a was skipped by alice just now. Reason: closing" in text
     assert "audit week</textarea>" in text
 
 
-def test_a_reason_that_comes_too_late_for_any_form_is_shown_again(administrator: Client) -> None:
+def test_reason_is_shown_again_if_the_plan_has_started(administrator: Client) -> None:
     text = send(administrator, "skip", action(make_plan({"a": []}, state="ONGOING"), "a"), reason="audit week")
     assert "the plan is ONGOING" in text
     assert "Reason that you entered: audit week" in text
 
 
-def test_who_was_logged_out_meanwhile_finds_the_reason_again(administrator: Client) -> None:
+def test_reason_is_kept_over_a_login(administrator: Client) -> None:
     one = action(make_plan({"a": []}), "a")
     administrator.logout()
     send(administrator, "skip", one, reason="audit week")
@@ -96,11 +96,11 @@ def test_who_was_logged_out_meanwhile_finds_the_reason_again(administrator: Clie
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "SUCCEEDED"])
-def test_there_is_no_form_where_skipping_is_over(administrator: Client, state: str) -> None:
+def test_skip_form_is_absent_after_the_plan_started(administrator: Client, state: str) -> None:
     assert 'name="reason"' not in page(administrator, action(make_plan({"a": []}, state=state), "a"))
 
 
-MOVING = {
+POLLS = {
     ("RECOMMENDED", "PENDING"): False,
     ("ONGOING", "PENDING"): True,
     ("ONGOING", "ONGOING"): True,
@@ -109,23 +109,23 @@ MOVING = {
 }
 
 
-@pytest.mark.parametrize(("states", "moves"), MOVING.items())
-def test_the_page_updates_itself_while_its_plan_works_on_it(
-    administrator: Client, states: tuple[str, str], moves: bool
+@pytest.mark.parametrize(("states", "polls"), POLLS.items())
+def test_page_polls_only_while_the_action_can_change(
+    administrator: Client, states: tuple[str, str], polls: bool
 ) -> None:
     plan = make_plan({"a": []}, state=states[0])
     Action.objects.update(state=states[1])
-    assert ("hx-trigger" in page(administrator, action(plan, "a"))) == moves
+    assert ("hx-trigger" in page(administrator, action(plan, "a"))) == polls
 
 
-def test_a_reader_finds_no_form_and_is_refused(client: Client, reader: User) -> None:
+def test_reader_sees_no_form_and_is_refused(client: Client, reader: User) -> None:
     one = skipped()
     client.force_login(reader)
     assert 'name="reason"' not in page(client, one)
     assert client.post(reverse("actions:reason", args=[one.uuid]), {"reason": "no"}).status_code == 403
 
 
-def test_the_list_can_be_narrowed_to_a_plan(administrator: Client) -> None:
+def test_list_is_filtered_by_plan(administrator: Client) -> None:
     plan, other = make_plan({"a": []}), make_plan({"a": []})
     text = administrator.get(reverse("actions:list"), {"action_plan": str(plan.uuid)}).content.decode()
     assert str(action(plan, "a").uuid) in text
@@ -133,12 +133,12 @@ def test_the_list_can_be_narrowed_to_a_plan(administrator: Client) -> None:
 
 
 @pytest.mark.parametrize("query", [{"action_plan": "x"}, {"state": "NOPE"}, {"page": "-1"}, {"sort": "x"}])
-def test_nonsense_in_the_address_is_no_error(administrator: Client, query: dict[str, str]) -> None:
+def test_invalid_query_parameters_are_ignored(administrator: Client, query: dict[str, str]) -> None:
     assert administrator.get(reverse("actions:list"), query).status_code == 200
 
 
 @pytest.mark.parametrize("size", [3, 40])
-def test_the_list_takes_the_same_queries_whatever_its_size(
+def test_list_query_count_does_not_depend_on_the_number_of_actions(
     administrator: Client, django_assert_num_queries: Any, size: int
 ) -> None:
     make_plan({str(number): [] for number in range(size)})
@@ -147,7 +147,7 @@ def test_the_list_takes_the_same_queries_whatever_its_size(
 
 
 @pytest.mark.parametrize("name", [Service.APPLIER, Service.WORKER])
-def test_an_action_names_the_service_that_has_it_in_hand(administrator: Client, name: str) -> None:
+def test_page_of_a_running_action_names_its_owner(administrator: Client, name: str) -> None:
     owner = Service.register(name, "one.example")
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.filter(pk=one.pk).update(state="ONGOING", owner=owner)
@@ -155,7 +155,7 @@ def test_an_action_names_the_service_that_has_it_in_hand(administrator: Client, 
 
 
 @pytest.mark.parametrize("number", [1, 4])
-def test_the_page_of_an_action_takes_the_same_queries_whatever_its_parameters_name(
+def test_page_query_count_does_not_depend_on_the_number_of_parameters(
     administrator: Client, django_assert_max_num_queries: Any, number: int
 ) -> None:
     plan = make_plan({"a": []})

@@ -1,4 +1,4 @@
-"""`manage.py actions`: actions in a terminal."""
+"""``manage.py actions``: list, show, skip, restore and signal actions."""
 
 from actions.models import Action
 from tests.builders import action, make_plan, make_server
@@ -11,7 +11,7 @@ def states() -> set[str]:
     return set(Action.objects.values_list("state", flat=True))
 
 
-def test_the_actions_of_a_plan_are_listed_by_its_short_uuid(run: Run) -> None:
+def test_list_filters_by_a_uuid_prefix_of_the_plan(run: Run) -> None:
     plan = make_plan({"a": [], "b": []})
     make_plan({"c": []})
     listed = run("actions", "list", "--plan", str(plan.uuid)[:13], "--format", "json").json
@@ -19,7 +19,7 @@ def test_the_actions_of_a_plan_are_listed_by_its_short_uuid(run: Run) -> None:
     assert len(listed) == 2
 
 
-def test_the_title_of_an_action_names_its_object(run: Run) -> None:
+def test_title_of_an_action_contains_the_name_of_its_target(run: Run) -> None:
     server = make_server("web-1")
     plan = make_plan({"a": []})
     plan.actions.update(
@@ -57,13 +57,13 @@ def test_actions_of_different_plans_are_refused(run: Run) -> None:
     assert states() == {"PENDING"}
 
 
-def test_an_action_of_a_plan_that_runs_is_not_skipped(run: Run) -> None:
+def test_action_of_a_running_plan_cannot_be_skipped(run: Run) -> None:
     running = action(make_plan({"a": []}, state="ONGOING"), "a")
     ended = run("actions", "skip", running.uuid)
     assert (ended.status, ended.output, ended.errors.count("\n")) == (2, "", 1)
 
 
-def test_a_running_action_is_suspended_and_resumed(run: Run) -> None:
+def test_running_action_is_suspended_and_cancelled(run: Run) -> None:
     running = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.update(state="ONGOING")
     assert run("actions", "suspend", running.uuid).output.endswith("ONGOING, SUSPEND pending\n")

@@ -1,4 +1,4 @@
-"""The status that follows from an action's state, its plan's and its parents'."""
+"""Status of an action, derived from its state, the state of its plan and the states of its parents."""
 
 import pytest
 
@@ -15,18 +15,18 @@ def status_of(one: Action) -> str:
 
 
 @pytest.mark.parametrize("state", [state for state in ActionPlan.State if state not in ActionPlan.RUNNING])
-def test_what_is_pending_under_a_plan_that_does_not_run_is_being_prepared(state: str) -> None:
+def test_pending_action_of_a_plan_that_is_not_running_is_init(state: str) -> None:
     assert status_of(action(make_plan({"a": []}, state=state), "a")) == "INIT"
 
 
 @pytest.mark.parametrize("state", sorted(ActionPlan.RUNNING))
-def test_what_is_pending_under_a_running_plan_is_ready_or_waits(state: str) -> None:
+def test_pending_action_of_a_running_plan_is_ready_or_waiting(state: str) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state=state)
     assert (status_of(action(plan, "a")), status_of(action(plan, "b"))) == ("READY", "WAITING")
 
 
 @pytest.mark.parametrize("state", sorted(Action.FINAL))
-def test_what_waited_is_ready_when_its_parents_have_ended_in_whatever_way(state: str) -> None:
+def test_pending_action_is_ready_after_its_parents_ended_in_any_state(state: str) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
     Action.objects.filter(pk=action(plan, "a").pk).update(state=state)
     assert status_of(action(plan, "b")) == "READY"
@@ -43,7 +43,7 @@ def test_what_waited_is_ready_when_its_parents_have_ended_in_whatever_way(state:
         ("SKIPPED", "SKIPPED"),
     ],
 )
-def test_every_other_state_has_its_status(state: str, status: str) -> None:
+def test_state_other_than_pending_maps_to_its_status(state: str, status: str) -> None:
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.update(state=state)
     assert status_of(one) == status
@@ -51,7 +51,7 @@ def test_every_other_state_has_its_status(state: str, status: str) -> None:
 
 @pytest.mark.parametrize("plan_state", ActionPlan.State.values)
 @pytest.mark.parametrize("state", Action.State.values)
-def test_the_filter_finds_an_action_by_the_status_that_it_shows_and_by_no_other(state: str, plan_state: str) -> None:
+def test_status_filter_matches_only_the_status_that_is_shown(state: str, plan_state: str) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state=plan_state)
     Action.objects.filter(pk=action(plan, "b").pk).update(state=state)
     for one in plan.actions.all():
@@ -59,5 +59,5 @@ def test_the_filter_finds_an_action_by_the_status_that_it_shows_and_by_no_other(
         assert found == [status_of(one)]
 
 
-def test_every_status_has_its_condition() -> None:
+def test_every_status_has_a_filter_condition() -> None:
     assert set(conditions()) == set(Status)

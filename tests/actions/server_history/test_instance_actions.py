@@ -1,4 +1,4 @@
-"""Records of operations on servers: by people, by plans and on the nodes of clusters."""
+"""Instance actions: records of the operations on servers by users, by plans and on nodes of clusters."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -50,7 +50,7 @@ def recorded(server: Any) -> list[tuple[str, str, str | None]]:
         ("delete_server", {}, "delete"),
     ],
 )
-def test_what_a_plan_does_to_a_server_is_known_by_the_action_and_by_who_started_it(
+def test_plan_action_is_recorded_with_its_verb_request_id_and_user(
     action_type: str, inputs: dict[str, Any], verb: str
 ) -> None:
     server = make_server(node=make_node("here"))
@@ -62,7 +62,7 @@ def test_what_a_plan_does_to_a_server_is_known_by_the_action_and_by_who_started_
 
 
 @pytest.mark.parametrize("state", ["active", "stopped"])
-def test_an_operation_begins_no_later_than_its_first_event(state: str) -> None:
+def test_operation_starts_no_later_than_its_first_event(state: str) -> None:
     server = make_server(node=make_node("here"), state=state)
     make_node("there")
     run("migrate", resource_id=str(server.uuid), migration_type="live", source_node="here")
@@ -70,7 +70,7 @@ def test_an_operation_begins_no_later_than_its_first_event(state: str) -> None:
     assert (first.event, InstanceAction.objects.get().start_time) == ("pre_condition", first.start_time)
 
 
-def test_what_failed_before_it_began_is_recorded_and_what_was_skipped_is_not() -> None:
+def test_action_that_failed_in_pre_condition_is_recorded_and_a_skipped_one_is_not() -> None:
     failing, gone = make_server(node=make_node("here"), state="stopped"), make_server("web-2")
     gone.deleted_at = gone.created_at
     gone.save()
@@ -81,7 +81,7 @@ def test_what_failed_before_it_began_is_recorded_and_what_was_skipped_is_not() -
     assert recorded(gone) == []
 
 
-def test_an_operation_that_a_person_requested_is_known_by_the_request_from_the_beginning(stranger: User) -> None:
+def test_requested_operation_is_recorded_with_the_id_of_the_request(stranger: User) -> None:
     ProjectMember.objects.create(user=stranger, project_id="shop")
     server = make_server(node=make_node(), project_id="shop")
     answer = Caller(stranger, "1.8").post(f"/servers/{server.uuid}/action", {"rebuild": {}})
@@ -92,19 +92,19 @@ def test_an_operation_that_a_person_requested_is_known_by_the_request_from_the_b
     assert (found.project_id, found.action.state) == ("shop", "SUCCEEDED")
 
 
-def test_the_deletion_of_a_server_that_is_nowhere_is_known_although_no_action_does_it(cloud_admin: User) -> None:
+def test_deletion_of_a_server_without_host_is_recorded_without_an_action(cloud_admin: User) -> None:
     server = make_server(state="error")
     answer = Caller(cloud_admin, "1.8").delete(f"/servers/{server.uuid}")
     assert recorded(server) == [("delete", answer.headers["x-openstack-request-id"], "alice")]
 
 
-def test_an_action_that_is_deferred_and_begun_again_is_one_operation() -> None:
+def test_deferred_and_retried_action_is_one_operation() -> None:
     server = make_server(node=make_node("here"), task_state="migrating", operation_owner="somebody")
     assert run("stop", resource_id=str(server.uuid)).attempt > 1
     assert len(recorded(server)) == 1
 
 
-def test_what_is_done_to_a_node_is_done_to_its_server() -> None:
+def test_node_actions_are_recorded_for_the_server_of_the_node() -> None:
     make_node()
     node = make_member()
     created = run("NODE_CREATE", resource_id=str(node.uuid))
@@ -120,7 +120,7 @@ def test_what_is_done_to_a_node_is_done_to_its_server() -> None:
     assert [verb for verb, *_ in recorded(second)] == ["delete", "reboot", "create"]
 
 
-def test_it_takes_no_statement_more_and_none_where_no_server_is_touched() -> None:
+def test_record_is_written_within_the_statement_that_starts_the_action() -> None:
     server = make_server(node=make_node("here"))
     plan = propose([ProposedAction("stop", {"resource_id": str(server.uuid)})])
     plan.launch()
@@ -136,7 +136,7 @@ def test_it_takes_no_statement_more_and_none_where_no_server_is_touched() -> Non
     assert records[0].startswith(("WITH", "INSERT"))
 
 
-def test_it_outlives_its_plan_with_its_events_until_the_server_is_purged() -> None:
+def test_record_is_kept_after_its_plan_until_the_server_is_purged() -> None:
     server = make_server(node=make_node("here"), state="stopped")
     run("migrate", resource_id=str(server.uuid), migration_type="live", source_node="here")
     ActionPlan.objects.get().remove()
@@ -151,7 +151,7 @@ def test_it_outlives_its_plan_with_its_events_until_the_server_is_purged() -> No
     assert not InstanceAction.objects.exists()
 
 
-def test_what_is_done_to_a_resource_of_a_stack_is_done_to_its_server() -> None:
+def test_stack_actions_are_recorded_for_the_servers_of_the_resources() -> None:
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")
     make_flavor("large", vcpus=2)

@@ -1,4 +1,4 @@
-"""Actions that were there before they had names and targets get both."""
+"""The migration that adds names and targets to existing actions."""
 
 from collections.abc import Iterator
 
@@ -11,12 +11,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def newest_tables_again() -> Iterator[None]:
+def newest_tables_afterwards() -> Iterator[None]:
     yield
     call_command("migrate", verbosity=0)
 
 
-def test_the_migration_names_what_is_there_as_a_new_row_names_itself(newest_tables_again: None) -> None:
+def test_existing_actions_get_the_names_and_targets_of_new_ones(newest_tables_afterwards: None) -> None:
     executor = MigrationExecutor(connection)
     before = [("actions", "0002_reason_of_skip"), ("plans", "0001_initial")]
     executor.migrate(before)

@@ -1,4 +1,4 @@
-"""A migration creates operations on servers from former actions."""
+"""The migration that creates instance actions from the actions of earlier versions."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 @pytest.fixture
 def former() -> Iterator[Any]:
-    """The tables as they were, for actions to be put into; afterwards they are as they are today."""
+    """Yield the models before the migration, and migrate to the newest tables afterwards."""
     before = [("actions", "0012_instance_actions")]
     executor = MigrationExecutor(connection)
     executor.migrate(before)
@@ -26,7 +26,7 @@ def former() -> Iterator[Any]:
     call_command("migrate", verbosity=0)
 
 
-def test_the_migration_tells_of_what_had_begun_and_named_a_server(former: Any) -> None:
+def test_migration_records_started_actions_that_name_a_server(former: Any) -> None:
     server = uuid4()
     plan = former.get_model("plans", "ActionPlan").objects.create()
 

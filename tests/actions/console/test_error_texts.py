@@ -1,4 +1,4 @@
-"""The texts of errors that people read (docs/compatibility.md, "Event details")."""
+"""Texts of errors shown to users (docs/compatibility.md, "Event details")."""
 
 import pytest
 
@@ -7,9 +7,9 @@ from cluster.drivers.base import CloudError
 from watcher_site.refusals import Invalid
 
 
-class Unspeakable(ActionFailed):
+class WithoutText(ActionFailed):
     def __str__(self) -> str:
-        raise RuntimeError("the message has a hole")
+        raise RuntimeError("the message cannot be formatted")
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ class Unspeakable(ActionFailed):
         (Invalid("flavor: is none."), "flavor: is none."),
         (OSError(2, "No such file", "/etc/secret"), "FileNotFoundError"),
         (RuntimeError("SELECT password FROM people"), "RuntimeError"),
-        (Unspeakable(), "Unspeakable"),
+        (WithoutText(), "WithoutText"),
         (ActionFailed(""), "ActionFailed"),
         (
             CloudError("The cloud does not answer: no connection to https://user:pw@keystone.internal:5000/v3?a=b"),
@@ -45,5 +45,5 @@ class Unspeakable(ActionFailed):
         (CloudError("Volume a@lvm#one is in az1/b, 1/2 done"), "Volume a@lvm#one is in az1/b, 1/2 done"),
     ],
 )
-def test_an_error_is_shown_with_its_message_or_by_its_name(error: Exception, words: str) -> None:
+def test_error_text_is_its_message_without_addresses_or_else_its_class_name(error: Exception, words: str) -> None:
     assert explain(error) == words

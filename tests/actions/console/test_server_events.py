@@ -1,4 +1,4 @@
-"""The console's events of servers: details for people with the right to see them, summaries for others."""
+"""Events of servers in the console: details for users with the permission, summaries for others."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -29,7 +29,7 @@ def page(client: Client, user: User, name: str, uuid: object) -> str:
     return " ".join(client.get(reverse(name, args=[uuid])).content.decode().split())
 
 
-def test_a_server_s_page_tells_what_was_done_to_it(client: Client, cloud_admin: User, server: Server) -> None:
+def test_server_page_shows_the_operations_on_it(client: Client, cloud_admin: User, server: Server) -> None:
     shown = page(client, cloud_admin, "cluster:server", server.uuid)
     for words in ("rebuild", "req-1", "by <strong>rosa</strong>", "It was Error.", "It was Retry."):
         assert words in shown
@@ -37,7 +37,7 @@ def test_a_server_s_page_tells_what_was_done_to_it(client: Client, cloud_admin: 
 
 
 @pytest.mark.parametrize("name", ["cluster:server", "actions:detail", "plans:detail"])
-def test_a_user_who_may_not_read_faults_reads_that_the_action_failed(
+def test_user_without_the_permission_for_faults_sees_only_that_the_action_failed(
     client: Client, reader: User, cloud_admin: User, server: Server, settings: Settings, name: str
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}
@@ -51,7 +51,7 @@ def test_a_user_who_may_not_read_faults_reads_that_the_action_failed(
     assert "It was Error." in page(client, cloud_admin, name, uuid)
 
 
-def test_a_server_s_page_takes_the_same_queries_however_much_was_done(
+def test_server_page_query_count_does_not_depend_on_the_number_of_operations(
     client: Client, cloud_admin: User, server: Server, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     client.force_login(cloud_admin)
