@@ -1,4 +1,4 @@
-"""An action makes others while it runs, waits for them without a worker, and goes on when they have ended."""
+"""Derived actions: an action creates others while it runs, waits for them without a worker, and then continues."""
 
 from uuid import UUID
 
@@ -34,7 +34,7 @@ def events(found: Action) -> list[tuple[str, str]]:
     return list(found.events.values_list("event", "result"))
 
 
-def test_derived_actions_are_executed_in_their_order_and_then_the_action_goes_on(
+def test_deriving_action_continues_after_its_derived_actions_ran_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = behave(monkeypatch, a=deriving({"y": [], "x": ["y"]}))
@@ -44,7 +44,7 @@ def test_derived_actions_are_executed_in_their_order_and_then_the_action_goes_on
     assert (again(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
 
 
-def test_what_an_action_did_before_and_after_is_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_record_the_execution_before_and_after_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=deriving({"x": []}, reason="one at least"))
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
@@ -59,7 +59,9 @@ def test_what_an_action_did_before_and_after_is_on_record(monkeypatch: pytest.Mo
     assert found.start_time < action(plan, "x").start_time < found.end_time
 
 
-def test_an_action_that_waits_is_owned_by_nobody_and_says_for_what(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_action_has_no_owner_and_its_message_counts_the_derived_actions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": []}, reason="two more nodes"))
     plan = make_plan({"a": []}, state="PENDING")
     applier = Applier(InlineExecutor())
@@ -72,7 +74,7 @@ def test_an_action_that_waits_is_owned_by_nobody_and_says_for_what(monkeypatch: 
     applier.stop()
 
 
-def test_a_derived_action_may_derive_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derived_action_may_derive_other_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}), x=deriving({"deep": []}))
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
@@ -80,7 +82,7 @@ def test_a_derived_action_may_derive_others(monkeypatch: pytest.MonkeyPatch) -> 
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_an_action_that_goes_on_may_derive_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_continuing_action_may_derive_more_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 
     def go_on(self: ActionType) -> Outcome:
@@ -95,7 +97,7 @@ def test_an_action_that_goes_on_may_derive_more(monkeypatch: pytest.MonkeyPatch)
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_an_action_that_goes_on_may_be_deferred_and_is_not_executed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deferred_continuation_is_retried_without_executing_the_action_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, derive = [Outcome(Answer.RETRY, "busy"), DONE], deriving({"x": []})
 
     def execute(self: ActionType) -> Outcome:
@@ -111,7 +113,7 @@ def test_an_action_that_goes_on_may_be_deferred_and_is_not_executed_again(monkey
     assert found.start_time < action(plan, "x").start_time
 
 
-def test_more_derived_actions_than_are_read_at_once_are_all_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derived_actions_on_several_pages_are_all_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plans.applier.plan_run.PAGE", 3)
     names = [f"x{number}" for number in range(10)]
     calls = behave(monkeypatch, a=deriving({name: [] for name in names}))
@@ -120,7 +122,7 @@ def test_more_derived_actions_than_are_read_at_once_are_all_executed(monkeypatch
     assert calls == ["a", *names, "a_goes_on"]
 
 
-def test_others_go_on_while_an_action_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_actions_run_while_an_action_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = behave(monkeypatch, a=deriving({"x": []}))
     make_plan({"a": [], "b": [], "c": ["b"]}, state="PENDING")
     run_waiting()
@@ -128,7 +130,7 @@ def test_others_go_on_while_an_action_waits(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("answer", [lambda _: DONE, lambda _: Outcome(Answer.RETRY, "later"), deriving({"more": []})])
-def test_an_action_of_which_a_derived_one_failed_fails_whatever_it_answers(
+def test_failed_derived_action_fails_the_deriving_action_for_any_outcome(
     monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": []}, x={"fail_execute": True}), a_goes_on=answer)
@@ -144,7 +146,7 @@ def fail_x(self: Nop) -> None:
         raise ActionFailed("no capacity")
 
 
-def test_an_action_that_fails_by_a_derived_one_says_by_which(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_message_of_the_deriving_action_names_the_failed_derived_action(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": []}))
     monkeypatch.setattr(Nop, "pre_condition", fail_x)
     plan = make_plan({"a": []}, state="PENDING")
@@ -155,7 +157,7 @@ def test_an_action_that_fails_by_a_derived_one_says_by_which(monkeypatch: pytest
     )
 
 
-def test_an_action_that_fails_by_a_derived_one_may_say_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reason_of_go_on_replaces_the_message_about_failed_derived_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=deriving({"x": []}), a_goes_on=lambda _: Outcome(Answer.OK, "The node was removed again."))
     monkeypatch.setattr(Nop, "pre_condition", fail_x)
     plan = make_plan({"a": []}, state="PENDING")
@@ -163,7 +165,7 @@ def test_an_action_that_fails_by_a_derived_one_may_say_more(monkeypatch: pytest.
     assert action(plan, "a").status_message == "Action failed in completion: The node was removed again."
 
 
-def test_an_action_of_which_a_derived_one_was_cancelled_is_cancelled_and_the_plan_does_not_fail(
+def test_cancelled_derived_action_cancels_the_deriving_action_and_the_plan_succeeds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     behave(monkeypatch, a=deriving({"x": []}), x=lambda _: Outcome(Answer.CANCEL, "nobody needs it"))
@@ -174,7 +176,7 @@ def test_an_action_of_which_a_derived_one_was_cancelled_is_cancelled_and_the_pla
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_a_derived_action_that_is_skipped_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deriving_action_succeeds_after_a_skipped_derived_action(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, derived=[ProposedAction("nop", {"message": "x", **SKIPS})]))
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
@@ -182,7 +184,7 @@ def test_a_derived_action_that_is_skipped_does_no_harm(monkeypatch: pytest.Monke
 
 
 SKIPS = {"skip_pre_condition": True}
-# Always the same: they stand in the names of tests.
+# Constant, because they occur in the names of tests.
 ONE, TWO = UUID(int=1), UUID(int=2)
 
 
@@ -212,7 +214,7 @@ ONE, TWO = UUID(int=1), UUID(int=2)
         ),
     ],
 )
-def test_an_action_that_derives_what_can_not_be_fails_with_the_rule_and_makes_nothing(
+def test_invalid_derived_actions_fail_the_deriving_action_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, outcome: Outcome, reason: str
 ) -> None:
     behave(monkeypatch, a=lambda _: outcome)
@@ -222,7 +224,7 @@ def test_an_action_that_derives_what_can_not_be_fails_with_the_rule_and_makes_no
     assert again(plan).state == "FAILED"
 
 
-def test_actions_that_wait_for_each_other_are_not_derived(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cyclic_derived_actions_fail_the_deriving_action(monkeypatch: pytest.MonkeyPatch) -> None:
     cycle = [ProposedAction("nop", {}, [TWO], ONE), ProposedAction("nop", {}, [ONE], TWO)]
     behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, derived=cycle))
     plan = make_plan({"a": []}, state="PENDING")
@@ -232,7 +234,7 @@ def test_actions_that_wait_for_each_other_are_not_derived(monkeypatch: pytest.Mo
     )
 
 
-def test_what_can_not_be_stored_fails_the_action_that_derived_it_and_leaves_nothing(
+def test_unstorable_parameters_fail_the_deriving_action_and_create_no_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unstorable = [ProposedAction("nop", {"message": "x"}), ProposedAction("nop", {"message": object()})]
@@ -243,7 +245,7 @@ def test_what_can_not_be_stored_fails_the_action_that_derived_it_and_leaves_noth
     assert not ActionParent.objects.exists()
 
 
-def test_a_plan_counts_the_derived_actions_among_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_of_a_plan_counts_derived_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": []}))
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
@@ -251,7 +253,7 @@ def test_a_plan_counts_the_derived_actions_among_its_own(monkeypatch: pytest.Mon
     assert (counted.total_actions, counted.finished_actions) == (3, 3)
 
 
-def test_a_rollback_undoes_what_an_action_derived_after_the_action_itself(
+def test_rollback_reverts_the_deriving_action_before_its_derived_actions(
     monkeypatch: pytest.MonkeyPatch, settings: object
 ) -> None:
     settings.ROLLBACK = True
@@ -264,7 +266,7 @@ def test_a_rollback_undoes_what_an_action_derived_after_the_action_itself(
 
 
 @pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
-def test_a_hundred_are_derived_with_as_many_statements_as_ten(
+def test_statement_count_of_deriving_does_not_depend_on_the_number_of_actions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     costs = []
@@ -285,8 +287,8 @@ def begin_plan() -> tuple[ActionPlan, PlanLease]:
     return plan, PlanLease.of(plan, applier)
 
 
-def test_a_derived_action_costs_no_more_statements_than_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for the few that the action takes that derives them, and its going on."""
+def test_derived_action_takes_no_more_statements_than_an_ordinary_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Except for a fixed number of statements of the deriving action."""
     size, few = 100, 20
     names: dict[str, list[str]] = {f"x{number}": [] for number in range(size)}
     behave(monkeypatch, a=deriving(names))
@@ -299,7 +301,7 @@ def test_a_derived_action_costs_no_more_statements_than_another(monkeypatch: pyt
     assert costs[1] <= costs[0] + few + size // 8
 
 
-def test_what_an_action_and_those_that_it_derived_tell_of_their_results_reaches_it_when_it_goes_on(
+def test_go_on_reads_the_outputs_of_the_action_and_of_its_derived_actions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     derive = deriving({"x": []})
@@ -322,7 +324,7 @@ def test_what_an_action_and_those_that_it_derived_tell_of_their_results_reaches_
     assert action(plan, "a").outputs == {"called": 1, "nodes": ["seven"]}
 
 
-def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_report_was_read() -> None:
+def test_action_continues_if_its_derived_actions_ended_before_its_own_report_was_read() -> None:
     plan, _ = begin_plan()
     run = PlanRun(plan, Service.objects.get(), InlineExecutor())
     job = run.next_job({""})
@@ -339,7 +341,7 @@ def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_repo
     assert next_job.action == found
 
 
-def test_an_action_knows_whether_another_one_derived_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_context_contains_whether_the_action_is_derived(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[str, bool] = {}
 
     def execute(self: ActionType) -> Outcome:

@@ -1,4 +1,4 @@
-"""A plan is cancelled while an action of it derives others, waits for them, or goes on."""
+"""Cancellation of a plan while one of its actions derives others, waits for them, or continues."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def waiting_plan(monkeypatch: pytest.MonkeyPatch, graph: dict[str, list[str]] | None = None) -> ActionPlan:
-    """Return a plan whose first action waits for what it derived, in nobody's hands."""
+    """Return a plan without an applier, whose first action waits for its derived actions."""
     behave(monkeypatch, a=deriving(graph or {"x": [], "y": ["x"]}))
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
@@ -32,7 +32,7 @@ def waiting_plan(monkeypatch: pytest.MonkeyPatch, graph: dict[str, list[str]] | 
     return plan
 
 
-def test_what_was_derived_and_has_not_begun_is_cancelled_and_what_waits_for_it_is_aborted(
+def test_pending_derived_actions_are_cancelled_before_the_waiting_action_is_aborted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = waiting_plan(monkeypatch)
@@ -48,7 +48,9 @@ def test_what_was_derived_and_has_not_begun_is_cancelled_and_what_waits_for_it_i
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
-def test_what_waits_is_aborted_after_those_that_it_derived(monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+def test_waiting_action_is_aborted_after_its_running_derived_actions(
+    monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
     plan = waiting_plan(monkeypatch)
     plan.actions.filter(input_parameters__message="x").update(state=state, attempt=1)
     aborted: list[str] = []
@@ -60,7 +62,7 @@ def test_what_waits_is_aborted_after_those_that_it_derived(monkeypatch: pytest.M
     assert set(states(plan).values()) <= {"CANCELLED", "SUCCEEDED"}
 
 
-def test_what_can_not_be_aborted_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_action_without_abort_fails_the_cancelled_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = waiting_plan(monkeypatch)
     monkeypatch.delattr(Nop, "abort")
     again(plan).abandon("alice")
@@ -69,7 +71,7 @@ def test_what_can_not_be_aborted_fails_the_plan(monkeypatch: pytest.MonkeyPatch)
     assert again(plan).state == "FAILED"
 
 
-def test_an_action_whose_plan_is_cancelled_while_it_is_executed_derives_nothing(
+def test_action_derives_nothing_if_its_plan_is_cancelled_during_execute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -88,7 +90,7 @@ def test_an_action_whose_plan_is_cancelled_while_it_is_executed_derives_nothing(
     ]
 
 
-def test_an_action_that_is_deferred_while_it_goes_on_is_aborted_with_its_plan(
+def test_action_deferred_while_continuing_is_aborted_with_its_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -104,40 +106,42 @@ def test_an_action_that_is_deferred_while_it_goes_on_is_aborted_with_its_plan(
     assert again(plan).state == "CANCELLED"
 
 
-def before_deriving(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object]) -> None:
-    """Call ``meddle`` after the action has read its plan for the last time, and before it writes."""
+def call_before_deriving(monkeypatch: pytest.MonkeyPatch, function: Callable[[], object]) -> None:
+    """Call a function after the action read its plan for the last time, and before it writes."""
     derive = Execution.derive
 
     def derive_late(self: Execution, phase: ActionEvent) -> bool:
-        meddle()
+        function()
         return derive(self, phase)
 
     monkeypatch.setattr(Execution, "derive", derive_late)
 
 
-def test_an_action_whose_plan_is_cancelled_in_the_last_moment_derives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_derives_nothing_if_its_plan_is_cancelled_just_before_the_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     behave(monkeypatch, a=deriving({"x": []}))
-    before_deriving(monkeypatch, lambda: again(plan).abandon("alice"))
+    call_before_deriving(monkeypatch, lambda: again(plan).abandon("alice"))
     run_waiting()
     assert (states(plan), again(plan).state) == ({"a": "CANCELLED"}, "CANCELLED")
     assert action(plan, "a").events.filter(event="abort", result="Success").exists()
 
 
-def test_an_action_whose_plan_is_taken_over_in_the_last_moment_derives_nothing(
+def test_action_derives_nothing_if_its_plan_is_adopted_just_before_the_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     applier, other = (Service.register(Service.APPLIER, host) for host in ("one", "two"))
     plan = make_plan({"a": []}, state="ONGOING", applier=applier)
     behave(monkeypatch, a=deriving({"x": []}))
-    before_deriving(monkeypatch, lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=other))
+    call_before_deriving(monkeypatch, lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=other))
     assert not execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     assert states(plan) == {"a": "ONGOING"}
 
 
 @pytest.mark.parametrize("is_alive", [True, False])
-def test_what_a_living_worker_is_aborting_is_not_aborted_by_a_second_one(is_alive: bool) -> None:
-    """Its reply was lost: the applier finds the action when its last derived action has ended."""
+def test_action_that_a_live_worker_aborts_is_not_recovered_by_the_applier(is_alive: bool) -> None:
+    """The worker's reply was lost: the applier finds the action when its last derived action has ended."""
     plan = make_plan({"x": [], "a": ["x"]}, state="ONGOING")
     worker = Service.register(Service.WORKER, "worker-1")
     plan.actions.filter(input_parameters__message="x").update(state="ONGOING", attempt=1)
@@ -150,5 +154,5 @@ def test_what_a_living_worker_is_aborting_is_not_aborted_by_a_second_one(is_aliv
     if not is_alive:
         worker.retire()
     run.record_end(action(plan, "x"), True)
-    jobs = [run.next_job({""}), run.next_job({""})]  # What it comes upon is begun by the next call.
+    jobs = [run.next_job({""}), run.next_job({""})]  # The first call finds the action, the next one returns its job.
     assert [(job.work, job.action) for job in jobs if job] == ([] if is_alive else [(execution.recover, a)])

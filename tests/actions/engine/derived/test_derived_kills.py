@@ -1,4 +1,4 @@
-"""An applier is killed at each change of the database while actions derive others: the next one completes the plan."""
+"""An applier killed at each database write while actions derive others: the next applier completes the plan."""
 
 import pytest
 from pytest_django import Settings
@@ -12,7 +12,7 @@ from tests.plans.deriving import behave, deriving
 from tests.plans.kills import kill_at_every_change
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-# Fewer would mean that the plan is not what was killed.
+# With fewer kills, the appliers were not killed while they executed the plan.
 AT_LEAST = 15
 
 
@@ -24,8 +24,8 @@ def names(plan: ActionPlan) -> list[str]:
     return sorted(plan.actions.values_list("input_parameters__message", flat=True))
 
 
-def test_what_was_derived_is_there_once_and_nothing_that_ended_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An action is executed once more only if its applier died while it was under way."""
+def test_actions_are_derived_once_and_ended_actions_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An action is executed again only if its applier died while it was running."""
     behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}), x=deriving({"deep": []}))
     plans = list(kill_at_every_change(monkeypatch, make))
     assert len(plans) > AT_LEAST
@@ -39,7 +39,7 @@ def test_what_was_derived_is_there_once_and_nothing_that_ended_is_done_again(mon
             assert not one.events.filter(finish_time=None).exists()
 
 
-def test_what_depends_on_a_failed_one_fails_with_it_and_the_one_that_derived_it_cleans_up(
+def test_failed_derived_action_fails_its_children_and_the_deriving_action_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}), x=lambda _: Outcome(Answer.ERROR, "broken"))
@@ -50,7 +50,7 @@ def test_what_depends_on_a_failed_one_fails_with_it_and_the_one_that_derived_it_
 
 
 @pytest.mark.parametrize("name", ["x", "a_goes_on"])
-def test_a_plan_that_is_cancelled_meanwhile_ends_cancelled(
+def test_plan_cancelled_during_a_derived_action_or_a_continuation_ends_cancelled(
     monkeypatch: pytest.MonkeyPatch, settings: Settings, name: str
 ) -> None:
     settings.POLL_INTERVAL = 0

@@ -1,4 +1,4 @@
-"""An action derives others while somebody cancels its plan or takes it over; two derived ones end at once."""
+"""Races of an action that derives others with the cancellation or adoption of its plan, and of two ends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ ROUNDS = 50
 
 @pytest.fixture
 def appliers(settings: Any) -> list[Service]:
-    # They have no heartbeat, and on a slow machine a test takes longer than a lease.
+    # These appliers send no heartbeats, and on a slow machine a test takes longer than a lease.
     settings.SERVICE_DOWN_TIME = 3600
     return [Service.register(Service.APPLIER, host) for host in ("one", "two")]
 
@@ -45,7 +45,7 @@ def run_to_its_end(plan: ActionPlan) -> ActionPlan:
     return again(plan)
 
 
-def test_in_either_order_of_deriving_and_cancelling_nothing_derived_is_left_behind(
+def test_deriving_concurrent_with_a_cancel_leaves_no_pending_derived_action(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
@@ -60,7 +60,7 @@ def test_in_either_order_of_deriving_and_cancelling_nothing_derived_is_left_behi
             assert set(states(plan).values()) == {"CANCELLED"}
 
 
-def test_in_either_order_of_deriving_and_taking_over_what_is_derived_is_there_once(
+def test_deriving_concurrent_with_an_adoption_creates_each_action_once(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
@@ -80,10 +80,10 @@ def test_in_either_order_of_deriving_and_taking_over_what_is_derived_is_there_on
             assert plan.actions.count() == 4
 
 
-def test_of_two_that_end_at_once_the_first_takes_what_depends_on_both(
+def test_first_of_two_concurrent_ends_ends_the_common_children(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
-    """The second is let in when the first has written its end and what ends with it, and has not committed."""
+    """The second end starts after the first one wrote its rows and before it commits."""
     behave(monkeypatch, x=lambda _: Outcome(Answer.ERROR), y=lambda _: Outcome(Answer.CANCEL))
     graph = {"x": [], "y": [], "z": ["x", "y"], "last": ["z"]}
     plan = make_plan(graph, state="ONGOING", applier=appliers[0], on_failure="stop")
@@ -96,8 +96,8 @@ def test_of_two_that_end_at_once_the_first_takes_what_depends_on_both(
     assert str(action(plan, "x").uuid) in (action(plan, "last").status_message or "")
 
 
-def test_a_derived_action_can_not_be_skipped(monkeypatch: pytest.MonkeyPatch, appliers: list[Service]) -> None:
-    """It is there only once its plan runs."""
+def test_derived_action_cannot_be_skipped(monkeypatch: pytest.MonkeyPatch, appliers: list[Service]) -> None:
+    """It exists only after its plan started, when no action can be skipped."""
     behave(monkeypatch, a=deriving({"x": []}))
     plan = running(appliers[0])
     assert derive(plan, appliers[0])()

@@ -1,4 +1,4 @@
-"""People signal actions that others derived, those that wait for them, and their plan."""
+"""Signals to derived actions, to the actions that wait for them, and to their plan."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ def applier() -> Applier:
     return Applier(InlineExecutor())
 
 
-def waiting(
+def plan_with_a_waiting_action(
     monkeypatch: pytest.MonkeyPatch, applier: Applier, graph: dict[str, list[str]], **columns: str
 ) -> ActionPlan:
     """Run a plan until its first action waits for its derived actions."""
@@ -46,10 +46,10 @@ def finish(applier: Applier) -> None:
 
 
 @pytest.mark.parametrize(("on_failure", "state_of_b"), [("continue", "SUCCEEDED"), ("stop", "CANCELLED")])
-def test_who_cancels_an_action_that_waits_cancels_what_it_derived_and_it_is_aborted(
+def test_cancel_of_a_waiting_action_cancels_its_derived_actions_and_aborts_it(
     monkeypatch: pytest.MonkeyPatch, applier: Applier, on_failure: str, state_of_b: str
 ) -> None:
-    plan = waiting(monkeypatch, applier, {"x": [], "y": ["x"]}, on_failure=on_failure)
+    plan = plan_with_a_waiting_action(monkeypatch, applier, {"x": [], "y": ["x"]}, on_failure=on_failure)
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
     finish(applier)
     assert states(plan) == {"a": "CANCELLED", "b": state_of_b, "x": "CANCELLED", "y": "CANCELLED"}
@@ -57,10 +57,10 @@ def test_who_cancels_an_action_that_waits_cancels_what_it_derived_and_it_is_abor
     assert again(plan).state == "CANCELLED"
 
 
-def test_who_cancels_a_derived_action_cancels_what_depends_on_it_and_the_one_that_waits_goes_on(
+def test_cancel_of_a_derived_action_cancels_its_children_and_continues_the_waiting_action(
     monkeypatch: pytest.MonkeyPatch, applier: Applier
 ) -> None:
-    plan = waiting(monkeypatch, applier, {"x": [], "y": ["x"], "z": []})
+    plan = plan_with_a_waiting_action(monkeypatch, applier, {"x": [], "y": ["x"], "z": []})
     signal_action(action(plan, "x").uuid, Signal.CANCEL, "alice")
     finish(applier)
     assert states(plan) == {
@@ -73,10 +73,10 @@ def test_who_cancels_a_derived_action_cancels_what_depends_on_it_and_the_one_tha
     assert action(plan, "a").events.filter(event="go_on").exists()
 
 
-def test_a_suspended_plan_neither_begins_what_was_derived_nor_loses_it(
+def test_derived_actions_of_a_suspended_plan_start_after_the_resume(
     monkeypatch: pytest.MonkeyPatch, applier: Applier
 ) -> None:
-    plan = waiting(monkeypatch, applier, {"x": [], "y": ["x"]})
+    plan = plan_with_a_waiting_action(monkeypatch, applier, {"x": [], "y": ["x"]})
     signal_plan(plan, Signal.SUSPEND, "alice")
     for _ in range(5):
         applier.poll_soon()
@@ -88,7 +88,7 @@ def test_a_suspended_plan_neither_begins_what_was_derived_nor_loses_it(
     assert (again(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
 
 
-def test_an_action_that_is_cancelled_while_it_is_executed_derives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_cancelled_during_execute_derives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     derive = deriving({"x": []})
 
@@ -102,13 +102,13 @@ def test_an_action_that_is_cancelled_while_it_is_executed_derives_nothing(monkey
     assert again(plan).state == "CANCELLED"
 
 
-def test_to_cancel_a_hundred_derived_actions_takes_as_many_statements_as_to_cancel_ten(
+def test_statement_count_of_a_cancel_does_not_depend_on_the_number_of_derived_actions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     costs = []
     for size in (10, 100):
         applier = Applier(InlineExecutor())
-        plan = waiting(monkeypatch, applier, {f"x{number}": [] for number in range(size)})
+        plan = plan_with_a_waiting_action(monkeypatch, applier, {f"x{number}": [] for number in range(size)})
         with counted() as statements:
             signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
         costs.append(len(statements))
@@ -118,7 +118,7 @@ def test_to_cancel_a_hundred_derived_actions_takes_as_many_statements_as_to_canc
     assert costs[0] == costs[1]
 
 
-def test_what_is_derived_when_the_window_closes_waits_until_it_opens_again(
+def test_actions_derived_after_the_window_closed_start_when_it_opens(
     monkeypatch: pytest.MonkeyPatch, applier: Applier
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")

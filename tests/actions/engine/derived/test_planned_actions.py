@@ -1,4 +1,4 @@
-"""Planned actions are in the plan from the beginning: they wait for their origin, which then waits for them."""
+"""Planned derived actions: they depend on the deriving action, and after its execute it depends on them."""
 
 import pytest
 
@@ -27,13 +27,13 @@ WAS_SKIPPED = "Action was skipped automatically: The action that it was derived 
 
 
 def edges(plan: ActionPlan) -> set[tuple[str, str]]:
-    """Return who waits for whom."""
+    """Return the pairs of child and parent of a plan."""
     names = ("input_parameters__message", "parents__input_parameters__message")
     return set(plan.actions.exclude(parents=None).values_list(*names))
 
 
 def advance(plan: ActionPlan) -> None:
-    """Execute the first action of a plan, and leave the rest."""
+    """Execute only the first action of a plan."""
     applier = Applier(InlineExecutor())
     applier.advance()
     applier.stop()
@@ -43,7 +43,7 @@ def message(plan: ActionPlan, name: str) -> str:
     return action(plan, name).status_message or ""
 
 
-def test_what_was_planned_is_executed_after_the_action_and_then_this_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planned_actions_run_after_execute_and_before_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = behave(monkeypatch, a=waits)
     plan = plan_to_derive({"a": [], "b": ["a"]}, X_THEN_Y)
     run_waiting()
@@ -51,7 +51,7 @@ def test_what_was_planned_is_executed_after_the_action_and_then_this_goes_on(mon
     assert (again(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
 
 
-def test_the_edges_turn_round_when_the_action_has_been_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_execute_reverses_the_links_to_planned_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=waits)
     plan = plan_to_derive({"a": [], "b": ["a"]}, X_THEN_Y)
     assert edges(plan) == {("b", "a"), ("x", "a"), ("y", "a"), ("y", "x")}
@@ -59,7 +59,9 @@ def test_the_edges_turn_round_when_the_action_has_been_executed(monkeypatch: pyt
     assert edges(plan) == {("b", "a"), ("a", "x"), ("a", "y"), ("y", "x")}
 
 
-def test_an_action_that_waits_is_owned_by_nobody_and_says_for_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_action_has_no_owner_and_its_message_counts_the_planned_actions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, "two are left"))
     plan = plan_to_derive(A, {"a": {"x": [], "y": [], "z": []}})
     skip_action(action(plan, "y").uuid, "alice")
@@ -69,7 +71,7 @@ def test_an_action_that_waits_is_owned_by_nobody_and_says_for_how_many(monkeypat
     assert found.status_message == "Action waits for 2 actions that it derived. two are left"
 
 
-def test_an_action_sees_what_was_planned_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_context_contains_the_planned_actions_in_execute_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 
     def look(self: ActionType) -> Outcome:
@@ -83,7 +85,7 @@ def test_an_action_sees_what_was_planned_before_and_after(monkeypatch: pytest.Mo
     assert seen == [["SKIPPED", "PENDING"], ["SKIPPED", "SUCCEEDED"]]
 
 
-def test_what_a_person_skipped_is_not_executed_and_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skipped_planned_action_is_not_executed_and_the_plan_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = behave(monkeypatch, a=waits)
     plan = plan_to_derive(A, X_THEN_Y)
     skip_action(action(plan, "x").uuid, "alice")
@@ -92,7 +94,7 @@ def test_what_a_person_skipped_is_not_executed_and_does_no_harm(monkeypatch: pyt
     assert (again(plan).state, states(plan)["a"]) == ("SUCCEEDED", "SUCCEEDED")
 
 
-def test_an_action_of_which_all_that_was_planned_is_skipped_goes_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_continues_at_once_if_all_planned_actions_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = behave(monkeypatch, a=waits)
     plan = plan_to_derive(A, X_THEN_Y)
     for name in "xy":
@@ -104,7 +106,7 @@ def test_an_action_of_which_all_that_was_planned_is_skipped_goes_on_at_once(monk
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_an_action_may_derive_more_than_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_may_derive_more_actions_than_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [deriving({"last": []}), lambda _: DONE]
     calls = behave(monkeypatch, a=deriving({"more": []}), a_goes_on=lambda self: answers.pop(0)(self))
     plan = plan_to_derive(A, {"a": {"x": []}})
@@ -114,7 +116,7 @@ def test_an_action_may_derive_more_than_was_planned(monkeypatch: pytest.MonkeyPa
     assert (calls, again(plan).state) == (["a", "x", "more", "a_goes_on", "last", "a_goes_on"], "SUCCEEDED")
 
 
-def test_an_action_that_goes_on_has_nothing_planned_left_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_go_on_that_waits_without_new_derived_actions_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=waits, a_goes_on=waits)
     plan = plan_to_derive(A, X_THEN_Y)
     run_waiting()
@@ -123,7 +125,7 @@ def test_an_action_that_goes_on_has_nothing_planned_left_to_wait_for(monkeypatch
     )
 
 
-def test_what_was_planned_may_be_to_derive_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planned_action_may_have_planned_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = behave(monkeypatch, a=waits, x=waits)
     plan = plan_to_derive(A, {"a": {"x": [], "y": ["x"]}, "x": {"deep": []}})
     run_waiting()
@@ -131,7 +133,7 @@ def test_what_was_planned_may_be_to_derive_others(monkeypatch: pytest.MonkeyPatc
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_what_is_derived_may_be_to_derive_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derived_action_may_have_planned_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     def derive(self: ActionType) -> Outcome:
         derived = deriving({"x": []})(self).derived
         deep = type(derived[0])("nop", {"message": "deep"}, derived_from=derived[0].uuid)
@@ -145,9 +147,7 @@ def test_what_is_derived_may_be_to_derive_others(monkeypatch: pytest.MonkeyPatch
     assert calls == ["a", "x", "deep", "x_goes_on", "a_goes_on"]
 
 
-def test_an_action_that_is_deferred_still_has_what_was_planned(
-    monkeypatch: pytest.MonkeyPatch, settings: object
-) -> None:
+def test_deferred_action_keeps_its_planned_actions(monkeypatch: pytest.MonkeyPatch, settings: object) -> None:
     settings.ACTION_RETRY_INTERVAL = 0
     answers = [Outcome(Answer.RETRY, "busy"), Outcome(Answer.WAIT)]
     calls = behave(monkeypatch, a=lambda _: answers.pop(0))
@@ -165,7 +165,7 @@ def test_an_action_that_is_deferred_still_has_what_was_planned(
         (Outcome(Answer.CANCEL), "CANCELLED", "which it depends on, was cancelled."),
     ],
 )
-def test_what_was_planned_ends_with_an_action_that_does_not_derive_it(
+def test_planned_actions_end_with_an_action_that_does_not_derive_them(
     monkeypatch: pytest.MonkeyPatch, outcome: Outcome, state: str, said: str
 ) -> None:
     calls = behave(monkeypatch, a=lambda _: outcome)
@@ -176,7 +176,7 @@ def test_what_was_planned_ends_with_an_action_that_does_not_derive_it(
     assert all(said in message(plan, name) for name in ("x", "y", "deep"))
 
 
-def test_what_was_planned_is_skipped_with_an_action_that_is_no_longer_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planned_actions_are_skipped_with_a_skipped_action(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = behave(monkeypatch)
     plan = plan_to_derive({"a": [], "b": ["a"]}, X_THEN_Y, {"a": {"skip_pre_condition": True}})
     run_waiting()
@@ -184,7 +184,7 @@ def test_what_was_planned_is_skipped_with_an_action_that_is_no_longer_needed(mon
     assert (message(plan, "x"), message(plan, "y")) == (WAS_SKIPPED, WAS_SKIPPED)
 
 
-def test_what_was_planned_is_not_executed_where_the_action_had_been_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planned_actions_are_skipped_if_recovery_finds_the_action_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Nop, "recover", lambda _: Recovery.DONE)
     plan = plan_to_derive(A, X_THEN_Y, state="ONGOING")
     plan.actions.filter(input_parameters__message="a").update(state="ONGOING", attempt=1)
@@ -192,7 +192,7 @@ def test_what_was_planned_is_not_executed_where_the_action_had_been_done(monkeyp
     assert states(plan) == {"a": "SUCCEEDED", "x": "SKIPPED", "y": "SKIPPED"}
 
 
-def test_what_was_planned_fails_with_an_action_whose_worker_was_given_up() -> None:
+def test_planned_actions_fail_with_a_hung_action() -> None:
     plan = plan_to_derive(A, X_THEN_Y, state="ONGOING", applier=Service.register(Service.APPLIER, "here"))
     plan.actions.filter(input_parameters__message="a").update(state="ONGOING", attempt=1, owner=plan.applier)
     assert fail_hung_action(action(plan, "a"), PlanLease.of(plan, plan.applier), attempt=1, has_begun=True)
@@ -200,7 +200,7 @@ def test_what_was_planned_fails_with_an_action_whose_worker_was_given_up() -> No
 
 
 @pytest.mark.parametrize(("on_failure", "b"), [("continue", "SUCCEEDED"), ("stop", "FAILED")])
-def test_what_depends_on_an_action_that_fails_is_as_its_plan_says(
+def test_child_of_a_failed_action_follows_the_plans_on_failure(
     monkeypatch: pytest.MonkeyPatch, on_failure: str, b: str
 ) -> None:
     behave(monkeypatch, a=lambda _: Outcome(Answer.ERROR))
@@ -209,7 +209,7 @@ def test_what_depends_on_an_action_that_fails_is_as_its_plan_says(
     assert states(plan) == {"a": "FAILED", "b": b, "x": "FAILED", "y": "FAILED"}
 
 
-def test_where_a_plan_stops_what_was_planned_ends_with_what_its_action_depends_on(
+def test_planned_actions_fail_if_a_failed_parent_stops_their_action(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     behave(monkeypatch, first=lambda _: Outcome(Answer.ERROR))
@@ -218,7 +218,7 @@ def test_where_a_plan_stops_what_was_planned_ends_with_what_its_action_depends_o
     assert set(states(plan).values()) == {"FAILED"}
 
 
-def test_an_action_fails_with_what_was_planned_and_what_depends_on_that_is_not_executed(
+def test_failed_planned_action_fails_its_children_and_the_deriving_action(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = behave(monkeypatch, a=waits, x=lambda _: Outcome(Answer.ERROR))
@@ -229,13 +229,13 @@ def test_an_action_fails_with_what_was_planned_and_what_depends_on_that_is_not_e
 
 
 @pytest.mark.parametrize("state", ["RECOMMENDED", "ONGOING"])
-def test_what_was_planned_is_cancelled_with_its_action(state: str) -> None:
+def test_planned_actions_are_cancelled_with_their_action(state: str) -> None:
     plan = plan_to_derive({"a": [], "b": ["a"]}, X_THEN_Y, state=state)
     signal_action(action(plan, "a").uuid, Action.Signal.CANCEL, "alice")
     assert states(plan) == {"a": "CANCELLED", "b": "PENDING", "x": "CANCELLED", "y": "CANCELLED"}
 
 
-def test_what_was_planned_is_cancelled_with_an_action_that_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planned_actions_are_cancelled_with_a_waiting_action(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=waits)
     plan = plan_to_derive(A, {"a": {"x": []}, "x": {"deep": []}})
     advance(plan)
@@ -245,7 +245,7 @@ def test_what_was_planned_is_cancelled_with_an_action_that_waits_for_it(monkeypa
 
 
 @pytest.mark.parametrize("when", ["before it begins", "while it waits"])
-def test_what_was_planned_is_cancelled_with_the_plan(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+def test_planned_actions_are_cancelled_with_the_plan(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     behave(monkeypatch, a=waits)
     monkeypatch.setattr(Nop, "abort", lambda _: True)
     plan = plan_to_derive(A, X_THEN_Y)
@@ -256,7 +256,7 @@ def test_what_was_planned_is_cancelled_with_the_plan(monkeypatch: pytest.MonkeyP
     assert (again(plan).state, set(states(plan).values())) == ("CANCELLED", {"CANCELLED"})
 
 
-def test_an_action_whose_plan_is_cancelled_while_it_is_executed_does_not_turn_to_what_was_planned(
+def test_links_are_not_reversed_if_the_plan_is_cancelled_during_execute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def execute(_: ActionType) -> Outcome:
@@ -271,7 +271,7 @@ def test_an_action_whose_plan_is_cancelled_while_it_is_executed_does_not_turn_to
     assert ("x", "a") in edges(plan)
 
 
-def test_a_rollback_undoes_what_was_planned_after_its_action(
+def test_rollback_reverts_the_deriving_action_before_its_planned_actions(
     monkeypatch: pytest.MonkeyPatch, settings: object
 ) -> None:
     settings.ROLLBACK = True
@@ -291,7 +291,7 @@ def begin(size: int) -> tuple[ActionPlan, PlanLease]:
     return plan, lease
 
 
-def test_to_turn_to_a_hundred_takes_as_many_statements_as_to_ten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statement_count_of_reversing_links_does_not_depend_on_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=waits)
     costs = []
     for size in (10, 100):
@@ -305,9 +305,7 @@ def test_to_turn_to_a_hundred_takes_as_many_statements_as_to_ten(monkeypatch: py
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("answer", [Answer.WAIT, Answer.OK, Answer.ERROR])
-def test_an_action_that_was_to_derive_others_takes_two_commits_like_any(
-    monkeypatch: pytest.MonkeyPatch, answer: Answer
-) -> None:
+def test_action_with_planned_actions_takes_two_commits(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> None:
     behave(monkeypatch, a=lambda _: Outcome(answer))
     plan, lease = begin(3)
     found = action(plan, "a")

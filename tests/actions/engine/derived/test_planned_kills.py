@@ -1,4 +1,4 @@
-"""An applier is killed at each change of the database in a plan with planned derived actions."""
+"""An applier killed at each database write in a plan with planned derived actions."""
 
 import pytest
 
@@ -12,22 +12,22 @@ from tests.plans.deriving import behave, deriving, plan_to_derive, waits
 from tests.plans.kills import kill_at_every_change
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-# Fewer would mean that the plan is not what was killed.
+# With fewer kills, the appliers were not killed while they executed the plan.
 AT_LEAST = 15
 
 
 def make() -> ActionPlan:
-    """a is to derive x, y, which waits for x, and z, which a person skipped; x is to derive deep."""
+    """Return a plan with the planned actions x, y (after x) and z (skipped) of a, and deep of x."""
     planned = {"a": {"x": [], "y": ["x"], "z": []}, "x": {"deep": []}}
     plan = plan_to_derive({"a": [], "b": ["a"]}, planned)
     skip_action(action(plan, "z").uuid, "alice")
     return plan
 
 
-def test_what_was_planned_is_executed_once_and_nothing_that_ended_is_done_again(
+def test_planned_actions_run_once_and_ended_actions_are_not_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An action is executed once more only if its applier died while it was under way."""
+    """An action is executed again only if its applier died while it was running."""
     behave(monkeypatch, a=deriving({"more": []}), x=waits)
     plans = list(kill_at_every_change(monkeypatch, make))
     assert len(plans) > AT_LEAST
@@ -47,7 +47,7 @@ def test_what_was_planned_is_executed_once_and_nothing_that_ended_is_done_again(
     [(DONE, "SUCCEEDED", "SKIPPED"), (Outcome(Answer.ERROR), "FAILED", "FAILED")],
     ids=["done", "failed"],
 )
-def test_what_was_planned_ends_with_an_action_that_does_not_derive_it(
+def test_planned_actions_end_with_an_action_that_does_not_derive_them(
     monkeypatch: pytest.MonkeyPatch, outcome: Outcome, a: str, others: str
 ) -> None:
     behave(monkeypatch, a=lambda _: outcome)

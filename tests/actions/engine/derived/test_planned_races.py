@@ -1,4 +1,4 @@
-"""Planned actions in races with changes at the moment when their edges are reversed, or when their plan begins."""
+"""Races of planned derived actions with changes while their links are reversed, or while their plan starts."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def running(applier: Service) -> ActionPlan:
     return plan_to_derive(A, X_THEN_Y, state="ONGOING", applier=applier)
 
 
-def test_where_a_plan_is_cancelled_while_the_edges_turn_they_stay_as_they_were(
+def test_cancel_of_the_plan_during_the_reversal_keeps_the_links(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     behave(monkeypatch, a=waits)
@@ -47,7 +47,7 @@ def test_where_a_plan_is_cancelled_while_the_edges_turn_they_stay_as_they_were(
 
 
 @pytest.mark.parametrize("delay", [0, 3600])
-def test_where_a_planned_action_is_cancelled_while_the_edges_turn_nothing_waits_for_it(
+def test_cancel_of_a_planned_action_during_the_reversal_lets_the_action_continue(
     monkeypatch: pytest.MonkeyPatch, applier: Service, delay: int
 ) -> None:
     calls = behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, delay=delay))
@@ -62,7 +62,7 @@ def test_where_a_planned_action_is_cancelled_while_the_edges_turn_nothing_waits_
     assert set(states(plan).values()) == {"CANCELLED"}
 
 
-def test_where_its_plan_is_taken_over_while_the_edges_turn_the_successor_turns_them(
+def test_adoption_of_the_plan_during_the_reversal_leaves_it_to_the_new_applier(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     calls = behave(monkeypatch, a=waits)
@@ -78,7 +78,7 @@ def test_where_its_plan_is_taken_over_while_the_edges_turn_the_successor_turns_t
     assert calls == ["a", "a", "x", "y", "a_goes_on"]
 
 
-def test_a_planned_action_is_not_skipped_while_the_edges_turn(
+def test_planned_action_cannot_be_skipped_during_the_reversal(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     behave(monkeypatch, a=waits)
@@ -92,7 +92,7 @@ def test_a_planned_action_is_not_skipped_while_the_edges_turn(
     assert set(states(plan).values()) == {"SUCCEEDED"}
 
 
-def test_a_plan_begins_with_all_skipped_that_is_skipped_together(
+def test_claim_sees_an_action_and_its_planned_actions_skipped_together(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     plan = plan_to_derive(A, X_THEN_Y)
@@ -108,7 +108,7 @@ def test_a_plan_begins_with_all_skipped_that_is_skipped_together(
     assert claiming.result() == {"SKIPPED"}
 
 
-def test_what_is_to_be_derived_is_not_restored_while_the_other_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planned_action_is_not_restored_while_its_action_is_being_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_to_derive(A, X_THEN_Y)
     x = action(plan, "x").uuid
     skip_action(x, "alice")
