@@ -1,4 +1,4 @@
-"""The image and the compose file of docs/deployment: the rules that they keep, and the commands that they run."""
+"""The image and the compose file of docs/deployment: their confinement, and the commands that they run."""
 
 import re
 import shlex
@@ -39,7 +39,7 @@ def test_hadolint_accepts_the_containerfile() -> None:
     assert (linted.returncode, linted.stdout) == (0, "")
 
 
-def test_the_image_is_built_from_everything_that_belongs_to_the_wheel() -> None:
+def test_image_is_built_from_all_files_of_the_wheel() -> None:
     target = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     copied = {
         source
@@ -50,32 +50,32 @@ def test_the_image_is_built_from_everything_that_belongs_to_the_wheel() -> None:
     assert [source for source in copied if not (ROOT / source).exists()] == []
 
 
-def test_the_label_of_the_image_is_the_version_of_the_site() -> None:
+def test_image_label_is_the_version_of_the_site() -> None:
     assert f"ARG VERSION={PROJECT['project']['version']}\n" in last_stage()
 
 
 @pytest.mark.parametrize(
     "instruction", ["USER 10001:10001", "STOPSIGNAL SIGTERM", f"CMD {str(WEB).replace(chr(39), chr(34))}"]
 )
-def test_the_image_runs_the_web_process_without_rights(instruction: str) -> None:
+def test_image_runs_the_web_process_unprivileged(instruction: str) -> None:
     assert instruction in last_stage().splitlines()
 
 
-def test_the_user_of_the_image_is_the_last_one_that_it_sets() -> None:
+def test_image_sets_its_user_once() -> None:
     assert re.findall(r"^USER (.*)$", CONTAINERFILE.read_text(), re.M) == ["10001:10001"]
 
 
 # The compose file.
 
 
-def test_the_compose_file_has_every_process_of_a_site_with_workers() -> None:
+def test_compose_file_has_every_process_of_a_site_with_workers() -> None:
     replicas = {name: service.get("deploy", {}).get("replicas", 1) for name, service in COMPOSE["services"].items()}
     processes = {"migrate": 1, "web": 1, "applier": 2, "worker": 2, "decision-engine": 1, "relay": 1}
     assert replicas == {**processes, "database": 1, "broker": 1, "proxy": 1}
 
 
 @pytest.mark.parametrize("name", SITE)
-def test_a_container_of_the_site_writes_to_nothing_but_its_temporary_folder(name: str) -> None:
+def test_containers_of_the_site_have_a_read_only_root_without_volumes(name: str) -> None:
     service = SITE[name]
     assert service["read_only"]
     assert service["cap_drop"] == ["ALL"]
@@ -84,14 +84,14 @@ def test_a_container_of_the_site_writes_to_nothing_but_its_temporary_folder(name
 
 
 @pytest.mark.parametrize("name", sorted(SITE))
-def test_a_process_of_the_compose_file_without_a_key_ends_with_one_line(name: str) -> None:
+def test_process_of_the_compose_file_without_a_secret_key_exits_with_one_line(name: str) -> None:
     ended = run(*python_arguments(SITE[name].get("command", WEB)), SECRET_KEY="", DEBUG="false")
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert re.fullmatch(r"SECRET_KEY: must be set .*\n", ended.stderr)
 
 
-def test_the_processes_have_time_to_stop() -> None:
+def test_stop_grace_period_of_a_service_covers_the_grace_period_of_the_site() -> None:
     seconds = {name: minutes(SITE[name]["stop_grace_period"]) * 60 for name in SITE if name != "migrate"}
     assert [name for name, grace in seconds.items() if grace < settings.STOP_GRACE] == []
 
@@ -100,7 +100,7 @@ def minutes(text: str) -> int:
     return int(text.removesuffix("m"))
 
 
-def test_the_variables_of_the_compose_file_are_documented() -> None:
+def test_variables_of_the_compose_file_are_documented() -> None:
     documented = set(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs" / "configuration.md").read_text(), re.M))
     used = {name.removesuffix("_FILE") for service in SITE.values() for name in service["environment"]}
     assert used - documented == set()
@@ -126,7 +126,7 @@ def make_secrets(folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(["sh", folder / "make-secrets.sh"], capture_output=True, text=True, check=False)
 
 
-def test_the_secrets_of_the_compose_file_are_made_once(deployment: Path) -> None:
+def test_make_secrets_writes_the_secrets_once(deployment: Path) -> None:
     assert make_secrets(deployment).returncode == 0
     made = {file.name: file.read_text() for file in (deployment / "secrets").iterdir()}
     assert set(made) == secret_files()
@@ -136,7 +136,7 @@ def test_the_secrets_of_the_compose_file_are_made_once(deployment: Path) -> None
     assert {file.name: file.read_text() for file in (deployment / "secrets").iterdir()} == made
 
 
-def test_the_site_accepts_the_secrets(deployment: Path) -> None:
+def test_site_accepts_the_made_secrets(deployment: Path) -> None:
     make_secrets(deployment)
     files = {f"{name}_FILE": f"{deployment}/secrets/{file}" for name, file in SECRETS.items()}
     ended = run("-c", PRINT, SECRET_KEY="", DATABASE_URL="", WATCHER_EXECUTOR="celery", **files)
@@ -153,7 +153,7 @@ print(database["HOST"], database["PASSWORD"], settings.CELERY_BROKER_URL.rpartit
 """
 
 
-def test_the_secrets_are_those_that_the_compose_file_mounts() -> None:
+def test_compose_file_mounts_the_secrets_of_the_site() -> None:
     environment: dict[str, Any] = SITE["web"]["environment"]
     mounted = {f"{name}_FILE": f"/run/secrets/{secret}" for name, secret in SECRETS.items()}
     assert mounted.items() <= environment.items()

@@ -58,7 +58,7 @@ def test_every_process_of_a_site_with_workers_is_deployed() -> None:
     assert set(find("Job")) == {"migrate"}
 
 
-def test_the_pods_are_those_that_the_standard_restricted_admits() -> None:
+def test_pods_meet_the_restricted_pod_security_standard() -> None:
     for pod in pods().values():
         security = container(pod)["securityContext"]
         assert pod["securityContext"]["runAsNonRoot"]
@@ -68,32 +68,32 @@ def test_the_pods_are_those_that_the_standard_restricted_admits() -> None:
         assert not security["allowPrivilegeEscalation"]
 
 
-def test_all_pods_have_limits_of_memory_and_the_image_of_this_version() -> None:
+def test_pods_have_resource_limits_and_the_current_image() -> None:
     for pod in pods().values():
         assert {"cpu", "memory"} == set(container(pod)["resources"]["requests"])
         assert "memory" in container(pod)["resources"]["limits"]
         assert container(pod)["image"].endswith(f"watcher-site:{VERSION}")
 
 
-def test_the_processes_have_time_to_stop() -> None:
+def test_termination_grace_period_of_a_pod_covers_the_grace_period_of_the_site() -> None:
     times = {name: pods()[name]["terminationGracePeriodSeconds"] for name in DEPLOYMENTS}
     assert {name for name, seconds in times.items() if seconds < settings.STOP_GRACE} == set()
 
 
-def test_selectors_are_the_labels_of_the_pods() -> None:
+def test_selectors_match_the_labels_of_the_pods() -> None:
     for item in find("Deployment").values():
         labels = item["spec"]["template"]["metadata"]["labels"]
         assert item["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
-def test_the_probes_of_web_processes_name_a_host_that_the_site_answers_to() -> None:
+def test_probes_of_web_processes_use_an_allowed_host() -> None:
     web = container(pods()["web"])
     probes = [web[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
     assert [probe["path"] for probe in probes] == ["/healthz", "/healthz", "/readyz"]
     assert {probe["httpHeaders"][0]["value"] for probe in probes} == {"watcher.example.org"}
 
 
-def test_the_host_name_is_changed_in_one_place(tmp_path: Path) -> None:
+def test_host_name_is_changed_in_one_place(tmp_path: Path) -> None:
     base = tmp_path / "base"
     shutil.copytree(FOLDER, base)
     file = base / "kustomization.yaml"

@@ -51,7 +51,7 @@ def test_prometheus_accepts_the_scrape_configurations(name: str, tmp_path: Path)
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_prometheus_finds_all_ports_of_the_compose_file() -> None:
+def test_scrape_configuration_covers_all_ports_of_the_compose_file() -> None:
     ports = ports_of(SITE["applier"]["environment"]["WATCHER_METRICS_PORTS"])
     found: dict[str, list[int]] = {}
     for lookup in processes("prometheus-compose.yml")["dns_sd_configs"]:
@@ -60,13 +60,13 @@ def test_prometheus_finds_all_ports_of_the_compose_file() -> None:
     assert found.keys() <= SITE.keys()
 
 
-def test_no_port_of_the_compose_file_is_published() -> None:
+def test_metrics_ports_of_the_compose_file_are_not_published() -> None:
     assert [name for name in PROCESSES if "ports" in SITE[name]] == []
     assert {tuple(SITE[name]["networks"]) for name in PROCESSES} == {("backend",)}
 
 
 @kubectl
-def test_the_pods_have_the_ports_of_their_processes() -> None:
+def test_pods_declare_the_metrics_ports_of_their_processes() -> None:
     (configuration,) = find("ConfigMap").values()
     ports = ports_of(configuration["data"]["WATCHER_METRICS_PORTS"])
     found = {name: [port["containerPort"] for port in container(pods()[name])["ports"]] for name in PROCESSES}
@@ -75,7 +75,7 @@ def test_the_pods_have_the_ports_of_their_processes() -> None:
 
 
 @kubectl
-def test_prometheus_finds_the_ports_of_the_pods() -> None:
+def test_pods_are_annotated_for_scraping_with_named_metrics_ports() -> None:
     names = {port["name"] for name in PROCESSES for port in container(pods()[name])["ports"]}
     assert {name.partition("-")[0] for name in names} == {"metrics"}
     for name in PROCESSES:
@@ -84,7 +84,7 @@ def test_prometheus_finds_the_ports_of_the_pods() -> None:
 
 
 @kubectl
-def test_the_network_policy_admits_prometheus_to_all_ports_of_processes() -> None:
+def test_network_policy_admits_prometheus_to_all_metrics_ports() -> None:
     (rule,) = find("NetworkPolicy")["metrics"]["spec"]["ingress"]
     (admitted,) = rule["ports"]
     ports = [port["containerPort"] for name in PROCESSES for port in container(pods()[name])["ports"]]

@@ -62,19 +62,19 @@ def test_systemd_accepts_the_units(installed: Path) -> None:
 
 @systemd
 @pytest.mark.parametrize("name", SERVICES)
-def test_the_units_are_confined(installed: Path, name: str) -> None:
+def test_units_are_confined(installed: Path, name: str) -> None:
     options = ("--offline=yes", f"--root={installed}", f"--threshold={MOST_EXPOSURE * 10:.0f}")
     judged = analyze(installed, "security", *options, instance(name))
     assert judged.returncode == 0, judged.stdout + judged.stderr
 
 
-def test_each_process_of_a_site_has_a_unit() -> None:
+def test_every_long_running_command_has_a_unit() -> None:
     started = {read_unit(UNITS / name)["Service"]["ExecStart"].split()[1] for name in SERVICES}
     processes = {name for name in get_commands() if re.match(r"(run|relay|listen)_", name)}
     assert started == {"--config", *processes}
 
 
-def test_the_processes_have_time_to_stop() -> None:
+def test_stop_timeout_of_a_unit_covers_the_grace_period() -> None:
     limits = {name: read_unit(UNITS / name)["Service"]["TimeoutStopSec"] for name in SERVICES}
     seconds = {name: int(limit.removesuffix("min")) * 60 for name, limit in limits.items()}
     assert {name for name, limit in seconds.items() if limit < settings.STOP_GRACE} == set()
@@ -85,6 +85,6 @@ def test_all_units_stop_and_start_with_the_target() -> None:
     assert wanted == {read_unit(COMMON)["Unit"]["PartOf"]} == {"watcher-site.target"}
 
 
-def test_a_process_whose_settings_are_wrong_is_not_started_again() -> None:
+def test_service_is_not_restarted_after_invalid_settings() -> None:
     service = read_unit(COMMON)["Service"]
     assert (service["Restart"], service["RestartPreventExitStatus"]) == ("always", "2")

@@ -58,7 +58,7 @@ class Diagram:
                 self.arrows[source, target].append(step.name)
 
     def ends(self, states: set[str], is_one: bool) -> list[str]:
-        """Return the ends of arrows for these states: each state, or one box for many, or if it has to be one."""
+        """Return the ends of arrows for these states: each state, or one box for many or if ``is_one``."""
         ordered = [state for state in self.states if state in states]
         if len(ordered) == 1 or (len(ordered) < MANY and not is_one):
             return ordered

@@ -1,4 +1,4 @@
-"""The documentation says what the code does, and what documentation and code cite exists."""
+"""The documentation matches the code, and the citations in both exist."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ from watcher_site.api.openapi.schema import REFUSALS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-# What a release changed is no longer true of the files of today.
+# The changelog also describes former states of the files.
 LIVING_PAGES = [page for page in PAGES if page.name != "CHANGELOG.md"]
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 API = (ROOT / "docs" / "api.md").read_text()
@@ -63,11 +63,11 @@ def documented_variables() -> set[str]:
     return set(re.findall(r"^\| `([A-Z_]+)` \|", CONFIGURATION, re.MULTILINE))
 
 
-def test_every_variable_is_documented_and_no_other() -> None:
+def test_every_settings_variable_is_documented_and_no_other() -> None:
     assert documented_variables() == settings_variables()
 
 
-def test_variables_are_read_in_the_settings_and_nowhere_else() -> None:
+def test_environment_variables_are_read_only_in_the_settings() -> None:
     readers = [
         path.relative_to(ROOT).as_posix()
         for app in ("watcher_site", "cluster", "actions", "plans", "audits")
@@ -79,19 +79,19 @@ def test_variables_are_read_in_the_settings_and_nowhere_else() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_inside_of_the_repository_lead_somewhere(page: Path) -> None:
+def test_links_inside_of_the_repository_lead_to_existing_files(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_that_are_named_exist(page: Path) -> None:
+def test_named_management_commands_exist(page: Path) -> None:
     named = set(re.findall(r"manage\.py ([a-z_]+)", page.read_text()))
     assert named - set(get_commands()) == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_make_targets_that_are_named_exist(page: Path) -> None:
+def test_named_make_targets_exist(page: Path) -> None:
     named = set(re.findall(r"`make ([a-z-]+)`", page.read_text()))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert named - targets == set()
@@ -99,7 +99,7 @@ def test_make_targets_that_are_named_exist(page: Path) -> None:
 
 @pytest.fixture
 def example(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The action type of the documentation, as an installed plug-in."""
+    """Install the action type of the documentation as a plug-in."""
     (code,) = re.findall(r"```python\n(\"\"\"Restart.*?)```", ACTION_TYPE, re.DOTALL)
     (tmp_path / "documented.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
@@ -108,7 +108,7 @@ def example(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_example_of_an_action_type_works(example: None) -> None:
+def test_documented_action_type_works(example: None) -> None:
     server = make_server(node=make_node())
     action = make("restart", {"resource_id": str(server.uuid)}, ActionContext())
     action.pre_condition()
@@ -116,7 +116,7 @@ def test_the_example_of_an_action_type_works(example: None) -> None:
     assert Server.objects.get(pk=server.pk).state == Server.State.ACTIVE
 
 
-def test_the_example_of_a_strategy_works() -> None:
+def test_documented_strategy_works() -> None:
     (code,) = re.findall(r"```python\n(from.*?)```", STRATEGY, re.DOTALL)
     documented: dict[str, Any] = {"__name__": "documented"}
     exec(code, documented)  # noqa: S102 (the code is the documentation's)
@@ -126,7 +126,7 @@ def test_the_example_of_a_strategy_works() -> None:
 
 
 @pytest.mark.django_db
-def test_the_example_of_an_action_type_skips_a_server_that_is_gone(example: None) -> None:
+def test_documented_action_type_skips_a_missing_server(example: None) -> None:
     action = make("restart", {"resource_id": "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"}, ActionContext())
     with pytest.raises(ActionSkipException, match="not found"):
         action.pre_condition()
@@ -138,20 +138,20 @@ def test_every_parameter_of_a_built_in_action_type_has_a_description() -> None:
     assert [(kind, name) for kind, name, rule in rules if not rule.get("description")] == []
 
 
-def test_the_reference_has_the_cancellation_and_rollback_of_every_built_in_action_type() -> None:
+def test_action_type_table_has_every_built_in_action_type() -> None:
     (table,) = re.findall(r"^\| action type \| effect.*?\n\n", PLUG_INS, re.DOTALL | re.MULTILINE)
     assert sorted(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == sorted(plugins.load("ACTION_TYPES"))
 
 
 @pytest.mark.parametrize("setting", ["ACTION_TYPES", "STRATEGIES", "SCORING_ENGINES", "POLICY_TYPES"])
-def test_the_generated_reference_has_every_plug_in(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_reference_has_every_plug_in(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")
     parts = import_module("generated_reference").PARTS
     text = "\n".join(parts[setting.lower().replace("_", "-")]())
     assert [name for name in plugins.load(setting) if name not in text] == []
 
 
-def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:
+def test_sort_keys_of_actions_are_documented() -> None:
     (paragraph,) = re.findall(r"The keys of `sort`.*?\n\n", API, re.DOTALL)
     assert set(re.findall(r"`([a-z_]+)`", paragraph)) == {
         "sort",
@@ -160,7 +160,7 @@ def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:
     }
 
 
-def test_the_history_of_the_versions_is_the_one_that_the_code_follows() -> None:
+def test_documented_version_history_matches_the_code() -> None:
     sections = re.findall(r"^## ([0-9.]+)\n\n((?:- .+\n)+)", API_VERSIONS, re.MULTILINE)
     documented = [(version, re.findall(r"^- (.+)$", changes, re.MULTILINE)) for version, changes in sections]
     assert documented == [
@@ -168,18 +168,18 @@ def test_the_history_of_the_versions_is_the_one_that_the_code_follows() -> None:
     ]
 
 
-def test_the_statuses_of_errors_are_those_of_the_openapi_document() -> None:
+def test_documented_error_statuses_match_the_openapi_document() -> None:
     rows = re.findall(r"^\| ((?:[0-9]{3}(?:, )?)+) \|", API, re.MULTILINE)
     documented = {int(code) for row in rows for code in row.split(", ")}
     assert documented == {*REFUSALS, 405}
 
 
-def test_the_reason_for_skipping_may_be_as_long_as_the_readme_says() -> None:
+def test_documented_length_limit_of_a_skip_reason_matches_the_code() -> None:
     assert re.findall(r"up to ([0-9]+)\s+characters", (ROOT / "README.md").read_text()) == [str(REASON_LENGTH)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_addresses_with_a_question_mark_are_quoted_for_the_shell(page: Path) -> None:
+def test_urls_with_a_query_are_quoted_for_the_shell(page: Path) -> None:
     code = "\n".join(re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL))
     assert re.findall(r"(?<!['\"])\bhttps?://[^\s'\"]*\?\S*", code) == []
 
@@ -248,8 +248,8 @@ def defines(file: Path, name: str) -> bool:
     return re.search(rf"(?:\b(?:def|class) |^\s*){name}\b\s*[(:=]", file.read_text(), re.MULTILINE) is not None
 
 
-def not_found(texts: Iterable[tuple[Path, str]]) -> dict[str, list[str]]:
-    """Return what each text cites that does not exist."""
+def missing_citations(texts: Iterable[tuple[Path, str]]) -> dict[str, list[str]]:
+    """Return the missing headings, paths, modules and names that each text cites."""
     found = {
         path.relative_to(ROOT).as_posix(): [
             *(f"{page}, {name}" for page, name in missing_headings(text)),
@@ -263,17 +263,17 @@ def not_found(texts: Iterable[tuple[Path, str]]) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("folder", [*APPS, "tests"])
-def test_headings_paths_and_modules_that_the_code_cites_exist(folder: str) -> None:
-    assert not_found(sources_of(folder).items()) == {}
+def test_headings_paths_and_modules_cited_by_the_code_exist(folder: str) -> None:
+    assert missing_citations(sources_of(folder).items()) == {}
 
 
 @pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_headings_paths_and_modules_that_the_documentation_cites_exist(page: Path) -> None:
-    assert not_found([(page, unwrapped(page.read_text()))]) == {}
+def test_headings_paths_and_modules_cited_by_the_documentation_exist(page: Path) -> None:
+    assert missing_citations([(page, unwrapped(page.read_text()))]) == {}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_headings_lead_somewhere(page: Path) -> None:
+def test_links_to_headings_lead_to_existing_headings(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text())
     anchors = [(target, anchor, (page.parent / target) if target else page) for target, anchor in links]
     assert [(t, a) for t, a, found in anchors if a not in map(slug, headings_of(found))] == []
@@ -288,16 +288,16 @@ def test_links_to_headings_lead_somewhere(page: Path) -> None:
         ("docs/no-such-page", "`{}` describes it."),
     ],
 )
-def test_a_citation_of_a_heading_or_a_page_that_does_not_exist_is_found(page: str, citation: str) -> None:
+def test_citation_of_a_missing_heading_or_page_is_found(page: str, citation: str) -> None:
     text = unwrapped(citation.format(f"{page}.md"))
     assert missing_headings(text) or missing_paths(text)
 
 
 @pytest.mark.parametrize("name", ["base.NoSuchClass", "no_such_module.Name", "no_such_module"])
-def test_a_citation_of_a_module_or_a_name_that_does_not_exist_is_found(name: str) -> None:
+def test_citation_of_a_missing_module_or_name_is_found(name: str) -> None:
     assert missing_modules(f"`actions.types.{name}`")
 
 
 @pytest.mark.parametrize("citation", ["`watcher_site/plugins.py` (`load`, `{}`)", "(`watcher_site/plugins.py`, `{}`)"])
-def test_a_citation_of_a_name_that_its_file_does_not_define_is_found(citation: str) -> None:
+def test_citation_of_a_name_missing_in_its_file_is_found(citation: str) -> None:
     assert missing_names(citation.format("no_such_name")) == ["no_such_name of watcher_site/plugins.py"]

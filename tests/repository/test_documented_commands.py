@@ -123,13 +123,13 @@ def refused_methods(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_management_commands_of_a_page_are_accepted_by_their_parsers(page: Path) -> None:
+def test_documented_management_commands_are_accepted_by_their_parsers(page: Path) -> None:
     commands = list(management_commands(page.read_text()))
     assert [problem for name, *arguments in commands if (problem := parsing_error(name, arguments))] == []
 
 
 @pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_options_of_commands_that_the_text_of_a_page_names_exist(page: Path) -> None:
+def test_documented_options_of_commands_exist(page: Path) -> None:
     missing = [
         f"{name} {option}"
         for name, arguments in INLINE_COMMAND.findall(page.read_text())
@@ -140,12 +140,12 @@ def test_options_of_commands_that_the_text_of_a_page_names_exist(page: Path) -> 
 
 
 @pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_requests_of_a_page_have_a_path_and_a_method_of_the_site(page: Path) -> None:
+def test_documented_requests_have_an_existing_path_and_method(page: Path) -> None:
     assert refused_methods(page.read_text()) == []
 
 
 @pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_variables_in_the_shell_blocks_of_a_page_are_settings(page: Path) -> None:
+def test_variables_in_documented_shell_blocks_are_settings(page: Path) -> None:
     named = {name for command in shell_commands(page.read_text()) for name in assigned_names(command)}
     known = {name + ending for name in settings_variables() for ending in ("", "_FILE")}
     assert {name for name in named if not name.startswith("OS_")} - known == set()

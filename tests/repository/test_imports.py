@@ -1,4 +1,4 @@
-"""Imports run one way, between apps, packages and modules, and no folder is crowded."""
+"""Imports between apps, packages and modules have no cycles, and no folder has too many modules."""
 
 import ast
 from collections import Counter
@@ -69,7 +69,7 @@ def package_of(module: str) -> str:
 
 
 @pytest.mark.parametrize("app", ORDER)
-def test_an_app_imports_only_from_itself_and_the_apps_below_it(app: str) -> None:
+def test_app_imports_only_itself_and_lower_apps(app: str) -> None:
     higher = set(ORDER[ORDER.index(app) + 1 :])
     strays = {
         str(path.relative_to(ROOT)): found
@@ -79,7 +79,7 @@ def test_an_app_imports_only_from_itself_and_the_apps_below_it(app: str) -> None
     assert strays == {}
 
 
-def test_actions_do_not_reach_the_class_of_plans_through_their_relation() -> None:
+def test_actions_do_not_reach_the_plan_class_through_the_relation() -> None:
     reached = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in modules_of("actions")
@@ -90,10 +90,10 @@ def test_actions_do_not_reach_the_class_of_plans_through_their_relation() -> Non
 
 
 @pytest.mark.parametrize("app", ORDER)
-def test_the_packages_of_an_app_import_from_each_other_one_way(app: str) -> None:
+def test_packages_of_an_app_have_no_import_cycle(app: str) -> None:
     graph: dict[str, set[str]] = {}
     for path in modules_of(app):
-        # Commands and the AppConfig connect what others define, as the lists of URLs do.
+        # Commands and the AppConfig connect modules of all packages, as the lists of URLs do.
         if path in COMPOSITION or path.name == "apps.py" or "management" in path.parts:
             continue
         package = package_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
@@ -105,7 +105,7 @@ def test_the_packages_of_an_app_import_from_each_other_one_way(app: str) -> None
         pytest.fail(" imports ".join(reversed(problem.args[1])))
 
 
-def test_each_module_can_be_imported_first() -> None:
+def test_modules_have_no_import_cycle() -> None:
     """Without a cycle of imports, the order in which modules are imported does not matter."""
     paths = {name_of(path): path for app in ORDER for path in modules_of(app)}
     graph = {

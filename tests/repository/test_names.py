@@ -1,4 +1,4 @@
-"""A module-level function has a name of its own in its app, so that a search for the name finds one definition."""
+"""The names of module-level functions are unique within an app, so that a search for a name finds one definition."""
 
 import ast
 from collections import defaultdict
@@ -13,7 +13,7 @@ COMPOSITION = {"urls.py"}
 
 
 @pytest.mark.parametrize("app", ORDER)
-def test_a_function_has_a_name_of_its_own_in_its_app(app: str) -> None:
+def test_module_level_function_names_are_unique_within_an_app(app: str) -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path in modules_of(app):
         if path.name in COMPOSITION or "management" in path.parts:

@@ -23,16 +23,16 @@ def test_every_picture_is_made_by_the_script() -> None:
     assert found == {FOLDER / f"{name}.png" for name in PICTURES}
 
 
-def test_every_picture_is_shown_by_a_page() -> None:
+def test_every_picture_is_used_by_a_page() -> None:
     shown = {picture for page in PAGES for picture in pictures_of(page)}
     assert shown == {FOLDER / f"{name}.png" for name in PICTURES}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_pictures_of_a_page_have_alternative_text(page: Path) -> None:
+def test_pictures_of_a_page_have_alternative_text(page: Path) -> None:
     assert [picture.name for picture, text in pictures_of(page).items() if len(text.split()) < 3] == []
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_has_less_than_100_kilobytes(name: str) -> None:
+def test_picture_is_smaller_than_100_kilobytes(name: str) -> None:
     assert (FOLDER / f"{name}.png").stat().st_size < BYTES

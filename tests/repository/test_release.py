@@ -18,7 +18,7 @@ def sections() -> list[str]:
     return re.findall(r"^## .*$", (ROOT / "CHANGELOG.md").read_text(), re.M)
 
 
-def test_the_changelog_begins_with_unreleased_changes_and_the_newest_version() -> None:
+def test_changelog_begins_with_unreleased_changes_and_the_newest_version() -> None:
     unreleased, newest, *_ = sections()
     assert unreleased == "## Unreleased"
     found = re.match(SECTION, newest)
@@ -26,18 +26,18 @@ def test_the_changelog_begins_with_unreleased_changes_and_the_newest_version() -
     assert found["version"] == VERSION
 
 
-def test_the_sections_of_the_changelog_have_a_version_and_a_date() -> None:
+def test_changelog_sections_have_a_version_and_a_date() -> None:
     assert [section for section in sections()[1:] if not re.match(SECTION, section)] == []
 
 
 @pytest.mark.parametrize(
     "path", ["docs/deployment.md", "docs/operating.md", "watcher_site/locale/de/LC_MESSAGES/django.po"]
 )
-def test_examples_have_the_version_of_the_site(path: str) -> None:
+def test_examples_use_the_current_version(path: str) -> None:
     assert set(re.findall(EXAMPLE, (ROOT / path).read_text())) == {VERSION}
 
 
-def test_a_tag_is_that_of_a_section_of_the_changelog() -> None:
+def test_every_tag_has_a_changelog_section() -> None:
     tags = subprocess.run(["git", "tag", "--list", "v*"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
     found = (re.match(SECTION, section) for section in sections())
     assert set(tags.split()) <= {f"v{match['version']}" for match in found if match}

@@ -1,4 +1,4 @@
-"""A state changes by a transition of its model, or by a verb of its queryset that follows the transitions."""
+"""A state changes by a transition of its model, or by a queryset method that follows the transitions."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
 
 
-def test_no_state_is_written_outside_of_models_and_querysets() -> None:
+def test_state_is_updated_only_in_models_and_querysets() -> None:
     writers = [
         str(path.relative_to(ROOT))
         for app in APPS
@@ -21,7 +21,7 @@ def test_no_state_is_written_outside_of_models_and_querysets() -> None:
     assert writers == []
 
 
-def test_the_verbs_that_change_many_rows_know_where_their_transitions_start() -> None:
+def test_sources_of_bulk_transitions_match_their_state_machines() -> None:
     assert Action.sources("cancel") == {"PENDING"}
     assert ActionPlan.sources("cancel") == {"RECOMMENDED", "PENDING"}
     assert ActionPlan.sources("supersede") == {"RECOMMENDED"}
