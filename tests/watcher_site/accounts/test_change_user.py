@@ -34,7 +34,7 @@ def test_groups_and_projects_are_added_and_removed(reader: User) -> None:
     assert (groups_of(reader), projects_of(reader)) == ({"member"}, {"shop"})
 
 
-def test_disabling_an_account_ends_its_tokens(reader: User) -> None:
+def test_disabling_an_account_revokes_its_tokens(reader: User) -> None:
     make_token(reader)
     assert command("change_user", "rob", "--disable") == "user rob: disabled, groups reader, projects none\n"
     assert not User.objects.get().is_active
@@ -42,7 +42,7 @@ def test_disabling_an_account_ends_its_tokens(reader: User) -> None:
     assert command("change_user", "rob", "--enable").startswith("user rob: enabled")
 
 
-def test_nothing_is_changed_if_one_part_is_refused(reader: User) -> None:
+def test_change_is_all_or_nothing(reader: User) -> None:
     with pytest.raises(CommandError, match="rob is no member of gone"):
         command("change_user", "rob", "--add-group", "member", "--remove-project", "gone", "--disable")
     assert (groups_of(reader), User.objects.get().is_active) == ({"reader"}, True)
@@ -65,13 +65,13 @@ def test_history_records_the_changes(reader: User) -> None:
         (["rob", "--enable", "--disable"], "not allowed with argument"),
     ],
 )
-def test_what_cannot_be_changed_is_refused(reader: User, given: list[str], fault: str) -> None:
+def test_invalid_change_is_refused(reader: User, given: list[str], fault: str) -> None:
     with pytest.raises(CommandError, match=fault):
         command("change_user", *given)
     assert groups_of(reader) == {"reader"}
 
 
-def test_the_list_has_each_account_with_its_groups_and_projects(reader: User, stranger: User) -> None:
+def test_list_shows_groups_projects_and_last_login_of_each_account(reader: User, stranger: User) -> None:
     add_member("sam", "shop")
     stranger.is_active = False
     stranger.save()
@@ -82,13 +82,13 @@ def test_the_list_has_each_account_with_its_groups_and_projects(reader: User, st
     ]
 
 
-def test_the_list_may_be_of_a_group(reader: User, stranger: User) -> None:
+def test_list_is_filtered_by_group(reader: User, stranger: User) -> None:
     assert [line.split()[0] for line in command("list_users", "--group", "reader").splitlines()] == ["rob"]
     with pytest.raises(CommandError, match="there is no group wheel"):
         command("list_users", "--group", "wheel")
 
 
-def test_the_list_takes_the_same_queries_for_any_number_of_accounts() -> None:
+def test_list_query_count_does_not_depend_on_the_number_of_accounts() -> None:
     numbers = []
     for names in (["a"], ["b", "c", "d"]):
         for name in names:
@@ -99,6 +99,6 @@ def test_the_list_takes_the_same_queries_for_any_number_of_accounts() -> None:
     assert numbers == [3, 3]
 
 
-def test_the_command_line_ends_with_one_line_and_status_2() -> None:
+def test_error_of_the_command_line_is_one_line_with_status_2() -> None:
     ended = run("manage.py", "change_user", "nobody")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

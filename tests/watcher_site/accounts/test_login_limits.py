@@ -1,4 +1,4 @@
-"""The limit on guessing passwords, which holds for every login and never locks out the owner of the account."""
+"""The limit of failed logins, which applies to every kind of login and never locks out the owner of an account."""
 
 import threading
 from base64 import b64encode
@@ -31,7 +31,7 @@ Send = Callable[..., HttpResponse]
 
 
 @pytest.fixture(autouse=True)
-def _few(monkeypatch: pytest.MonkeyPatch, cloud_admin: User) -> None:
+def _low_limits(monkeypatch: pytest.MonkeyPatch, cloud_admin: User) -> None:
     cache.clear()
     monkeypatch.setattr(settings, "MOST_FAILED_LOGINS", MOST)
     monkeypatch.setattr(settings, "MOST_FAILED_LOGINS_OF_ADDRESS", MOST_OF_ADDRESS)
@@ -72,7 +72,7 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     "path", ["/v1/goals", "/metrics", "/compute/v2.1/servers", "/orchestration/v1/p/stacks", "/v1/openapi.json"]
 )
-def test_further_passwords_are_refused_with_429_wherever_http_basic_is_taken(path: str) -> None:
+def test_limit_applies_wherever_http_basic_is_accepted(path: str) -> None:
     for _ in range(MOST):
         assert basic(path, "alice", "wrong").status_code == 401
     answer = basic(path, "alice", "wrong")
@@ -80,7 +80,7 @@ def test_further_passwords_are_refused_with_429_wherever_http_basic_is_taken(pat
     assert 0 < int(answer["Retry-After"]) <= settings.FAILED_LOGIN_WINDOW.total_seconds()
 
 
-def test_watcherclient_which_fails_on_the_header_gets_no_retry_after() -> None:
+def test_watcherclient_gets_no_retry_after() -> None:
     guess(MOST)
     credential = b64encode(b"alice:wrong").decode()
     headers = {"Authorization": f"Basic {credential}", "User-Agent": "python-watcherclient"}
@@ -88,23 +88,23 @@ def test_watcherclient_which_fails_on_the_header_gets_no_retry_after() -> None:
     assert (answer.status_code, "Retry-After" in answer) == (429, False)
 
 
-def test_a_probe_that_sends_a_wrong_password_is_answered_beyond_the_limit_too() -> None:
+def test_readiness_probe_with_a_wrong_password_succeeds_beyond_the_limit() -> None:
     guess(MOST)
     answer = basic("/readyz", "alice", "wrong")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
-def test_the_refusal_has_the_error_body_of_the_api() -> None:
+def test_refusal_has_the_error_format_of_the_api() -> None:
     guess(MOST)
     assert "Too many failed logins" in goals("alice", "wrong").json()["error_message"]
 
 
-def test_the_refusal_has_the_error_body_of_the_compute_mount() -> None:
+def test_refusal_has_the_error_format_of_the_compute_mount() -> None:
     guess(MOST)
     assert basic("/compute/v2.1/servers", "alice", "wrong").json()["overLimit"]["code"] == 429
 
 
-def test_the_login_page_says_when_to_try_again() -> None:
+def test_login_page_shows_the_time_to_wait() -> None:
     guess(MOST)
     answer = log_in("alice", "wrong")
     assert answer.status_code == 429
@@ -118,7 +118,7 @@ def test_failed_logins_of_the_console_count_for_the_api() -> None:
     assert goals("alice", "wrong").status_code == 429
 
 
-def test_not_even_the_right_password_is_verified_beyond_the_limit(verified: list[str]) -> None:
+def test_correct_password_is_not_verified_beyond_the_limit(verified: list[str]) -> None:
     guess(MOST)
     verified.clear()
     assert goals("alice", "alice-password").status_code == 429
@@ -126,7 +126,7 @@ def test_not_even_the_right_password_is_verified_beyond_the_limit(verified: list
     assert verified == []
 
 
-def test_a_refused_attempt_takes_a_fixed_number_of_queries() -> None:
+def test_refused_login_takes_three_queries() -> None:
     guess(MOST)
     with CaptureQueriesContext(
         connection,
@@ -135,24 +135,24 @@ def test_a_refused_attempt_takes_a_fixed_number_of_queries() -> None:
     assert len(queries) == 3
 
 
-def test_the_owner_logs_in_from_another_address_meanwhile() -> None:
+def test_owner_can_log_in_from_another_address() -> None:
     guess(MOST + 1)
     assert goals("alice", "alice-password", OWNER).status_code == 200
     assert log_in("alice", "alice-password", OWNER).status_code == 302
 
 
-def test_another_account_is_not_limited_at_the_address(reader: User) -> None:
+def test_other_accounts_are_not_limited_at_the_same_address(reader: User) -> None:
     guess(MOST + 1)
     assert goals("rob", "rob-password").status_code == 200
 
 
-def test_an_address_that_tries_many_names_is_limited_as_a_whole(reader: User) -> None:
+def test_address_that_tries_many_names_is_limited_for_all_accounts(reader: User) -> None:
     for number in range(MOST_OF_ADDRESS):
         assert goals(f"name-{number}", "wrong").status_code == 401
     assert goals("rob", "rob-password").status_code == 429
 
 
-def test_a_name_without_an_account_is_limited_like_an_account() -> None:
+def test_name_without_an_account_is_limited_like_an_account() -> None:
     assert [goals("nobody", "wrong").status_code for _ in range(MOST + 1)] == [*[401] * MOST, 429]
 
 
@@ -163,7 +163,7 @@ def test_addresses_of_one_ipv6_network_are_limited_together() -> None:
     assert goals("alice", "alice-password", "2001:db8:0:1::1").status_code == 200
 
 
-def test_a_login_ends_the_count_of_its_account_and_not_that_of_its_address(reader: User) -> None:
+def test_login_resets_the_count_of_its_account_but_not_of_its_address(reader: User) -> None:
     guess(MOST - 1)
     assert goals("alice", "alice-password").status_code == 200
     guess(MOST - 1)
@@ -171,26 +171,26 @@ def test_a_login_ends_the_count_of_its_account_and_not_that_of_its_address(reade
     assert sorted(FailedLogins.objects.values_list("number", flat=True)) == [MOST - 1, 2 * (MOST - 1)]
 
 
-def test_the_limit_ends_with_its_window() -> None:
+def test_limit_ends_with_its_window() -> None:
     guess(MOST + 1)
     end_window()
     assert goals("alice", "alice-password").status_code == 200
 
 
-def test_a_cached_verification_admits_the_owner_while_the_address_is_limited() -> None:
+def test_cached_verification_admits_the_owner_while_the_address_is_limited() -> None:
     goals("alice", "alice-password")
     for number in range(MOST_OF_ADDRESS):
         goals(f"name-{number}", "wrong")
     assert goals("alice", "alice-password").status_code == 200
 
 
-def test_guesses_are_not_compared_with_a_cached_verification() -> None:
+def test_wrong_password_deletes_the_cached_verification_of_its_address() -> None:
     goals("alice", "alice-password")
     guess(MOST + 1)
     assert goals("alice", "alice-password").status_code == 429
 
 
-def test_guesses_at_one_address_do_not_evict_a_verification_cached_at_another(verified: list[str]) -> None:
+def test_wrong_passwords_at_one_address_keep_the_verification_cached_for_another(verified: list[str]) -> None:
     goals("alice", "alice-password", OWNER)
     guess(MOST)
     verified.clear()
@@ -198,7 +198,7 @@ def test_guesses_at_one_address_do_not_evict_a_verification_cached_at_another(ve
     assert verified == []
 
 
-def test_history_records_that_the_limit_is_reached() -> None:
+def test_history_records_the_reached_limit() -> None:
     guess(MOST)
     entry = HistoryEntry.objects.filter(details__failed_logins=MOST).get()
     assert (entry.deed, entry.outcome, entry.object_name) == ("user.login", "refused", "alice")
@@ -206,7 +206,7 @@ def test_history_records_that_the_limit_is_reached() -> None:
     assert "Further ones are refused until" in entry.message
 
 
-def test_history_records_the_number_of_guesses_when_the_window_is_over() -> None:
+def test_history_records_the_number_of_failed_logins_after_the_window() -> None:
     guess(MOST + 20)
     end_window()
     record_summaries()
@@ -214,28 +214,28 @@ def test_history_records_the_number_of_guesses_when_the_window_is_over() -> None
     assert not FailedLogins.objects.exists()
 
 
-def test_a_decision_engine_records_the_windows_that_are_over() -> None:
+def test_decision_engine_records_ended_windows() -> None:
     guess(MOST + 20)
     end_window()
     DecisionEngine().record_failed_logins()
     assert f"{MOST + 20} failed logins for alice from {ATTACKER} in 10 minutes." in messages()
 
 
-def test_the_next_failed_login_of_anybody_ends_the_windows_that_are_over() -> None:
+def test_next_failed_login_of_any_account_records_ended_windows() -> None:
     guess(MOST + 20)
     end_window()
     guess(1, address=OWNER)
     assert f"{MOST + 20} failed logins for alice from {ATTACKER} in 10 minutes." in messages()
 
 
-def test_a_name_without_an_account_is_not_stored() -> None:
+def test_name_without_an_account_is_not_stored() -> None:
     for _ in range(MOST):
         goals("my-own-password", "")
     assert "my-own-password" not in str([*FailedLogins.objects.values(), *HistoryEntry.objects.values()])
     assert any(f"{MOST} failed logins from {ATTACKER}" in message for message in messages())
 
 
-def test_a_failed_login_below_the_limit_has_no_summary() -> None:
+def test_failed_logins_below_the_limit_have_no_summary() -> None:
     guess(MOST - 1)
     end_window()
     HistoryEntry.objects.all().delete()
@@ -243,7 +243,7 @@ def test_a_failed_login_below_the_limit_has_no_summary() -> None:
     assert messages() == []
 
 
-def test_at_most_half_of_the_threads_verify_passwords_or_wait_to(reader: User) -> None:
+def test_at_most_half_of_the_threads_verify_passwords_or_wait(reader: User) -> None:
     verifications, first, go_on = Verifications(4), threading.Event(), threading.Event()
     waiting: list[threading.Thread] = []
 
@@ -267,7 +267,7 @@ def test_at_most_half_of_the_threads_verify_passwords_or_wait_to(reader: User) -
         pass
 
 
-def test_a_password_beyond_the_threads_for_it_is_answered_503(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_login_beyond_the_verification_threads_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Verifications(1)
     monkeypatch.setattr("watcher_site.backends.verifications", busy)
     with busy.wait_for_turn():
@@ -280,7 +280,7 @@ def test_a_password_beyond_the_threads_for_it_is_answered_503(monkeypatch: pytes
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_failed_logins_at_the_same_time_are_all_counted() -> None:
+def test_concurrent_failed_logins_are_all_counted() -> None:
     def fail(address: str) -> None:
         try:
             Login(address, "alice").record_failure()

@@ -21,7 +21,7 @@ def test_only_expired_tokens_are_deleted(stranger: User) -> None:
     assert get_token_model().objects.count() == 2
 
 
-def test_history_tells_of_it_where_there_was_something_to_delete(stranger: User) -> None:
+def test_history_records_a_purge_only_if_tokens_were_deleted(stranger: User) -> None:
     get_token_model().objects.create(stranger, expiry=timedelta(hours=-1))
     for _ in range(2):
         call_command("purge_tokens")

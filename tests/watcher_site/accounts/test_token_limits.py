@@ -62,35 +62,33 @@ def superuser(db: None) -> User:
     return User.objects.create_superuser("root", password="root-password")
 
 
-# Tokens for reading.
+# Read-only tokens.
 
 
-def test_a_token_for_reading_reads_and_changes_nothing(cloud_admin: User) -> None:
+def test_read_only_token_reads_and_changes_nothing(cloud_admin: User) -> None:
     token = token_of(cloud_admin, read_only=True)
     assert (read(token), skip(token)) == (200, 403)
 
 
-def test_a_token_without_limits_changes_what_its_account_may_change(cloud_admin: User) -> None:
+def test_unlimited_token_has_the_permissions_of_its_account(cloud_admin: User) -> None:
     assert skip(token_of(cloud_admin)) == 200
 
 
-def test_a_token_for_reading_of_a_superuser_changes_nothing(superuser: User) -> None:
+def test_read_only_token_of_a_superuser_changes_nothing(superuser: User) -> None:
     token = token_of(superuser, read_only=True)
     assert (read(token), skip(token)) == (200, 403)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("path", ["/v1/audits", "/compute/v2.1/servers", "/orchestration/v1/p/stacks", "/metrics"])
-def test_a_token_for_reading_is_refused_by_every_method_that_changes_something(
-    cloud_admin: User, path: str, method: str
-) -> None:
+def test_read_only_token_is_refused_for_every_changing_method(cloud_admin: User, path: str, method: str) -> None:
     token = token_of(cloud_admin, read_only=True)
     answer = Client().generic(method, path, "{}", content_type="application/json", headers=sent_with(token))
     assert answer.status_code in {403, 404, 405, 501}
     assert not HistoryEntry.objects.filter(outcome=HistoryEntry.Outcome.SUCCESS).exists()
 
 
-def test_history_records_what_a_token_for_reading_was_refused(cloud_admin: User) -> None:
+def test_history_records_refusals_of_a_read_only_token(cloud_admin: User) -> None:
     skip(token_of(cloud_admin, read_only=True))
     entry = HistoryEntry.objects.get(deed="action.skip")
     assert (entry.user, entry.outcome, entry.message) == ("alice", "refused", "This token is for reading only.")
@@ -106,7 +104,7 @@ def views(patterns: Any = None) -> Any:
                 yield view
 
 
-def test_every_view_that_needs_a_login_obeys_the_limits_of_tokens() -> None:
+def test_every_view_that_requires_a_login_checks_token_limits() -> None:
     found = set(views())
     assert len(found) > 30
     unguarded = {
@@ -121,32 +119,32 @@ def test_every_view_that_needs_a_login_obeys_the_limits_of_tokens() -> None:
 # Tokens for one group.
 
 
-def test_a_token_for_a_group_has_the_rights_of_that_group_only(cloud_admin: User) -> None:
+def test_group_token_has_only_the_permissions_of_its_group(cloud_admin: User) -> None:
     cloud_admin.groups.add(Group.objects.get(name="reader"))
     token = token_of(cloud_admin, group="reader")
     assert (read(token), skip(token)) == (200, 403)
     assert skip(token_of(cloud_admin, group="cloud-admin")) == 200
 
 
-def test_a_token_for_a_group_has_no_permission_of_the_account_itself(reader: User) -> None:
+def test_group_token_has_no_permission_of_the_account_itself(reader: User) -> None:
     reader.user_permissions.add(Permission.objects.get(codename="skip_action"))
     assert skip(token_of(reader, group="reader")) == 403
 
 
-def test_a_superusers_token_for_a_group_has_the_rights_of_that_group_only(superuser: User) -> None:
+def test_group_token_of_a_superuser_has_only_the_permissions_of_its_group(superuser: User) -> None:
     token = token_of(superuser, group="reader")
     assert (read(token), skip(token)) == (200, 403)
     assert User.objects.get(pk=superuser.pk).is_superuser
 
 
-def test_a_token_for_a_group_ends_to_give_rights_when_its_account_leaves_the_group(cloud_admin: User) -> None:
+def test_group_token_loses_its_permissions_when_the_account_leaves_the_group(cloud_admin: User) -> None:
     cloud_admin.groups.add(Group.objects.get(name="reader"))
     token = token_of(cloud_admin, group="reader")
     cloud_admin.groups.remove(Group.objects.get(name="reader"))
     assert read(token) == 403
 
 
-def test_a_token_for_a_group_that_was_deleted_gives_no_rights(cloud_admin: User) -> None:
+def test_token_of_a_deleted_group_has_no_permissions(cloud_admin: User) -> None:
     group = Group.objects.create(name="night-shift")
     group.permissions.add(Permission.objects.get(codename="view_action"))
     cloud_admin.groups.add(group)
@@ -156,7 +154,7 @@ def test_a_token_for_a_group_that_was_deleted_gives_no_rights(cloud_admin: User)
     assert read(token) == 403
 
 
-def test_a_token_for_a_group_loses_the_permissions_that_the_group_loses(cloud_admin: User) -> None:
+def test_group_token_loses_the_permissions_removed_from_the_group(cloud_admin: User) -> None:
     group = Group.objects.create(name="night-shift")
     group.permissions.add(Permission.objects.get(codename="view_action"))
     cloud_admin.groups.add(group)
@@ -165,13 +163,13 @@ def test_a_token_for_a_group_loses_the_permissions_that_the_group_loses(cloud_ad
     assert read(token) == 403
 
 
-def test_a_token_for_a_former_superuser_has_the_rights_of_groups_it_is_in_only(superuser: User) -> None:
+def test_group_token_of_a_former_superuser_requires_membership(superuser: User) -> None:
     token = token_of(superuser, group="reader")
     User.objects.filter(pk=superuser.pk).update(is_superuser=False)
     assert read(token) == 403
 
 
-def test_a_token_for_another_group_reaches_no_projects(cloud_admin: User) -> None:
+def test_group_token_reaches_projects_only_with_a_member_group(cloud_admin: User) -> None:
     group = Group.objects.create(name="night-shift")
     cloud_admin.groups.add(group, Group.objects.get(name="member"))
     add_member("alice", "blue")
@@ -179,13 +177,13 @@ def test_a_token_for_another_group_reaches_no_projects(cloud_admin: User) -> Non
     assert [read(token, "/v1/servers") for token in tokens] == [403, 200]
 
 
-def test_a_token_for_a_group_may_be_for_reading_too(cloud_admin: User) -> None:
+def test_group_token_can_be_read_only(cloud_admin: User) -> None:
     token = token_of(cloud_admin, group="cloud-admin", read_only=True)
     assert (read(token), skip(token)) == (200, 403)
 
 
 @pytest.mark.parametrize("group", ["cloud-admin", "no-such-group", "a\0b"])
-def test_a_token_for_a_group_of_others_is_refused(reader: User, group: str) -> None:
+def test_token_for_a_group_without_the_account_is_refused(reader: User, group: str) -> None:
     with pytest.raises(Invalid, match="group"):
         make_token(reader, group=group)
     assert not AuthToken.objects.exists()
@@ -195,12 +193,12 @@ def test_a_token_for_a_group_of_others_is_refused(reader: User, group: str) -> N
 
 
 @pytest.mark.parametrize("name", ["a" * 101, " a", "a\nb", "a\0b"])
-def test_a_name_that_lists_cannot_show_is_refused(reader: User, name: str) -> None:
+def test_name_with_control_characters_or_excess_length_is_refused(reader: User, name: str) -> None:
     with pytest.raises(Invalid, match="name"):
         make_token(reader, name=name)
 
 
-def test_an_account_has_a_bounded_number_of_valid_tokens(reader: User) -> None:
+def test_number_of_valid_tokens_of_an_account_is_limited(reader: User) -> None:
     AuthToken.objects.create(reader, expiry=timedelta(seconds=-1))
     for _ in range(MOST_TOKENS):
         AuthToken.objects.create(reader)
@@ -208,13 +206,13 @@ def test_an_account_has_a_bounded_number_of_valid_tokens(reader: User) -> None:
         make_token(reader)
 
 
-def test_a_disabled_account_gets_no_token(reader: User) -> None:
+def test_disabled_account_gets_no_token(reader: User) -> None:
     reader.is_active = False
     with pytest.raises(Invalid, match="disabled"):
         make_token(reader)
 
 
-def test_the_command_limits_a_token_and_the_list_tells_so(cloud_admin: User) -> None:
+def test_list_shows_the_limits_set_by_the_command(cloud_admin: User) -> None:
     token = command("create_token", "alice", "--name", "night job", "--read-only", "--group", "cloud-admin").strip()
     line = command("list_tokens")
     assert line.split("  ")[:4] == [token[:15], "alice", "night job", "rights of group cloud-admin, read only"]
@@ -223,12 +221,12 @@ def test_the_command_limits_a_token_and_the_list_tells_so(cloud_admin: User) -> 
     assert "last used 2" in command("list_tokens")
 
 
-def test_the_command_refuses_a_group_of_others(reader: User) -> None:
+def test_command_refuses_a_group_without_the_account(reader: User) -> None:
     with pytest.raises(CommandError, match=r"rob is in no group .cloud-admin"):
         command("create_token", "rob", "--group", "cloud-admin")
 
 
-def test_history_records_the_scope_and_never_the_token(cloud_admin: User) -> None:
+def test_history_records_the_scope_and_not_the_token(cloud_admin: User) -> None:
     with on_behalf_of(lambda: caller("rosa")):
         token = token_of(cloud_admin, name="night job", read_only=True)
     entry = HistoryEntry.objects.get(deed="token.create")
@@ -236,13 +234,13 @@ def test_history_records_the_scope_and_never_the_token(cloud_admin: User) -> Non
     assert token not in str(entry.details)
 
 
-def test_a_token_ends_together_with_its_details(cloud_admin: User) -> None:
+def test_token_details_are_deleted_with_the_token(cloud_admin: User) -> None:
     token_of(cloud_admin, name="night job")
     command("revoke_token", "--user", "alice")
     assert not TokenDetails.objects.exists()
 
 
-def test_the_details_that_a_process_of_the_previous_release_left_give_nobody_rights(cloud_admin: User) -> None:
+def test_orphaned_token_details_of_the_previous_release_authenticate_nobody(cloud_admin: User) -> None:
     token = token_of(cloud_admin)
     AuthToken.objects.all()._raw_delete("default")
     assert (read(token), TokenDetails.objects.count()) == (401, 1)
@@ -251,7 +249,7 @@ def test_the_details_that_a_process_of_the_previous_release_left_give_nobody_rig
 # The last use.
 
 
-def moments() -> list[Any]:
+def last_uses() -> list[Any]:
     return list(TokenDetails.objects.values_list("last_used_at", flat=True))
 
 
@@ -261,33 +259,33 @@ def statements(token: str) -> list[str]:
     return [query["sql"].split()[0] for query in queries.captured_queries]
 
 
-def test_the_first_use_is_stored(cloud_admin: User) -> None:
+def test_first_use_is_stored(cloud_admin: User) -> None:
     token = token_of(cloud_admin)
     assert statements(token).count("UPDATE") == 1
-    assert timezone.now() - moments()[0] < timedelta(minutes=1)
+    assert timezone.now() - last_uses()[0] < timedelta(minutes=1)
 
 
-def test_the_first_use_of_a_token_of_an_earlier_release_is_stored(cloud_admin: User) -> None:
+def test_first_use_of_a_token_of_an_earlier_release_is_stored(cloud_admin: User) -> None:
     _, token = AuthToken.objects.create(cloud_admin)
     read(token)
-    assert len(moments()) == 1
+    assert len(last_uses()) == 1
 
 
-def test_further_uses_within_a_minute_write_nothing(cloud_admin: User) -> None:
+def test_second_use_within_a_minute_is_not_stored(cloud_admin: User) -> None:
     token = token_of(cloud_admin)
     read(token)
     assert statements(token) == ["SELECT", "SELECT"]
 
 
-def test_a_use_after_a_minute_is_stored(cloud_admin: User) -> None:
+def test_use_after_a_minute_is_stored(cloud_admin: User) -> None:
     token = token_of(cloud_admin)
     read(token)
     TokenDetails.objects.update(last_used_at=timezone.now() - timedelta(seconds=61))
     assert statements(token).count("UPDATE") == 1
-    assert timezone.now() - moments()[0] < timedelta(minutes=1)
+    assert timezone.now() - last_uses()[0] < timedelta(minutes=1)
 
 
-def test_a_refused_token_stores_no_use(cloud_admin: User) -> None:
+def test_refused_token_stores_no_use(cloud_admin: User) -> None:
     made, token = make_token(cloud_admin)
     AuthToken.objects.filter(pk=made.pk).update(expiry=timezone.now() - timedelta(seconds=1))
-    assert (read(token), moments()) == (401, [None])
+    assert (read(token), last_uses()) == (401, [None])

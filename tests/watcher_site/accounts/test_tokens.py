@@ -1,4 +1,4 @@
-"""The list and the revocation of tokens, which also end with the password or the account."""
+"""The list of tokens, and their revocation by command, by a password change and with a disabled account."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -41,29 +41,29 @@ def entries(event: str) -> list[HistoryEntry]:
     return list(HistoryEntry.objects.filter(deed=event))
 
 
-def by_form(user: User) -> None:
+def change_by_form(user: User) -> None:
     form = SetPasswordForm(user, {"new_password1": NEW, "new_password2": NEW})
     assert form.is_valid()
     form.save()
 
 
-def by_hand(user: User) -> None:
+def change_and_save(user: User) -> None:
     user.set_password(NEW)
     user.save()
 
 
-def by_field(user: User) -> None:
+def change_and_save_field(user: User) -> None:
     user.set_password(NEW)
     user.save(update_fields=["password"])
 
 
-def to_none(user: User) -> None:
+def make_unusable(user: User) -> None:
     user.set_unusable_password()
     user.save()
 
 
-@pytest.mark.parametrize("change", [by_form, by_hand, by_field, to_none])
-def test_a_changed_password_ends_the_tokens_of_its_account(
+@pytest.mark.parametrize("change", [change_by_form, change_and_save, change_and_save_field, make_unusable])
+def test_password_change_revokes_the_tokens_of_its_account(
     cloud_admin: User, reader: User, token: str, change: Callable[[User], None]
 ) -> None:
     _, others = AuthToken.objects.create(reader)
@@ -72,9 +72,7 @@ def test_a_changed_password_ends_the_tokens_of_its_account(
     assert (status(token), status(others)) == (401, 200)
 
 
-def test_the_command_that_changes_a_password_ends_the_tokens(
-    cloud_admin: User, token: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changepassword_revokes_the_tokens(cloud_admin: User, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("getpass.getpass", lambda prompt: NEW)
     assert command("changepassword", "alice") == "Password changed successfully for user 'alice'\n"
     assert status(token) == 401
@@ -82,25 +80,21 @@ def test_the_command_that_changes_a_password_ends_the_tokens(
     assert [entry.object_name for entry in entries("user.change_password")] == ["alice"]
 
 
-def test_a_password_that_is_not_typed_alike_twice_changes_nothing(
-    cloud_admin: User, token: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mismatched_passwords_change_nothing(cloud_admin: User, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("getpass.getpass", lambda prompt: prompt)
     with pytest.raises(CommandError, match="password: the two do not match"):
         command("changepassword", "alice")
     assert status(token) == 200
 
 
-def test_a_weak_password_changes_nothing(cloud_admin: User, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weak_password_changes_nothing(cloud_admin: User, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("getpass.getpass", lambda prompt: "12345678")
     with pytest.raises(CommandError, match=r"password: .*too common"):
         command("changepassword", "alice")
     assert status(token) == 200
 
 
-def test_a_password_that_is_hashed_again_at_a_login_ends_no_token(
-    cloud_admin: User, token: str, settings: Settings
-) -> None:
+def test_rehash_of_a_password_at_login_revokes_no_token(cloud_admin: User, token: str, settings: Settings) -> None:
     before = cloud_admin.password
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher", *settings.PASSWORD_HASHERS]
     assert Client().login(username="alice", password="alice-password")
@@ -108,14 +102,14 @@ def test_a_password_that_is_hashed_again_at_a_login_ends_no_token(
     assert status(token) == 200
 
 
-def test_other_changes_of_an_account_end_no_token(cloud_admin: User, token: str) -> None:
+def test_change_of_another_account_field_revokes_no_token(cloud_admin: User, token: str) -> None:
     user = User.objects.get(pk=cloud_admin.pk)
     user.first_name = "Alice"
     user.save()
     assert status(token) == 200
 
 
-def test_other_changes_of_an_account_that_has_no_password_end_no_token() -> None:
+def test_change_of_an_account_without_a_password_revokes_no_token() -> None:
     account = User.objects.create_user("automation")
     AuthToken.objects.create(account)
     account = User.objects.get(pk=account.pk)
@@ -124,15 +118,15 @@ def test_other_changes_of_an_account_that_has_no_password_end_no_token() -> None
     assert AuthToken.objects.count() == 1
 
 
-def test_history_records_how_many_tokens_ended_and_why(cloud_admin: User, token: str) -> None:
+def test_history_records_the_number_and_the_reason_of_revoked_tokens(cloud_admin: User, token: str) -> None:
     with on_behalf_of(lambda: caller("rosa")):
-        by_hand(cloud_admin)
+        change_and_save(cloud_admin)
     (entry,) = entries("token.revoke")
     assert (entry.user, entry.object_name, entry.details) == ("rosa", "alice", {"number": 1})
     assert entry.message == "The password was changed."
 
 
-def test_a_disabled_account_is_refused_and_its_tokens_end_for_good(cloud_admin: User, token: str) -> None:
+def test_disabled_account_is_refused_and_its_tokens_are_deleted(cloud_admin: User, token: str) -> None:
     assert command("disable_user", "alice") == "user alice is now disabled\n"
     assert status(token) == 401
     assert not Client().login(username="alice", password="alice-password")
@@ -141,14 +135,14 @@ def test_a_disabled_account_is_refused_and_its_tokens_end_for_good(cloud_admin: 
     assert Client().login(username="alice", password="alice-password")
 
 
-def test_history_records_disabled_and_enabled_accounts_once(cloud_admin: User) -> None:
+def test_history_records_disabling_and_enabling_once(cloud_admin: User) -> None:
     for name in ("disable_user", "disable_user", "enable_user", "enable_user"):
         command(name, "alice")
     assert [len(entries("user.disable")), len(entries("user.enable"))] == [1, 1]
     assert command("enable_user", "alice") == "user alice is already enabled\n"
 
 
-def test_valid_tokens_are_listed_by_how_they_begin(cloud_admin: User, reader: User, token: str) -> None:
+def test_valid_tokens_are_listed_by_their_prefix(cloud_admin: User, reader: User, token: str) -> None:
     AuthToken.objects.create(reader, expiry=None)
     AuthToken.objects.create(reader, expiry=timedelta(seconds=-1))
     lines = command("list_tokens").splitlines()
@@ -159,13 +153,13 @@ def test_valid_tokens_are_listed_by_how_they_begin(cloud_admin: User, reader: Us
     assert token not in "".join(lines)
 
 
-def test_tokens_of_one_user_are_listed(cloud_admin: User, reader: User, token: str) -> None:
+def test_list_is_filtered_by_user(cloud_admin: User, reader: User, token: str) -> None:
     AuthToken.objects.create(reader)
     assert command("list_tokens", "alice").count("\n") == 1
 
 
 @pytest.mark.parametrize("length", [8, 15, 64])
-def test_one_token_is_revoked_by_how_it_begins(cloud_admin: User, token: str, length: int) -> None:
+def test_token_is_revoked_by_its_prefix(cloud_admin: User, token: str, length: int) -> None:
     _, other = AuthToken.objects.create(cloud_admin)
     assert command("revoke_token", token[:length]) == f"token {token[:15]} of alice revoked\n"
     assert (status(token), status(other)) == (401, 200)
@@ -180,7 +174,7 @@ def test_all_tokens_of_a_user_are_revoked(cloud_admin: User, reader: User, token
     assert entries("token.revoke")[0].details == {"number": 1}
 
 
-def test_a_beginning_of_several_tokens_revokes_none(cloud_admin: User) -> None:
+def test_ambiguous_token_prefix_revokes_no_token(cloud_admin: User) -> None:
     AuthToken.objects.create(cloud_admin)
     AuthToken.objects.create(cloud_admin)
     for number, made in enumerate(AuthToken.objects.all()):
@@ -204,12 +198,12 @@ def test_a_beginning_of_several_tokens_revokes_none(cloud_admin: User) -> None:
         (["changepassword", "nobody"], "nobody"),
     ],
 )
-def test_bad_input_is_refused(cloud_admin: User, arguments: list[str], reason: str) -> None:
+def test_invalid_arguments_are_refused(cloud_admin: User, arguments: list[str], reason: str) -> None:
     with pytest.raises(CommandError, match=reason) as refused:
         command(*arguments)
     assert refused.value.returncode == 2
 
 
-def test_bad_input_is_one_line_and_status_2() -> None:
+def test_invalid_arguments_are_one_line_with_status_2() -> None:
     ended = run("manage.py", "revoke_token", "0")
     assert (ended.returncode, ended.stderr.count("\n"), ended.stdout) == (2, 1, "")
