@@ -1,4 +1,4 @@
-"""The checkpoint of an action at work: what it asks the table, how often, and what follows."""
+"""The checkpoint of a running action: its query, how often it runs, and the interruptions that it raises."""
 
 import pickle
 from collections.abc import Callable
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The clock: the last of these seconds is the present time."""
+    """Return the times of the clock, in seconds; the last one is the current time."""
     seconds = [0.0]
     monkeypatch.setattr("actions.engine.checkpoints.time.monotonic", lambda: seconds[-1])
     return seconds
@@ -30,7 +30,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def begun() -> Action:
-    """An action that is being executed, for an applier on the host called here."""
+    """Return a running action of an applier on the host "here"."""
     plan = make_plan({"a": []}, state="ONGOING", applier=Service.register(Service.APPLIER, "here"))
     plan.actions.update(state="ONGOING", attempt=1)
     return plan.actions.get()
@@ -44,7 +44,7 @@ def checkpoint(clock: list[float], begun: Action) -> Checkpoint:
     return made
 
 
-def test_it_asks_the_table_once_per_poll_interval_in_one_query(
+def test_checkpoint_makes_one_query_per_poll_interval(
     checkpoint: Checkpoint, clock: list[float], settings: Settings
 ) -> None:
     settings.POLL_INTERVAL = 1
@@ -68,11 +68,11 @@ def settle(one: Action) -> None:
     ActionPlan.objects.filter(pk=one.action_plan_id).update(state="FAILED")
 
 
-def begin_again(one: Action) -> None:
+def start_next_attempt(one: Action) -> None:
     Action.objects.filter(pk=one.pk).update(attempt=2)
 
 
-def give_up(one: Action) -> None:
+def fail_action(one: Action) -> None:
     Action.objects.filter(pk=one.pk).update(state="FAILED")
 
 
@@ -86,12 +86,12 @@ def cancel(one: Action) -> None:
         (adopt, LeaseLost),
         (release, LeaseLost),
         (settle, LeaseLost),
-        (begin_again, LeaseLost),
-        (give_up, LeaseLost),
+        (start_next_attempt, LeaseLost),
+        (fail_action, LeaseLost),
         (cancel, AbortRequested),
     ],
 )
-def test_it_stops_the_action_for_what_others_did(
+def test_checkpoint_raises_if_the_lease_is_lost_or_the_plan_is_cancelled(
     checkpoint: Checkpoint,
     clock: list[float],
     begun: Action,
@@ -104,7 +104,9 @@ def test_it_stops_the_action_for_what_others_did(
         checkpoint()
 
 
-def test_what_does_not_go_forward_is_not_aborted(checkpoint: Checkpoint, clock: list[float], begun: Action) -> None:
+def test_checkpoint_of_an_uninterruptible_phase_ignores_a_cancelled_plan(
+    checkpoint: Checkpoint, clock: list[float], begun: Action
+) -> None:
     cancel(begun)
     checkpoint.is_interruptible = False
     clock.append(1)
@@ -115,7 +117,7 @@ def lost_database(*_: Any) -> None:
     raise OperationalError("the server closed the connection")
 
 
-def test_while_the_database_is_away_the_action_goes_on_until_its_plan_may_be_anothers(
+def test_checkpoint_without_database_raises_only_after_the_service_down_time(
     monkeypatch: pytest.MonkeyPatch, checkpoint: Checkpoint, clock: list[float], settings: Settings
 ) -> None:
     settings.SERVICE_DOWN_TIME = 60
@@ -128,7 +130,7 @@ def test_while_the_database_is_away_the_action_goes_on_until_its_plan_may_be_ano
         checkpoint()
 
 
-def test_a_lease_can_be_sent_to_another_process(begun: Action) -> None:
+def test_lease_can_be_pickled(begun: Action) -> None:
     lease = PlanLease.of(begun.action_plan, begun.action_plan.applier)
     assert pickle.loads(pickle.dumps(lease)) == lease  # noqa: S301 (it was made here)
     assert PlanLease(lease.plan, lease.applier, lease.host, plan_uuid=lease.plan_uuid) == lease

@@ -1,4 +1,4 @@
-"""Only an action that the worker still owns, in the same attempt, is failed for a timeout."""
+"""Hung actions: a timeout fails an action only if the worker still owns it, in the same attempt."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ def service(host: str = "here") -> Service:
     return Service.register(Service.APPLIER, host)
 
 
-def state_given_up(plan: ActionPlan, applier: Service, *, has_begun: bool = True) -> str:
+def fail_and_get_state(plan: ActionPlan, applier: Service, *, has_begun: bool = True) -> str:
     one = fail_hung_action(plan.actions.get(), PlanLease.of(plan, applier), attempt=1, has_begun=has_begun)
     return one.state if one else ""
 
@@ -39,31 +39,31 @@ def begun(applier: Service, **columns: Any) -> ActionPlan:
     return plan
 
 
-def test_what_another_has_begun_again_is_left_to_it() -> None:
+def test_attempt_of_another_applier_is_not_failed() -> None:
     applier = service()
     plan = begun(applier, attempt=2, owner=service("there"))
     phase = plan.actions.get().events.create(event="execute")
-    assert state_given_up(plan, applier) == "ONGOING"
+    assert fail_and_get_state(plan, applier) == "ONGOING"
     phase.refresh_from_db()
     assert phase.finish_time is None
 
 
-def test_what_another_is_about_to_recover_is_left_to_it() -> None:
+def test_action_that_another_applier_owns_is_not_failed() -> None:
     applier = service()
-    assert state_given_up(begun(applier, owner=service("there")), applier) == "ONGOING"
+    assert fail_and_get_state(begun(applier, owner=service("there")), applier) == "ONGOING"
 
 
-def test_what_the_same_applier_has_begun_again_is_left_alone() -> None:
+def test_next_attempt_of_the_same_applier_is_not_failed() -> None:
     applier = service()
-    assert state_given_up(begun(applier, attempt=2), applier) == "ONGOING"
+    assert fail_and_get_state(begun(applier, attempt=2), applier) == "ONGOING"
 
 
-def test_an_action_that_was_released_in_time_is_left_to_other_workers() -> None:
+def test_released_action_stays_pending() -> None:
     applier = service()
-    assert state_given_up(begun(applier, state="PENDING", owner=None), applier) == "PENDING"
+    assert fail_and_get_state(begun(applier, state="PENDING", owner=None), applier) == "PENDING"
 
 
-def test_a_worker_process_leaves_what_hangs_before_it_begins_to_the_applier_that_took_over() -> None:
+def test_worker_process_does_not_fail_an_unstarted_action_of_an_adopted_plan() -> None:
     plan = begun(service("there"), state="PENDING", owner=None)
     lease = PlanLease(plan.pk, service().pk, "elsewhere", worker=Service.register(Service.WORKER, "elsewhere").pk)
     one = fail_hung_action(plan.actions.get(), lease, attempt=1, has_begun=False)
@@ -71,12 +71,12 @@ def test_a_worker_process_leaves_what_hangs_before_it_begins_to_the_applier_that
     assert one.state == "PENDING"
 
 
-# Watched while it works.
+# Actions under a watchdog.
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The clock: the last of these seconds is the present time."""
+    """Return the times of the clock, in seconds; the last one is the current time."""
     seconds = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: seconds[-1])
     return seconds
@@ -97,7 +97,7 @@ def watchdog(left: list[str]) -> Watchdog:
 
 @pytest.fixture
 def watched(watchdog: Watchdog) -> Watch:
-    """Do some work at a plan's one action, watched as a worker's process is."""
+    """Return a function that does some work on the only action of a plan under the watchdog."""
 
     def watch(work: Work, plan: ActionPlan) -> bool:
         one, applier = plan.actions.get(), plan.applier
@@ -110,7 +110,7 @@ def watched(watchdog: Watchdog) -> Watch:
 
 
 def taking(clock: list[float], seconds: float, watchdog: Watchdog, answer: Any) -> Callable[[ActionType], Any]:
-    """Return a phase that takes so long, and at whose end the process is looked at."""
+    """Return a phase that takes this time, and then calls the watchdog and its checkpoint."""
 
     def phase(self: ActionType) -> Any:
         clock.append(clock[-1] + seconds)
@@ -126,7 +126,7 @@ def taking(clock: list[float], seconds: float, watchdog: Watchdog, answer: Any) 
     [(execution.execute, "pre_condition", None), (execution.recover, "recover", Recovery.AGAIN)],
     ids=["pre_condition", "recover"],
 )
-def test_what_comes_before_an_execution_takes_nothing_of_its_time(
+def test_time_of_pre_condition_and_recover_does_not_count_as_execution_time(
     monkeypatch: pytest.MonkeyPatch,
     settings: Settings,
     clock: list[float],
@@ -148,7 +148,7 @@ def test_what_comes_before_an_execution_takes_nothing_of_its_time(
 
 
 @pytest.mark.parametrize("plan_state", ["ONGOING", "CANCELLING"])
-def test_a_revert_that_does_not_come_back_is_given_up(
+def test_hung_revert_is_recorded_as_failed_and_not_retried(
     monkeypatch: pytest.MonkeyPatch,
     clock: list[float],
     watchdog: Watchdog,
@@ -180,7 +180,7 @@ def test_a_revert_that_does_not_come_back_is_given_up(
     assert not plan.actions.to_revert().exists()
 
 
-def test_a_worker_process_gives_a_revert_as_much_time_as_an_execution(
+def test_worker_process_applies_the_action_timeout_to_a_revert(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.POLL_INTERVAL, settings.ROLLBACK = 0, True
@@ -200,7 +200,7 @@ def test_a_worker_process_gives_a_revert_as_much_time_as_an_execution(
     assert limits == [settings.DEFAULT_ACTION_TIMEOUT + settings.ACTION_TIMEOUT_GRACE]
 
 
-def test_a_thread_that_was_given_up_does_not_begin_after_all() -> None:
+def test_abandoned_thread_cannot_start_its_action() -> None:
     plan = begun(service(), state="PENDING", owner=None)
     thread = WorkerThread(ThreadExecutor(0))
     thread.stopwatch.start(Job(execution.execute, plan.actions.get(), PlanLease.of(plan, service()), limit=-1))

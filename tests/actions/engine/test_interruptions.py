@@ -1,4 +1,4 @@
-"""Aborting, recovering and reverting one action."""
+"""Abort, recovery and revert of one action."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 class FakeLease:
-    """A lease that sees what the test wants."""
+    """A lease whose state the test decides."""
 
     host = "here"
     owner = None
@@ -42,7 +42,7 @@ class FakeLease:
 
 
 class Long(Nop):
-    """Looks at its checkpoint once."""
+    """An action that calls its checkpoint once."""
 
     def execute(self) -> Outcome:
         self.context.checkpoint()
@@ -51,7 +51,7 @@ class Long(Nop):
 
 @pytest.fixture
 def behave(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Make nop actions long, with other methods, and have them look at each checkpoint."""
+    """Replace methods of nop actions, which call a checkpoint in execute that always makes its query."""
     monkeypatch.setattr(settings, "POLL_INTERVAL", 0)
 
     def change(**methods: Any) -> None:
@@ -95,7 +95,7 @@ def phases(action: Action) -> list[tuple[str, str | None]]:
         (failing(KeyError("secret")), "FAILED", "Action failed in abort: KeyError", "Error"),
     ],
 )
-def test_what_abort_answers_decides_the_state(
+def test_result_of_abort_decides_the_state(
     behave: Callable[..., None], method: object, state: str, message: str | None, result: str
 ) -> None:
     behave(abort=method)
@@ -105,26 +105,26 @@ def test_what_abort_answers_decides_the_state(
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Cancelled"), ("abort", result)]
 
 
-def test_an_action_that_never_looks_at_its_checkpoint_runs_to_its_end() -> None:
+def test_action_without_checkpoint_completes_under_a_cancelled_plan() -> None:
     action = make_action()
     assert execution.execute(action, FakeLease(cancelling=True))
     assert again(action).state == "SUCCEEDED"
 
 
-def test_an_action_does_not_begin_under_a_plan_that_is_not_held() -> None:
+def test_action_does_not_start_without_the_lease_of_its_plan() -> None:
     action = make_action()
     assert not execution.execute(action, FakeLease(held=False))
     assert again(action).state == "PENDING"
     assert phases(action) == []
 
 
-def test_a_worker_that_lost_its_lease_writes_nothing_more(behave: Callable[..., None]) -> None:
+def test_worker_that_lost_its_lease_writes_no_outcome(behave: Callable[..., None]) -> None:
     action = make_action()
     assert not execution.execute(action, FakeLease(lost=True))
     assert again(action).state == "ONGOING"
 
 
-def test_a_slow_worker_can_not_overwrite_its_successor(behave: Callable[..., None]) -> None:
+def test_slow_worker_cannot_overwrite_a_later_attempt(behave: Callable[..., None]) -> None:
     action = make_action()
 
     def replace(self: object) -> Outcome:
@@ -138,7 +138,7 @@ def test_a_slow_worker_can_not_overwrite_its_successor(behave: Callable[..., Non
     assert (again(action).state, again(action).attempt) == ("ONGOING", 2)
 
 
-def test_the_class_name_alone_tells_of_an_error_that_is_not_ours(behave: Callable[..., None]) -> None:
+def test_message_of_an_unexpected_error_contains_only_its_class_name(behave: Callable[..., None]) -> None:
     behave(execute=failing(KeyError("secret")))
     action = make_action()
     execution.execute(action, FakeLease())
@@ -146,7 +146,7 @@ def test_the_class_name_alone_tells_of_an_error_that_is_not_ours(behave: Callabl
     assert action.events.get(event="execute").details == "KeyError"
 
 
-def test_a_recovered_action_that_was_done_succeeds(behave: Callable[..., None]) -> None:
+def test_recovery_that_finds_the_action_done_succeeds(behave: Callable[..., None]) -> None:
     behave(recover=answer(Recovery.DONE), execute=failing(AssertionError()))
     action = make_action("ONGOING")
     assert execution.recover(action, FakeLease())
@@ -154,28 +154,28 @@ def test_a_recovered_action_that_was_done_succeeds(behave: Callable[..., None]) 
     assert phases(action) == [("recover", "Success")]
 
 
-def test_a_recovered_action_that_can_be_run_again_is_run_again() -> None:
+def test_recovery_executes_a_repeatable_action_again() -> None:
     action = make_action("ONGOING")
     assert execution.recover(action, FakeLease())
     assert (again(action).state, again(action).attempt) == ("SUCCEEDED", 2)
     assert phases(action) == [("recover", "Success"), ("execute", "Success"), ("post_condition", "Success")]
 
 
-def test_a_recovered_action_that_can_not_go_on_fails_with_the_reason(behave: Callable[..., None]) -> None:
+def test_failed_recovery_fails_the_action_with_the_reason(behave: Callable[..., None]) -> None:
     behave(recover=failing(ActionFailed("half done")))
     action = make_action("ONGOING")
     assert execution.recover(action, FakeLease())
     assert (again(action).state, again(action).status_message) == ("FAILED", "Action failed in recover: half done")
 
 
-def test_a_recovered_action_is_not_run_again_under_a_cancelled_plan(behave: Callable[..., None]) -> None:
+def test_recovery_under_a_cancelled_plan_does_not_execute_the_action(behave: Callable[..., None]) -> None:
     behave(execute=failing(AssertionError()))
     action = make_action("ONGOING")
     assert execution.recover(action, FakeLease(cancelling=True))
     assert again(action).state == "CANCELLED"
 
 
-def test_the_abort_that_a_lost_worker_had_begun_is_called_again() -> None:
+def test_recovery_repeats_the_abort_of_a_lost_worker() -> None:
     action = make_action("CANCELLING")
     assert execution.recover(action, FakeLease(cancelling=True))
     assert again(action).state == "CANCELLED"
@@ -193,7 +193,7 @@ def test_the_abort_that_a_lost_worker_had_begun_is_called_again() -> None:
         ("CANCELLING", True, {"abort": failing(ActionFailed("stuck"))}, "FAILED"),
     ],
 )
-def test_recovering_closes_the_events_that_the_lost_worker_left_open(
+def test_recovery_closes_the_open_events_of_the_lost_worker(
     behave: Callable[..., None], state: str, cancelling: bool, methods: dict[str, object], outcome: str
 ) -> None:
     behave(**methods)
@@ -207,7 +207,7 @@ def test_recovering_closes_the_events_that_the_lost_worker_left_open(
     assert not action.events.filter(finish_time=None).exists()
 
 
-def test_an_action_that_finished_before_the_cancel_keeps_its_result(behave: Callable[..., None]) -> None:
+def test_action_that_finished_execute_before_the_cancel_succeeds(behave: Callable[..., None]) -> None:
     lease = FakeLease()
 
     def execute(self: ActionType) -> Outcome:
@@ -228,7 +228,7 @@ def test_an_action_that_finished_before_the_cancel_keeps_its_result(behave: Call
         (failing(ActionFailed("gone")), "Error", "gone"),
     ],
 )
-def test_a_revert_leaves_the_state_and_an_event(
+def test_revert_keeps_the_state_and_records_an_event(
     behave: Callable[..., None], method: object, result: str, details: str | None
 ) -> None:
     behave(revert=method)
@@ -238,7 +238,7 @@ def test_a_revert_leaves_the_state_and_an_event(
     assert list(action.events.values_list("event", "result", "details")) == [("revert", result, details)]
 
 
-def test_a_type_that_says_nothing_of_recovery_fails_rather_than_run_twice(behave: Callable[..., None]) -> None:
+def test_recovery_of_a_type_without_recover_fails_the_action(behave: Callable[..., None]) -> None:
     behave(recover=ActionType.recover, execute=failing(AssertionError()))
     action = make_action("ONGOING")
     execution.recover(action, FakeLease())
@@ -246,7 +246,7 @@ def test_a_type_that_says_nothing_of_recovery_fails_rather_than_run_twice(behave
 
 
 @pytest.mark.parametrize("work", [execution.recover, execution.revert])
-def test_what_another_action_does_to_the_server_is_left_alone(work: Callable[..., bool]) -> None:
+def test_recover_and_revert_keep_the_operation_of_another_action(work: Callable[..., bool]) -> None:
     server = make_server(node=make_node("source"), task_state="powering-off", operation_owner="another")
     make_node("target")
     action = make_action("ONGOING" if work is execution.recover else "SUCCEEDED")

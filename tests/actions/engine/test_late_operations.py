@@ -1,4 +1,4 @@
-"""A worker that was stopped, or that is given up, begins no operation in the cloud once its action has ended."""
+"""A stopped or abandoned worker starts no operation in the cloud after its action has ended."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,15 +34,15 @@ def appliers() -> list[Service]:
 
 
 class KilledProcess:
-    """A clock that ends the process that reads it, as far as the database can tell."""
+    """A clock that simulates the end of the process that reads it, by an error of the database."""
 
     def monotonic(self) -> float:
         raise OperationalError("killed")
 
 
 @pytest.fixture
-def killed_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kill each worker as soon as its operation has begun."""
+def killed_during_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kill each worker as soon as its operation has started."""
     monkeypatch.setattr(delay, "time", KilledProcess())
 
 
@@ -58,14 +58,14 @@ def lease_of(action: Action, applier: Service) -> PlanLease:
 
 
 def cancel_and_recover(action: Action, applier: Service) -> str:
-    """Cancel the plan, have another applier take it over and recover the action, and return the action's state."""
+    """Cancel the plan, recover the action by another applier, and return the state of the action."""
     ActionPlan.objects.filter(pk=action.action_plan_id).update(state="CANCELLING", applier=applier)
     execution.recover(Action.objects.get(pk=action.pk), lease_of(action, applier))
     return str(Action.objects.get(pk=action.pk).state)
 
 
 def execute_late(monkeypatch: pytest.MonkeyPatch, action: Action, appliers: list[Service]) -> str:
-    """Stop a worker just before it executes an action until another applier has ended it, and return how it ended."""
+    """Stop a worker just before execute until another applier has ended the action, and return the final state."""
     first, second = appliers
     successor = Rival(lambda: cancel_and_recover(action, second))
     interrupt_before(monkeypatch, plugins.load("ACTION_TYPES")[action.action_type], "execute", successor)
@@ -108,7 +108,7 @@ def server_action(action_type: str, columns: dict[str, Any], **parameters: str) 
 
 
 def second_rebuild(applier: Service) -> Action:
-    """Return the rebuild of a server that an earlier attempt has looked at: the next one saves nothing before."""
+    """Return a rebuild whose first attempt already saved its data: the next attempt saves none before it starts."""
     action = server_action("rebuild", {})(applier)
     Action.objects.filter(pk=action.pk).update(data={BUILDS: False})
     return Action.objects.get(pk=action.pk)
@@ -132,8 +132,8 @@ MOVE = {"source_node": "here", "destination_node": "there"}
         pytest.param(server_action("delete_server", {}), id="deletion"),
     ],
 )
-@pytest.mark.usefixtures("killed_at_work")
-def test_a_worker_that_was_stopped_leaves_no_operation_after_its_action_was_cancelled(
+@pytest.mark.usefixtures("killed_during_operation")
+def test_stopped_worker_leaves_no_operation_after_its_action_was_cancelled(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service], make: Callable[[Service], Action]
 ) -> None:
     action = make(appliers[0])
@@ -141,7 +141,7 @@ def test_a_worker_that_was_stopped_leaves_no_operation_after_its_action_was_canc
     assert operations_left() == []
 
 
-def test_a_volume_stays_where_it_is_if_its_worker_was_stopped_until_its_migration_was_cancelled(
+def test_stopped_worker_does_not_move_a_volume_after_the_migration_was_cancelled(
     monkeypatch: pytest.MonkeyPatch, settings: Settings, appliers: list[Service]
 ) -> None:
     settings.EMBEDDED_CLOUD_SECONDS = 0
@@ -149,7 +149,7 @@ def test_a_volume_stays_where_it_is_if_its_worker_was_stopped_until_its_migratio
     assert Volume.objects.get().pool.name == "a@lvm#one"
 
 
-def test_a_server_keeps_its_state_if_its_worker_was_stopped_until_the_reset_was_cancelled(
+def test_stopped_worker_does_not_reset_a_server_after_the_reset_was_cancelled(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     action = server_action("reset_state", {}, state="error")(appliers[0])
@@ -164,7 +164,7 @@ def test_a_server_keeps_its_state_if_its_worker_was_stopped_until_the_reset_was_
         (ChangeNodePowerState.name, {"state": "off"}),
     ],
 )
-def test_a_node_is_not_switched_by_a_worker_that_was_stopped_until_its_action_was_cancelled(
+def test_stopped_worker_does_not_change_a_node_after_its_action_was_cancelled(
     monkeypatch: pytest.MonkeyPatch,
     settings: Settings,
     appliers: list[Service],
@@ -182,12 +182,12 @@ def test_a_node_is_not_switched_by_a_worker_that_was_stopped_until_its_action_wa
 # Workers that do not stop in time.
 
 
-def give_up(action: Action, applier: Service) -> Action | None:
+def fail_hung(action: Action, applier: Service) -> Action | None:
     return timeouts.fail_hung_action(action, lease_of(action, applier), attempt=1, has_begun=True)
 
 
-@pytest.mark.usefixtures("killed_at_work")
-def test_a_worker_that_is_given_up_begins_no_operation_that_the_message_does_not_name(
+@pytest.mark.usefixtures("killed_during_operation")
+def test_abandoned_worker_starts_no_operation_after_the_message_was_composed(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     action, execute, advise = volume_migration(appliers[0]), VolumeMigrate.execute, timeouts.advise
@@ -216,17 +216,17 @@ def test_a_worker_that_is_given_up_begins_no_operation_that_the_message_does_not
     worker = Thread(target=work, daemon=True)
     worker.start()
     assert about_to_begin.wait(PATIENCE)
-    give_up(action, appliers[0])
+    fail_hung(action, appliers[0])
     assert Action.objects.get(pk=action.pk).state == "FAILED"
     assert operations_left() == []
 
 
-@pytest.mark.usefixtures("killed_at_work")
-def test_a_message_names_the_volume_of_an_operation_that_just_begins_when_its_worker_is_given_up(
+@pytest.mark.usefixtures("killed_during_operation")
+def test_message_of_an_abandoned_worker_names_the_volume_of_an_operation_that_just_started(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     action = volume_migration(appliers[0])
-    applier = Rival(lambda: give_up(action, appliers[0]))
+    applier = Rival(lambda: fail_hung(action, appliers[0]))
     interrupt_after(monkeypatch, execution.Execution, "require_attempt", applier)
     with suppress(OperationalError):
         execution.execute(Action.objects.get(pk=action.pk), lease_of(action, appliers[0]))

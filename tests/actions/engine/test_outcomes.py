@@ -1,4 +1,4 @@
-"""The outcome of execute decides the state of the action."""
+"""Outcomes of execute: the state of the action, retries and their pauses."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -61,7 +61,7 @@ def phases(action: Action) -> list[tuple[str, str | None]]:
         (CloudBusy("Server x is busy"), "PENDING", "Action is tried again later: Server x is busy"),
     ],
 )
-def test_the_answer_decides_the_state(
+def test_outcome_decides_the_state(
     answering: Callable[[object], None], outcome: object, state: str, message: str | None
 ) -> None:
     answering(outcome)
@@ -69,14 +69,14 @@ def test_the_answer_decides_the_state(
     assert (action.state, action.status_message) == (state, message)
 
 
-def test_a_failure_without_a_reason_names_the_action(answering: Callable[[object], None]) -> None:
+def test_failure_without_a_reason_names_the_action(answering: Callable[[object], None]) -> None:
     answering(Outcome(Answer.TIMEOUT))
     action = run()
     assert action.status_message == f"Action failed in execute: The action {action.uuid} execution took too long."
 
 
 @pytest.mark.parametrize("answer", [True, False, None, "done"])
-def test_an_answer_that_is_no_outcome_fails_the_action_and_names_its_type(
+def test_result_that_is_not_an_outcome_fails_the_action_and_names_its_type(
     answering: Callable[[object], None], answer: object
 ) -> None:
     answering(answer)
@@ -84,14 +84,14 @@ def test_an_answer_that_is_no_outcome_fails_the_action_and_names_its_type(
     assert run().status_message == expected
 
 
-def test_what_is_deferred_leaves_an_event_and_no_post_condition(answering: Callable[[object], None]) -> None:
+def test_deferred_action_records_an_event_and_skips_post_condition(answering: Callable[[object], None]) -> None:
     answering(BUSY)
     action = run()
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Retry")]
     assert action.events.get(event="execute").details == "The pool is being rebuilt"
 
 
-def test_what_is_deferred_is_owned_by_nobody(answering: Callable[[object], None]) -> None:
+def test_deferred_action_has_no_owner(answering: Callable[[object], None]) -> None:
     answering(BUSY)
     lease: Any = FakeLease()
     lease.owner = Service.register(Service.APPLIER, "here").pk
@@ -100,7 +100,9 @@ def test_what_is_deferred_is_owned_by_nobody(answering: Callable[[object], None]
 
 
 @pytest.mark.parametrize(("retries", "pause"), [(0, 10), (1, 20), (2, 40)])
-def test_the_pause_doubles(answering: Callable[[object], None], settings: Settings, retries: int, pause: int) -> None:
+def test_retry_interval_doubles_with_each_retry(
+    answering: Callable[[object], None], settings: Settings, retries: int, pause: int
+) -> None:
     settings.ACTION_RETRY_INTERVAL = 10
     answering(BUSY)
     before = timezone.now()
@@ -109,7 +111,7 @@ def test_the_pause_doubles(answering: Callable[[object], None], settings: Settin
     assert before <= (action.due_time or before) - timedelta(seconds=pause) <= timezone.now()
 
 
-def test_after_the_last_try_it_fails_and_says_why(answering: Callable[[object], None]) -> None:
+def test_action_fails_with_the_reason_after_the_last_retry(answering: Callable[[object], None]) -> None:
     answering(BUSY)
     action = run(retries=3)
     expected = "Action failed in execute: Exceeded maximum number of retries (3): The pool is being rebuilt"
@@ -117,13 +119,13 @@ def test_after_the_last_try_it_fails_and_says_why(answering: Callable[[object], 
     assert phases(action)[1:] == [("execute", "Error"), ("post_condition", "Success")]
 
 
-def test_what_begins_again_says_nothing_of_what_was_in_the_way(answering: Callable[[object], None]) -> None:
+def test_retry_clears_the_status_message_and_the_due_time(answering: Callable[[object], None]) -> None:
     answering(DONE)
     action = run(retries=1, status_message="Action is tried again later: x", due_time=timezone.now())
     assert (action.state, action.status_message, action.due_time) == ("SUCCEEDED", None, None)
 
 
-def test_what_was_deferred_is_ready_only_when_it_is_due() -> None:
+def test_deferred_action_is_ready_only_when_it_is_due() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(due_time=timezone.now() + timedelta(minutes=1))
     assert not plan.actions.ready().exists()
@@ -131,7 +133,7 @@ def test_what_was_deferred_is_ready_only_when_it_is_due() -> None:
     assert plan.actions.ready().exists()
 
 
-def test_a_worker_that_was_replaced_puts_nothing_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_of_an_earlier_attempt_cannot_defer_the_action(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
 
     def execute(self: ActionType) -> Outcome:

@@ -1,4 +1,4 @@
-"""The stored results of an action: outputs for others, and data for its next run."""
+"""Stored results of an action: outputs for others, and data for its next attempt."""
 
 from typing import Any
 
@@ -45,29 +45,29 @@ def putting(values: dict[str, Any], outcome: Outcome | Exception = DONE) -> Any:
     return execute
 
 
-def test_what_a_type_puts_into_its_outputs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, execute=putting({"nodes": ["a"]})).outputs == {"nodes": ["a"]}
 
 
-def test_an_action_that_leaves_nothing_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_without_outputs_stores_an_empty_object(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch).outputs == {}
 
 
-def test_an_action_that_failed_tells_the_error_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_action_adds_the_error_to_its_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     one = run(monkeypatch, execute=putting({"moved": 3}, ActionFailed("no capacity")))
     assert (one.state, one.outputs) == ("FAILED", {"moved": 3, "error": "no capacity"})
 
 
-def test_of_an_error_that_is_not_ours_they_hold_the_class_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_contain_only_the_class_name_of_an_unexpected_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, execute=putting({}, KeyError("secret"))).outputs == {"error": "KeyError"}
 
 
 @pytest.mark.parametrize("answer", [Answer.CANCEL, Answer.OK])
-def test_they_are_kept_whatever_the_end(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> None:
+def test_outputs_are_stored_for_success_and_cancellation(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> None:
     assert run(monkeypatch, execute=putting({"moved": 3}, Outcome(answer))).outputs == {"moved": 3}
 
 
-def test_a_run_that_is_deferred_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deferred_attempt_stores_no_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     one = run(monkeypatch, execute=putting({"moved": 3}, Outcome(Answer.RETRY, "busy")))
     assert (one.state, one.outputs) == ("PENDING", {})
 
@@ -80,14 +80,14 @@ def test_a_run_that_is_deferred_leaves_none(monkeypatch: pytest.MonkeyPatch) -> 
         ({"x": object()}, "outputs: must hold nothing but JSON."),
     ],
 )
-def test_what_cannot_be_stored_is_left_out_and_reported_and_the_outcome_stays(
+def test_unstorable_outputs_are_replaced_by_an_error_and_the_action_succeeds(
     monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], words: str
 ) -> None:
     one = run(monkeypatch, execute=putting(values))
     assert (one.state, one.outputs) == ("SUCCEEDED", {"error": words})
 
 
-def test_the_outputs_of_what_it_derived_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_of_derived_actions_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
     def go_on(self: ActionType) -> Outcome:
@@ -100,7 +100,7 @@ def test_the_outputs_of_what_it_derived_can_be_read(monkeypatch: pytest.MonkeyPa
     assert seen == [{"moved": 3}]
 
 
-def test_what_it_put_there_before_it_waited_for_what_it_derived_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_from_before_the_wait_for_derived_actions_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def derive(self: ActionType) -> Outcome:
         self.context.outputs["called"] = 1
         return deriving({"x": []})(self)
@@ -120,7 +120,7 @@ def saving(data: dict[str, Any]) -> Any:
     return execute
 
 
-def test_data_are_kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_are_saved_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
     def execute(self: ActionType) -> Outcome:
@@ -132,7 +132,7 @@ def test_data_are_kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [{"step": 1}]
 
 
-def test_the_next_run_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_attempt_reads_the_saved_data(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
     def recover(self: ActionType) -> Recovery:
@@ -143,7 +143,7 @@ def test_the_next_run_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [{"step": 1}]
 
 
-def test_who_lost_the_action_keeps_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_of_an_earlier_attempt_cannot_save_data(monkeypatch: pytest.MonkeyPatch) -> None:
     def execute(self: ActionType) -> Outcome:
         Action.objects.update(attempt=7)
         with pytest.raises(LeaseLost):
@@ -161,18 +161,18 @@ def test_who_lost_the_action_keeps_none(monkeypatch: pytest.MonkeyPatch) -> None
         (["x"], "data: must be an object."),
     ],
 )
-def test_data_that_cannot_be_stored_fail_the_action(monkeypatch: pytest.MonkeyPatch, data: Any, words: str) -> None:
+def test_unstorable_data_fail_the_action(monkeypatch: pytest.MonkeyPatch, data: Any, words: str) -> None:
     one = run(monkeypatch, execute=saving(data))
     assert (one.state, one.outputs, one.data) == ("FAILED", {"error": words}, {})
 
 
-def test_a_type_that_is_tried_alone_has_both() -> None:
+def test_context_without_an_action_has_data_and_outputs() -> None:
     context = ActionContext()
     context.save_data({"step": 1})
     assert (context.data, context.outputs) == ({"step": 1}, {})
 
 
-def test_the_api_shows_both_from_1_12(cloud_admin: User) -> None:
+def test_api_shows_outputs_and_data_since_1_12(cloud_admin: User) -> None:
     one = make_action(outputs={"moved": 3}, data={"step": 1})
     shown = Caller(cloud_admin, "1.12").get(f"/actions/{one.uuid}").json()
     assert (shown["outputs"], shown["data"]) == ({"moved": 3}, {"step": 1})
@@ -180,7 +180,7 @@ def test_the_api_shows_both_from_1_12(cloud_admin: User) -> None:
     assert not {"outputs", "data"} & before.keys()
 
 
-def test_the_console_shows_the_outputs(client: Client, cloud_admin: User) -> None:
+def test_console_shows_the_outputs(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     one = make_action("SUCCEEDED", outputs={"moved": 3})
     assert "moved" in client.get(reverse("actions:detail", args=[one.uuid])).content.decode()

@@ -1,4 +1,4 @@
-"""The phases of an action, and what each leaves in the action's state and events."""
+"""Phases of an action, and their effect on its state and events."""
 
 from collections.abc import MutableMapping
 from typing import Any
@@ -28,14 +28,14 @@ def phases(action: Action) -> list[tuple[str, str | None]]:
     return list(action.events.values_list("event", "result"))
 
 
-def test_an_action_succeeds_through_three_phases() -> None:
+def test_action_succeeds_after_three_phases() -> None:
     action = run_action(message="hello")
     assert action.state == "SUCCEEDED"
     assert action.status_message is None
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Success"), ("post_condition", "Success")]
 
 
-def test_each_phase_records_its_times_its_host_and_its_attempt() -> None:
+def test_each_phase_records_its_times_host_and_attempt() -> None:
     action = run_action(message="hello")
     for event in action.events.all():
         assert event.start_time <= event.finish_time
@@ -43,27 +43,27 @@ def test_each_phase_records_its_times_its_host_and_its_attempt() -> None:
     assert list(action.events.values_list("attempt", flat=True)) == [1, 1, 1]
 
 
-def test_a_skip_in_pre_condition_leaves_out_execute_and_post_condition() -> None:
+def test_skip_in_pre_condition_omits_execute_and_post_condition() -> None:
     action = run_action(message="x", skip_pre_condition=True, fail_post_condition=True)
     assert action.state == "SKIPPED"
     assert action.status_message == "Action was skipped automatically: Skipped in pre_condition"
     assert phases(action) == [("pre_condition", "Skipped")]
 
 
-def test_another_error_in_pre_condition_fails_the_action_before_it_begins() -> None:
+def test_error_in_pre_condition_fails_the_action_before_it_starts() -> None:
     action = run_action(message="x", fail_pre_condition=True)
     assert (action.state, action.attempt) == ("FAILED", 0)
     assert action.status_message == "Action failed in pre_condition: Failed in pre_condition"
     assert phases(action) == [("pre_condition", "Error"), ("post_condition", "Success")]
 
 
-def test_an_execute_that_does_not_return_true_fails_the_action() -> None:
+def test_failed_execute_fails_the_action() -> None:
     action = run_action(message="x", fail_execute=True)
     assert action.state == "FAILED"
     assert action.status_message == f"Action failed in execute: The action {action.uuid} execution failed."
 
 
-def test_post_condition_is_called_after_a_failed_pre_condition_too() -> None:
+def test_post_condition_is_called_after_a_failed_pre_condition() -> None:
     action = run_action(message="x", fail_pre_condition=True, fail_post_condition=True)
     assert phases(action) == [("pre_condition", "Error"), ("post_condition", "Error")]
     assert (action.state, action.status_message) == (
@@ -72,12 +72,12 @@ def test_post_condition_is_called_after_a_failed_pre_condition_too() -> None:
     )
 
 
-def test_post_condition_is_called_after_a_failed_execute_too() -> None:
+def test_post_condition_is_called_after_a_failed_execute() -> None:
     action = run_action(message="x", fail_execute=True)
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Error"), ("post_condition", "Success")]
 
 
-def test_the_message_of_execute_stands_when_post_condition_fails_as_well() -> None:
+def test_message_of_execute_is_kept_if_post_condition_fails_too() -> None:
     action = run_action(message="x", fail_execute=True, fail_post_condition=True)
     assert (action.status_message or "").startswith("Action failed in execute:")
 
@@ -88,7 +88,7 @@ def test_a_failed_post_condition_fails_the_action() -> None:
     assert action.status_message == "Action failed in post_condition: Failed in post_condition"
 
 
-def test_an_unknown_action_type_fails_by_its_name() -> None:
+def test_unknown_action_type_fails_and_is_named() -> None:
     action = run_action("foo")
     assert action.state == "FAILED"
     assert action.status_message == "Action failed in pre_condition: Error loading plugin 'foo'"
@@ -103,13 +103,13 @@ def test_an_unknown_action_type_fails_by_its_name() -> None:
         ({"duration": 1, "depth": 2}, "Additional properties are not allowed ('depth' was unexpected)"),
     ],
 )
-def test_bad_parameters_fail_by_the_field_and_the_rule(parameters: dict[str, object], violation: str) -> None:
+def test_invalid_parameters_fail_with_the_field_and_the_rule(parameters: dict[str, object], violation: str) -> None:
     action = run_action("sleep", **parameters)
     assert action.state == "FAILED"
     assert action.status_message == f"Action failed in pre_condition: Invalid input parameters: {violation}"
 
 
-def test_events_keep_the_reason_of_a_failure() -> None:
+def test_event_contains_the_reason_of_a_failure() -> None:
     action = run_action(message="x", fail_pre_condition=True)
     assert action.events.get(event="pre_condition").details == "Failed in pre_condition"
 
@@ -126,7 +126,7 @@ def logged(action_type: str, **input_parameters: object) -> MutableMapping[str, 
     return line
 
 
-def test_the_log_has_the_addresses_that_messages_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_contains_the_addresses_that_messages_omit(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = "The cloud does not answer: Unable to establish connection to http://nova.example.org:8774/v2.1"
 
     def fail(self: Nop) -> None:
@@ -137,7 +137,7 @@ def test_the_log_has_the_addresses_that_messages_leave_out(monkeypatch: pytest.M
     assert "nova.example.org" not in str(Action.objects.get().status_message)
 
 
-def test_a_failure_that_was_foreseen_is_logged_without_a_traceback(settings: Settings) -> None:
+def test_expected_failure_is_logged_without_a_traceback(settings: Settings) -> None:
     settings.EMBEDDED_CLOUD_SECONDS = 0
     node = make_node("too-small", vcpus=1)
     server = make_server(node=make_node("full"), vcpus=8)
@@ -152,7 +152,7 @@ def test_a_failure_that_was_foreseen_is_logged_without_a_traceback(settings: Set
     assert line["exc_info"] is None
 
 
-def test_a_failure_that_nobody_foresaw_is_logged_with_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_failure_is_logged_with_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def break_down(self: Nop) -> bool:
         raise ZeroDivisionError("in a driver")
 

@@ -1,4 +1,4 @@
-"""The recovery of an action whose process is lost repeatedly: the count of the losses, and the end of the action."""
+"""Recovery of an action whose process is lost repeatedly: the count of losses, and the failure of the action."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,17 +37,17 @@ class OwnLease(FakeLease):
         self.owner = service.pk
 
 
-# The count of the losses.
+# Count of losses.
 
 
-def test_the_loss_of_the_process_that_executed_an_action_is_counted(behave: Callable[..., None]) -> None:
+def test_loss_of_the_executing_process_is_counted(behave: Callable[..., None]) -> None:
     behave(execute=failing(SystemExit()))
     action = interrupted(lost_service(), losses=1)
     execution.recover(action, FakeLease())
     assert again(action).losses == 2
 
 
-def test_a_lost_connection_of_a_process_that_goes_on_is_not_counted() -> None:
+def test_lost_connection_of_a_running_process_is_not_counted() -> None:
     service = Service.register(Service.APPLIER, "here")
     Service.objects.filter(pk=service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
     action = interrupted(service)
@@ -55,13 +55,13 @@ def test_a_lost_connection_of_a_process_that_goes_on_is_not_counted() -> None:
     assert again(action).losses == 0
 
 
-def test_an_action_that_a_living_process_handed_over_is_not_counted() -> None:
+def test_action_released_by_a_running_process_is_not_counted() -> None:
     action = interrupted(Service.register(Service.APPLIER, "elsewhere"))
     execution.recover(action, FakeLease())
     assert again(action).losses == 0
 
 
-def test_an_action_of_a_process_that_left_cleanly_is_not_counted() -> None:
+def test_action_of_a_cleanly_stopped_process_is_not_counted() -> None:
     service = lost_service()
     service.retire()
     action = interrupted(service)
@@ -77,21 +77,19 @@ def test_losses_of_an_earlier_execution_do_not_count(behave: Callable[..., None]
 
 
 @pytest.mark.parametrize(("losses", "alone"), [(SHARED_LOSSES - 2, False), (SHARED_LOSSES - 1, True)])
-def test_an_action_that_lost_its_process_often_is_recovered_alone(losses: int, alone: bool) -> None:
+def test_action_with_several_losses_is_recovered_alone(losses: int, alone: bool) -> None:
     assert runs_alone(execution.recover, interrupted(lost_service(), losses)) is alone
 
 
-def test_an_action_that_lost_its_process_often_begins_again_among_others() -> None:
+def test_action_with_several_losses_is_executed_among_others() -> None:
     assert not runs_alone(execution.execute, interrupted(None, MAX_LOSSES, "PENDING"))
 
 
-# The end of the action.
+# Failure of the action.
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
-def test_an_action_that_was_done_when_its_last_process_was_lost_succeeded(
-    behave: Callable[..., None], state: str
-) -> None:
+def test_action_found_done_succeeds_after_the_last_loss(behave: Callable[..., None], state: str) -> None:
     behave(recover=answer(Recovery.DONE))
     action = interrupted(lost_service(), MAX_LOSSES - 1, state)
     assert execution.recover(action, FakeLease(cancelling=state == "CANCELLING"))
@@ -99,7 +97,7 @@ def test_an_action_that_was_done_when_its_last_process_was_lost_succeeded(
 
 
 @pytest.mark.parametrize(("state", "phase"), [("ONGOING", "recover"), ("CANCELLING", "abort")])
-def test_an_action_that_could_be_run_again_is_given_up_with_the_reason(
+def test_repeatable_action_fails_with_the_reason_after_the_last_loss(
     behave: Callable[..., None], state: str, phase: str
 ) -> None:
     behave(execute=failing(AssertionError("executed")), recover=answer(Recovery.AGAIN))
@@ -113,20 +111,20 @@ def test_an_action_that_could_be_run_again_is_given_up_with_the_reason(
     assert phases(action) == [(phase, "Error")]
 
 
-def test_an_action_that_must_fail_says_why_its_type_says_so(behave: Callable[..., None]) -> None:
+def test_message_of_a_failed_recover_is_kept_after_the_last_loss(behave: Callable[..., None]) -> None:
     behave(recover=failing(ActionFailed("it is elsewhere")))
     action = interrupted(lost_service(), MAX_LOSSES - 1)
     assert execution.recover(action, FakeLease())
     assert again(action).status_message == "Action failed in recover: it is elsewhere"
 
 
-def test_an_action_whose_process_is_lost_once_less_is_run_again(behave: Callable[..., None]) -> None:
+def test_action_is_executed_again_below_the_maximum_of_losses(behave: Callable[..., None]) -> None:
     action = interrupted(lost_service(), MAX_LOSSES - 2)
     assert execution.recover(action, FakeLease())
     assert again(action).state == "SUCCEEDED"
 
 
-def test_a_type_whose_recover_ends_its_process_is_not_called_again(
+def test_recover_is_not_called_again_after_it_lost_its_process(
     behave: Callable[..., None],
 ) -> None:
     behave(recover=failing(AssertionError("called")))
@@ -169,14 +167,14 @@ def left_on(server: Server) -> tuple[str | None, int | None, str]:
     return row.task_state, row.destination_id, row.operation_owner
 
 
-def test_a_server_whose_migration_is_given_up_is_free_and_its_capacity_is_released() -> None:
+def test_migration_that_failed_for_losses_frees_the_server_and_its_capacity() -> None:
     action, server = migration_left_behind(MAX_LOSSES - 1)
     assert execution.recover(action, FakeLease())
     assert again(action).state == "FAILED"
     assert left_on(server) == (None, None, "")
 
 
-def test_a_message_names_the_server_to_reset_if_the_last_recovery_lost_its_process() -> None:
+def test_message_names_the_server_to_reset_if_the_last_recovery_lost_its_process() -> None:
     action, server = migration_left_behind(MAX_LOSSES)
     assert execution.recover(action, FakeLease())
     assert again(action).status_message.endswith(
@@ -185,14 +183,14 @@ def test_a_message_names_the_server_to_reset_if_the_last_recovery_lost_its_proce
     )
 
 
-def test_an_operation_of_another_on_the_same_server_is_left_alone() -> None:
+def test_operation_of_another_action_on_the_server_is_kept() -> None:
     action, server = migration_left_behind(MAX_LOSSES - 1)
     Server.objects.filter(pk=server.pk).update(operation_owner="another/1")
     assert execution.recover(action, FakeLease())
     assert left_on(server)[0] == "migrating"
 
 
-def test_a_server_whose_build_is_given_up_reads_error() -> None:
+def test_build_that_failed_for_losses_leaves_the_server_in_error() -> None:
     server = make_server("web", make_node(), state="building", launched_at=None)
     plan = make_plan({"a": []}, state="ONGOING")
     parameters = {"resource_id": str(server.uuid)}
@@ -209,7 +207,7 @@ def test_a_server_whose_build_is_given_up_reads_error() -> None:
 # Reverts.
 
 
-def test_a_revert_whose_process_is_lost_too_often_is_given_up_and_leaves_nothing_under_way() -> None:
+def test_revert_fails_after_too_many_losses_and_leaves_no_operation() -> None:
     action, server = migration_left_behind(MAX_LOSSES - 1)
     Action.objects.filter(pk=action.pk).update(state="SUCCEEDED")
     action.events.create(event="revert")

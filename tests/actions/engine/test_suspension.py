@@ -1,4 +1,4 @@
-"""Signals to a running action: at a checkpoint, while it is released, and after a crash."""
+"""Signals to a running action: at a checkpoint, while it is suspended, and after the loss of its worker."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ Signal = Action.Signal
 
 
 @pytest.fixture(autouse=True)
-def looks_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def query_at_every_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "POLL_INTERVAL", 0)
 
 
@@ -33,7 +33,7 @@ def plan() -> ActionPlan:
     return make_plan({"a": []}, state="ONGOING", applier=Service.register(Service.APPLIER, "here"))
 
 
-def say(plan: ActionPlan, *signals: str) -> None:
+def send_signals(plan: ActionPlan, *signals: str) -> None:
     for signal in signals:
         signal_action(plan.actions.get().uuid, Signal(signal), "alice")
 
@@ -43,10 +43,10 @@ def behave(monkeypatch: pytest.MonkeyPatch, **methods: Any) -> None:
         monkeypatch.setattr(Nop, name, method)
 
 
-def while_waiting(monkeypatch: pytest.MonkeyPatch, *happenings: Callable[[], Any]) -> list[str]:
+def call_while_suspended(monkeypatch: pytest.MonkeyPatch, *functions: Callable[[], Any]) -> list[str]:
     """Call the functions one after the other while the action is suspended, and return its state before each."""
     seen: list[str] = []
-    left = list(happenings)
+    left = list(functions)
 
     def wait(*_: Any) -> None:
         seen.append(Action.objects.get().state)
@@ -60,7 +60,7 @@ def signalling(plan: ActionPlan, *signals: str) -> Callable[[ActionType], Outcom
     """Return an execute method that receives these signals while it runs, and then calls its checkpoint."""
 
     def execute(self: ActionType) -> Outcome:
-        say(plan, *signals)
+        send_signals(plan, *signals)
         self.context.checkpoint()
         return DONE
 
@@ -80,11 +80,11 @@ def phases(one: Action) -> list[str]:
     return list(one.events.values_list("event", flat=True))
 
 
-def test_what_is_suspended_waits_and_goes_on_when_it_is_resumed(
+def test_suspended_action_waits_and_continues_after_the_resume(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
 ) -> None:
     behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
-    seen = while_waiting(monkeypatch, lambda: None, lambda: say(plan, "RESUME"))
+    seen = call_while_suspended(monkeypatch, lambda: None, lambda: send_signals(plan, "RESUME"))
     one = run(plan)
     assert seen == ["SUSPENDED", "SUSPENDED"]
     assert (one.state, one.control) == ("SUCCEEDED", None)
@@ -93,36 +93,36 @@ def test_what_is_suspended_waits_and_goes_on_when_it_is_resumed(
     ]
 
 
-def test_what_is_cancelled_while_it_waits_is_aborted_and_says_by_whom(
+def test_action_cancelled_while_suspended_is_aborted_and_names_the_user(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
 ) -> None:
     behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
-    while_waiting(monkeypatch, lambda: say(plan, "CANCEL"))
+    call_while_suspended(monkeypatch, lambda: send_signals(plan, "CANCEL"))
     one = run(plan)
     assert (one.state, one.control) == ("CANCELLED", None)
     assert one.status_message == "Action execution cancelled. Requested by alice."
     assert phases(one)[-1] == "abort"
 
 
-def test_a_cancel_that_comes_after_the_resume_wins(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
+def test_cancel_after_the_resume_takes_precedence(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
     behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
-    while_waiting(monkeypatch, lambda: say(plan, "RESUME", "CANCEL"))
+    call_while_suspended(monkeypatch, lambda: send_signals(plan, "RESUME", "CANCEL"))
     assert run(plan).state == "CANCELLED"
 
 
-def test_what_waits_is_aborted_with_its_plan(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
+def test_suspended_action_is_aborted_with_its_plan(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
     behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
-    while_waiting(monkeypatch, lambda: ActionPlan.objects.get().abandon("alice"))
+    call_while_suspended(monkeypatch, lambda: ActionPlan.objects.get().abandon("alice"))
     one = run(plan)
     assert (one.state, one.status_message) == ("CANCELLED", "Action was cancelled with its action plan.")
 
 
-def test_a_cancel_stops_what_runs_at_its_checkpoint(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
+def test_cancel_stops_a_running_action_at_its_checkpoint(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
     behave(monkeypatch, execute=signalling(plan, "CANCEL"))
     assert run(plan).state == "CANCELLED"
 
 
-def test_a_suspend_that_was_taken_back_suspends_nothing(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
+def test_suspend_followed_by_resume_has_no_effect(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
     behave(monkeypatch, execute=signalling(plan, "SUSPEND", "RESUME"))
     one = run(plan)
     assert one.state == "SUCCEEDED"
@@ -130,11 +130,11 @@ def test_a_suspend_that_was_taken_back_suspends_nothing(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("signal", ["CANCEL", "SUSPEND"])
-def test_what_ends_before_it_looks_keeps_its_result_and_is_done_with_the_signal(
+def test_action_that_ends_before_a_checkpoint_keeps_its_result_and_clears_the_signal(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan, signal: str
 ) -> None:
     def execute(self: ActionType) -> Outcome:
-        say(plan, signal)
+        send_signals(plan, signal)
         return DONE
 
     behave(monkeypatch, execute=execute)
@@ -143,31 +143,29 @@ def test_what_ends_before_it_looks_keeps_its_result_and_is_done_with_the_signal(
     assert f"signal_{signal.lower()}" in phases(one)
 
 
-def test_the_time_that_it_waits_is_not_taken_from_what_it_may_take(
-    monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
-) -> None:
+def test_suspended_time_does_not_count_for_the_timeout(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
     plan.actions.update(timeout=5)
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[-1])
 
     def resume_late() -> None:
         clock.append(1000)
-        say(plan, "RESUME")
+        send_signals(plan, "RESUME")
 
     behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
-    while_waiting(monkeypatch, resume_late)
+    call_while_suspended(monkeypatch, resume_late)
     assert run(plan).state == "SUCCEEDED"
 
 
 def answering(plan: ActionPlan, answer: Outcome, *signals: str) -> Callable[[ActionType], Outcome]:
     def execute(self: ActionType) -> Outcome:
-        say(plan, *signals)
+        send_signals(plan, *signals)
         return answer
 
     return execute
 
 
-def test_what_is_deferred_in_the_moment_of_its_cancel_is_cancelled(
+def test_action_deferred_at_the_moment_of_its_cancel_is_cancelled(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
 ) -> None:
     behave(monkeypatch, execute=answering(plan, Outcome(Answer.RETRY, "busy"), "CANCEL"))
@@ -176,7 +174,7 @@ def test_what_is_deferred_in_the_moment_of_its_cancel_is_cancelled(
     assert one.status_message == "Action execution cancelled. Requested by alice."
 
 
-def test_what_is_deferred_in_the_moment_of_its_suspension_is_suspended_when_it_begins_again(
+def test_action_deferred_at_the_moment_of_its_suspend_is_suspended_at_the_retry(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
 ) -> None:
     behave(monkeypatch, execute=answering(plan, Outcome(Answer.RETRY, "busy"), "SUSPEND"))
@@ -184,27 +182,25 @@ def test_what_is_deferred_in_the_moment_of_its_suspension_is_suspended_when_it_b
     assert (one.state, one.control) == ("PENDING", "SUSPEND")
     behave(monkeypatch, execute=signalling(plan))
     monkeypatch.setattr(settings, "POLL_INTERVAL", 1000)
-    seen = while_waiting(monkeypatch, lambda: say(plan, "RESUME"))
+    seen = call_while_suspended(monkeypatch, lambda: send_signals(plan, "RESUME"))
     assert run(plan).state == "SUCCEEDED"
     assert seen == ["SUSPENDED"]
 
 
-def test_a_worker_that_leaves_lets_what_is_suspended_stay_so(
-    monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
-) -> None:
+def test_action_stays_suspended_if_its_worker_stops(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
     def leave() -> None:
         raise LeaseLost
 
     behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
-    while_waiting(monkeypatch, leave)
+    call_while_suspended(monkeypatch, leave)
     assert run(plan).state == "SUSPENDED"
 
 
-# After a crash.
+# After the loss of the worker.
 
 
 def left_behind(state: str, control: str | None = None) -> tuple[ActionPlan, Applier]:
-    """Return a plan whose applier was lost with an action in this state, and an applier that looked at it."""
+    """Return a plan whose applier was lost with an action in this state, and the applier that adopted the plan."""
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
     Action.objects.filter(pk=action(plan, "a").pk).update(state=state, control=control, attempt=1)
     applier = Applier(InlineExecutor())
@@ -223,7 +219,7 @@ def states(plan: ActionPlan) -> dict[str, str]:
     return dict(plan.actions.values_list("input_parameters__message", "state"))
 
 
-def test_what_is_suspended_in_owned_by_nobody_stays_so_and_holds_up_the_end_of_its_plan() -> None:
+def test_orphaned_suspended_action_stays_suspended_and_its_plan_ongoing() -> None:
     plan, applier = left_behind("SUSPENDED")
     assert states(plan) == {"a": "SUSPENDED", "b": "PENDING"}
     assert ActionPlan.objects.get(pk=plan.pk).state == "ONGOING"
@@ -232,7 +228,7 @@ def test_what_is_suspended_in_owned_by_nobody_stays_so_and_holds_up_the_end_of_i
 
 
 @pytest.mark.parametrize("recovery", [Recovery.AGAIN, Recovery.DONE])
-def test_once_it_is_resumed_its_recover_is_called_and_it_goes_on(
+def test_orphaned_suspended_action_is_recovered_after_the_resume(
     monkeypatch: pytest.MonkeyPatch, recovery: Recovery
 ) -> None:
     behave(monkeypatch, recover=lambda self: recovery)
@@ -245,7 +241,7 @@ def test_once_it_is_resumed_its_recover_is_called_and_it_goes_on(
     applier.stop()
 
 
-def test_once_it_is_cancelled_it_is_aborted() -> None:
+def test_orphaned_suspended_action_is_aborted_after_the_cancel() -> None:
     plan, applier = left_behind("SUSPENDED")
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
     work(applier)
@@ -255,10 +251,10 @@ def test_once_it_is_cancelled_it_is_aborted() -> None:
 
 
 @pytest.mark.parametrize(("recovery", "state"), [(Recovery.AGAIN, "CANCELLED"), (Recovery.DONE, "SUCCEEDED")])
-def test_what_can_not_be_aborted_is_not_taken_for_done_when_it_is_cancelled(
+def test_unabortable_orphaned_action_succeeds_after_a_cancel_only_if_recover_finds_it_done(
     monkeypatch: pytest.MonkeyPatch, recovery: Recovery, state: str
 ) -> None:
-    """A type whose execute always comes to its end says so when its abort is called: its worker was lost before."""
+    """An abort that returns False means that execute completes, which does not hold after the loss of its worker."""
     behave(monkeypatch, recover=lambda self: recovery, abort=lambda self: False)
     plan, applier = left_behind("SUSPENDED")
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
@@ -267,7 +263,7 @@ def test_what_can_not_be_aborted_is_not_taken_for_done_when_it_is_cancelled(
     applier.stop()
 
 
-def test_it_is_aborted_with_its_plan() -> None:
+def test_orphaned_suspended_action_is_aborted_with_its_plan() -> None:
     plan, applier = left_behind("SUSPENDED")
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
     work(applier)
@@ -276,19 +272,19 @@ def test_it_is_aborted_with_its_plan() -> None:
     applier.stop()
 
 
-def test_a_suspend_that_the_lost_worker_did_not_honour_is_honoured_without_one() -> None:
+def test_unhandled_suspend_of_a_lost_worker_suspends_the_action() -> None:
     plan, applier = left_behind("ONGOING", "SUSPEND")
     assert states(plan) == {"a": "SUSPENDED", "b": "PENDING"}
     applier.stop()
 
 
-def test_a_cancel_that_the_lost_worker_did_not_honour_is_honoured() -> None:
+def test_unhandled_cancel_of_a_lost_worker_aborts_the_action() -> None:
     plan, applier = left_behind("ONGOING", "CANCEL")
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED"}
     applier.stop()
 
 
-def test_that_a_person_has_it_go_on_many_times_does_not_make_it_fail() -> None:
+def test_many_recoveries_of_resumed_actions_do_not_fail_the_action() -> None:
     plan, applier = left_behind("SUSPENDED")
     one = action(plan, "a")
     for _ in range(execution.MAX_RECOVERIES + 1):
@@ -299,7 +295,7 @@ def test_that_a_person_has_it_go_on_many_times_does_not_make_it_fail() -> None:
     applier.stop()
 
 
-def test_what_is_suspended_takes_no_place_among_the_plans_of_an_applier(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_with_only_suspended_actions_does_not_count_for_applier_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "APPLIER_PLANS", 1)
     _, applier = left_behind("SUSPENDED")
     other = make_plan({"x": []}, state="PENDING")
@@ -308,7 +304,7 @@ def test_what_is_suspended_takes_no_place_among_the_plans_of_an_applier(monkeypa
     applier.stop()
 
 
-def test_a_plan_that_is_about_to_try_an_action_again_keeps_its_place_beside_what_is_suspended() -> None:
+def test_plan_with_a_retry_and_a_suspended_action_is_not_idle() -> None:
     plan = make_plan({"a": [], "x": []}, state="PENDING")
     applier = Applier(InlineExecutor(slots=0))
     applier.advance()
@@ -323,7 +319,7 @@ def test_a_plan_that_is_about_to_try_an_action_again_keeps_its_place_beside_what
     assert run.is_idle
 
 
-def test_the_children_of_what_a_person_cancels_begin_while_others_are_still_at_work() -> None:
+def test_children_of_a_cancelled_action_start_while_other_actions_run() -> None:
     plan = make_plan({"a": [], "b": ["a"], "long": []}, state="PENDING")
     applier = Applier(InlineExecutor(slots=0))
     applier.advance()
@@ -338,10 +334,10 @@ def test_the_children_of_what_a_person_cancels_begin_while_others_are_still_at_w
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED", "long": "ONGOING"}
 
 
-# A whole plan.
+# Signals to a plan.
 
 
-def test_nothing_of_a_suspended_plan_begins_until_it_is_resumed() -> None:
+def test_suspended_plan_starts_no_action_until_the_resume() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.advance()
@@ -355,7 +351,7 @@ def test_nothing_of_a_suspended_plan_begins_until_it_is_resumed() -> None:
     applier.stop()
 
 
-def test_a_plan_that_is_suspended_before_it_began_is_not_claimed_until_it_is_resumed() -> None:
+def test_pending_suspended_plan_is_not_claimed_until_the_resume() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     signal_plan(plan, Signal.SUSPEND, "alice")
     applier = Applier(InlineExecutor())
@@ -379,8 +375,8 @@ def test_a_suspended_plan_can_be_cancelled() -> None:
     applier.stop()
 
 
-def test_what_began_goes_on_in_a_suspended_plan_once_it_is_resumed_alone() -> None:
-    """Nor is it held against it that nothing of the plan may begin."""
+def test_resumed_action_continues_in_a_suspended_plan() -> None:
+    """Only actions that have not started are held by the suspension of the plan."""
     plan, applier = left_behind("SUSPENDED")
     signal_plan(ActionPlan.objects.get(pk=plan.pk), Signal.SUSPEND, "alice")
     signal_action(action(plan, "a").uuid, Signal.RESUME, "alice")

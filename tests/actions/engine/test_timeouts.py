@@ -1,4 +1,4 @@
-"""An action that takes longer than it may: at its checkpoint, and where it reaches none."""
+"""Timeouts of actions, at a checkpoint and without one."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -36,7 +36,7 @@ def phases(one: Action) -> list[tuple[str, str | None]]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The clock of executions: the last of these seconds is the present time."""
+    """Return the times of the clock of executions, in seconds; the last one is the current time."""
     seconds = [0.0]
     monkeypatch.setattr("actions.engine.checkpoints.time.monotonic", lambda: seconds[-1])
     return seconds
@@ -44,7 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> Callable[[float], None]:
-    """Make nop actions take this number of seconds, and call their checkpoint then."""
+    """Return a function that makes nop actions take some seconds, and then call their checkpoint."""
 
     def take(seconds: float) -> None:
         def execute(self: ActionType) -> Outcome:
@@ -65,7 +65,7 @@ def run(**columns: Any) -> Action:
 
 
 @pytest.mark.django_db
-def test_what_takes_too_long_is_failed_at_its_checkpoint_and_its_type_undoes_it(slow: Callable[[float], None]) -> None:
+def test_timed_out_action_is_failed_at_its_checkpoint_and_aborted(slow: Callable[[float], None]) -> None:
     slow(6)
     one = run(timeout=5)
     assert (one.state, one.status_message) == ("FAILED", f"Action failed in execute: {LATE}")
@@ -74,7 +74,7 @@ def test_what_takes_too_long_is_failed_at_its_checkpoint_and_its_type_undoes_it(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("timeout", [None, 0])
-def test_without_a_timeout_of_its_own_the_sites_default_counts(
+def test_action_without_timeout_uses_the_default_timeout(
     slow: Callable[[float], None], settings: Settings, timeout: int | None
 ) -> None:
     settings.DEFAULT_ACTION_TIMEOUT = 5
@@ -83,20 +83,20 @@ def test_without_a_timeout_of_its_own_the_sites_default_counts(
 
 
 @pytest.mark.django_db
-def test_what_is_in_time_is_left_alone(slow: Callable[[float], None]) -> None:
+def test_action_within_its_timeout_succeeds(slow: Callable[[float], None]) -> None:
     slow(5)
     assert run(timeout=5).state == "SUCCEEDED"
 
 
 @pytest.mark.django_db
-def test_the_time_of_an_earlier_try_does_not_count(slow: Callable[[float], None], clock: list[float]) -> None:
+def test_timeout_counts_only_the_current_attempt(slow: Callable[[float], None], clock: list[float]) -> None:
     slow(4)
     clock.append(1000)
     assert run(timeout=5).state == "SUCCEEDED"
 
 
 @pytest.mark.django_db
-def test_a_plan_may_say_how_long_an_action_takes() -> None:
+def test_proposed_timeout_is_stored() -> None:
     plan = propose([ProposedAction("nop", {"message": "a"}, timeout=7), ProposedAction("nop", {"message": "b"})])
     assert [action(plan, name).timeout for name in "ab"] == [7, None]
     assert [action(plan, name).seconds_allowed for name in "ab"] == [7, 3600]
@@ -114,7 +114,7 @@ def lease_of(plan: ActionPlan) -> PlanLease:
         ("CANCELLING", f"Action failed in abort: {LATE}, and did not stop"),
     ],
 )
-def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> None:
+def test_hung_action_is_failed_with_the_reason(state: str, message: str) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     lease = lease_of(plan)
     plan.actions.update(state=state, attempt=1, timeout=5, owner=lease.owner)
@@ -124,7 +124,7 @@ def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> Non
 
 
 @pytest.mark.django_db
-def test_what_ended_meanwhile_is_not_given_up() -> None:
+def test_action_that_ended_meanwhile_is_not_failed() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(state="SUCCEEDED", attempt=1)
     one = fail_hung_action(plan.actions.get(), lease_of(plan), attempt=1, has_begun=True)
@@ -133,7 +133,7 @@ def test_what_ended_meanwhile_is_not_given_up() -> None:
 
 
 @pytest.mark.django_db
-def test_what_was_purged_meanwhile_is_not_there_to_be_given_up() -> None:
+def test_fail_hung_action_returns_none_for_a_purged_action() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     one = plan.actions.get()
     lease = lease_of(plan)
@@ -147,7 +147,7 @@ def test_what_was_purged_meanwhile_is_not_there_to_be_given_up() -> None:
     [{"suspended_by": "alice"}, {"closes_at": timezone.now() - timedelta(hours=1)}],
     ids=["suspended", "closed"],
 )
-def test_what_hangs_before_it_begins_is_given_up_though_its_plan_may_begin_nothing(columns: dict[str, Any]) -> None:
+def test_action_hung_before_its_start_is_failed_in_a_suspended_or_closed_plan(columns: dict[str, Any]) -> None:
     applier = Service.register(Service.APPLIER, "here")
     plan = make_plan({"a": []}, state="ONGOING", applier=applier)
     ActionPlan.objects.filter(pk=plan.pk).update(**columns)
@@ -157,7 +157,7 @@ def test_what_hangs_before_it_begins_is_given_up_though_its_plan_may_begin_nothi
 
 
 @pytest.mark.django_db
-def test_what_hangs_before_it_begins_is_left_to_the_applier_that_took_over() -> None:
+def test_action_hung_before_its_start_is_not_failed_in_an_adopted_plan() -> None:
     plan = make_plan({"a": []}, state="ONGOING", applier=Service.register(Service.APPLIER, "there"))
     one = fail_hung_action(plan.actions.get(), lease_of(plan), attempt=0, has_begun=False)
     assert one
@@ -165,7 +165,7 @@ def test_what_hangs_before_it_begins_is_left_to_the_applier_that_took_over() -> 
 
 
 def overdue(plan: ActionPlan) -> tuple[Watchdog, list[str]]:
-    """Return who watches a process that is stuck in the plan's one action, and what it left."""
+    """Return a watchdog whose process hangs in the only action of a plan, and the list of its exits."""
     left: list[str] = []
     watchdog = Watchdog(lambda: left.append("the process"), lambda: False)
     watchdog.stopwatch.start(Job(execute, plan.actions.get(), lease_of(plan), limit=-1))
@@ -173,7 +173,7 @@ def overdue(plan: ActionPlan) -> tuple[Watchdog, list[str]]:
 
 
 @pytest.mark.django_db
-def test_a_worker_process_ends_though_what_it_hangs_in_was_purged() -> None:
+def test_worker_process_exits_if_its_hung_action_was_purged() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     watchdog, left = overdue(plan)
     plan.actions.all().delete()
@@ -182,7 +182,7 @@ def test_a_worker_process_ends_though_what_it_hangs_in_was_purged() -> None:
 
 
 @pytest.mark.django_db
-def test_a_worker_process_ends_though_giving_up_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_process_exits_if_failing_the_hung_action_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("of our own")
 
@@ -193,7 +193,7 @@ def test_a_worker_process_ends_though_giving_up_fails(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.django_db
-def test_a_worker_process_stays_while_the_database_is_away_and_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_process_does_not_exit_while_the_database_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise OperationalError
 
@@ -206,7 +206,7 @@ def test_a_worker_process_stays_while_the_database_is_away_and_tries_again(monke
 
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
-    """Make the action named stuck wait for this event, without calling its checkpoint."""
+    """Yield an event for which the action "stuck" waits, without calling its checkpoint."""
     end = Event()
 
     def execute(self: ActionType) -> Outcome:
@@ -220,7 +220,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_stuck_holds_up_neither_its_plan_nor_the_end_of_the_applier(settings: Settings, stuck: Event) -> None:
+def test_hung_action_delays_neither_its_plan_nor_the_exit_of_the_applier(settings: Settings, stuck: Event) -> None:
     settings.ACTION_TIMEOUT_GRACE = 0
     plan = make_plan({"stuck": [], "after": ["stuck"], "beside": []}, state="PENDING")
     Action.objects.filter(pk=action(plan, "stuck").pk).update(timeout=1)
@@ -233,14 +233,14 @@ def test_what_is_stuck_holds_up_neither_its_plan_nor_the_end_of_the_applier(sett
     assert ActionPlan.objects.get(pk=plan.pk).state == "FAILED"
     stuck.set()
     worker.join(30)
-    # What the thread wrote when it came back after all was refused.
+    # The late write of the thread was refused.
     assert not worker.is_alive()
     assert action(plan, "stuck").state == "FAILED"
     connections.close_all()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_revert_that_is_stuck_holds_up_neither_the_others_nor_the_end_of_the_plan(
+def test_hung_revert_delays_neither_the_other_reverts_nor_the_plan(
     settings: Settings, stuck: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.ACTION_TIMEOUT_GRACE, settings.ROLLBACK = 0, True
@@ -263,7 +263,7 @@ def is_abandoned(one: Action, lease: PlanLease) -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_giving_up_and_finishing_at_the_same_moment_one_wins() -> None:
+def test_concurrent_completion_and_timeout_exclude_each_other() -> None:
     service = Service.register(Service.APPLIER, "here")
     with Race() as race:
         for _ in range(30):

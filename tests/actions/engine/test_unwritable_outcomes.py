@@ -1,4 +1,4 @@
-"""Outcomes that can not be written, or are lost on the way: no action runs for ever."""
+"""Outcomes that cannot be written, or that are lost with the database: no action stays ONGOING for ever."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ def break_end(monkeypatch: pytest.MonkeyPatch, error: Exception, times: int) -> 
 
 
 @pytest.mark.parametrize("method", ["pre_condition", "execute", "post_condition"])
-def test_a_message_that_no_column_can_hold_is_stored_without_what_it_can_not(
+def test_message_is_stored_without_characters_that_the_database_refuses(
     behave: Callable[..., None], method: str
 ) -> None:
     behave(**{method: failing(ActionFailed("bad \ud800\0 name"))})
@@ -48,7 +48,7 @@ def test_a_message_that_no_column_can_hold_is_stored_without_what_it_can_not(
 
 
 @pytest.mark.parametrize("method", ["pre_condition", "execute", "post_condition"])
-def test_an_action_type_that_exits_ends_its_action_and_not_its_worker(
+def test_system_exit_in_an_action_type_fails_the_action_and_not_the_worker(
     behave: Callable[..., None], method: str
 ) -> None:
     behave(**{method: failing(SystemExit(3))})
@@ -57,9 +57,7 @@ def test_an_action_type_that_exits_ends_its_action_and_not_its_worker(
     assert (again(action).state, again(action).status_message) == ("FAILED", f"Action failed in {method}: SystemExit")
 
 
-def test_an_outcome_that_can_not_be_written_fails_the_action(
-    monkeypatch: pytest.MonkeyPatch, behave: Callable[..., None]
-) -> None:
+def test_unwritable_outcome_fails_the_action(monkeypatch: pytest.MonkeyPatch, behave: Callable[..., None]) -> None:
     action = make_action()
     break_end(monkeypatch, DataError("secret"), 1)
     assert execution.execute(action, FakeLease())
@@ -70,7 +68,7 @@ def test_an_outcome_that_can_not_be_written_fails_the_action(
     assert not action.events.filter(finish_time=None).exists()
 
 
-def test_an_abort_whose_outcome_can_not_be_written_fails(
+def test_unwritable_outcome_of_an_abort_fails_the_action(
     monkeypatch: pytest.MonkeyPatch, behave: Callable[..., None]
 ) -> None:
     action = make_action("CANCELLING")
@@ -79,7 +77,7 @@ def test_an_abort_whose_outcome_can_not_be_written_fails(
     assert (again(action).state, again(action).status_message) == ("FAILED", "Action failed in abort: DataError")
 
 
-def test_an_outcome_that_can_not_be_written_is_not_written_over_a_successor_s(
+def test_unwritable_outcome_does_not_overwrite_a_later_attempt(
     monkeypatch: pytest.MonkeyPatch, behave: Callable[..., None]
 ) -> None:
     action = make_action()
@@ -97,7 +95,7 @@ def test_an_outcome_that_can_not_be_written_is_not_written_over_a_successor_s(
 
 
 @pytest.mark.parametrize("error", [OperationalError("away"), InterfaceError("closed")])
-def test_an_outcome_is_written_once_the_database_is_back(
+def test_outcome_is_written_after_the_database_returns(
     monkeypatch: pytest.MonkeyPatch, impatient: None, error: Exception
 ) -> None:
     action = make_action()
@@ -107,9 +105,7 @@ def test_an_outcome_is_written_once_the_database_is_back(
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Success"), ("post_condition", "Success")]
 
 
-def test_a_database_that_stays_away_leaves_the_action_to_be_recovered(
-    monkeypatch: pytest.MonkeyPatch, impatient: None
-) -> None:
+def test_action_stays_ongoing_if_the_database_stays_down(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     action = make_action()
     break_end(monkeypatch, OperationalError("away"), 3)
     with pytest.raises(OperationalError):
@@ -117,7 +113,9 @@ def test_a_database_that_stays_away_leaves_the_action_to_be_recovered(
     assert again(action).state == "ONGOING"
 
 
-def test_an_action_that_loses_the_database_each_time_is_recovered_and_then_fails(behave: Callable[..., None]) -> None:
+def test_action_that_loses_the_database_in_each_execute_fails_after_the_last_recovery(
+    behave: Callable[..., None],
+) -> None:
     behave(execute=failing(OperationalError("away")))
     action = make_action("ONGOING")
     for _ in range(MAX_RECOVERIES):
@@ -130,7 +128,7 @@ def test_an_action_that_loses_the_database_each_time_is_recovered_and_then_fails
     )
 
 
-def test_an_action_that_loses_the_database_in_each_recovery_fails(behave: Callable[..., None]) -> None:
+def test_action_that_loses_the_database_in_each_recover_fails(behave: Callable[..., None]) -> None:
     behave(recover=failing(OperationalError("away")))
     action = make_action("ONGOING")
     for _ in range(MAX_RECOVERIES + 1):
@@ -143,7 +141,7 @@ def test_an_action_that_loses_the_database_in_each_recovery_fails(behave: Callab
     )
 
 
-def test_an_abort_that_loses_the_database_each_time_fails(behave: Callable[..., None]) -> None:
+def test_action_that_loses_the_database_in_each_abort_fails(behave: Callable[..., None]) -> None:
     behave(abort=failing(OperationalError("away")))
     action = make_action("CANCELLING")
     for _ in range(MAX_RECOVERIES):
@@ -153,7 +151,7 @@ def test_an_abort_that_loses_the_database_each_time_fails(behave: Callable[..., 
     assert again(action).state == "FAILED"
 
 
-def test_a_lost_worker_that_recovers_too_late_leaves_its_successor_s_events_open(behave: Callable[..., None]) -> None:
+def test_late_recovery_keeps_the_open_events_of_a_later_attempt(behave: Callable[..., None]) -> None:
     late = make_action("ONGOING")
     successor = again(late)
     successor.begin_again()
@@ -163,7 +161,7 @@ def test_a_lost_worker_that_recovers_too_late_leaves_its_successor_s_events_open
     assert ActionEvent.objects.get(pk=running.pk).finish_time is None
 
 
-def test_a_revert_whose_type_exits_is_recorded(behave: Callable[..., None]) -> None:
+def test_system_exit_in_a_revert_is_recorded(behave: Callable[..., None]) -> None:
     behave(revert=failing(SystemExit(3)), execute=answer(True))
     action = make_action("SUCCEEDED")
     assert execution.revert(action, FakeLease())

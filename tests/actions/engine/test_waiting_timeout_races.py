@@ -1,4 +1,4 @@
-"""An action's time is over in the moment in which it goes on, or what it derived begins: the database decides."""
+"""Races of the timeout of a waiting action with its continuation and with the start of its derived actions."""
 
 from datetime import timedelta
 
@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(tr
 ROUNDS = 20
 
 
-def waiting(applier: Service) -> ActionPlan:
-    """Make a plan whose action a has waited for too long for x, which it derived."""
+def plan_with_an_overdue_action(applier: Service) -> ActionPlan:
+    """Return a plan whose action a has waited longer than its timeout for its derived action x."""
     plan = make_plan({"x": [], "a": ["x"]}, state="ONGOING", applier=applier)
     a = action(plan, "a")
     began = timezone.now() - timedelta(hours=2)
@@ -35,11 +35,11 @@ def one_of(plan: ActionPlan, name: str) -> Action:
     return found
 
 
-def test_what_goes_on_is_not_late_and_what_is_late_does_not_go_on() -> None:
+def test_continuation_and_timeout_of_an_action_exclude_each_other() -> None:
     applier = Service.register(Service.APPLIER, "here")
     with Race() as race:
         for _ in range(ROUNDS):
-            plan = waiting(applier)
+            plan = plan_with_an_overdue_action(applier)
             plan.actions.filter(input_parameters__message="x").update(state="SUCCEEDED")
             a, same, lease = one_of(plan, "a"), one_of(plan, "a"), PlanLease.of(plan, applier)
             went_on, was_late = race.run(
@@ -50,11 +50,11 @@ def test_what_goes_on_is_not_late_and_what_is_late_does_not_go_on() -> None:
             assert action(plan, "a").state == ("SUCCEEDED" if went_on else "CANCELLING")
 
 
-def test_what_was_derived_is_either_executed_or_cancelled() -> None:
+def test_derived_action_is_either_executed_or_cancelled() -> None:
     applier = Service.register(Service.APPLIER, "here")
     with Race() as race:
         for _ in range(ROUNDS):
-            plan = waiting(applier)
+            plan = plan_with_an_overdue_action(applier)
             x, lease = one_of(plan, "x"), PlanLease.of(plan, applier)
             executed, _ = race.run(
                 lambda x=x, lease=lease: execution.execute(x, lease), lambda: fail_overdue_actions(applier) == 1
@@ -66,9 +66,9 @@ def test_what_was_derived_is_either_executed_or_cancelled() -> None:
             plan.actions.update(state="SUCCEEDED")
 
 
-def test_all_that_waits_in_a_plan_is_given_as_much_time_as_each_may_take() -> None:
-    plan = waiting(Service.register(Service.APPLIER, "here"))
-    other = action(waiting(plan.applier or Service()), "a")
+def test_restart_timeouts_gives_each_waiting_action_its_own_timeout() -> None:
+    plan = plan_with_an_overdue_action(Service.register(Service.APPLIER, "here"))
+    other = action(plan_with_an_overdue_action(plan.applier or Service()), "a")
     Action.objects.filter(pk=other.pk).update(timeout=7, action_plan=plan)
     now = timezone.now()
     assert plan.actions.restart_timeouts(now) == 2

@@ -1,4 +1,4 @@
-"""An action that waits for longer than it may for what it derived."""
+"""Timeouts of actions that wait for their derived actions."""
 
 from datetime import timedelta
 
@@ -37,7 +37,7 @@ def applier(monkeypatch: pytest.MonkeyPatch) -> Applier:
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch, applier: Applier) -> ActionPlan:
-    """A plan whose action a, of sixty seconds, waits for x, that is about to begin, and for y."""
+    """Return a plan whose action a, with a timeout of 60 seconds, waits for x, which is ready, and for y."""
     behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
     return begin(applier)
 
@@ -49,7 +49,7 @@ def begin(applier: Applier) -> ActionPlan:
     return made
 
 
-def let_pass(seconds: float) -> None:
+def advance_time(seconds: float) -> None:
     """Move the deadlines of waiting actions ``seconds`` into the past."""
     for one in Action.objects.exclude(waits_until=None):
         Action.objects.filter(pk=one.pk).update(waits_until=one.waits_until - timedelta(seconds=seconds))
@@ -63,15 +63,15 @@ def finish(applier: Applier) -> None:
     applier.stop()
 
 
-def test_its_time_is_over_when_that_of_an_execution_would_be(applier: Applier, plan: ActionPlan) -> None:
+def test_wait_ends_one_timeout_after_the_start(applier: Applier, plan: ActionPlan) -> None:
     a = action(plan, "a")
     assert a.start_time
     assert a.waits_until
     assert a.waits_until - a.start_time == timedelta(seconds=60)
 
 
-def test_it_is_failed_and_what_it_derived_is_cancelled(applier: Applier, plan: ActionPlan) -> None:
-    let_pass(61)
+def test_overdue_action_fails_and_its_derived_actions_are_cancelled(applier: Applier, plan: ActionPlan) -> None:
+    advance_time(61)
     finish(applier)
     assert states(plan) == {"a": "FAILED", "b": "SUCCEEDED", "x": "CANCELLED", "y": "CANCELLED"}
     assert (again(plan).state, action(plan, "a").status_message) == ("FAILED", LATE)
@@ -79,8 +79,8 @@ def test_it_is_failed_and_what_it_derived_is_cancelled(applier: Applier, plan: A
     assert list(events.values_list("event", "result")) == [("timeout", "Error"), ("abort", "Success")]
 
 
-def test_people_read_why_its_derived_actions_were_cancelled(applier: Applier, plan: ActionPlan) -> None:
-    let_pass(61)
+def test_message_of_a_cancelled_derived_action_names_the_overdue_action(applier: Applier, plan: ActionPlan) -> None:
+    advance_time(61)
     fail_overdue_actions(applier.service)
     a = action(plan, "a")
     assert action(plan, "y").status_message == (
@@ -88,19 +88,17 @@ def test_people_read_why_its_derived_actions_were_cancelled(applier: Applier, pl
     )
 
 
-def test_what_is_in_time_waits_on(applier: Applier, plan: ActionPlan) -> None:
-    let_pass(59)
+def test_action_within_its_timeout_continues_to_wait(applier: Applier, plan: ActionPlan) -> None:
+    advance_time(59)
     finish(applier)
     assert set(states(plan).values()) == {"SUCCEEDED"}
 
 
-def test_what_it_derived_and_has_ended_keeps_its_result_and_what_runs_is_stopped(
-    applier: Applier, plan: ActionPlan
-) -> None:
+def test_timeout_keeps_ended_derived_actions_and_cancels_running_ones(applier: Applier, plan: ActionPlan) -> None:
     x, y = action(plan, "x"), action(plan, "y")
     Action.objects.filter(pk=x.pk).update(state="SUCCEEDED")
     Action.objects.filter(pk=y.pk).update(state="ONGOING")
-    let_pass(61)
+    advance_time(61)
     assert fail_overdue_actions(applier.service) == 1
     assert (states(plan), action(plan, "y").control) == (
         {"a": "CANCELLING", "b": "PENDING", "x": "SUCCEEDED", "y": "ONGOING"},
@@ -108,25 +106,23 @@ def test_what_it_derived_and_has_ended_keeps_its_result_and_what_runs_is_stopped
     )
 
 
-def test_it_is_failed_though_its_abort_fails(
+def test_overdue_action_fails_if_its_abort_fails(
     applier: Applier, plan: ActionPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(Nop, "abort")
-    let_pass(61)
+    advance_time(61)
     finish(applier)
     assert action(plan, "a").status_message == LATE
 
 
-def test_what_all_has_ended_for_goes_on_however_late(applier: Applier, plan: ActionPlan) -> None:
+def test_overdue_action_continues_if_all_its_derived_actions_have_ended(applier: Applier, plan: ActionPlan) -> None:
     plan.actions.filter(input_parameters__message__in="xy").update(state="SUCCEEDED")
-    let_pass(61)
+    advance_time(61)
     finish(applier)
     assert set(states(plan).values()) == {"SUCCEEDED"}
 
 
-def test_what_is_deferred_when_it_is_to_go_on_has_no_more_time_for_that(
-    applier: Applier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deferred_continuation_does_not_extend_the_timeout(applier: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Outcome(Answer.RETRY, "busy", until=timezone.now() + timedelta(hours=9))
     behave(monkeypatch, a=deriving({"x": []}), a_goes_on=lambda _: busy)
     plan = begin(applier)
@@ -135,19 +131,19 @@ def test_what_is_deferred_when_it_is_to_go_on_has_no_more_time_for_that(
         applier.advance()
         applier.collect(0)
     plan.actions.exclude(due_time=None).update(due_time=timezone.now() + timedelta(hours=1))
-    let_pass(61)
+    advance_time(61)
     finish(applier)
     assert action(plan, "a").status_message == LATE
 
 
-def test_an_applier_ends_nothing_in_the_plan_of_another(applier: Applier, plan: ActionPlan) -> None:
-    let_pass(61)
+def test_applier_does_not_fail_overdue_actions_of_another_applier(applier: Applier, plan: ActionPlan) -> None:
+    advance_time(61)
     other = Applier(InlineExecutor(), host="elsewhere")
     assert fail_overdue_actions(other.service) == 0
 
 
 @pytest.mark.parametrize("columns", [{"state": "ONGOING"}, {"waits_until": timezone.now() + timedelta(hours=1)}])
-def test_what_goes_on_or_has_more_time_in_that_moment_is_left_alone(
+def test_time_out_raises_if_the_action_has_continued_or_got_more_time(
     applier: Applier, plan: ActionPlan, columns: dict[str, object]
 ) -> None:
     a = action(plan, "a")
@@ -158,8 +154,8 @@ def test_what_goes_on_or_has_more_time_in_that_moment_is_left_alone(
     assert action(plan, "x").state == "PENDING"
 
 
-def test_an_applier_that_takes_over_goes_on_with_the_end_of_it(applier: Applier, plan: ActionPlan) -> None:
-    let_pass(61)
+def test_applier_that_adopts_the_plan_completes_the_timeout(applier: Applier, plan: ActionPlan) -> None:
+    advance_time(61)
     fail_overdue_actions(applier.service)
     applier.service.retire()
     ActionPlan.objects.update(applier=None)
@@ -167,7 +163,7 @@ def test_an_applier_that_takes_over_goes_on_with_the_end_of_it(applier: Applier,
     assert action(plan, "a").status_message == LATE
 
 
-def test_what_is_late_in_all_plans_is_found_in_one_query(
+def test_overdue_actions_of_all_plans_are_found_in_one_query(
     applier: Applier, plan: ActionPlan, django_assert_num_queries: object
 ) -> None:
     begin(applier)
@@ -175,24 +171,22 @@ def test_what_is_late_in_all_plans_is_found_in_one_query(
         fail_overdue_actions(applier.service)
 
 
-def test_for_a_cluster_its_own_timeout_counts_and_it_is_left_as_its_nodes_are(applier: Applier) -> None:
+def test_cluster_timeout_fails_the_action_and_the_cluster_status_follows_its_nodes(applier: Applier) -> None:
     make_node()
     profile = make_profile()
     create_cluster("web", str(profile.uuid), desired_capacity=2, timeout=60)
     applier.advance()
-    let_pass(61)
+    advance_time(61)
     finish(applier)
     one = Action.objects.get(derived_from=None)
     assert (one.action_type, one.state, one.status_message) == ("CLUSTER_CREATE", "FAILED", LATE)
     assert Cluster.objects.get().status in {"ERROR", "WARNING"}
 
 
-# What does not count.
+# Times that do not count for the timeout.
 
 
-def test_the_pause_before_what_it_derives_is_none_of_its_time(
-    applier: Applier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delay_before_derived_actions_extends_the_timeout(applier: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
     derive = deriving({"x": []})
 
     def delayed(self: Nop) -> Outcome:
@@ -205,7 +199,7 @@ def test_the_pause_before_what_it_derives_is_none_of_its_time(
     assert a.waits_until - a.start_time == timedelta(seconds=160)
 
 
-def test_nor_is_it_of_the_time_of_those_that_wait_for_the_one_that_makes_it(
+def test_delay_of_a_derived_action_extends_the_timeout_of_the_deriving_action(
     applier: Applier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     derive = deriving({"y": []})
@@ -224,39 +218,43 @@ def test_nor_is_it_of_the_time_of_those_that_wait_for_the_one_that_makes_it(
     assert (action(plan, "x").has_derived, after - before) == (True, timedelta(seconds=100))
 
 
-def test_nothing_of_a_suspended_plan_is_late_and_then_it_has_all_of_its_time(
+def test_suspended_plan_does_not_time_out_and_its_resume_restarts_the_timeout(
     applier: Applier, plan: ActionPlan
 ) -> None:
     signal_plan(plan, Signal.SUSPEND, "alice")
-    let_pass(61)
+    advance_time(61)
     assert fail_overdue_actions(applier.service) == 0
     signal_plan(again(plan), Signal.RESUME, "alice")
-    let_pass(59)
+    advance_time(59)
     assert fail_overdue_actions(applier.service) == 0
-    let_pass(2)
+    advance_time(2)
     assert fail_overdue_actions(applier.service) == 1
 
 
-def test_so_it_is_with_what_waits_for_a_suspended_action(applier: Applier, plan: ActionPlan) -> None:
+def test_wait_for_a_suspended_action_does_not_time_out_and_its_resume_restarts_the_timeout(
+    applier: Applier, plan: ActionPlan
+) -> None:
     x = action(plan, "x")
     Action.objects.filter(pk=x.pk).update(state="SUSPENDED")
-    let_pass(61)
+    advance_time(61)
     assert fail_overdue_actions(applier.service) == 0
     signal_action(x.uuid, Signal.RESUME, "alice")
     Action.objects.filter(pk=x.pk).update(state="ONGOING")
-    let_pass(59)
+    advance_time(59)
     assert fail_overdue_actions(applier.service) == 0
-    let_pass(2)
+    advance_time(2)
     assert fail_overdue_actions(applier.service) == 1
 
 
 WINDOW = {"opens": "22:00", "closes": "06:00"}
 
 
-def test_so_it_is_with_what_waits_for_a_window_to_open_again(applier: Applier, plan: ActionPlan) -> None:
+def test_closed_window_does_not_time_out_and_its_renewal_restarts_the_timeout(
+    applier: Applier, plan: ActionPlan
+) -> None:
     now = timezone.now()
     ActionPlan.objects.filter(pk=plan.pk).update(window=WINDOW, closes_at=now - timedelta(minutes=1))
-    let_pass(61)
+    advance_time(61)
     assert fail_overdue_actions(applier.service) == 0
     assert renew_hours(ActionPlan.objects.all()) == 1
     a, opens_at = action(plan, "a"), again(plan).opens_at
@@ -265,14 +263,14 @@ def test_so_it_is_with_what_waits_for_a_window_to_open_again(applier: Applier, p
     assert a.waits_until - opens_at == timedelta(seconds=60)
 
 
-def test_so_it_is_when_a_person_gives_a_plan_another_window(applier: Applier, plan: ActionPlan) -> None:
-    let_pass(61)
+def test_new_schedule_of_a_plan_restarts_the_timeout(applier: Applier, plan: ActionPlan) -> None:
+    advance_time(61)
     schedule(again(plan), {"window": None})
     assert fail_overdue_actions(applier.service) == 0
 
 
-def test_what_may_wait_for_longer_already_keeps_its_time(applier: Applier, plan: ActionPlan) -> None:
-    let_pass(-1000)
+def test_restart_does_not_shorten_a_longer_timeout(applier: Applier, plan: ActionPlan) -> None:
+    advance_time(-1000)
     before = action(plan, "a").waits_until
     assert plan.actions.restart_timeouts(timezone.now()) == 0
     assert action(plan, "a").waits_until == before
