@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 SCALING = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"number": 2}}
 
 
-def test_a_cluster_is_changed(api: Caller) -> None:
+def test_cluster_update_changes_the_cluster_and_its_nodes(api: Caller) -> None:
     make_profile("large web", "large")
     steps = {"/name": "front", "/timeout": 60, "/metadata/team": "shop", "/profile": "large web"}
     patch = [{"op": "add", "path": path, "value": value} for path, value in steps.items()]
@@ -24,7 +24,7 @@ def test_a_cluster_is_changed(api: Caller) -> None:
     assert {node.profile.name for node in members()} == {"large web"}
 
 
-def test_a_node_is_changed(api: Caller) -> None:
+def test_node_update_changes_the_node_and_tainted_nodes_are_removed_first(api: Caller) -> None:
     node = members()[2]
     steps = {"/name": "last", "/role": "front", "/tainted": True, "/metadata/team": "shop"}
     patch = [{"op": "add", "path": path, "value": value} for path, value in steps.items()]
@@ -36,7 +36,7 @@ def test_a_node_is_changed(api: Caller) -> None:
     assert node not in members()
 
 
-def test_a_policy_is_attached_changed_applied_and_detached(api: Caller) -> None:
+def test_policy_is_attached_applied_updated_and_detached(api: Caller) -> None:
     make_policy("grow", "senlin.policy.scaling-1.0", spec=SCALING)
     done(api, "POST", "/web/policies", {"policy": "grow"})
     assert api.get("/clusters/web/policies/grow").json()["priority"] == 100

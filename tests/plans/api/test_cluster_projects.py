@@ -1,4 +1,4 @@
-"""Clusters and nodes of projects through the API: who sees and changes them, from the microversion that brought it."""
+"""Clusters and nodes of projects through the API: permissions by project, from microversion 1.15 on."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def api(cloud_admin: User) -> Caller:
 
 @pytest.fixture
 def member(api: Caller) -> Caller:
-    """A member of the project acme, without any right."""
+    """A member of the project acme without permissions."""
     user = person("mia")
     add_member("mia", "acme")
     return Caller(user, "1.15")
@@ -38,7 +38,7 @@ def names(caller: Caller, path: str, collection: str) -> list[str]:
     return sorted(row["name"] for row in caller.get(path).json()[collection])
 
 
-def test_a_member_sees_the_clusters_and_the_nodes_of_their_projects_alone(member: Caller) -> None:
+def test_members_see_only_clusters_and_nodes_of_their_projects(member: Caller) -> None:
     for project in ("acme", "other", ""):
         cluster = make_cluster(f"of {project}", project_id=project)
         make_member(f"node of {project}", cluster=cluster, project_id=project)
@@ -49,14 +49,14 @@ def test_a_member_sees_the_clusters_and_the_nodes_of_their_projects_alone(member
         assert member.get(path).status_code == 404
 
 
-def test_an_administrator_sees_all_clusters_and_filters_them_by_project(api: Caller) -> None:
+def test_administrators_see_all_clusters_and_filter_them_by_project(api: Caller) -> None:
     make_cluster("theirs", project_id="acme")
     make_cluster("of the site")
     assert names(api, "/clusters", "clusters") == ["of the site", "theirs"]
     assert names(api, "/clusters?project_id=acme", "clusters") == ["theirs"]
 
 
-def test_before_this_version_members_are_refused_clusters_as_ever(member: Caller, api: Caller) -> None:
+def test_members_are_refused_clusters_before_microversion_1_15(member: Caller, api: Caller) -> None:
     make_cluster("theirs", project_id="acme")
     member.headers = api.headers = {"OpenStack-API-Version": "infra-optim 1.14"}
     answers = [member.get("/clusters"), member.get("/clusters/theirs"), member.post("/clusters", WEB)]
@@ -66,7 +66,7 @@ def test_before_this_version_members_are_refused_clusters_as_ever(member: Caller
     assert api.get("/clusters?project_id=acme").status_code == 400
 
 
-def test_a_member_creates_scales_and_deletes_clusters_whose_servers_are_in_their_project(member: Caller) -> None:
+def test_members_create_scale_and_delete_clusters_with_servers_in_their_project(member: Caller) -> None:
     assert member.post("/clusters", WEB).status_code == 202
     run_waiting()
     assert member.post("/clusters/web/scale_out", {"count": 1}).status_code == 202
@@ -79,7 +79,7 @@ def test_a_member_creates_scales_and_deletes_clusters_whose_servers_are_in_their
     assert not Server.objects.present().exists()
 
 
-def test_a_member_changes_no_cluster_of_another_project_and_creates_none_there(member: Caller) -> None:
+def test_members_neither_change_nor_create_clusters_of_other_projects(member: Caller) -> None:
     make_cluster("other", project_id="other")
     answers = [
         member.post("/clusters/other/check"),
@@ -93,7 +93,7 @@ def test_a_member_changes_no_cluster_of_another_project_and_creates_none_there(m
     assert not ActionPlan.objects.exists()
 
 
-def test_a_member_adds_a_node_to_a_cluster_of_their_project_alone(member: Caller) -> None:
+def test_members_add_nodes_only_to_clusters_of_their_projects(member: Caller) -> None:
     make_cluster("theirs", project_id="acme")
     make_cluster("other", project_id="other")
     assert member.post("/nodes", {"name": "more", "cluster": "theirs"}).status_code == 202
@@ -102,13 +102,13 @@ def test_a_member_adds_a_node_to_a_cluster_of_their_project_alone(member: Caller
     assert (answer.status_code, fault(answer)) == (400, "cluster: there is no cluster other.")
 
 
-def test_an_administrators_node_belongs_to_the_project_of_the_cluster_that_it_joins(api: Caller) -> None:
+def test_node_of_an_administrator_belongs_to_the_project_of_its_cluster(api: Caller) -> None:
     make_cluster("theirs", project_id="acme")
     assert api.post("/nodes", {"name": "more", "cluster": "theirs"}).status_code == 202
     assert Node.objects.get().project_id == "acme"
 
 
-def test_a_node_does_not_join_a_cluster_of_another_project(api: Caller) -> None:
+def test_node_cannot_join_a_cluster_of_another_project(api: Caller) -> None:
     cluster = make_cluster("theirs", project_id="acme")
     node = make_member("alone", status="ACTIVE")
     answer = api.post("/clusters/theirs/add_nodes", {"nodes": [str(node.uuid)]})
@@ -116,17 +116,19 @@ def test_a_node_does_not_join_a_cluster_of_another_project(api: Caller) -> None:
     assert fault(answer) == f"nodes: node {node.uuid} does not belong to the project of cluster {cluster.uuid}."
 
 
-def test_a_member_who_may_not_see_plans_is_not_given_one_to_review(member: Caller) -> None:
+def test_plan_only_is_refused_to_members_without_the_view_permission_for_plans(member: Caller) -> None:
     assert member.post("/clusters", WEB | {"plan_only": True}).status_code == 403
 
 
-def test_a_cluster_is_refused_if_its_servers_exceed_the_quota_of_the_project(member: Caller, settings: Any) -> None:
+def test_cluster_creation_is_refused_when_its_servers_exceed_the_quota_of_the_project(
+    member: Caller, settings: Any
+) -> None:
     settings.QUOTAS = settings.QUOTAS | {"servers": 1}
     answer = member.post("/clusters", WEB)
     assert (answer.status_code, "Quota exceeded for servers of project acme" in fault(answer)) == (403, True)
 
 
-def test_the_clusters_of_one_project_do_not_count_for_another(member: Caller, settings: Any) -> None:
+def test_cluster_quota_of_a_project_ignores_clusters_of_other_projects(member: Caller, settings: Any) -> None:
     settings.QUOTAS = settings.QUOTAS | {"clusters": 1}
     make_cluster("other", project_id="other")
     assert member.post("/clusters", WEB).status_code == 202
@@ -135,11 +137,11 @@ def test_the_clusters_of_one_project_do_not_count_for_another(member: Caller, se
     assert (answer.status_code, fault(answer)) == (403, expected)
 
 
-def test_a_members_list_of_clusters_takes_the_same_queries_whatever_its_size(
+def test_cluster_list_query_count_of_a_member_does_not_depend_on_the_number_of_clusters(
     member: Caller, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(3):
         make_cluster(f"c{number}", size=2, project_id="acme")
-    # The rights of the group, the projects, and the rows.
+    # The permissions of the group, the projects, and the rows.
     with django_assert_num_queries(3):
         assert len(member.get("/clusters").json()["clusters"]) == 3

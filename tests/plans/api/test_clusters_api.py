@@ -1,4 +1,4 @@
-"""Clusters through the API: a requested operation becomes an action."""
+"""Clusters through the API: lists, details, and operations, each executed by an action."""
 
 from typing import Any
 from uuid import uuid4
@@ -27,7 +27,7 @@ def api(cloud_admin: User) -> Caller:
 
 
 def action_of(answer: HttpResponse) -> Action:
-    """Return the action that a request became, after a look at the answer."""
+    """Check the response to an operation, and return its action."""
     assert answer.status_code == 202, fault(answer)
     found = answer.json()
     assert answer["Location"] == f"http://testserver/v1/actions/{found['action']}"
@@ -45,7 +45,7 @@ def done(api: Caller, answer: HttpResponse) -> dict[str, Any]:
     return found
 
 
-def test_a_cluster_is_created_by_an_action_that_starts_at_once(api: Caller) -> None:
+def test_cluster_is_created_by_an_action_that_is_started_immediately(api: Caller) -> None:
     action = action_of(api.post("/clusters", WEB))
     assert (action.action_type, action.action_plan.state) == ("CLUSTER_CREATE", "PENDING")
     assert api.get("/clusters/web").json()["status"] == "INIT"
@@ -63,23 +63,23 @@ def test_a_cluster_is_created_by_an_action_that_starts_at_once(api: Caller) -> N
     assert shown["init_at"]
 
 
-def test_a_cluster_gets_as_many_nodes_as_it_must_have_if_nobody_says_how_many(api: Caller) -> None:
+def test_desired_capacity_defaults_to_min_size(api: Caller) -> None:
     shown = done(api, api.post("/clusters", {"name": "web", "profile": "small web", "min_size": 1}))
     assert (shown["desired_capacity"], len(shown["nodes"])) == (1, 1)
 
 
-def test_its_actions_may_take_as_long_as_the_cluster_says(api: Caller) -> None:
+def test_action_timeout_is_the_timeout_of_the_cluster(api: Caller) -> None:
     assert action_of(api.post("/clusters", WEB | {"timeout": 77})).timeout == 77
 
 
-def test_a_cluster_is_scaled_out(api: Caller) -> None:
+def test_scale_out_adds_nodes_to_the_cluster(api: Caller) -> None:
     done(api, api.post("/clusters", WEB))
     shown = done(api, api.post("/clusters/web/scale_out", {"count": 2}))
     assert (shown["desired_capacity"], len(shown["nodes"])) == (4, 4)
     assert len(done(api, api.post("/clusters/web/scale_out"))["nodes"]) == 5
 
 
-def test_operations_are_taken_as_the_cluster_service_of_openstack_takes_them(api: Caller) -> None:
+def test_operations_are_accepted_in_the_form_of_senlin_actions(api: Caller) -> None:
     done(api, api.post("/clusters", WEB))
     shown = done(api, api.post("/clusters/web/actions", {"scale_out": {"count": 2}}))
     assert len(shown["nodes"]) == 4
@@ -96,7 +96,7 @@ def test_operations_are_taken_as_the_cluster_service_of_openstack_takes_them(api
         ({"scale_out": {"count": 0}}, "count"),
     ],
 )
-def test_an_operation_that_makes_no_sense_is_refused(api: Caller, body: Any, words: str) -> None:
+def test_invalid_operation_is_refused(api: Caller, body: Any, words: str) -> None:
     cluster = make_cluster()
     answer = api.post(f"/clusters/{cluster.uuid}/actions", body)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
@@ -125,16 +125,14 @@ def test_an_operation_that_makes_no_sense_is_refused(api: Caller, body: Any, wor
         ({"foo": 1}, "Unknown attribute for argument cluster: foo"),
     ],
 )
-def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
-    api: Caller, changes: dict[str, Any], words: str
-) -> None:
+def test_invalid_cluster_is_refused_and_not_created(api: Caller, changes: dict[str, Any], words: str) -> None:
     answer = api.post("/clusters", WEB | changes)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert not Cluster.objects.exists()
     assert not ActionPlan.objects.exists()
 
 
-def test_what_would_be_refused_when_it_is_executed_is_refused_at_once(api: Caller) -> None:
+def test_scale_out_above_max_size_is_refused_by_the_request(api: Caller) -> None:
     cluster = make_cluster(size=2, max_size=3)
     answer = api.post(f"/clusters/{cluster.uuid}/scale_out", {"count": 2})
     words = "The target capacity (4) is greater than the cluster's max_size (3)."
@@ -142,7 +140,7 @@ def test_what_would_be_refused_when_it_is_executed_is_refused_at_once(api: Calle
     assert not ActionPlan.objects.exists()
 
 
-def test_an_operation_is_refused_while_another_waits_or_runs(api: Caller) -> None:
+def test_cluster_operation_is_refused_while_another_is_pending_or_running(api: Caller) -> None:
     first = action_of(api.post("/clusters", WEB))
     answer = api.post("/clusters/web/scale_out")
     words = (
@@ -152,21 +150,21 @@ def test_an_operation_is_refused_while_another_waits_or_runs(api: Caller) -> Non
     assert (answer.status_code, fault(answer)) == (409, words)
 
 
-def test_an_operation_is_refused_while_something_is_done_to_a_member(api: Caller) -> None:
+def test_cluster_operation_is_refused_while_an_action_on_a_member_is_pending(api: Caller) -> None:
     cluster = make_cluster(size=1)
     check = api.post(f"/nodes/{Node.objects.get().uuid}/check").json()["action"]
     answer = api.post(f"/clusters/{cluster.uuid}/scale_out")
     assert (answer.status_code, check in fault(answer)) == (409, True)
 
 
-def test_nothing_is_done_to_a_member_while_something_is_done_to_its_cluster(api: Caller) -> None:
+def test_node_operation_is_refused_while_an_action_on_its_cluster_is_pending(api: Caller) -> None:
     cluster = make_cluster(size=1)
     scaling = api.post(f"/clusters/{cluster.uuid}/scale_out").json()["action"]
     answer = api.post(f"/nodes/{Node.objects.get().uuid}/check")
     assert (answer.status_code, scaling in fault(answer)) == (409, True)
 
 
-def test_a_cluster_with_nodes_is_not_deleted_unless_that_is_forced(api: Caller) -> None:
+def test_cluster_with_nodes_is_not_deleted_without_force(api: Caller) -> None:
     cluster = make_cluster(size=2)
     answer = api.delete(f"/clusters/{cluster.uuid}")
     words = f"Cluster {cluster.uuid} has 2 nodes: they are deleted with it if that is forced."
@@ -193,14 +191,14 @@ RESIZES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "words"), RESIZES, ids=range(len(RESIZES)))
-def test_a_resize_that_makes_no_sense_is_refused(api: Caller, body: dict[str, Any], words: str) -> None:
+def test_invalid_resize_is_refused(api: Caller, body: dict[str, Any], words: str) -> None:
     cluster = make_cluster(size=2, max_size=5)
     answer = api.post(f"/clusters/{cluster.uuid}/resize", body)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert not ActionPlan.objects.exists()
 
 
-def test_nodes_that_cannot_join_are_refused_by_name(api: Caller) -> None:
+def test_nodes_that_cannot_join_are_refused_with_their_uuid(api: Caller) -> None:
     cluster, other = make_cluster(), make_cluster("other", size=1)
     owned, broken = Node.objects.get(), make_member(status="ERROR")
     path = f"/clusters/{cluster.uuid}/add_nodes"
@@ -217,7 +215,7 @@ def test_nodes_that_cannot_join_are_refused_by_name(api: Caller) -> None:
     assert api.post(path, {"nodes": ["web-1"]}).status_code == 400
 
 
-def test_nodes_that_are_no_members_do_not_leave(api: Caller) -> None:
+def test_nodes_of_other_clusters_cannot_leave_the_cluster(api: Caller) -> None:
     cluster, _ = make_cluster(), make_cluster("other", size=1)
     owned = Node.objects.get()
     answer = api.post(f"/clusters/{cluster.uuid}/del_nodes", {"nodes": [str(owned.uuid)]})
@@ -239,7 +237,7 @@ def test_nodes_that_are_no_members_do_not_leave(api: Caller) -> None:
         ({"op": "replace", "path": "/name", "value": "a cluster"}, "It changes nothing."),
     ],
 )
-def test_a_patch_that_makes_no_sense_is_refused(api: Caller, step: dict[str, Any], words: str) -> None:
+def test_invalid_patch_is_refused(api: Caller, step: dict[str, Any], words: str) -> None:
     cluster = make_cluster("a cluster")
     answer = api.patch(f"/clusters/{cluster.uuid}", [step])
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
@@ -248,7 +246,7 @@ def test_a_patch_that_makes_no_sense_is_refused(api: Caller, step: dict[str, Any
 # Policies
 
 
-def test_the_policies_of_a_cluster_are_listed_in_the_order_of_their_priorities(api: Caller) -> None:
+def test_policies_of_a_cluster_are_listed_by_priority(api: Caller) -> None:
     cluster = make_cluster("web")
     for name, priority in (("late", 300), ("early", 100)):
         PolicyBinding.objects.create(cluster=cluster, policy=make_policy(name, f"type of {name}"), priority=priority)
@@ -262,13 +260,13 @@ def test_the_policies_of_a_cluster_are_listed_in_the_order_of_their_priorities(a
 
 
 @pytest.mark.parametrize("path", ["/clusters/nope/policies", "/clusters/web/policies/nope"])
-def test_a_policy_that_a_cluster_has_not_is_404(api: Caller, path: str) -> None:
+def test_policy_that_is_not_attached_to_the_cluster_returns_404(api: Caller, path: str) -> None:
     make_cluster("web")
     make_policy("nope")
     assert api.get(path).status_code == 404
 
 
-def test_attaching_twice_is_refused(api: Caller) -> None:
+def test_attaching_a_second_policy_of_the_same_type_is_refused(api: Caller) -> None:
     cluster, policy = make_cluster("web"), make_policy("small first", "a type")
     PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
     answer = api.post("/clusters/web/policies", {"policy": "small first"})
@@ -282,13 +280,13 @@ def test_attaching_twice_is_refused(api: Caller) -> None:
     )
 
 
-def test_an_unknown_policy_is_refused(api: Caller) -> None:
+def test_attaching_an_unknown_policy_is_refused(api: Caller) -> None:
     make_cluster("web")
     answer = api.post("/clusters/web/policies", {"policy": "nope"})
     assert (answer.status_code, fault(answer)) == (400, "policy: there is no policy nope.")
 
 
-# Rights
+# Permissions
 
 OPERATIONS = [
     ("POST", "/clusters", WEB),
@@ -303,7 +301,9 @@ OPERATIONS = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), OPERATIONS, ids=range(len(OPERATIONS)))
-def test_readers_may_look_and_do_nothing(api: Caller, reader: User, method: str, path: str, body: Any) -> None:
+def test_readers_see_clusters_but_cannot_change_them(
+    api: Caller, reader: User, method: str, path: str, body: Any
+) -> None:
     PolicyBinding.objects.create(cluster=make_cluster("web"), policy=make_policy("small first"), priority=1)
     reading = Caller(reader, "1.12")
     assert reading.get("/clusters/web/policies/small first").status_code == 200
@@ -311,14 +311,14 @@ def test_readers_may_look_and_do_nothing(api: Caller, reader: User, method: str,
     assert not ActionPlan.objects.exists()
 
 
-def test_who_has_no_right_sees_no_clusters(api: Caller, stranger: User) -> None:
+def test_clusters_are_refused_without_permissions(api: Caller, stranger: User) -> None:
     make_cluster("web")
     asking = Caller(stranger, "1.12")
     for path in ("/clusters", "/clusters/web", "/clusters/web/policies"):
         assert asking.get(path).status_code == 403
 
 
-def test_who_may_start_no_plan_may_have_it_made_alone(api: Caller, stranger: User) -> None:
+def test_cluster_operation_without_the_start_permission_requires_plan_only(api: Caller, stranger: User) -> None:
     make_cluster("web")
     stranger.user_permissions.set(Permission.objects.filter(codename="operate_cluster"))
     asking = Caller(User.objects.get(pk=stranger.pk), "1.12")
@@ -330,7 +330,7 @@ def test_who_may_start_no_plan_may_have_it_made_alone(api: Caller, stranger: Use
 
 
 @pytest.mark.parametrize("path", ["/clusters", "/clusters/detail", "/clusters/web", "/clusters/web/policies"])
-def test_before_1_12_there_are_no_clusters(cloud_admin: User, path: str) -> None:
+def test_clusters_are_not_acceptable_before_microversion_1_12(cloud_admin: User, path: str) -> None:
     assert Caller(cloud_admin, "1.11").get(path).status_code == 406
 
 
@@ -338,7 +338,7 @@ def names(api: Caller, query: str) -> list[str]:
     return [row["name"] for row in api.get(f"/clusters?{query}").json()["clusters"]]
 
 
-def test_a_list_is_sorted_and_comes_in_pages(api: Caller) -> None:
+def test_cluster_list_is_sorted_and_paginated(api: Caller) -> None:
     for name in ("c", "a", "b"):
         make_cluster(name)
     first = api.get("/clusters?sort_key=name&limit=2").json()
@@ -348,7 +348,7 @@ def test_a_list_is_sorted_and_comes_in_pages(api: Caller) -> None:
     assert "nodes" not in first["clusters"][0]
 
 
-def test_a_list_is_filtered(api: Caller) -> None:
+def test_cluster_list_is_filtered(api: Caller) -> None:
     make_cluster("web")
     make_cluster("db", status="ERROR", profile=make_profile("large"))
     assert names(api, "name=db") == ["db"]
@@ -358,11 +358,11 @@ def test_a_list_is_filtered(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("query", ["status=FINE", "foo=1", "sort_key=timeout"])
-def test_a_list_that_makes_no_sense_is_refused(api: Caller, query: str) -> None:
+def test_invalid_query_of_the_cluster_list_is_refused(api: Caller, query: str) -> None:
     assert api.get(f"/clusters?{query}").status_code == 400
 
 
-def test_a_name_that_several_clusters_have_names_none(api: Caller) -> None:
+def test_ambiguous_cluster_name_is_refused(api: Caller) -> None:
     make_cluster("web")
     make_cluster("web")
     answer = api.get("/clusters/web")
@@ -371,7 +371,7 @@ def test_a_name_that_several_clusters_have_names_none(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/scale_out", "/actions", "/policies"])
-def test_a_cluster_that_is_not_there_is_404(api: Caller, path: str) -> None:
+def test_unknown_cluster_returns_404(api: Caller, path: str) -> None:
     method = "POST" if path else "GET"
     assert (
         api.call(method, f"/clusters/{uuid4()}{path}", {"check": {}} if path == "/actions" else None).status_code
@@ -380,7 +380,7 @@ def test_a_cluster_that_is_not_there_is_404(api: Caller, path: str) -> None:
 
 
 @pytest.mark.parametrize("count", [10, 1000])
-def test_a_list_of_clusters_takes_as_many_queries_whatever_its_length(
+def test_cluster_list_query_count_does_not_depend_on_the_number_of_clusters(
     api: Caller, count: int, django_assert_num_queries: Any
 ) -> None:
     profile = make_profile("other")
@@ -391,9 +391,7 @@ def test_a_list_of_clusters_takes_as_many_queries_whatever_its_length(
 
 
 @pytest.mark.parametrize("count", [10, 1000])
-def test_a_list_of_members_takes_one_query_whatever_its_length(
-    api: Caller, count: int, django_assert_num_queries: Any
-) -> None:
+def test_node_list_of_a_cluster_uses_one_query(api: Caller, count: int, django_assert_num_queries: Any) -> None:
     cluster = make_cluster("web")
     Node.objects.bulk_create(
         Node(name=str(number), profile=cluster.profile, cluster=cluster, index=number) for number in range(count)
@@ -404,7 +402,7 @@ def test_a_list_of_members_takes_one_query_whatever_its_length(
 
 
 @pytest.mark.parametrize("operation", ["scale_out", "scale_in"])
-def test_a_cluster_whose_creation_waits_does_not_change_its_size(api: Caller, operation: str) -> None:
+def test_scaling_is_refused_before_the_cluster_is_created(api: Caller, operation: str) -> None:
     cluster = make_cluster(status="INIT", desired_capacity=1)
     answer = api.post(f"/clusters/{cluster.uuid}/{operation}", {})
     assert (answer.status_code, "has not been created yet" in fault(answer)) == (409, True)
@@ -412,19 +410,19 @@ def test_a_cluster_whose_creation_waits_does_not_change_its_size(api: Caller, op
 
 
 @pytest.mark.parametrize("query", ["name=web", "name=WEB", "name=none&name=Web"])
-def test_clusters_are_found_by_their_names_whatever_the_case(api: Caller, query: str) -> None:
+def test_name_filter_of_clusters_ignores_case(api: Caller, query: str) -> None:
     make_cluster("Web")
     make_cluster("web 2")
     assert [row["name"] for row in api.get(f"/clusters?{query}").json()["clusters"]] == ["Web"]
 
 
-def test_nodes_are_found_by_their_names_whatever_the_case(api: Caller) -> None:
+def test_name_filter_of_nodes_ignores_case(api: Caller) -> None:
     make_member("Web-1")
     assert [row["name"] for row in api.get("/nodes?name=web-1").json()["nodes"]] == ["Web-1"]
 
 
 @pytest.mark.parametrize(("priority", "status"), [(1000, 202), (1001, 400), (-1, 400)])
-def test_a_priority_has_one_bound_when_a_policy_is_attached_and_when_it_is_changed(
+def test_policy_priority_bounds_are_the_same_for_attaching_and_updating(
     api: Caller, priority: int, status: int
 ) -> None:
     policy = make_policy("grow", "senlin.policy.scaling-1.0", spec={"event": "CLUSTER_SCALE_OUT"})
@@ -440,13 +438,13 @@ def test_a_priority_has_one_bound_when_a_policy_is_attached_and_when_it_is_chang
             assert "priority" in fault(answer)
 
 
-def test_a_cluster_is_found_by_the_beginning_of_its_uuid(api: Caller) -> None:
+def test_cluster_is_found_by_a_prefix_of_its_uuid(api: Caller) -> None:
     cluster = make_cluster("shop")
     assert api.get(f"/clusters/{str(cluster.uuid)[:8]}").json()["uuid"] == str(cluster.uuid)
 
 
 @pytest.mark.parametrize("name", ["min_size", "max_size", "desired_capacity"])
-def test_a_patch_of_the_size_of_a_cluster_names_the_request_that_changes_it(api: Caller, name: str) -> None:
+def test_patch_of_a_cluster_size_is_refused_with_a_reference_to_resize(api: Caller, name: str) -> None:
     make_cluster("shop")
     answer = api.patch("/clusters/shop", [{"op": "replace", "path": f"/{name}", "value": 3}])
     words = f"'/{name}' is an internal attribute and can not be updated: POST /v1/clusters/{{id}}/resize changes it."

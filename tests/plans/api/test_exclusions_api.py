@@ -1,4 +1,4 @@
-"""``/v1/exclusions``: rules are made, shown, changed, deleted and tried."""
+"""``/v1/exclusions``: creating, showing, updating, deleting and trying exclusions."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def replace(name: str, value: Any) -> list[dict[str, Any]]:
     return [{"op": "replace", "path": f"/{name}", "value": value}]
 
 
-def test_a_rule_is_made_with_all_that_it_says(api: Caller) -> None:
+def test_exclusion_is_created_with_all_its_fields(api: Caller) -> None:
     node = make_node("compute1")
     server = make_server("db", node)
     make_aggregate(7, "gpu", node)
@@ -63,7 +63,7 @@ def test_a_rule_is_made_with_all_that_it_says(api: Caller) -> None:
     assert shown["expires_at"] == NEVER
 
 
-def test_what_is_left_out_means_all_always_and_the_persons_own(api: Caller) -> None:
+def test_exclusion_defaults_to_all_actions_at_any_time_and_the_caller_as_owner(api: Caller) -> None:
     shown = api.post("/exclusions", {"name": "freeze"}).json()
     assert (shown["owner"], shown["reason"], shown["is_in_force"]) == ("alice", "", True)
     assert (shown["action_types"], shown["targets"], shown["window"], shown["expires_at"]) == ([], {}, None, None)
@@ -105,7 +105,7 @@ def test_what_is_left_out_means_all_always_and_the_persons_own(api: Caller) -> N
         ("uuid", "x", "Cannot set read only field"),
     ],
 )
-def test_a_rule_that_makes_no_sense_is_refused_with_the_field_and_the_reason(
+def test_invalid_exclusion_is_refused_with_the_field_and_the_reason(
     api: Caller, attribute: str, value: Any, words: str
 ) -> None:
     make_server("twin"), make_server("twin")
@@ -115,13 +115,13 @@ def test_a_rule_that_makes_no_sense_is_refused_with_the_field_and_the_reason(
     assert not Exclusion.objects.exists()
 
 
-def test_a_rule_that_expires_before_its_window_opens_is_refused(api: Caller) -> None:
+def test_exclusion_that_expires_before_its_window_opens_is_refused(api: Caller) -> None:
     window = {**OFFICE_HOURS, "first_day": "2900-01-01"}
     answer = api.post("/exclusions", {"name": "x", "window": window, "expires_at": "2899-01-01T00:00:00"})
     assert fault(answer).startswith("expires_at: the exclusion would expire before its window opens")
 
 
-def test_a_rule_with_a_thousand_targets_is_made_in_as_many_queries_as_one_with_one_target(api: Caller) -> None:
+def test_create_query_count_does_not_depend_on_the_number_of_targets(api: Caller) -> None:
     node = make_node("compute1")
     make_aggregate(7, "gpu", node), make_cluster("web")
     one = make_server("server", node)
@@ -129,7 +129,7 @@ def test_a_rule_with_a_thousand_targets_is_made_in_as_many_queries_as_one_with_o
     Server.objects.bulk_create(Server(name=f"server-{number}", **size) for number in range(999))
     many = [str(one.uuid), *(f"server-{number}" for number in range(999))]
     others = {"compute_nodes": ["compute1"], "aggregates": ["gpu"], "clusters": ["web"]}
-    api.post("/exclusions", {"name": "the first"})  # The caller's rights are read once.
+    api.post("/exclusions", {"name": "the first"})  # The caller's permissions are read once.
     taken = []
     for servers in (["server"], many):
         with counted() as statements:
@@ -140,19 +140,19 @@ def test_a_rule_with_a_thousand_targets_is_made_in_as_many_queries_as_one_with_o
     assert taken[0] == taken[1]
 
 
-def test_an_aggregate_is_found_by_its_number_unless_one_is_called_so(api: Caller) -> None:
+def test_aggregate_is_found_by_its_name_before_its_id(api: Caller) -> None:
     make_aggregate(7, "gpu"), make_aggregate(8, "7"), make_aggregate(9, "8")
     made = api.post("/exclusions", {"name": "x", "targets": {"aggregates": ["9", "7"]}})
     assert made.json()["targets"] == {"aggregates": ["8", "9"]}
 
 
-def test_a_name_is_given_once_whatever_the_case(api: Caller) -> None:
+def test_exclusion_name_is_unique_regardless_of_case(api: Caller) -> None:
     make_exclusion("freeze")
     answer = api.post("/exclusions", {"name": "FREEZE"})
     assert (answer.status_code, fault(answer)) == (409, "name: another exclusion is called FREEZE.")
 
 
-def test_what_a_patch_does_not_name_stays_although_what_it_names_is_gone(api: Caller) -> None:
+def test_patch_keeps_targets_that_it_does_not_name_even_if_they_are_deleted(api: Caller) -> None:
     server = make_server("db")
     make_exclusion("freeze", targets={"servers": ["db"]}, expires_at=NEVER)
     Server.objects.filter(pk=server.pk).soft_delete()
@@ -161,7 +161,7 @@ def test_what_a_patch_does_not_name_stays_although_what_it_names_is_gone(api: Ca
     assert (shown["name"], shown["targets"], shown["expires_at"]) == ("thaw", {"servers": [str(server.uuid)]}, None)
 
 
-def test_a_rule_is_switched_off_and_on_and_history_tells_who_did_it(api: Caller) -> None:
+def test_exclusion_is_disabled_and_enabled_with_a_history_entry(api: Caller) -> None:
     assert api.post("/exclusions", {"name": "freeze"}).json()["enabled"] is True
     shown = api.patch("/exclusions/freeze", replace("enabled", False)).json()
     assert (shown["enabled"], shown["is_in_force"]) == (False, False)
@@ -170,20 +170,20 @@ def test_a_rule_is_switched_off_and_on_and_history_tells_who_did_it(api: Caller)
 
 
 @pytest.mark.parametrize("step", [{"op": "replace", "value": "no"}, {"op": "remove"}])
-def test_a_switch_is_true_or_false(api: Caller, step: dict[str, Any]) -> None:
+def test_enabled_must_be_true_or_false(api: Caller, step: dict[str, Any]) -> None:
     make_exclusion("freeze")
     answer = api.patch("/exclusions/freeze", [{"path": "/enabled", **step}])
     assert (answer.status_code, "enabled" in fault(answer)) == (400, True)
 
 
-def test_a_list_is_narrowed_to_the_rules_that_are_enabled(api: Caller) -> None:
+def test_exclusion_list_is_filtered_by_enabled(api: Caller) -> None:
     make_exclusion("on"), make_exclusion("off", enabled=False)
     for value, names in (("true", ["on"]), ("False", ["off"])):
         assert [one["name"] for one in api.get(f"/exclusions?enabled={value}").json()["exclusions"]] == names
     assert fault(api.get("/exclusions?enabled=perhaps")) == "enabled: must be true or false, not perhaps."
 
 
-def test_a_rule_that_is_deleted_is_gone_and_its_name_is_free(api: Caller) -> None:
+def test_deleted_exclusion_returns_404_and_its_name_can_be_reused(api: Caller) -> None:
     make_exclusion("freeze")
     assert api.delete("/exclusions/freeze").status_code == 204
     assert api.get("/exclusions/freeze").status_code == 404
@@ -191,7 +191,7 @@ def test_a_rule_that_is_deleted_is_gone_and_its_name_is_free(api: Caller) -> Non
     assert api.post("/exclusions", {"name": "freeze"}).status_code == 201
 
 
-def test_history_tells_who_changed_what_of_a_rule(api: Caller) -> None:
+def test_history_records_changes_of_an_exclusion_and_their_user(api: Caller) -> None:
     uuid = api.post("/exclusions", {"name": "freeze", "reason": "audit week"}).json()["uuid"]
     api.patch("/exclusions/freeze", replace("reason", "two audits"))
     api.patch("/exclusions/freeze", replace("reason", "two audits"))
@@ -205,7 +205,7 @@ def test_history_tells_who_changed_what_of_a_rule(api: Caller) -> None:
     assert entries[1].details == {"reason": {"from": "audit week", "to": "two audits"}}
 
 
-def test_readers_see_rules_and_try_them_and_change_none(reader: User, stranger: User) -> None:
+def test_readers_see_and_try_exclusions_but_cannot_change_them(reader: User, stranger: User) -> None:
     rule, plan = make_exclusion("freeze"), make_plan({"a": []})
     looking = Caller(reader, "1.13")
     assert looking.get("/exclusions").json()["exclusions"][0]["uuid"] == str(rule.uuid)
@@ -218,11 +218,11 @@ def test_readers_see_rules_and_try_them_and_change_none(reader: User, stranger: 
     assert other.post("/exclusions/freeze/try", {"action_plan": str(plan.uuid)}).status_code == 403
 
 
-def test_there_are_no_rules_before_their_version(cloud_admin: User) -> None:
+def test_exclusions_are_not_acceptable_before_microversion_1_13(cloud_admin: User) -> None:
     assert Caller(cloud_admin, "1.12").get("/exclusions").status_code == 406
 
 
-def test_a_list_takes_as_many_queries_for_a_hundred_rules_as_for_two(
+def test_list_query_count_does_not_depend_on_the_number_of_exclusions(
     api: Caller, django_assert_max_num_queries: Any
 ) -> None:
     Exclusion.objects.bulk_create(Exclusion(name=f"rule {number}", owner="alice") for number in range(100))
@@ -230,14 +230,14 @@ def test_a_list_takes_as_many_queries_for_a_hundred_rules_as_for_two(
         assert len(api.get("/exclusions/detail").json()["exclusions"]) == 100
 
 
-def test_an_action_names_the_rule_that_skipped_it_from_its_version_on(api: Caller, cloud_admin: User) -> None:
+def test_action_shows_the_exclusion_that_skipped_it_from_microversion_1_13_on(api: Caller, cloud_admin: User) -> None:
     rule = make_exclusion(action_types=["nop"])
     a = action(propose([nop("a")]), "a")
     assert api.get(f"/actions/{a.uuid}").json()["exclusion_uuid"] == str(rule.uuid)
     assert "exclusion_uuid" not in Caller(cloud_admin, "1.12").get(f"/actions/{a.uuid}").json()
 
 
-# Trying.
+# Trials
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def try_out(api: Caller, plan: ActionPlan, rule: dict[str, Any], query: str = ""
     return api.post(f"/exclusions/try{query}", wanted)
 
 
-def test_a_rule_is_tried_before_it_is_saved_and_says_what_it_excludes_and_why(api: Caller, plan: ActionPlan) -> None:
+def test_trial_of_an_unsaved_exclusion_lists_excluded_actions_with_the_reason(api: Caller, plan: ActionPlan) -> None:
     server = Server.objects.get(name="db")
     answer = try_out(api, plan, {"targets": {"servers": ["db"]}}).json()
     [row] = answer["actions"]
@@ -271,30 +271,26 @@ def test_a_rule_is_tried_before_it_is_saved_and_says_what_it_excludes_and_why(ap
     assert set(plan.actions.values_list("state", flat=True)) == {"PENDING"}
 
 
-def test_a_trial_tells_whether_the_rule_is_in_force_at_a_moment_and_when_it_is_next(
-    api: Caller, plan: ActionPlan
-) -> None:
+def test_trial_shows_whether_the_exclusion_is_in_force_at_a_time_and_when_next(api: Caller, plan: ActionPlan) -> None:
     rule = {"window": {**OFFICE_HOURS, "weekdays": ["monday"]}, "zone": "Europe/Berlin"}
     answer = try_out(api, plan, rule, at="2026-03-29T12:00:00").json()  # A Sunday.
     assert (answer["is_in_force"], answer["in_force_from"]) == (False, "2026-03-30T06:00:00+00:00")
     assert try_out(api, plan, rule, at="2026-03-30T12:00:00").json()["is_in_force"]
 
 
-def test_a_rule_that_is_disabled_tells_what_it_would_exclude_and_that_it_is_not_in_force(
-    api: Caller, plan: ActionPlan
-) -> None:
+def test_trial_of_a_disabled_exclusion_lists_its_actions_and_is_not_in_force(api: Caller, plan: ActionPlan) -> None:
     answer = try_out(api, plan, {"enabled": False}).json()
     assert (answer["excluded"], answer["is_in_force"], answer["in_force_from"]) == (3, False, None)
 
 
-def test_a_long_trial_is_read_page_by_page(api: Caller, plan: ActionPlan) -> None:
+def test_trial_is_paginated(api: Caller, plan: ActionPlan) -> None:
     first = try_out(api, plan, {}, "?limit=2").json()
     second = try_out(api, plan, {}, f"?{first['next'].partition('?')[2]}").json()
     assert [len(page["actions"]) for page in (first, second)] == [2, 1]
     assert "next" not in second
 
 
-def test_a_saved_rule_is_tried_by_its_name(api: Caller, plan: ActionPlan) -> None:
+def test_saved_exclusion_is_tried_by_name(api: Caller, plan: ActionPlan) -> None:
     make_exclusion("freeze", action_types=["nop"])
     answer = api.post("/exclusions/freeze/try", {"action_plan": str(plan.uuid)})
     assert answer.json()["excluded"] == 1
@@ -315,7 +311,7 @@ def test_a_saved_rule_is_tried_by_its_name(api: Caller, plan: ActionPlan) -> Non
         ({"exclusion": {"name": "x"}}, 400, "action_plan"),
     ],
 )
-def test_a_trial_that_makes_no_sense_is_refused(
+def test_invalid_trial_is_refused(
     api: Caller, plan: ActionPlan, body: dict[str, Any], status: int, words: str
 ) -> None:
     named = {name: str(plan.uuid) if value == "PLAN" else value for name, value in body.items()}
@@ -324,10 +320,10 @@ def test_a_trial_that_makes_no_sense_is_refused(
     assert words in fault(answer)
 
 
-# What people ask for at once.
+# Operations that an exclusion refuses
 
 
-def test_what_a_person_asks_for_at_once_is_refused_by_a_rule_and_leaves_nothing(api: Caller) -> None:
+def test_excluded_operation_is_refused_and_creates_no_objects(api: Caller) -> None:
     make_flavor("small")
     make_exclusion(reason="audit week")
     refusal = "cannot be done now: it is excluded by 'frozen'. Reason: audit week"
@@ -340,7 +336,7 @@ def test_what_a_person_asks_for_at_once_is_refused_by_a_rule_and_leaves_nothing(
     assert not ActionPlan.objects.exists()
 
 
-def test_a_plan_that_a_person_asks_for_to_look_at_shows_what_a_rule_excludes(api: Caller) -> None:
+def test_plan_only_operation_shows_excluded_actions_as_skipped(api: Caller) -> None:
     make_exclusion()
     member = make_member("one", status="ACTIVE", server=make_server(node=make_node()))
     answer = api.post(f"/nodes/{member.uuid}/recover", {"plan_only": True})
@@ -348,7 +344,7 @@ def test_a_plan_that_a_person_asks_for_to_look_at_shows_what_a_rule_excludes(api
     assert set(ActionPlan.objects.get().actions.values_list("state", flat=True)) == {"SKIPPED"}
 
 
-def test_a_server_on_no_node_is_not_deleted_while_a_rule_keeps_it(api: Caller) -> None:
+def test_deletion_of_a_server_without_a_node_is_refused_by_an_exclusion(api: Caller) -> None:
     server = make_server("db", node=None, state="pending")
     make_exclusion("never db", targets={"servers": ["db"]})
     answer = api.delete(f"/servers/{server.uuid}")

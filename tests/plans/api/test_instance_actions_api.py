@@ -1,4 +1,4 @@
-"""The instance actions of servers through the API: their shape, their pages, and who sees what."""
+"""Instance actions of servers through the API: format, pagination and permissions."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -49,7 +49,7 @@ def make_three(server: Server) -> None:
         make_operation(server, request_id=f"req-{day}", start_time=BEGIN + timedelta(days=day))
 
 
-def test_what_was_done_is_listed_in_nova_s_words_the_newest_first(api: Caller, server: Server) -> None:
+def test_instance_actions_are_listed_newest_first_in_the_format_of_nova(api: Caller, server: Server) -> None:
     make_operation(server, "stop", request_id="req-1", start_time=BEGIN)
     make_operation(server, "rebuild", "Error", request_id="req-2", start_time=BEGIN + timedelta(1), user_id="rosa")
     make_operation(make_server("other"))
@@ -67,7 +67,7 @@ def test_what_was_done_is_listed_in_nova_s_words_the_newest_first(api: Caller, s
     assert (stopped["action"], stopped["message"], stopped["user_id"]) == ("stop", None, None)
 
 
-def test_one_is_shown_with_its_events_the_newest_first(api: Caller, server: Server) -> None:
+def test_instance_action_is_shown_with_its_events_newest_first(api: Caller, server: Server) -> None:
     make_operation(server, "stop", "Success", "Error", request_id="req-1", start_time=BEGIN)
     shown = api.get(path(server, "req-1")).json()["instanceAction"]
     failed, began = shown["events"]
@@ -81,7 +81,7 @@ def test_one_is_shown_with_its_events_the_newest_first(api: Caller, server: Serv
         "details": "It was Error.",
     }
     assert len(failed["hostId"]) == 56
-    # What did not fail has nothing to tell.
+    # Only failed events have details.
     assert (began["result"], began["details"]) == ("Success", None)
 
 
@@ -90,7 +90,7 @@ def keys(caller: Caller, server: Server) -> set[str]:
     return set(event) & {"details", "host"}
 
 
-def test_details_are_there_from_1_9_for_readers_and_not_for_the_owner_of_the_server(
+def test_event_details_are_shown_from_1_9_on_to_readers_but_not_to_the_owner_of_the_server(
     cloud_admin: User, reader: User, member: Caller, server: Server
 ) -> None:
     make_operation(server, "stop", "Error", request_id="req-1")
@@ -100,7 +100,7 @@ def test_details_are_there_from_1_9_for_readers_and_not_for_the_owner_of_the_ser
     assert keys(member, server) == set()
 
 
-def test_the_rule_admin_keeps_details_from_readers(
+def test_policy_rule_admin_hides_event_details_from_readers(
     cloud_admin: User, reader: User, member: Caller, server: Server, settings: Settings
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}
@@ -110,7 +110,7 @@ def test_the_rule_admin_keeps_details_from_readers(
     assert keys(member, server) == set()
 
 
-def test_the_rule_project_reader_gives_details_to_the_owner_of_the_server(
+def test_policy_rule_project_reader_shows_event_details_to_the_owner_of_the_server(
     reader: User, member: Caller, server: Server, settings: Settings
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: PROJECT_READER}
@@ -119,7 +119,7 @@ def test_the_rule_project_reader_gives_details_to_the_owner_of_the_server(
     assert keys(member, server) == {"details"}
 
 
-def test_pages_go_on_after_the_last_request_and_times_bound_them(api: Caller, server: Server) -> None:
+def test_instance_actions_are_paginated_and_filtered_by_time(api: Caller, server: Server) -> None:
     make_three(server)
     first = api.get(f"{path(server)}?limit=2").json()
     assert [one["request_id"] for one in first["instanceActions"]] == ["req-2", "req-1"]
@@ -145,14 +145,16 @@ def test_pages_go_on_after_the_last_request_and_times_bound_them(api: Caller, se
         ("colour=red", 'Unknown argument: "colour"'),
     ],
 )
-def test_what_makes_no_sense_is_refused(api: Caller, server: Server, query: str, words: str) -> None:
+def test_invalid_query_is_refused(api: Caller, server: Server, query: str, words: str) -> None:
     make_operation(make_server("other"), request_id="req-of-another")
     answer = api.get(f"{path(server)}?{query}")
     assert answer.status_code == 400
     assert words in fault(answer)
 
 
-def test_what_is_not_there_is_404(api: Caller, member: Caller, server: Server) -> None:
+def test_unknown_instance_action_and_servers_of_other_projects_return_404(
+    api: Caller, member: Caller, server: Server
+) -> None:
     other = make_server("other", project_id="bank")
     make_operation(other, request_id="req-1")
     assert fault(api.get(path(server, "req-1"))) == "Action req-1 not found"
@@ -162,18 +164,18 @@ def test_what_is_not_there_is_404(api: Caller, member: Caller, server: Server) -
     assert member.get(path(server)).status_code == 200
 
 
-def test_those_of_a_deleted_server_stay(api: Caller, member: Caller, server: Server) -> None:
+def test_instance_actions_of_a_deleted_server_remain_visible(api: Caller, member: Caller, server: Server) -> None:
     make_operation(server, "delete", "Success", request_id="req-1")
     Server.objects.all().soft_delete()
     assert requests(api.get(path(server))) == requests(member.get(path(server))) == ["req-1"]
     assert api.get(path(server, "req-1")).status_code == 200
 
 
-def test_before_1_8_there_are_none(cloud_admin: User, server: Server) -> None:
+def test_instance_actions_are_not_acceptable_before_microversion_1_8(cloud_admin: User, server: Server) -> None:
     assert Caller(cloud_admin, "1.7").get(path(server)).status_code == 406
 
 
-def test_lists_of_any_length_take_the_same_queries(
+def test_query_count_does_not_depend_on_the_number_of_actions_and_events(
     api: Caller, server: Server, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(12):
@@ -188,7 +190,7 @@ def test_lists_of_any_length_take_the_same_queries(
             api.get(path(server, request))
 
 
-def test_an_action_tells_its_own_events_page_by_page(api: Caller, reader: User, server: Server) -> None:
+def test_events_of_an_action_are_paginated_with_details_from_1_9_on(api: Caller, reader: User, server: Server) -> None:
     done = make_operation(server, "stop", "Success", "Skipped", "Error").action
     first = api.get(f"/actions/{done.uuid}/events?limit=2").json()
     assert [event["result"] for event in first["events"]] == ["Error", "Skipped"]
@@ -204,7 +206,7 @@ def api_user(api: Caller) -> User:
     return User.objects.get(username="alice")
 
 
-def test_events_of_actions_are_refused_to_strangers_before_1_8_and_with_a_marker_that_is_none(
+def test_action_events_are_refused_without_permission_before_1_8_and_for_invalid_markers(
     api: Caller, stranger: User, server: Server
 ) -> None:
     done = make_operation(server).action

@@ -1,4 +1,4 @@
-"""Marks through the API: the body in every form, whose right it is, and what the answer tells."""
+"""Marks through the API: request bodies, permissions and responses."""
 
 from typing import Any
 
@@ -50,14 +50,14 @@ def path(server: Server) -> str:
 
 
 @pytest.mark.parametrize(("body", "words"), BAD_BODIES, ids=lambda value: str(value)[:50])
-def test_a_body_that_makes_no_sense_is_refused_in_words(api: Caller, path: str, body: Any, words: str) -> None:
+def test_invalid_body_is_refused_with_its_message(api: Caller, path: str, body: Any, words: str) -> None:
     answer = api.patch(f"{path}/health", body)
     assert (answer.status_code, fault(answer)) == (400, words)
     assert Server.objects.get().unhealthy_reason is None
 
 
 @pytest.mark.parametrize("value", [True, "true", "True", "TRUE"])
-def test_true_may_be_a_word_in_any_case(api: Caller, server: Server, path: str, value: Any) -> None:
+def test_mark_unhealthy_accepts_true_as_text_in_any_case(api: Caller, server: Server, path: str, value: Any) -> None:
     answer = api.patch(f"{path}/health", {"mark_unhealthy": value})
     assert (answer.status_code, answer.json()) == (
         200,
@@ -74,7 +74,7 @@ def test_true_may_be_a_word_in_any_case(api: Caller, server: Server, path: str, 
     assert api.get(f"{path}/health").json()["reason"] is None
 
 
-def test_a_node_is_marked_with_its_reason_and_by_way_of_its_server(api: Caller, server: Server, path: str) -> None:
+def test_marking_the_server_of_a_node_marks_the_node_with_the_reason(api: Caller, server: Server, path: str) -> None:
     node = make_member(status="ACTIVE", server=server)
     answer = api.patch(f"{path}/health", {"mark_unhealthy": True, "resource_status_reason": "slow"}).json()
     assert (answer["object_type"], answer["object_id"]) == ("node", str(node.uuid))
@@ -85,25 +85,25 @@ def test_a_node_is_marked_with_its_reason_and_by_way_of_its_server(api: Caller, 
     assert HistoryEntry.objects.filter(deed="node.clear", user="alice").exists()
 
 
-def test_what_is_at_work_on_it_is_in_the_way(api: Caller, path: str) -> None:
+def test_marking_is_refused_while_the_server_has_a_task_state(api: Caller, path: str) -> None:
     Server.objects.update(task_state="migrating")
     answer = api.patch(f"{path}/health", {"mark_unhealthy": True})
     assert (answer.status_code, "in task_state migrating" in fault(answer)) == (409, True)
 
 
-def test_what_is_not_there_cannot_be_marked(api: Caller, path: str) -> None:
+def test_deleted_server_cannot_be_marked(api: Caller, path: str) -> None:
     Server.objects.soft_delete()
     assert api.patch(f"{path}/health", {"mark_unhealthy": True}).status_code == 404
 
 
-def test_it_came_with_1_11(cloud_admin: User, path: str) -> None:
+def test_marks_are_not_acceptable_before_microversion_1_11(cloud_admin: User, path: str) -> None:
     before = Caller(cloud_admin, "1.10")
     assert before.patch(f"{path}/health", {"mark_unhealthy": True}).status_code == 406
     assert before.get(f"{path}/health").status_code == 406
     assert "unhealthy_reason" not in before.get(path).json()
 
 
-def test_people_mark_the_servers_of_their_projects_and_readers_none(
+def test_members_mark_servers_of_their_projects_and_readers_are_refused(
     reader: User, stranger: User, server: Server, path: str
 ) -> None:
     ProjectMember.objects.create(user=stranger, project_id="shop")
@@ -133,9 +133,7 @@ def at(stack: Stack, rest: str = "") -> str:
 
 
 @pytest.mark.parametrize("called", ["web", "8f2c", "shop-web"])
-def test_a_resource_is_marked_by_whatever_it_is_called_and_shown(
-    api: Caller, stack: Stack, web: StackResource, called: str
-) -> None:
+def test_resource_is_marked_by_any_of_its_names(api: Caller, stack: Stack, web: StackResource, called: str) -> None:
     answer = api.patch(at(stack, f"/resources/{called}"), {"mark_unhealthy": True, "resource_status_reason": "slow"})
     assert answer.status_code == 200, fault(answer)
     shown = answer.json()
@@ -149,14 +147,18 @@ def test_a_resource_is_marked_by_whatever_it_is_called_and_shown(
     )
 
 
-def test_marking_what_is_being_deleted_changes_nothing(api: Caller, stack: Stack, web: StackResource) -> None:
+def test_marking_a_resource_that_is_being_deleted_changes_nothing(
+    api: Caller, stack: Stack, web: StackResource
+) -> None:
     web.begin(Verb.DELETE)
     web.save_state()
     answer = api.patch(at(stack, "/resources/web"), {"mark_unhealthy": True})
     assert (answer.status_code, answer.json()["resource_status"]) == (200, "DELETE_IN_PROGRESS")
 
 
-def test_a_refused_mark_in_a_stack_has_the_message_of_heat(api: Caller, stack: Stack, web: StackResource) -> None:
+def test_refused_mark_in_a_stack_has_the_message_of_heat_and_is_recorded(
+    api: Caller, stack: Stack, web: StackResource
+) -> None:
     def refused(rest: str, body: Any = None) -> tuple[int, str]:
         answer = api.patch(at(stack, rest), body or {"mark_unhealthy": True})
         return answer.status_code, fault(answer)
@@ -178,14 +180,14 @@ def test_a_refused_mark_in_a_stack_has_the_message_of_heat(api: Caller, stack: S
     assert state(web)[0] == "INIT_COMPLETE"
 
 
-def test_a_stack_is_marked_as_a_whole(api: Caller, stack: Stack) -> None:
+def test_whole_stack_is_marked(api: Caller, stack: Stack) -> None:
     answer = api.patch(at(stack, "/health"), {"mark_unhealthy": True, "resource_status_reason": "all of it"}).json()
     assert (answer["object_type"], answer["unhealthy"], answer["reason"]) == ("stack", True, "all of it")
     assert api.get(at(stack)).json()["stack_status"] == "CHECK_FAILED"
     assert api.get(at(stack, "/health")).json() == answer
 
 
-def test_people_mark_what_is_in_the_stacks_of_their_projects_and_readers_nothing(
+def test_members_mark_stacks_of_their_projects_and_readers_are_refused(
     reader: User, stranger: User, stack: Stack, web: StackResource
 ) -> None:
     body, paths = {"mark_unhealthy": True}, [at(stack, "/health"), at(stack, "/resources/web")]
@@ -196,7 +198,7 @@ def test_people_mark_what_is_in_the_stacks_of_their_projects_and_readers_nothing
     assert [Caller(member, "1.11").patch(path, body).status_code for path in paths] == [200, 200]
 
 
-def test_what_was_marked_is_replaced_by_the_next_update_and_nothing_else(api: Caller) -> None:
+def test_stack_update_replaces_only_marked_resources(api: Caller) -> None:
     make_node()
     make_flavor("small")
     body = {
@@ -218,8 +220,8 @@ def test_what_was_marked_is_replaced_by_the_next_update_and_nothing_else(api: Ca
     assert api.get(at(made, "/resources/web")).json()["resource_status"].endswith("_COMPLETE")
 
 
-def belonging(number: int) -> list[Server]:
-    """Return servers in four kinds: marked itself, as a resource of a stack, as a node, and one that is not marked."""
+def make_servers_of_each_kind(number: int) -> list[Server]:
+    """Make four servers: marked itself, as a resource of a stack, as a node, and not marked."""
     node, stack = make_node(f"compute{number}"), make_stack(f"stack-{number}")
     kinds = ("alone", "web", "node", "well")
     alone, resource, member, well = (make_server(f"{kind}-{number}", node) for kind in kinds)
@@ -230,8 +232,10 @@ def belonging(number: int) -> list[Server]:
     return [alone, resource, member, well]
 
 
-def test_the_list_of_servers_tells_of_each_what_its_health_does(api: Caller) -> None:
-    reasons = {str(one.uuid): api.get(f"/servers/{one.uuid}/health").json()["reason"] for one in belonging(1)}
+def test_server_list_shows_the_same_unhealthy_reason_as_the_health_of_each_server(api: Caller) -> None:
+    reasons = {
+        str(one.uuid): api.get(f"/servers/{one.uuid}/health").json()["reason"] for one in make_servers_of_each_kind(1)
+    }
     assert list(reasons.values()) == ["itself", "as resource", "as node", None]
     listed = api.get("/servers/detail").json()["servers"]
     assert {one["id"]: one["unhealthy_reason"] for one in listed} == reasons
@@ -239,11 +243,11 @@ def test_the_list_of_servers_tells_of_each_what_its_health_does(api: Caller) -> 
 
 
 @pytest.mark.parametrize("number", [1, 10])
-def test_a_list_that_tells_marks_takes_the_same_queries_however_many_servers_there_are(
+def test_server_list_query_count_with_marks_does_not_depend_on_the_number_of_servers(
     api: Caller, number: int, django_assert_num_queries: Any
 ) -> None:
     for one in range(number):
-        belonging(one)
+        make_servers_of_each_kind(one)
     api.get("/servers/detail")
     with django_assert_num_queries(3):
         assert len(api.get("/servers/detail").json()["servers"]) == 4 * number

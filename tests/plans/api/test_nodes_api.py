@@ -1,4 +1,4 @@
-"""Nodes through the API: a requested operation becomes an action."""
+"""Nodes through the API: lists, details, and operations, each executed by an action."""
 
 from typing import Any
 from uuid import uuid4
@@ -27,7 +27,7 @@ def api(cloud_admin: User) -> Caller:
 
 
 def action_of(answer: HttpResponse) -> Action:
-    """Return the action that a request became, after a look at the answer."""
+    """Check the response to an operation, and return its action."""
     assert answer.status_code == 202, fault(answer)
     found = answer.json()
     assert answer["Location"] == f"http://testserver/v1/actions/{found['action']}"
@@ -46,7 +46,7 @@ def created(api: Caller) -> str:
 # Operations
 
 
-def test_a_node_is_created_by_an_action_that_starts_at_once(api: Caller) -> None:
+def test_node_is_created_by_an_action_that_is_started_immediately(api: Caller) -> None:
     action = action_of(api.post("/nodes", WEB))
     assert (action.action_type, action.action_plan.state) == ("NODE_CREATE", "PENDING")
     shown = api.get(f"/nodes/{action.target}").json()
@@ -63,7 +63,7 @@ def test_a_node_is_created_by_an_action_that_starts_at_once(api: Caller) -> None
     assert api.get(f"/actions/{action.uuid}").json()["status"] == "SUCCEEDED"
 
 
-def test_a_node_is_checked_by_an_action(api: Caller) -> None:
+def test_node_is_checked_by_an_action(api: Caller) -> None:
     path = created(api)
     Server.objects.soft_delete()
     assert action_of(api.post(f"{path}/check")).action_type == "NODE_CHECK"
@@ -72,7 +72,7 @@ def test_a_node_is_checked_by_an_action(api: Caller) -> None:
     assert (shown["status"], "not found" in shown["status_reason"]) == ("ERROR", True)
 
 
-def test_a_node_is_deleted_by_an_action(api: Caller) -> None:
+def test_node_is_deleted_by_an_action(api: Caller) -> None:
     path = created(api)
     assert action_of(api.delete(path)).action_type == "NODE_DELETE"
     assert api.get(path).status_code == 200
@@ -81,7 +81,7 @@ def test_a_node_is_deleted_by_an_action(api: Caller) -> None:
     assert not Server.objects.present().exists()
 
 
-def ask(api: Caller, operation: str, path: str) -> HttpResponse:
+def request_operation(api: Caller, operation: str, path: str) -> HttpResponse:
     if operation == "create":
         return api.post("/nodes", WEB | {"plan_only": True})
     return (
@@ -92,15 +92,15 @@ def ask(api: Caller, operation: str, path: str) -> HttpResponse:
 
 
 @pytest.mark.parametrize("operation", ["create", "delete", "check"])
-def test_a_plan_that_is_only_made_waits_for_a_person(api: Caller, operation: str) -> None:
-    plan = action_of(ask(api, operation, created(api))).action_plan
+def test_plan_only_operation_waits_until_its_plan_is_started(api: Caller, operation: str) -> None:
+    plan = action_of(request_operation(api, operation, created(api))).action_plan
     assert plan.state == "RECOMMENDED"
     api.post(f"/action_plans/{plan.uuid}/start")
     run_waiting()
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
 
 
-def test_a_creation_that_fails_says_why(api: Caller) -> None:
+def test_failed_creation_sets_the_status_reason_of_the_node(api: Caller) -> None:
     Profile.objects.update(spec={"flavor": "gone"})
     path = created(api)
     shown = api.get(path).json()
@@ -108,7 +108,7 @@ def test_a_creation_that_fails_says_why(api: Caller) -> None:
     assert Action.objects.get().state == "FAILED"
 
 
-def test_a_creation_that_was_cancelled_before_it_began_leaves_a_node_to_delete(api: Caller) -> None:
+def test_node_whose_creation_was_cancelled_can_be_deleted(api: Caller) -> None:
     action = action_of(api.post("/nodes", WEB))
     api.post(f"/actions/{action.uuid}/signal", {"signal": "CANCEL"})
     run_waiting()
@@ -119,7 +119,7 @@ def test_a_creation_that_was_cancelled_before_it_began_leaves_a_node_to_delete(a
     assert api.get(path).status_code == 404
 
 
-def test_the_site_knows_on_whose_behalf_it_acts(api: Caller) -> None:
+def test_plan_has_the_context_of_the_caller(api: Caller) -> None:
     assert action_of(api.post("/nodes", WEB)).action_plan.context
 
 
@@ -143,9 +143,7 @@ def test_the_site_knows_on_whose_behalf_it_acts(api: Caller) -> None:
         ({"physical_id": str(uuid4())}, "Cannot set read only field."),
     ],
 )
-def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
-    api: Caller, changes: dict[str, Any], words: str
-) -> None:
+def test_invalid_node_is_refused_and_not_created(api: Caller, changes: dict[str, Any], words: str) -> None:
     answer = api.post("/nodes", WEB | changes)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert not Node.objects.exists()
@@ -153,25 +151,25 @@ def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("query", ["plan_only=perhaps", "plan_only=", "force=true"])
-def test_a_deletion_that_makes_no_sense_is_refused(api: Caller, query: str) -> None:
+def test_invalid_deletion_is_refused(api: Caller, query: str) -> None:
     node = make_member()
     assert api.delete(f"/nodes/{node.uuid}?{query}").status_code == 400
     assert not ActionPlan.objects.exists()
 
 
 @pytest.mark.parametrize("body", [{"plan_only": "perhaps"}, {"foo": 1}, [1], [], 0])
-def test_a_check_that_makes_no_sense_is_refused(api: Caller, body: Any) -> None:
+def test_invalid_check_is_refused(api: Caller, body: Any) -> None:
     node = make_member()
     assert api.post(f"/nodes/{node.uuid}/check", body).status_code == 400
     assert not ActionPlan.objects.exists()
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", ""), ("DELETE", ""), ("POST", "/check")])
-def test_a_node_that_is_not_there_is_404(api: Caller, method: str, path: str) -> None:
+def test_unknown_node_returns_404(api: Caller, method: str, path: str) -> None:
     assert api.call(method, f"/nodes/{uuid4()}{path}").status_code == 404
 
 
-def test_an_operation_is_refused_while_another_waits_or_runs(api: Caller) -> None:
+def test_node_operation_is_refused_while_another_is_pending_or_running(api: Caller) -> None:
     first = action_of(api.post("/nodes", WEB))
     answer = api.delete(f"/nodes/{first.target}")
     words = (
@@ -182,13 +180,13 @@ def test_an_operation_is_refused_while_another_waits_or_runs(api: Caller) -> Non
     assert Action.objects.count() == 1
 
 
-def test_a_plan_that_nobody_started_is_in_nobodys_way(api: Caller) -> None:
+def test_recommended_plan_does_not_block_node_operations(api: Caller) -> None:
     path = created(api)
     action_of(api.delete(f"{path}?plan_only=true"))
     action_of(api.post(f"{path}/check"))
 
 
-def test_a_profile_in_use_is_not_deleted(api: Caller) -> None:
+def test_profile_of_a_node_cannot_be_deleted(api: Caller) -> None:
     path = created(api)
     answer = api.delete("/profiles/web")
     profile = Profile.objects.get()
@@ -198,13 +196,13 @@ def test_a_profile_in_use_is_not_deleted(api: Caller) -> None:
     assert api.delete("/profiles/web").status_code == 204
 
 
-# Rights
+# Permissions
 
 
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/nodes"), ("DELETE", "/nodes/{}"), ("POST", "/nodes/{}/check")]
 )
-def test_readers_may_look_and_do_nothing(api: Caller, reader: User, method: str, path: str) -> None:
+def test_readers_see_nodes_but_cannot_change_them(api: Caller, reader: User, method: str, path: str) -> None:
     node = make_member()
     reading = Caller(reader, "1.12")
     assert reading.get(f"/nodes/{node.uuid}").status_code == 200
@@ -214,17 +212,19 @@ def test_readers_may_look_and_do_nothing(api: Caller, reader: User, method: str,
 
 
 @pytest.mark.parametrize("operation", ["create", "delete", "check"])
-def test_who_may_start_no_plan_may_have_it_made_alone(api: Caller, stranger: User, operation: str) -> None:
+def test_node_operation_without_the_start_permission_requires_plan_only(
+    api: Caller, stranger: User, operation: str
+) -> None:
     path = created(api)
     names = ["add_node", "delete_node", "check_node"]
     stranger.user_permissions.set(Permission.objects.filter(codename__in=names))
     asking = Caller(User.objects.get(pk=stranger.pk), "1.12")
     at_once = {"create": ("POST", "/nodes", WEB), "delete": ("DELETE", path), "check": ("POST", f"{path}/check")}
     assert asking.call(*at_once[operation]).status_code == 403
-    assert ask(asking, operation, path).status_code == 202
+    assert request_operation(asking, operation, path).status_code == 202
 
 
-def test_who_has_no_right_sees_no_nodes(api: Caller, stranger: User) -> None:
+def test_nodes_are_refused_without_permissions(api: Caller, stranger: User) -> None:
     assert Caller(stranger, "1.12").get("/nodes").status_code == 403
 
 
@@ -232,7 +232,7 @@ def test_who_has_no_right_sees_no_nodes(api: Caller, stranger: User) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nodes", "/nodes/detail"])
-def test_before_1_12_there_are_no_nodes(cloud_admin: User, path: str) -> None:
+def test_nodes_are_not_acceptable_before_microversion_1_12(cloud_admin: User, path: str) -> None:
     assert Caller(cloud_admin, "1.11").get(path).status_code == 406
 
 
@@ -240,7 +240,7 @@ def names(api: Caller, query: str) -> list[str]:
     return [row["name"] for row in api.get(f"/nodes?{query}").json()["nodes"]]
 
 
-def test_a_list_is_sorted_and_comes_in_pages(api: Caller) -> None:
+def test_node_list_is_sorted_and_paginated(api: Caller) -> None:
     for name in ("c", "a", "b"):
         make_member(name)
     first = api.get("/nodes?sort_key=name&limit=2").json()
@@ -250,7 +250,7 @@ def test_a_list_is_sorted_and_comes_in_pages(api: Caller) -> None:
     assert "metadata" not in first["nodes"][0]
 
 
-def test_a_list_is_filtered(api: Caller) -> None:
+def test_node_list_is_filtered(api: Caller) -> None:
     server = make_server()
     make_member("active", status="ACTIVE", server=server)
     make_member("broken", status="ERROR")
@@ -263,12 +263,12 @@ def test_a_list_is_filtered(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("query", ["status=FINE", "foo=1", "sort_key=role"])
-def test_a_list_that_makes_no_sense_is_refused(api: Caller, query: str) -> None:
+def test_invalid_query_of_the_node_list_is_refused(api: Caller, query: str) -> None:
     assert api.get(f"/nodes?{query}").status_code == 400
 
 
 @pytest.mark.parametrize("count", [1, 10])
-def test_a_list_takes_as_many_queries_whatever_its_length(
+def test_node_list_query_count_does_not_depend_on_the_number_of_nodes(
     api: Caller, count: int, django_assert_num_queries: Any
 ) -> None:
     for number in range(count):
@@ -278,7 +278,7 @@ def test_a_list_takes_as_many_queries_whatever_its_length(
         assert len(api.get("/nodes/detail").json()["nodes"]) == count
 
 
-def test_a_node_is_found_by_its_name_and_by_the_beginning_of_its_uuid(api: Caller) -> None:
+def test_node_is_found_by_its_name_and_by_a_prefix_of_its_uuid(api: Caller) -> None:
     node = make_member("front-1", status="ACTIVE")
     for identifier in (str(node.uuid), "front-1", "FRONT-1", str(node.uuid)[:8]):
         assert api.get(f"/nodes/{identifier}").json()["uuid"] == str(node.uuid)
@@ -286,7 +286,7 @@ def test_a_node_is_found_by_its_name_and_by_the_beginning_of_its_uuid(api: Calle
     assert api.get("/nodes/nobody").status_code == 404
 
 
-def test_a_name_that_several_nodes_have_is_refused(api: Caller) -> None:
+def test_ambiguous_node_name_is_refused(api: Caller) -> None:
     for _ in range(2):
         make_member("front-1")
     answer = api.get("/nodes/front-1")

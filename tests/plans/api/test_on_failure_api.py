@@ -1,4 +1,4 @@
-"""The handling of failures is chosen through the API."""
+"""The field ``on_failure`` of action plans in the API."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,7 +13,7 @@ from tests.watcher_site.test_query_counts import words
 
 pytestmark = pytest.mark.django_db
 STOP = [{"op": "replace", "path": "/on_failure", "value": "stop"}]
-GO_ON = [{"op": "replace", "path": "/on_failure", "value": "continue"}]
+CONTINUE = [{"op": "replace", "path": "/on_failure", "value": "continue"}]
 START = [{"op": "replace", "path": "/state", "value": "PENDING"}]
 
 
@@ -26,48 +26,48 @@ def api(cloud_admin: User) -> Caller:
     return Caller(cloud_admin, "1.12")
 
 
-def test_a_plan_continues_unless_it_was_proposed_otherwise(api: Caller) -> None:
+def test_on_failure_defaults_to_continue(api: Caller) -> None:
     shown = [api.get(f"/action_plans/{propose([], **how).uuid}").json() for how in ({}, {"on_failure": "stop"})]
     assert [plan["on_failure"] for plan in shown] == ["continue", "stop"]
 
 
 @pytest.mark.parametrize("state", ["RECOMMENDED", "PENDING"])
-def test_it_may_be_patched_until_the_plan_begins(api: Caller, state: str) -> None:
+def test_on_failure_can_be_changed_until_the_plan_begins(api: Caller, state: str) -> None:
     plan = make_plan(state=state)
     answer = api.patch(f"/action_plans/{plan.uuid}", STOP)
     assert (answer.status_code, answer.json()["on_failure"], answer.json()["state"]) == (200, "stop", state)
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "CANCELLING", "SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
-def test_after_that_it_may_not(api: Caller, state: str) -> None:
+def test_on_failure_cannot_be_changed_after_the_plan_began(api: Caller, state: str) -> None:
     plan = make_plan(state=state)
     answer = api.patch(f"/action_plans/{plan.uuid}", STOP)
     assert (answer.status_code, chosen(plan)) == (409, "continue")
     assert fault(answer) == f"on_failure update not allowed for actionplan state: {state}"
 
 
-def test_it_is_chosen_and_the_plan_started_in_one_patch(api: Caller) -> None:
+def test_on_failure_and_start_can_be_requested_in_one_patch(api: Caller) -> None:
     plan = make_plan()
     answer = api.patch(f"/action_plans/{plan.uuid}", [*START, *STOP])
     assert (answer.json()["state"], answer.json()["on_failure"]) == ("PENDING", "stop")
 
 
-def test_of_a_patch_that_fails_nothing_is_done(api: Caller) -> None:
+def test_failed_patch_does_not_change_on_failure(api: Caller) -> None:
     plan = make_plan(state="PENDING")
     assert api.patch(f"/action_plans/{plan.uuid}", [*STOP, *START]).status_code == 400
     assert chosen(plan) == "continue"
 
 
-def test_of_many_choices_in_one_patch_the_last_is_written_and_no_other(api: Caller) -> None:
+def test_patch_with_repeated_on_failure_writes_only_the_last_value(api: Caller) -> None:
     plan = make_plan()
     with CaptureQueriesContext(connection) as queries:
-        api.patch(f"/action_plans/{plan.uuid}", [*STOP, *GO_ON] * 3 + STOP)
+        api.patch(f"/action_plans/{plan.uuid}", [*STOP, *CONTINUE] * 3 + STOP)
     assert chosen(plan) == "stop"
     assert words(queries).count("UPDATE") == 1
 
 
 @pytest.mark.parametrize("value", ["halt", "STOP", None, 1, ["stop"], {}])
-def test_there_are_two_choices(api: Caller, value: object) -> None:
+def test_on_failure_other_than_continue_or_stop_is_refused(api: Caller, value: object) -> None:
     plan = make_plan()
     answer = api.patch(f"/action_plans/{plan.uuid}", [{"op": "replace", "path": "/on_failure", "value": value}])
     assert answer.status_code == 400
@@ -76,12 +76,12 @@ def test_there_are_two_choices(api: Caller, value: object) -> None:
     )
 
 
-def test_it_can_not_be_removed(api: Caller) -> None:
+def test_on_failure_cannot_be_removed(api: Caller) -> None:
     answer = api.patch(f"/action_plans/{make_plan().uuid}", [{"op": "remove", "path": "/on_failure"}])
     assert (answer.status_code, "mandatory" in fault(answer)) == (400, True)
 
 
-def test_before_1_12_there_is_none(cloud_admin: User) -> None:
+def test_on_failure_is_unknown_before_microversion_1_12(cloud_admin: User) -> None:
     plan = make_plan()
     before = Caller(cloud_admin, "1.11")
     assert "on_failure" not in before.get(f"/action_plans/{plan.uuid}").json()
@@ -89,7 +89,7 @@ def test_before_1_12_there_is_none(cloud_admin: User) -> None:
     assert chosen(plan) == "continue"
 
 
-def test_who_may_not_change_plans_may_not_choose(reader: User) -> None:
+def test_readers_cannot_change_on_failure(reader: User) -> None:
     plan = make_plan()
     assert Caller(reader, "1.12").patch(f"/action_plans/{plan.uuid}", STOP).status_code == 403
     assert chosen(plan) == "continue"

@@ -17,13 +17,13 @@ def to(state: object) -> list[dict[str, object]]:
     return [{"op": "replace", "path": "/state", "value": state}]
 
 
-def test_a_recommended_plan_is_started(api: Caller) -> None:
+def test_recommended_plan_is_started(api: Caller) -> None:
     answer = api.post(f"/action_plans/{make_plan().uuid}/start")
     assert (answer.status_code, answer.json()["state"]) == (200, "PENDING")
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING", "SUCCEEDED", "CANCELLED", "SUPERSEDED"])
-def test_any_other_plan_is_not_started(api: Caller, state: str) -> None:
+def test_start_is_refused_in_other_states_than_recommended(api: Caller, state: str) -> None:
     answer = api.post(f"/action_plans/{make_plan(state=state).uuid}/start", {})
     assert answer.status_code == 400
     assert fault(answer) == f"Couldn't start when state is '{state}'."
@@ -33,7 +33,7 @@ def test_any_other_plan_is_not_started(api: Caller, state: str) -> None:
     ("before", "requested"),
     [("RECOMMENDED", "PENDING"), ("RECOMMENDED", "CANCELLED"), ("PENDING", "CANCELLED"), ("ONGOING", "CANCELLING")],
 )
-def test_the_state_may_be_patched(api: Caller, before: str, requested: str) -> None:
+def test_allowed_state_transition_is_patched(api: Caller, before: str, requested: str) -> None:
     answer = api.patch(f"/action_plans/{make_plan(state=before).uuid}", to(requested))
     assert (answer.status_code, answer.json()["state"]) == (200, requested)
 
@@ -42,7 +42,7 @@ def test_the_state_may_be_patched(api: Caller, before: str, requested: str) -> N
     ("before", "requested"),
     [("RECOMMENDED", "ONGOING"), ("PENDING", "PENDING"), ("ONGOING", "CANCELLED"), ("SUCCEEDED", "PENDING")],
 )
-def test_other_transitions_are_refused(api: Caller, before: str, requested: str) -> None:
+def test_other_state_transitions_are_refused(api: Caller, before: str, requested: str) -> None:
     answer = api.patch(f"/action_plans/{make_plan(state=before).uuid}", to(requested))
     assert answer.status_code == 400
     assert f"State transition not allowed: ({before} -> {requested})" in fault(answer)
@@ -61,14 +61,14 @@ def test_other_transitions_are_refused(api: Caller, before: str, requested: str)
         ({"state": "PENDING"}, "list"),
     ],
 )
-def test_other_patches_are_400_and_change_nothing(api: Caller, patch: Any, words: str) -> None:
+def test_invalid_patch_is_refused_and_changes_nothing(api: Caller, patch: Any, words: str) -> None:
     plan = make_plan()
     answer = api.patch(f"/action_plans/{plan.uuid}", patch)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert api.get(f"/action_plans/{plan.uuid}").json()["state"] == "RECOMMENDED"
 
 
-def test_cancelling_leaves_skipped_actions_alone(api: Caller) -> None:
+def test_cancelling_a_plan_keeps_skipped_actions_skipped(api: Caller) -> None:
     plan = make_plan({"a": [], "b": []})
     skipped = plan.actions.get(input_parameters__message="a")
     skipped.skip("alice")
@@ -77,7 +77,7 @@ def test_cancelling_leaves_skipped_actions_alone(api: Caller) -> None:
     assert sorted(plan.actions.values_list("state", flat=True)) == ["CANCELLED", "SKIPPED"]
 
 
-def test_a_deleted_plan_is_gone_with_its_actions(api: Caller) -> None:
+def test_deleting_a_plan_deletes_its_actions(api: Caller) -> None:
     plan = make_plan({"a": []})
     assert api.delete(f"/action_plans/{plan.uuid}").status_code == 204
     assert api.get(f"/action_plans/{plan.uuid}").status_code == 404
@@ -85,13 +85,13 @@ def test_a_deleted_plan_is_gone_with_its_actions(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING", "CANCELLING"])
-def test_a_plan_at_work_is_not_deleted(api: Caller, state: str) -> None:
+def test_started_plan_cannot_be_deleted(api: Caller, state: str) -> None:
     answer = api.delete(f"/action_plans/{make_plan(state=state).uuid}")
     assert answer.status_code == 400
     assert fault(answer) == f"Couldn't delete when state is '{state}'."
 
 
-def test_efficacy_is_shown_in_both_lists(api: Caller) -> None:
+def test_efficacy_is_shown_in_both_plan_lists(api: Caller) -> None:
     plan = make_plan(strategy=make_strategy())
     EfficacyIndicator.objects.create(action_plan=plan, name="released", description="nodes", unit=None, value=4)
     expected = [{"name": "released", "description": "nodes", "unit": None, "value": 4.0}]
@@ -102,7 +102,7 @@ def test_efficacy_is_shown_in_both_lists(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 60])
-def test_a_list_costs_the_same_queries_whatever_its_length(
+def test_plan_list_query_count_does_not_depend_on_the_number_of_plans(
     api: Caller, django_assert_num_queries: Any, count: int
 ) -> None:
     strategy, audit = make_strategy(), make_audit()
@@ -113,21 +113,21 @@ def test_a_list_costs_the_same_queries_whatever_its_length(
 
 
 @pytest.mark.parametrize("identifier", ["1", "name", "x" * 300])
-def test_a_plan_has_no_name_but_its_uuid(api: Caller, identifier: str) -> None:
+def test_plan_is_found_only_by_its_uuid(api: Caller, identifier: str) -> None:
     assert api.get(f"/action_plans/{identifier}").status_code == 400
 
 
-def test_an_unknown_plan_is_404(api: Caller) -> None:
+def test_unknown_plan_returns_404(api: Caller) -> None:
     unknown = uuid4()
     assert fault(api.get(f"/action_plans/{unknown}")) == f"ActionPlan {unknown} could not be found"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_plans_are_made_by_audits_only(api: Caller, method: str) -> None:
+def test_plans_cannot_be_created_or_replaced_by_a_request(api: Caller, method: str) -> None:
     assert api.call(method, "/action_plans", {}).status_code == 405
 
 
-def test_a_reader_may_neither_start_nor_cancel_nor_delete(reader: User) -> None:
+def test_readers_cannot_start_cancel_or_delete_a_plan(reader: User) -> None:
     plan, caller = make_plan(), Caller(reader)
     path = f"/action_plans/{plan.uuid}"
     answers = [caller.post(f"{path}/start"), caller.patch(path, to("CANCELLED")), caller.delete(path)]
@@ -135,7 +135,7 @@ def test_a_reader_may_neither_start_nor_cancel_nor_delete(reader: User) -> None:
     assert caller.get(path).json()["state"] == "RECOMMENDED"
 
 
-def test_a_deleted_plan_is_not_started_by_those_who_see_it(api: Caller) -> None:
+def test_deleted_plan_cannot_be_started_with_show_deleted(api: Caller) -> None:
     plan = make_plan()
     plan.remove()
     answer = api.post(f"/action_plans/{plan.uuid}/start", **{"X-Show-Deleted": "true"})
@@ -143,7 +143,7 @@ def test_a_deleted_plan_is_not_started_by_those_who_see_it(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("requested", ["ONGOING", "PENDING", "CANCELLED", "FOO"])
-def test_who_has_no_right_learns_nothing_of_the_state(stranger: User, requested: str) -> None:
+def test_refused_patch_does_not_reveal_the_plan_state_without_permissions(stranger: User, requested: str) -> None:
     answer = Caller(stranger).patch(f"/action_plans/{make_plan().uuid}", to(requested))
     assert answer.status_code == 403
     assert "RECOMMENDED" not in fault(answer)

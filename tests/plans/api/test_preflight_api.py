@@ -32,7 +32,7 @@ def failing(number: int, plan: ActionPlan | None = None) -> ActionPlan:
     return plan
 
 
-def test_it_counts_and_names_what_would_not_just_succeed(newest: Caller) -> None:
+def test_preflight_counts_outcomes_and_lists_actions_that_would_not_succeed(newest: Caller) -> None:
     plan = failing(1)
     bad = action(plan, "bad-0")
     answer = newest.get(f"/action_plans/{plan.uuid}/preflight").json()
@@ -58,7 +58,7 @@ def test_it_counts_and_names_what_would_not_just_succeed(newest: Caller) -> None
     assert action(plan, "bad-0").state == "PENDING"
 
 
-def test_pages_lead_through_all_of_them_once(newest: Caller) -> None:
+def test_pages_list_each_action_once(newest: Caller) -> None:
     plan, seen = failing(5), []
     address = f"/action_plans/{plan.uuid}/preflight?limit=2"
     while address:
@@ -78,47 +78,49 @@ def test_pages_lead_through_all_of_them_once(newest: Caller) -> None:
         ("sort_key=uuid", 400, 'Unknown argument: "sort_key"'),
     ],
 )
-def test_bad_input_is_named(newest: Caller, query: str, status: int, words: str) -> None:
+def test_invalid_query_is_refused_with_its_field(newest: Caller, query: str, status: int, words: str) -> None:
     answer = newest.get(f"/action_plans/{failing(1).uuid}/preflight?{query}")
     assert (answer.status_code, words in fault(answer)) == (status, True)
 
 
-def test_a_plan_that_ended_is_a_conflict(newest: Caller) -> None:
+def test_preflight_of_an_ended_plan_is_refused(newest: Caller) -> None:
     answer = newest.get(f"/action_plans/{make_plan({'a': []}, state='FAILED').uuid}/preflight")
     assert (answer.status_code, "nothing of it begins any more" in fault(answer)) == (409, True)
 
 
-def test_there_is_none_of_a_plan_that_is_not_there(newest: Caller) -> None:
+def test_preflight_of_an_unknown_plan_returns_404(newest: Caller) -> None:
     assert newest.get(f"/action_plans/{uuid4()}/preflight").status_code == 404
 
 
-def test_before_1_12_there_is_none(reader: User) -> None:
+def test_preflight_is_not_acceptable_before_microversion_1_12(reader: User) -> None:
     assert Caller(reader, "1.11").get(f"/action_plans/{failing(0).uuid}/preflight").status_code == 406
 
 
 @pytest.mark.parametrize("rights", [[], ["view_actionplan"], ["view_action"]])
-def test_it_needs_the_right_to_view_plans_and_actions(stranger: User, rights: list[str]) -> None:
+def test_preflight_requires_the_view_permissions_for_plans_and_actions(stranger: User, rights: list[str]) -> None:
     stranger.user_permissions.set(Permission.objects.filter(codename__in=rights))
     caller = Caller(User.objects.get(pk=stranger.pk), "1.12")
     assert caller.get(f"/action_plans/{failing(0).uuid}/preflight").status_code == 403
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_the_number_of_queries_does_not_grow(newest: Caller, size: int, django_assert_max_num_queries: Any) -> None:
+def test_query_count_does_not_depend_on_the_number_of_actions(
+    newest: Caller, size: int, django_assert_max_num_queries: Any
+) -> None:
     plan = failing(size)
     with django_assert_max_num_queries(21):
         assert newest.get(f"/action_plans/{plan.uuid}/preflight").status_code == 200
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_a_stored_result_takes_fewer_queries(newest: Caller, size: int, django_assert_max_num_queries: Any) -> None:
+def test_stored_result_uses_fewer_queries(newest: Caller, size: int, django_assert_max_num_queries: Any) -> None:
     address = f"/action_plans/{failing(size).uuid}/preflight"
     newest.get(address)
     with django_assert_max_num_queries(10):
         assert newest.get(address).status_code == 200
 
 
-def test_the_api_answers_with_the_result_that_the_console_stored(newest: Caller, client: Client, reader: User) -> None:
+def test_api_returns_the_result_stored_by_the_console(newest: Caller, client: Client, reader: User) -> None:
     plan = failing(1)
     client.force_login(reader)
     client.get(reverse("plans:preflight", args=[plan.uuid]))

@@ -1,4 +1,4 @@
-"""When a plan is to begin, through the API."""
+"""Schedules of action plans through the API: start time, zone and maintenance window."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -37,46 +37,46 @@ def shown(answer: Any) -> tuple[Any, ...]:
     )
 
 
-def test_a_plan_is_started_for_a_time_in_a_zone(api: Caller) -> None:
-    wishes = {"start_at": "2026-03-03T22:00", "zone": "Europe/Berlin"}
-    answer = api.post(f"/action_plans/{make_plan().uuid}/start", wishes)
+def test_plan_is_started_for_a_time_in_a_zone(api: Caller) -> None:
+    schedule = {"start_at": "2026-03-03T22:00", "zone": "Europe/Berlin"}
+    answer = api.post(f"/action_plans/{make_plan().uuid}/start", schedule)
     moment = "2026-03-03T21:00:00+00:00"
     assert shown(answer) == (200, "PENDING", moment, "Europe/Berlin", None, moment, None)
 
 
-def test_a_time_may_bring_its_own_offset(api: Caller) -> None:
+def test_start_at_accepts_an_offset(api: Caller) -> None:
     answer = api.post(f"/action_plans/{make_plan().uuid}/start", {"start_at": "2026-03-03T22:00:00-05:00"})
     assert shown(answer)[2] == "2026-03-04T03:00:00+00:00"
 
 
-def test_a_plan_is_started_within_a_window(api: Caller) -> None:
+def test_plan_is_started_with_a_window(api: Caller) -> None:
     answer = api.post(f"/action_plans/{make_plan().uuid}/start", {"zone": "Europe/Berlin", "window": NIGHTS})
     hours = ("2026-03-02T21:00:00+00:00", "2026-03-03T03:00:00+00:00")
     assert shown(answer) == (200, "PENDING", None, "Europe/Berlin", WRITTEN, *hours)
 
 
-def test_with_both_the_first_window_counts_that_is_open_after_the_time(api: Caller) -> None:
-    wishes = {"start_at": "2026-03-05T23:30", "window": NIGHTS}
-    answer = api.post(f"/action_plans/{make_plan().uuid}/start", wishes)
+def test_window_opens_first_after_start_at(api: Caller) -> None:
+    schedule = {"start_at": "2026-03-05T23:30", "window": NIGHTS}
+    answer = api.post(f"/action_plans/{make_plan().uuid}/start", schedule)
     assert shown(answer)[-2:] == ("2026-03-05T23:30:00+00:00", "2026-03-06T04:00:00+00:00")
 
 
-def test_of_a_time_that_comes_twice_the_first_is_meant(api: Caller) -> None:
-    wishes = {"start_at": "2026-10-25T02:30", "zone": "Europe/Berlin"}
-    assert shown(api.post(f"/action_plans/{make_plan().uuid}/start", wishes))[2] == "2026-10-25T00:30:00+00:00"
+def test_ambiguous_local_time_means_its_first_occurrence(api: Caller) -> None:
+    schedule = {"start_at": "2026-10-25T02:30", "zone": "Europe/Berlin"}
+    assert shown(api.post(f"/action_plans/{make_plan().uuid}/start", schedule))[2] == "2026-10-25T00:30:00+00:00"
 
 
-def test_a_schedule_may_be_made_before_the_plan_is_started_and_holds_then(api: Caller) -> None:
+def test_schedule_made_before_the_start_is_kept_by_the_start(api: Caller) -> None:
     plan = make_plan()
     answer = api.post(f"/action_plans/{plan.uuid}/schedule", {"start_at": "2026-03-03T22:00"})
     assert shown(answer)[:3] == (200, "RECOMMENDED", "2026-03-03T22:00:00+00:00")
     assert shown(api.post(f"/action_plans/{plan.uuid}/start"))[1:3] == ("PENDING", "2026-03-03T22:00:00+00:00")
 
 
-def test_what_is_left_out_stays_and_null_takes_it_back(api: Caller) -> None:
+def test_omitted_fields_are_kept_and_null_removes_them(api: Caller) -> None:
     plan = make_plan()
-    wishes = {"start_at": "2026-03-03T23:00", "zone": "Europe/Berlin", "window": NIGHTS}
-    api.post(f"/action_plans/{plan.uuid}/start", wishes)
+    schedule = {"start_at": "2026-03-03T23:00", "zone": "Europe/Berlin", "window": NIGHTS}
+    api.post(f"/action_plans/{plan.uuid}/start", schedule)
     answer = api.post(f"/action_plans/{plan.uuid}/schedule", {"window": None})
     moment = "2026-03-03T22:00:00+00:00"
     assert shown(answer) == (200, "PENDING", moment, "Europe/Berlin", None, moment, None)
@@ -84,7 +84,7 @@ def test_what_is_left_out_stays_and_null_takes_it_back(api: Caller) -> None:
     assert shown(answer) == (200, "PENDING", None, "Europe/Berlin", None, None, None)
 
 
-def test_the_window_of_a_plan_that_runs_may_be_changed_and_its_time_no_more(api: Caller) -> None:
+def test_window_of_a_running_plan_can_be_changed_but_not_its_start_at(api: Caller) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     answer = api.post(f"/action_plans/{plan.uuid}/schedule", {"window": NIGHTS})
     assert shown(answer)[-2:] == ("2026-03-02T22:00:00+00:00", "2026-03-03T04:00:00+00:00")
@@ -96,13 +96,13 @@ def test_the_window_of_a_plan_that_runs_may_be_changed_and_its_time_no_more(api:
 
 
 @pytest.mark.parametrize("state", ["CANCELLING", "SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
-def test_a_plan_of_which_nothing_is_to_begin_is_not_scheduled(api: Caller, state: str) -> None:
+def test_ended_or_cancelling_plan_cannot_be_scheduled(api: Caller, state: str) -> None:
     answer = api.post(f"/action_plans/{make_plan(state=state).uuid}/schedule", {"window": NIGHTS})
     assert answer.status_code == 409
     assert f"is {state}" in fault(answer)
 
 
-def test_a_plan_that_is_started_already_is_not_started_for_a_time(api: Caller) -> None:
+def test_second_start_with_a_start_at_is_refused(api: Caller) -> None:
     plan = make_plan(state="PENDING")
     answer = api.post(f"/action_plans/{plan.uuid}/start", {"start_at": "2026-03-03T22:00"})
     assert (answer.status_code, fault(answer)) == (400, "Couldn't start when state is 'PENDING'.")
@@ -110,7 +110,7 @@ def test_a_plan_that_is_started_already_is_not_started_for_a_time(api: Caller) -
 
 
 @pytest.mark.parametrize(
-    ("wishes", "rule"),
+    ("schedule", "rule"),
     [
         ({"start_at": "tomorrow"}, "start_at: must be a time in ISO 8601"),
         ({"start_at": "2026-03-01T12:00"}, "start_at: must not be in the past"),
@@ -146,22 +146,22 @@ def test_a_plan_that_is_started_already_is_not_started_for_a_time(api: Caller) -
     ],
 )
 @pytest.mark.parametrize("verb", ["start", "schedule"])
-def test_wishes_that_make_no_sense_are_refused(api: Caller, verb: str, wishes: Any, rule: str) -> None:
+def test_invalid_schedule_is_refused(api: Caller, verb: str, schedule: Any, rule: str) -> None:
     plan = make_plan()
-    answer = api.post(f"/action_plans/{plan.uuid}/{verb}", wishes)
+    answer = api.post(f"/action_plans/{plan.uuid}/{verb}", schedule)
     assert answer.status_code == 400
     assert rule in fault(answer)
     assert ActionPlan.objects.get().state == "RECOMMENDED"
 
 
-def test_a_window_that_closes_for_good_today_is_still_one(api: Caller) -> None:
-    wishes = {"window": {"opens": "11:00", "closes": "13:00", "first_day": "2026-03-02", "last_day": "2026-03-02"}}
-    answer = api.post(f"/action_plans/{make_plan().uuid}/start", wishes)
+def test_window_that_closes_for_the_last_time_today_is_accepted(api: Caller) -> None:
+    schedule = {"window": {"opens": "11:00", "closes": "13:00", "first_day": "2026-03-02", "last_day": "2026-03-02"}}
+    answer = api.post(f"/action_plans/{make_plan().uuid}/start", schedule)
     assert shown(answer)[-2:] == ("2026-03-02T12:00:00+00:00", "2026-03-02T13:00:00+00:00")
 
 
 @pytest.mark.parametrize("verb", ["start", "schedule"])
-def test_null_is_no_body(api: Caller, verb: str) -> None:
+def test_null_body_is_refused(api: Caller, verb: str) -> None:
     answer = api.client.generic(
         "POST",
         f"/v1/action_plans/{make_plan().uuid}/{verb}",
@@ -175,53 +175,53 @@ def test_null_is_no_body(api: Caller, verb: str) -> None:
 
 @pytest.mark.parametrize("body", [None, {}])
 @pytest.mark.parametrize("version", ["1.0", "1.11", "1.12"])
-def test_a_start_needs_no_body(cloud_admin: User, version: str, body: Any) -> None:
+def test_start_requires_no_body(cloud_admin: User, version: str, body: Any) -> None:
     answer = Caller(cloud_admin, version).post(f"/action_plans/{make_plan().uuid}/start", body)
     assert (answer.status_code, answer.json()["state"]) == (200, "PENDING")
 
 
-def test_a_zone_that_is_taken_back_is_utc_again(api: Caller) -> None:
+def test_removed_zone_returns_to_utc(api: Caller) -> None:
     plan = make_plan()
     api.post(f"/action_plans/{plan.uuid}/schedule", {"zone": "Europe/Berlin", "window": NIGHTS})
     answer = api.post(f"/action_plans/{plan.uuid}/schedule", {"zone": None})
     assert shown(answer)[3:6] == ("UTC", WRITTEN, "2026-03-02T22:00:00+00:00")
 
 
-@pytest.mark.parametrize("wish", [{"start_at": "2040-01-01T00:00"}, {"zone": "UTC"}, {"window": NIGHTS}])
+@pytest.mark.parametrize("schedule", [{"start_at": "2040-01-01T00:00"}, {"zone": "UTC"}, {"window": NIGHTS}])
 @pytest.mark.parametrize("verb", ["start", "schedule"])
-def test_before_1_12_wishes_are_not_acceptable_and_start_nothing(
-    cloud_admin: User, verb: str, wish: dict[str, Any]
+def test_schedule_is_not_acceptable_before_microversion_1_12(
+    cloud_admin: User, verb: str, schedule: dict[str, Any]
 ) -> None:
-    answer = Caller(cloud_admin, "1.11").post(f"/action_plans/{make_plan().uuid}/{verb}", wish)
+    answer = Caller(cloud_admin, "1.11").post(f"/action_plans/{make_plan().uuid}/{verb}", schedule)
     assert answer.status_code == 406
     assert fault(answer).endswith("API microversion 1.12 or higher is required.")
     assert ActionPlan.objects.get().state == "RECOMMENDED"
 
 
 @pytest.mark.parametrize("body", [{"garbage": 1}, [], 0])
-def test_before_1_12_what_else_comes_with_a_start_does_no_harm(cloud_admin: User, body: Any) -> None:
+def test_unknown_attributes_of_a_start_are_ignored_before_microversion_1_12(cloud_admin: User, body: Any) -> None:
     answer = Caller(cloud_admin, "1.11").post(f"/action_plans/{make_plan().uuid}/start", body)
     assert (answer.json()["state"], "start_at" in answer.json()) == ("PENDING", False)
 
 
-def test_a_reader_schedules_nothing(reader: User) -> None:
+def test_readers_cannot_schedule_a_plan(reader: User) -> None:
     caller = Caller(reader, "1.12")
     assert caller.post(f"/action_plans/{make_plan().uuid}/schedule", {"zone": "UTC"}).status_code == 403
 
 
-def test_a_deleted_plan_is_not_found(api: Caller) -> None:
+def test_schedule_of_a_deleted_plan_returns_404(api: Caller) -> None:
     plan = make_plan()
     plan.remove()
     assert api.post(f"/action_plans/{plan.uuid}/schedule", {"zone": "UTC"}).status_code == 404
 
 
-def test_the_change_is_seen_as_one(api: Caller) -> None:
+def test_schedule_sets_updated_at(api: Caller) -> None:
     plan = make_plan(updated_at=timezone.now() - timedelta(days=3))
     api.post(f"/action_plans/{plan.uuid}/schedule", {"zone": "Europe/Berlin"})
     assert ActionPlan.objects.get().updated_at != plan.updated_at
 
 
-OVER = {
+EXPIRED_WINDOW = {
     "zone": "UTC",
     "window": {**NIGHTS, "last_day": "2026-02-01"},
     "closes_at": datetime(2026, 2, 2, 4, tzinfo=UTC),
@@ -229,18 +229,18 @@ OVER = {
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.12"])
-def test_a_plan_whose_window_is_over_for_good_is_not_started(api: Caller, cloud_admin: User, version: str) -> None:
-    plan = make_plan(**OVER)
+def test_plan_with_an_expired_window_is_not_started(api: Caller, cloud_admin: User, version: str) -> None:
+    plan = make_plan(**EXPIRED_WINDOW)
     answer = Caller(cloud_admin, version).post(f"/action_plans/{plan.uuid}/start")
     assert (answer.status_code, ActionPlan.objects.get().state) == (409, "RECOMMENDED")
     assert "the maintenance window" in fault(answer)
 
 
-def test_with_another_window_it_is_started(api: Caller) -> None:
-    answer = api.post(f"/action_plans/{make_plan(**OVER).uuid}/start", {"window": NIGHTS})
+def test_plan_with_an_expired_window_is_started_with_another_window(api: Caller) -> None:
+    answer = api.post(f"/action_plans/{make_plan(**EXPIRED_WINDOW).uuid}/start", {"window": NIGHTS})
     assert shown(answer)[:2] == (200, "PENDING")
 
 
-def test_a_plan_whose_window_comes_again_is_started(api: Caller) -> None:
-    plan = make_plan(**{**OVER, "window": NIGHTS})
+def test_plan_whose_window_opens_again_is_started(api: Caller) -> None:
+    plan = make_plan(**{**EXPIRED_WINDOW, "window": NIGHTS})
     assert shown(api.post(f"/action_plans/{plan.uuid}/start"))[:2] == (200, "PENDING")

@@ -1,4 +1,4 @@
-"""Servers through the API: who sees which, requested operations, and their results."""
+"""Servers through the API: permissions, requested operations and their results."""
 
 from typing import Any
 from uuid import UUID
@@ -50,10 +50,10 @@ def path(server: Server) -> str:
     return f"/servers/{server.uuid}"
 
 
-# Asking for servers
+# Creation
 
 
-def test_a_requested_server_is_built_by_an_action(api: Caller) -> None:
+def test_requested_server_is_built_by_an_action(api: Caller) -> None:
     node = make_node("here", zone="az1")
     answer = api.post(
         "/servers", wanted(imageRef="cirros", metadata={"role": "web"}, availability_zone="az1", project_id="p1")
@@ -69,7 +69,7 @@ def test_a_requested_server_is_built_by_an_action(api: Caller) -> None:
     assert Action.objects.get().action_type == "build"
 
 
-def test_a_server_that_finds_no_host_is_in_error_with_the_fault(api: Caller) -> None:
+def test_server_without_a_host_is_in_error_with_the_fault(api: Caller) -> None:
     made = api.post("/servers", wanted()).json()
     run_waiting()
     shown = api.get(f"/servers/{made['id']}").json()
@@ -79,7 +79,7 @@ def test_a_server_that_finds_no_host_is_in_error_with_the_fault(api: Caller) -> 
     )
 
 
-def test_a_server_that_finds_no_host_is_pending_where_the_operator_wants_it(api: Caller, settings: Settings) -> None:
+def test_server_without_a_host_is_pending_if_configured(api: Caller, settings: Settings) -> None:
     settings.USE_PENDING_STATE = True
     made = api.post("/servers", wanted()).json()
     run_waiting()
@@ -105,17 +105,17 @@ def test_a_server_that_finds_no_host_is_pending_where_the_operator_wants_it(api:
         ({"server": {}, "other": 1}, "Unknown attribute for argument server: other"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_refused(api: Caller, body: Any, words: str) -> None:
+def test_invalid_server_request_is_refused(api: Caller, body: Any, words: str) -> None:
     answer = api.post("/servers", body)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert not Server.objects.exists()
     assert not Action.objects.exists()
 
 
-# Whose they are
+# Permissions
 
 
-def test_a_member_sees_the_servers_of_their_projects_and_no_host(api: Caller) -> None:
+def test_members_see_servers_of_their_projects_without_the_host(api: Caller) -> None:
     own = make_server("own", node=make_node("secret"), project_id="p1")
     other = make_server("other", project_id="p2")
     ines = member("p1")
@@ -126,14 +126,14 @@ def test_a_member_sees_the_servers_of_their_projects_and_no_host(api: Caller) ->
     assert ines.get("/servers?host=secret").json()["servers"] == []
 
 
-def test_a_person_without_rights_and_projects_sees_none(api: Caller) -> None:
+def test_servers_are_refused_without_permissions_and_projects(api: Caller) -> None:
     server = make_server()
     nobody = member()
     assert nobody.get("/servers").status_code == 403
     assert nobody.get(path(server)).status_code == 404
 
 
-def test_a_reader_sees_all_servers_and_handles_none(reader: User) -> None:
+def test_readers_see_all_servers_but_cannot_change_them(reader: User) -> None:
     server = make_server(project_id="p1", node=make_node())
     caller = Caller(reader, "1.10")
     assert len(caller.get("/servers").json()["servers"]) == 1
@@ -142,12 +142,12 @@ def test_a_reader_sees_all_servers_and_handles_none(reader: User) -> None:
     assert caller.post("/servers", wanted()).status_code == 403
 
 
-def test_a_member_asks_for_servers_of_their_only_project(api: Caller) -> None:
+def test_server_of_a_member_defaults_to_their_only_project(api: Caller) -> None:
     assert member("p1").post("/servers", wanted()).json()["tenant_id"] == "p1"
 
 
 @pytest.mark.parametrize("project", [None, "p3"])
-def test_a_member_of_several_projects_names_one_of_them(api: Caller, project: str | None) -> None:
+def test_member_of_several_projects_must_name_one_of_them(api: Caller, project: str | None) -> None:
     body = wanted(**({"project_id": project} if project else {}))
     answer = member("p1", "p2").post("/servers", body)
     assert (answer.status_code, fault(answer)) == (400, "server: project_id: must be one of your projects: p1, p2.")
@@ -155,14 +155,14 @@ def test_a_member_of_several_projects_names_one_of_them(api: Caller, project: st
 
 @pytest.mark.parametrize("project", [["p1"], {"p1": 1}, 7, True, None])
 @pytest.mark.parametrize("rights", ["member", "administrator"])
-def test_a_project_that_is_no_text_is_refused(api: Caller, rights: str, project: Any) -> None:
+def test_project_id_must_be_a_text(api: Caller, rights: str, project: Any) -> None:
     caller = api if rights == "administrator" else member("p1")
     answer = caller.post("/servers", wanted(project_id=project))
     assert (answer.status_code, "server: project_id: " in fault(answer)) == (400, True), fault(answer)
     assert not Server.objects.exists()
 
 
-def test_a_member_may_delete_and_rebuild_but_not_reset_their_servers(api: Caller) -> None:
+def test_members_delete_and_rebuild_but_cannot_reset_their_servers(api: Caller) -> None:
     server = make_server(project_id="p1", node=make_node())
     ines = member("p1")
     assert ines.post(f"{path(server)}/action", {"rebuild": {}}).status_code == 202
@@ -170,17 +170,17 @@ def test_a_member_may_delete_and_rebuild_but_not_reset_their_servers(api: Caller
     assert ines.delete(path(server)).status_code == 204
 
 
-# PENDING, and what clients of before 1.10 read of it
+# Status, and PENDING before microversion 1.10
 
 
 @pytest.mark.parametrize("version", ["1.8", "1.9"])
-def test_before_1_10_a_server_that_waits_reads_error(cloud_admin: User, version: str) -> None:
+def test_pending_server_has_status_error_before_microversion_1_10(cloud_admin: User, version: str) -> None:
     server, old = pending(), Caller(cloud_admin, version)
     for shown in (old.get(path(server)).json(), old.get("/servers/detail").json()["servers"][0]):
         assert (shown["status"], shown["OS-EXT-STS:vm_state"], shown["fault"]) == ("ERROR", "error", FAULT)
 
 
-def test_before_1_10_filters_find_a_server_that_waits_in_error(cloud_admin: User) -> None:
+def test_error_filter_includes_pending_servers_before_microversion_1_10(cloud_admin: User) -> None:
     pending()
     make_server("broken", state="error")
     make_server("fine")
@@ -196,7 +196,7 @@ def test_before_1_10_filters_find_a_server_that_waits_in_error(cloud_admin: User
     assert old.get("/servers?vm_state=pending").status_code == 400
 
 
-def test_before_1_8_there_are_no_servers(cloud_admin: User) -> None:
+def test_servers_are_not_acceptable_before_microversion_1_8(cloud_admin: User) -> None:
     assert Caller(cloud_admin, "1.7").get("/servers").status_code == 406
 
 
@@ -214,7 +214,7 @@ def test_before_1_8_there_are_no_servers(cloud_admin: User) -> None:
         ("pending", None, "PENDING"),
     ],
 )
-def test_the_status_follows_from_what_a_server_is_and_what_is_under_way(
+def test_server_status_is_derived_from_state_and_task_state(
     api: Caller, state: str, task_state: str | None, status: str
 ) -> None:
     server = make_server(state=state, task_state=task_state)
@@ -222,7 +222,7 @@ def test_the_status_follows_from_what_a_server_is_and_what_is_under_way(
     assert len(api.get(f"/servers?status={status}").json()["servers"]) == 1
 
 
-def test_a_deleted_server_reads_deleted(api: Caller) -> None:
+def test_deleted_server_has_status_deleted(api: Caller) -> None:
     server = pending()
     assert api.delete(path(server)).status_code == 204
     shown = api.get(path(server), **{"X-Show-Deleted": "true"}).json()
@@ -230,17 +230,17 @@ def test_a_deleted_server_reads_deleted(api: Caller) -> None:
     assert len(api.get("/servers?status=DELETED", **{"X-Show-Deleted": "true"}).json()["servers"]) == 1
 
 
-# Deleting
+# Deletion
 
 
-def test_a_server_that_waits_is_gone_at_once(api: Caller) -> None:
+def test_pending_server_is_deleted_immediately_without_an_action(api: Caller) -> None:
     server = pending(project_id="p1")
     assert member("p1").delete(path(server)).status_code == 204
     assert api.get(path(server)).status_code == 404
     assert not Action.objects.exists()
 
 
-def test_a_server_that_runs_is_deleted_by_an_action(api: Caller) -> None:
+def test_active_server_is_deleted_by_an_action(api: Caller) -> None:
     server = make_server(node=make_node())
     assert api.delete(path(server)).status_code == 204
     run_waiting()
@@ -255,7 +255,7 @@ def plan_of(server: Server, kind: str, state: str = "PENDING", **parameters: Any
     return made
 
 
-def test_who_deletes_a_server_twice_has_it_deleted_once(api: Caller) -> None:
+def test_repeated_deletion_creates_one_action(api: Caller) -> None:
     server = make_server(node=make_node())
     assert [api.delete(path(server)).status_code for _ in range(2)] == [204, 204]
     assert Action.objects.count() == 1
@@ -264,7 +264,7 @@ def test_who_deletes_a_server_twice_has_it_deleted_once(api: Caller) -> None:
 @pytest.mark.parametrize(
     ("state", "parameters"), [("CANCELLING", {}), ("RECOMMENDED", {}), ("ONGOING", {"needed_for": [str(UUID(int=1))]})]
 )
-def test_a_deletion_that_may_not_come_about_can_be_requested_again(
+def test_deletion_is_accepted_while_an_earlier_one_may_not_be_executed(
     api: Caller, state: str, parameters: dict[str, Any]
 ) -> None:
     server = make_server(node=make_node())
@@ -274,7 +274,7 @@ def test_a_deletion_that_may_not_come_about_can_be_requested_again(
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
-def test_a_server_is_deleted_and_reset_whatever_else_waits(api: Caller, state: str) -> None:
+def test_deletion_and_reset_are_accepted_while_a_rebuild_is_pending_or_running(api: Caller, state: str) -> None:
     server = make_server(node=make_node())
     plan_of(server, "rebuild", state)
     assert api.post(f"{path(server)}/action", {"os-resetState": {"state": "error"}}).status_code == 202
@@ -285,7 +285,7 @@ def test_a_server_is_deleted_and_reset_whatever_else_waits(api: Caller, state: s
 # Actions
 
 
-def test_a_server_that_is_to_be_rebuilt_is_not_rebuilt_twice(api: Caller) -> None:
+def test_rebuild_is_refused_while_a_rebuild_is_pending(api: Caller) -> None:
     server = make_server(node=make_node())
     assert api.post(f"{path(server)}/action", {"rebuild": {}}).status_code == 202
     answer = api.post(f"{path(server)}/action", {"rebuild": {}})
@@ -296,19 +296,19 @@ def test_a_server_that_is_to_be_rebuilt_is_not_rebuilt_twice(api: Caller) -> Non
 
 
 @pytest.mark.parametrize("kind", ["build", "rebuild", "delete_server"])
-def test_a_server_that_something_is_still_to_be_done_to_is_not_rebuilt(api: Caller, kind: str) -> None:
+def test_rebuild_is_refused_while_a_build_rebuild_or_deletion_runs(api: Caller, kind: str) -> None:
     server = make_server(node=make_node())
     plan_of(server, kind, "ONGOING")
     assert api.post(f"{path(server)}/action", {"rebuild": {}}).status_code == 409
 
 
-def test_what_is_only_recommended_is_in_the_way_of_no_rebuild(api: Caller) -> None:
+def test_recommended_plan_does_not_block_a_rebuild(api: Caller) -> None:
     server = make_server(node=make_node())
     plan_of(server, "rebuild", "RECOMMENDED")
     assert api.post(f"{path(server)}/action", {"rebuild": {}}).status_code == 202
 
 
-def test_a_server_that_waits_is_built_by_a_rebuild(api: Caller) -> None:
+def test_rebuild_builds_a_pending_server(api: Caller) -> None:
     server = pending()
     make_node()
     answer = api.post(f"{path(server)}/action", {"rebuild": {"description": None, "imageRef": "cirros"}})
@@ -324,14 +324,16 @@ def test_a_server_that_waits_is_built_by_a_rebuild(api: Caller) -> None:
         ({"state": "paused"}, "while it is in vm_state paused"),
     ],
 )
-def test_a_server_that_cannot_be_rebuilt_now_is_a_conflict(api: Caller, columns: dict[str, str], words: str) -> None:
+def test_rebuild_is_refused_in_the_current_state_of_the_server(
+    api: Caller, columns: dict[str, str], words: str
+) -> None:
     server = make_server(node=make_node(), **columns)
     answer = api.post(f"{path(server)}/action", {"rebuild": {}})
     assert (answer.status_code, fault(answer)) == (409, f"Cannot 'rebuild' instance {server.uuid} {words}")
     assert not Action.objects.exists()
 
 
-def test_the_state_of_a_server_is_reset(api: Caller) -> None:
+def test_server_state_is_reset_by_an_action(api: Caller) -> None:
     server = pending()
     answer = api.post(f"{path(server)}/action", {"os-resetState": {"state": "error"}})
     assert (answer.status_code, answer.content) == (202, b"")
@@ -339,7 +341,7 @@ def test_the_state_of_a_server_is_reset(api: Caller) -> None:
     assert again(server).state == "error"
 
 
-def test_a_server_that_is_nowhere_cannot_be_active(api: Caller) -> None:
+def test_server_without_a_host_cannot_be_reset_to_active(api: Caller) -> None:
     server = pending()
     answer = api.post(f"{path(server)}/action", {"os-resetState": {"state": "active"}})
     assert (answer.status_code, again(server).state) == (409, "pending")
@@ -361,13 +363,13 @@ def test_a_server_that_is_nowhere_cannot_be_active(api: Caller) -> None:
         {"os-resetState": {"state": "error", "other": 1}},
     ],
 )
-def test_an_action_that_makes_no_sense_is_refused(api: Caller, body: Any) -> None:
+def test_invalid_action_is_refused(api: Caller, body: Any) -> None:
     answer = api.post(f"{path(make_server(node=make_node()))}/action", body)
     assert answer.status_code == 400, fault(answer)
     assert not Action.objects.exists()
 
 
-def test_a_server_that_is_unknown_is_not_found(api: Caller) -> None:
+def test_unknown_server_returns_404(api: Caller) -> None:
     unknown = "/servers/4f1b1c8e-5d67-4d3a-9a53-1d0d9f2f8a11"
     assert api.get(unknown).status_code == 404
     assert api.delete(unknown).status_code == 404
@@ -378,7 +380,7 @@ def test_a_server_that_is_unknown_is_not_found(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("number", [10, 1000])
-def test_a_list_takes_the_same_queries_however_many_servers_there_are(
+def test_server_list_query_count_does_not_depend_on_the_number_of_servers(
     api: Caller, number: int, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     node = make_node()
@@ -390,14 +392,14 @@ def test_a_list_takes_the_same_queries_however_many_servers_there_are(
         assert len(api.get(f"/servers/detail?limit={number}").json()["servers"]) == number
 
 
-def test_servers_are_filtered_by_what_they_are(api: Caller) -> None:
+def test_server_list_is_filtered(api: Caller) -> None:
     make_server("one", project_id="p1", flavor="small", node=make_node("here"))
     make_server("two", project_id="p2", flavor="large", node=make_node("there"))
     for query in ("name=one", "project_id=p1", "flavor=small", "host=here"):
         assert [one["name"] for one in api.get(f"/servers?{query}").json()["servers"]] == ["one"], query
 
 
-def test_lists_are_read_page_by_page(api: Caller) -> None:
+def test_server_list_is_paginated(api: Caller) -> None:
     for name in "cab":
         make_server(name)
     first = api.get("/servers?sort_key=name&limit=2").json()

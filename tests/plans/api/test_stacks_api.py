@@ -1,4 +1,4 @@
-"""Stacks through the API: what there is to read, and a requested operation becomes an action."""
+"""Stacks through the API: lists, details, and operations, each executed by an action."""
 
 from typing import Any
 from uuid import uuid4
@@ -33,7 +33,7 @@ def api(cloud_admin: User) -> Caller:
 
 @pytest.fixture
 def member(db: None) -> Caller:
-    """Someone of project acme, without any right."""
+    """A member of the project acme without permissions."""
     user = person("mia")
     add_member("mia", "acme")
     return Caller(user, "1.11")
@@ -44,7 +44,7 @@ def path(stack: Stack) -> str:
 
 
 def action_of(answer: HttpResponse) -> Action:
-    """Return the action that a request became, after a look at the answer."""
+    """Check the response to an operation, and return its action."""
     assert answer.status_code == 202, fault(answer)
     found = answer.json()
     assert answer["Location"] == f"http://testserver/v1/actions/{found['action']}"
@@ -66,10 +66,10 @@ def names(answer: HttpResponse, field: str = "resource_name", collection: str = 
     return [row[field] for row in answer.json()[collection]]
 
 
-# What is done to them
+# Operations
 
 
-def test_a_stack_is_created_updated_and_deleted_by_actions_that_start_at_once(api: Caller) -> None:
+def test_stack_is_created_updated_and_deleted_by_actions(api: Caller) -> None:
     stack = done(api.post("/stacks", WEB | {"project_id": "acme"}))
     shown = api.get(path(stack)).json()
     expected = {
@@ -112,7 +112,7 @@ def listed(api: Caller, wanted: str) -> list[str]:
     return names(api.get(f"/stacks?status={wanted}"), "stack_name", "stacks")
 
 
-def test_a_stack_reads_as_at_work_from_the_moment_when_an_operation_is_accepted(api: Caller) -> None:
+def test_stack_status_is_in_progress_as_soon_as_an_operation_is_accepted(api: Caller) -> None:
     api.post("/stacks", WEB)
     assert status(api, "shop") == ("CREATE_IN_PROGRESS", "CREATE started")
     run_waiting()
@@ -126,7 +126,7 @@ def test_a_stack_reads_as_at_work_from_the_moment_when_an_operation_is_accepted(
     assert status(api, "shop") == ("DELETE_IN_PROGRESS", "DELETE started")
 
 
-def test_a_stack_reads_as_before_when_an_operation_is_cancelled_before_it_begins(api: Caller) -> None:
+def test_stack_status_is_unchanged_after_a_pending_operation_is_cancelled(api: Caller) -> None:
     stack = done(api.post("/stacks", WEB))
     plan = action_of(api.put(path(stack), {})).action_plan
     plan.abandon("rosa")
@@ -134,7 +134,7 @@ def test_a_stack_reads_as_before_when_an_operation_is_cancelled_before_it_begins
 
 
 @pytest.mark.parametrize("columns", [{"opens_at": "2999-01-01T00:00:00Z"}, {"suspended_by": "rosa"}])
-def test_a_stack_reads_as_before_while_its_operation_waits_for_its_hours_or_is_suspended(
+def test_stack_status_is_unchanged_while_the_plan_waits_for_its_window_or_is_suspended(
     api: Caller, columns: dict[str, str]
 ) -> None:
     stack = done(api.post("/stacks", WEB))
@@ -145,9 +145,7 @@ def test_a_stack_reads_as_before_while_its_operation_waits_for_its_hours_or_is_s
 
 @pytest.mark.parametrize("verb", ["UPDATE", "DELETE"])
 @pytest.mark.parametrize("marked", ["resources/web", "health"])
-def test_nothing_is_marked_between_the_acceptance_of_an_operation_and_its_beginning(
-    api: Caller, verb: str, marked: str
-) -> None:
+def test_marks_are_refused_from_the_acceptance_of_an_operation_on(api: Caller, verb: str, marked: str) -> None:
     stack = done(api.post("/stacks", WEB))
     accepted = api.put(path(stack), {}) if verb == "UPDATE" else api.delete(path(stack))
     assert accepted.status_code == 202
@@ -156,7 +154,7 @@ def test_nothing_is_marked_between_the_acceptance_of_an_operation_and_its_beginn
     assert (answer.status_code, fault(answer)) == (409, words)
 
 
-def test_a_plan_to_look_at_waits_with_all_that_would_be_done(api: Caller) -> None:
+def test_plan_only_creation_proposes_all_actions_and_waits(api: Caller) -> None:
     wanted = template(pool=group(2), inner=within(web=server()))
     plan = action_of(api.post("/stacks", {"name": "shop", "template": wanted, "plan_only": True})).action_plan
     assert plan.state == ActionPlan.State.RECOMMENDED
@@ -169,7 +167,7 @@ def test_a_plan_to_look_at_waits_with_all_that_would_be_done(api: Caller) -> Non
     assert api.get("/stacks/shop").json()["stack_status"] == "CREATE_COMPLETE"
 
 
-def test_an_update_without_a_template_replaces_what_was_marked(api: Caller) -> None:
+def test_update_without_a_template_replaces_marked_resources(api: Caller) -> None:
     stack = done(api.post("/stacks", WEB))
     web = stack.resources.get(name="web")
     web.mark_unhealthy("it does not answer")
@@ -180,7 +178,7 @@ def test_an_update_without_a_template_replaces_what_was_marked(api: Caller) -> N
     assert shown["physical_resource_id"] != web.physical_id
 
 
-def test_a_template_may_be_a_text_in_yaml(api: Caller) -> None:
+def test_template_is_accepted_as_yaml_text(api: Caller) -> None:
     text = "resources: {web: {type: server, properties: {flavor: small}}}"
     assert done(api.post("/stacks", {"name": "shop", "template": text})).template == template(web=server())
 
@@ -206,7 +204,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "words"), BAD)
-def test_what_breaks_a_rule_is_refused_and_nothing_is_written(api: Caller, change: Any, words: str) -> None:
+def test_invalid_stack_is_refused_and_not_created(api: Caller, change: Any, words: str) -> None:
     answer = api.post("/stacks", WEB | change)
     assert answer.status_code == 400
     assert words in fault(answer)
@@ -214,14 +212,14 @@ def test_what_breaks_a_rule_is_refused_and_nothing_is_written(api: Caller, chang
     assert not ActionPlan.objects.exists()
 
 
-def test_a_name_is_given_once_in_a_project(api: Caller) -> None:
+def test_stack_name_is_unique_within_a_project(api: Caller) -> None:
     make_stack("shop", project_id="acme")
     assert api.post("/stacks", WEB | {"project_id": "other", "plan_only": True}).status_code == 202
     refused = api.post("/stacks", WEB | {"project_id": "acme"})
     assert (refused.status_code, fault(refused)) == (409, "name: another stack of the project is called shop.")
 
 
-def test_what_waits_or_runs_is_in_the_way_of_what_starts_at_once_and_not_of_a_plan(api: Caller) -> None:
+def test_pending_operation_blocks_other_operations_but_not_plan_only(api: Caller) -> None:
     stack = Stack.objects.get(uuid=api.post("/stacks", WEB).json()["stack"])
     for refused in (api.put(path(stack)), api.delete(path(stack))):
         assert refused.status_code == 409
@@ -229,7 +227,7 @@ def test_what_waits_or_runs_is_in_the_way_of_what_starts_at_once_and_not_of_a_pl
     assert api.delete(f"{path(stack)}?plan_only=true").status_code == 202
 
 
-def test_a_stack_within_another_is_neither_updated_nor_deleted_alone(api: Caller) -> None:
+def test_nested_stack_is_neither_updated_nor_deleted_on_its_own(api: Caller) -> None:
     inner = make_stack("shop-inner-x", make_resource(make_stack(), "inner", type="stack"))
     for refused in (api.put(path(inner)), api.delete(path(inner))):
         assert refused.status_code == 409
@@ -237,15 +235,15 @@ def test_a_stack_within_another_is_neither_updated_nor_deleted_alone(api: Caller
 
 
 @pytest.mark.parametrize("body", [{"template": []}, {"template": template(web=server("huge"))}, [], {"name": "x"}])
-def test_a_bad_update_is_refused(api: Caller, body: Any) -> None:
+def test_invalid_update_is_refused(api: Caller, body: Any) -> None:
     assert api.put(path(make_stack()), body).status_code == 400
     assert not ActionPlan.objects.exists()
 
 
-# What there is to read
+# Lists and details
 
 
-def test_a_stack_is_found_by_its_name_by_its_id_and_by_both(api: Caller) -> None:
+def test_stack_is_found_by_name_by_id_and_by_both(api: Caller) -> None:
     stack, other = make_stack("shop.json"), make_stack("other")
     for called in ("shop.json", str(stack.uuid), f"shop.json/{stack.uuid}"):
         assert api.get(f"/stacks/{called}").json()["id"] == str(stack.uuid)
@@ -256,7 +254,7 @@ def test_a_stack_is_found_by_its_name_by_its_id_and_by_both(api: Caller) -> None
     assert (ambiguous.status_code, fault(ambiguous)) == (400, "Multiple stacks are called other. Name it by its id.")
 
 
-def test_stacks_are_filtered_and_nested_ones_are_listed_on_request(api: Caller) -> None:
+def test_stack_list_is_filtered_and_includes_nested_stacks_on_request(api: Caller) -> None:
     shop = make_stack("shop", project_id="acme", status="CHECK_FAILED")
     make_stack("shop-inner-x", make_resource(shop, "inner", type="stack"))
     make_stack("blog")
@@ -277,7 +275,7 @@ def test_stacks_are_filtered_and_nested_ones_are_listed_on_request(api: Caller) 
 
 @pytest.fixture
 def tree() -> Stack:
-    """A stack with a server, and one within it that has another."""
+    """A stack with a server and a nested stack, which has another server."""
     shop = make_stack("shop")
     make_resource(shop, "web", physical_id="7", depends_on=["inner"])
     inner = make_stack("shop-inner-x", make_resource(shop, "inner", type="stack"))
@@ -285,7 +283,7 @@ def tree() -> Stack:
     return shop
 
 
-def test_a_resource_tells_what_it_is_and_where(api: Caller, tree: Stack) -> None:
+def test_resource_is_shown_with_its_parent_and_links(api: Caller, tree: Stack) -> None:
     inner = StackResource.objects.get(name="inner")
     nested = Stack.objects.get(name="shop-inner-x")
     shown = api.get(f"{path(tree)}/resources/inner").json()
@@ -312,11 +310,11 @@ def test_a_resource_tells_what_it_is_and_where(api: Caller, tree: Stack) -> None
 
 
 @pytest.mark.parametrize("called", ["web", "7", "shop-web"])
-def test_a_resource_is_found_by_any_of_its_names(api: Caller, tree: Stack, called: str) -> None:
+def test_resource_is_found_by_any_of_its_names(api: Caller, tree: Stack, called: str) -> None:
     assert api.get(f"{path(tree)}/resources/{called}").json()["resource_name"] == "web"
 
 
-def test_a_resource_that_is_not_there_and_one_that_may_be_several(api: Caller, tree: Stack) -> None:
+def test_unknown_resource_returns_404_and_an_ambiguous_one_is_refused(api: Caller, tree: Stack) -> None:
     make_resource(tree, "twin", physical_id="7")
     missing, several = api.get(f"{path(tree)}/resources/deep"), api.get(f"{path(tree)}/resources/7")
     assert (missing.status_code, fault(missing)) == (404, "The Resource (deep) could not be found in Stack shop.")
@@ -326,7 +324,7 @@ def test_a_resource_that_is_not_there_and_one_that_may_be_several(api: Caller, t
     )
 
 
-def test_resources_are_filtered_and_listed_down_to_the_requested_depth(api: Caller, tree: Stack) -> None:
+def test_resources_are_filtered_and_listed_to_the_requested_depth(api: Caller, tree: Stack) -> None:
     for query, expected in (
         ("", ["web", "inner"]),
         ("?nested_depth=1", ["web", "inner", "deep"]),
@@ -340,31 +338,31 @@ def test_resources_are_filtered_and_listed_down_to_the_requested_depth(api: Call
         assert api.get(f"{path(tree)}/resources?{query}").status_code == 400
 
 
-def test_a_list_of_resources_goes_on_where_its_link_leads(api: Caller, tree: Stack) -> None:
+def test_resource_list_continues_at_its_next_link(api: Caller, tree: Stack) -> None:
     following = api.get(f"{path(tree)}/resources?limit=1&nested_depth=1").json()["next"]
     assert following.startswith(f"http://testserver/v1{path(tree)}/resources?nested_depth=1&")
     assert names(api.get(following.removeprefix("http://testserver/v1"))) == ["inner"]
 
 
-def test_a_thousand_resources_cost_as_many_queries_as_ten(
+def test_resource_list_query_count_does_not_depend_on_the_number_of_resources(
     api: Caller, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    api.get("/stacks")  # What the person may do is read once.
+    api.get("/stacks")  # Permissions are read once.
     for name, number in (("small", 9), ("large", 999)):
         stack = make_stack(name)
         pool = make_resource(stack, "pool", type="scaling_group")
         group_stack = make_stack(f"{name}-pool-x", pool)
         members = [StackResource(stack=group_stack, name=f"m{one}", type="server") for one in range(number)]
         StackResource.objects.bulk_create(members)
-        # The stack, those within it, the page, what comes after what, the stacks within resources.
+        # The stack, its nested stacks, the page, the dependencies, the nested stacks of the resources.
         with django_assert_num_queries(5):
             assert len(names(api.get(f"{path(stack)}/resources?nested_depth=1"))) == number + 1
 
 
-# Whose they are
+# Permissions
 
 
-def test_who_may_not_see_plans_is_not_given_one_to_look_at(member: Caller, api: Caller) -> None:
+def test_plan_only_is_refused_without_the_view_permission_for_plans(member: Caller, api: Caller) -> None:
     theirs = make_stack("theirs", project_id="acme")
     for answer in (
         member.post("/stacks", WEB | {"plan_only": True}),
@@ -377,7 +375,7 @@ def test_who_may_not_see_plans_is_not_given_one_to_look_at(member: Caller, api: 
     assert Stack.objects.count() == 1
 
 
-def test_members_see_and_handle_the_stacks_of_their_projects_alone(member: Caller, api: Caller) -> None:
+def test_members_see_and_change_only_stacks_of_their_projects(member: Caller, api: Caller) -> None:
     theirs, other = make_stack("theirs", project_id="acme"), make_stack("other", project_id="globex")
     make_resource(other)
     assert names(member.get("/stacks"), "stack_name", "stacks") == ["theirs"]
@@ -397,7 +395,7 @@ def test_members_see_and_handle_the_stacks_of_their_projects_alone(member: Calle
     assert (refused.status_code, fault(refused)) == (400, "project_id: must be one of your projects: acme.")
 
 
-def test_who_has_no_right_and_no_project_is_refused(stranger: User, reader: User) -> None:
+def test_readers_see_stacks_but_cannot_change_them(stranger: User, reader: User) -> None:
     stack = make_stack(project_id="acme")
     assert Caller(stranger, "1.11").get("/stacks").status_code == 403
     assert Caller(reader, "1.11").get(path(stack)).status_code == 200
@@ -406,13 +404,13 @@ def test_who_has_no_right_and_no_project_is_refused(stranger: User, reader: User
     assert Caller(reader, "1.11").post("/stacks", WEB).status_code == 403
 
 
-def test_before_their_version_there_are_none(cloud_admin: User) -> None:
+def test_stacks_are_not_acceptable_before_microversion_1_11(cloud_admin: User) -> None:
     stack = make_stack()
     for where in ("/stacks", path(stack), f"{path(stack)}/resources", f"{path(stack)}/template"):
         assert Caller(cloud_admin, "1.10").get(where).status_code == 406
 
 
-def test_further_properties_of_servers_are_accepted_from_1_15_on(api: Caller) -> None:
+def test_further_server_properties_are_accepted_from_microversion_1_15_on(api: Caller) -> None:
     body = {"name": "shop", "template": template(web=group(1, server(key_name="mine")))}
     answer = api.post("/stacks", body)
     where = "template.resources.web.properties.member.properties.key_name"
