@@ -1,4 +1,4 @@
-"""Invalid input from clients is refused in the one error format, with the field and the rule."""
+"""Invalid input is refused in the error format of the API, with the field and the rule."""
 
 import json
 from http import HTTPStatus
@@ -21,7 +21,7 @@ HUGE = 2**70
 
 @pytest.fixture
 def paths() -> dict[str, str]:
-    """The paths of one object of each kind that a body may be sent to."""
+    """Return the path of one object of each kind that accepts a body."""
     synchronize()
     audit = make_audit("nightly")
     plan = make_plan({"a": []}, audit=audit)
@@ -69,20 +69,20 @@ BODIES += [("PATCH", "audit"), ("PATCH", "template"), ("PATCH", "plan"), ("PATCH
         (b'[{"op": "replace", "path": "/a\\u0000", "value": 1}]', "NUL"),
     ],
 )
-def test_a_body_that_no_column_can_hold_is_400(
+def test_malformed_or_unstorable_body_is_400(
     api: Caller, paths: dict[str, str], method: str, where: str, body: bytes, named: str
 ) -> None:
     assert_refused(send(api, method, paths[where], body), 400, named)
 
 
 @pytest.mark.parametrize(("method", "where"), BODIES)
-def test_a_body_of_10_mb_is_413(api: Caller, paths: dict[str, str], method: str, where: str) -> None:
+def test_body_of_10_mb_is_413(api: Caller, paths: dict[str, str], method: str, where: str) -> None:
     assert_refused(send(api, method, paths[where], b'{"name": "' + b"a" * 10_000_000 + b'"}'), 413, "bytes")
 
 
 @pytest.mark.parametrize(("method", "where"), BODIES)
 @pytest.mark.parametrize("body", ["null", "1", '"text"', "true"])
-def test_a_body_that_is_neither_object_nor_list_is_400(
+def test_body_that_is_neither_object_nor_list_is_400(
     api: Caller, paths: dict[str, str], method: str, where: str, body: str
 ) -> None:
     assert_refused(send(api, method, paths[where], body), 400)
@@ -91,7 +91,7 @@ def test_a_body_that_is_neither_object_nor_list_is_400(
 VALUES = [None, True, 1, -1, HUGE, 1.5, "", "x" * 300, "😀", [], [1], {}, {"a": 1}, [[]], UNKNOWN]
 
 
-def assert_made_or_refused(answer: HttpResponse, made: int) -> None:
+def assert_created_or_refused(answer: HttpResponse, made: int) -> None:
     assert answer.status_code in {made, 400, 404, 409}, answer.content
     assert answer.status_code == made or fault(answer)
 
@@ -101,20 +101,20 @@ AUDIT_FIELDS += ["auto_trigger", "force", "start_time", "end_time", "state", "sc
 
 
 @pytest.mark.parametrize("field", AUDIT_FIELDS)
-def test_an_audit_of_any_value_is_made_or_refused(api: Caller, paths: dict[str, str], field: str) -> None:
+def test_audit_with_any_value_is_created_or_refused(api: Caller, paths: dict[str, str], field: str) -> None:
     for value in VALUES:
         body = {"audit_type": "ONESHOT", "goal": "dummy", "strategy": "dummy"} | {field: value}
-        assert_made_or_refused(api.post("/audits", body), 201)
+        assert_created_or_refused(api.post("/audits", body), 201)
 
 
 TEMPLATE_FIELDS = ["name", "goal", "strategy", "description", "scope", "default_parameters", "uuid", "foo"]
 
 
 @pytest.mark.parametrize("field", TEMPLATE_FIELDS)
-def test_a_template_of_any_value_is_made_or_refused(api: Caller, paths: dict[str, str], field: str) -> None:
+def test_template_with_any_value_is_created_or_refused(api: Caller, paths: dict[str, str], field: str) -> None:
     for value in VALUES:
         body = {"name": "new", "goal": "dummy", "strategy": "dummy"} | {field: value}
-        assert_made_or_refused(api.post("/audit_templates", body), 201)
+        assert_created_or_refused(api.post("/audit_templates", body), 201)
 
 
 PATCHED = {
@@ -127,12 +127,12 @@ PATCHED = {
 
 @pytest.mark.parametrize("operation", ["add", "replace", "remove"])
 @pytest.mark.parametrize(("where", "field"), [(where, field) for where in PATCHED for field in PATCHED[where]])
-def test_a_patch_to_any_value_is_applied_or_refused(
+def test_patch_with_any_value_is_applied_or_refused(
     api: Caller, paths: dict[str, str], where: str, field: str, operation: str
 ) -> None:
     for value in VALUES:
         patch = [{"op": operation, "path": f"/{field}", "value": value}]
-        assert_made_or_refused(api.patch(paths[where], patch), 200)
+        assert_created_or_refused(api.patch(paths[where], patch), 200)
 
 
 @pytest.mark.parametrize("where", PATCHED)
@@ -153,7 +153,7 @@ def test_a_patch_to_any_value_is_applied_or_refused(
         ([{"op": "replace", "path": "/foo/bar/baz", "value": 1}], "foo"),
     ],
 )
-def test_a_patch_that_is_none_is_400_and_says_why(
+def test_invalid_patch_is_400_with_the_reason(
     api: Caller, paths: dict[str, str], where: str, patch: Any, named: str
 ) -> None:
     assert_refused(api.patch(paths[where], patch), 400, named)
@@ -169,7 +169,7 @@ COLLECTIONS += ["services"]
         ("limit=-1", 400),
         ("limit=1e3", 400),
         ("limit=%F0%9F%98%80", 400),
-        ("limit=%D9%A1", 400),  # a digit, and none that int() should see
+        ("limit=%D9%A1", 400),  # a digit of another script, which int() accepts
         ("limit=1&foo=%FF", 400),
         ("sort_key=", 400),
         ("sort_key=__class__", 400),
@@ -180,7 +180,7 @@ COLLECTIONS += ["services"]
         ("limit=1&limit=2", 400),
     ],
 )
-def test_a_query_is_understood_or_refused(api: Caller, query: str, status: int) -> None:
+def test_query_argument_is_accepted_or_400(api: Caller, query: str, status: int) -> None:
     assert {api.get(f"/{collection}?{query}").status_code for collection in COLLECTIONS} == {status}
 
 
@@ -188,36 +188,36 @@ STRANGE_NAMES = [str(HUGE), "-1", "0", "😀", "a%2Fb", "%00", "%FF", "x" * 3000
 
 
 @pytest.mark.parametrize("name", STRANGE_NAMES)
-def test_a_strange_name_finds_nothing(api: Caller, name: str) -> None:
+def test_strange_name_is_not_found_or_refused(api: Caller, name: str) -> None:
     assert {api.get(f"/{collection}/{name}").status_code for collection in COLLECTIONS} <= {400, 404}
 
 
 @pytest.mark.parametrize("marker", [*STRANGE_NAMES, ""])
-def test_a_strange_marker_is_refused(api: Caller, marker: str) -> None:
+def test_strange_marker_is_not_found_or_refused(api: Caller, marker: str) -> None:
     assert {api.get(f"/{collection}?marker={marker}").status_code for collection in COLLECTIONS} <= {400, 404}
 
 
 @pytest.mark.parametrize("method", ["PUT", "TRACE", "DELETE", "PROPFIND"])
-def test_a_method_that_is_not_offered_is_405_and_says_which_are(api: Caller, method: str) -> None:
+def test_unsupported_method_is_405_with_the_allowed_methods(api: Caller, method: str) -> None:
     answer = send(api, method, "/goals", b"")
     assert_refused(answer, 405)
     assert "GET" in answer["Allow"]
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("OPTIONS", 200)])
-def test_methods_that_http_asks_for_are_answered(api: Caller, method: str, status: int) -> None:
+def test_head_and_options_are_answered(api: Caller, method: str, status: int) -> None:
     assert send(api, method, "/goals", b"").status_code == status
 
 
 @pytest.mark.parametrize("accept", ["text/html", "image/png", "", ";;;", "*/*;q=0", "application/xml", "é"])
-def test_whatever_is_accepted_the_answer_is_json(api: Caller, accept: str) -> None:
+def test_response_is_json_for_any_accept_header(api: Caller, accept: str) -> None:
     answer = api.get("/goals", Accept=accept)
     assert answer.status_code == HTTPStatus.OK
     assert answer["Content-Type"] == "application/json"
 
 
 @pytest.mark.parametrize("token", ["😀", "é", "", " ", "a" * 5000, "a\x00b", "\ud800"])
-def test_a_token_that_is_none_is_401(token: str) -> None:
+def test_malformed_token_is_401(token: str) -> None:
     answer = Caller(None).get("/goals", **{"X-Auth-Token": token})
     assert answer.status_code == 401
     assert json.loads(answer.content)["error"]["code"] == 401
@@ -226,29 +226,29 @@ def test_a_token_that_is_none_is_401(token: str) -> None:
 @pytest.mark.parametrize(
     "credential", ["Basic", "Basic \xff", "Basic !!!!", "Basic OjpAAA==", "Token", "Token a b", "é"]
 )
-def test_a_credential_that_is_none_is_401(credential: str) -> None:
+def test_malformed_credential_is_401(credential: str) -> None:
     assert Caller(None).get("/goals", Authorization=credential).status_code == 401
 
 
 @pytest.mark.parametrize("version", ["infra-optim 😀", "infra-optim " + "9" * 5000, "infra-optim 1.\u0665", ", , ,"])
-def test_a_version_that_is_none_is_the_oldest_or_refused(api: Caller, version: str) -> None:
+def test_malformed_version_is_refused_or_means_the_oldest(api: Caller, version: str) -> None:
     assert api.get("/goals", **{"OpenStack-API-Version": version}).status_code in {200, 406}
 
 
-def test_a_body_without_a_length_is_read_as_empty(api: Caller, paths: dict[str, str]) -> None:
+def test_missing_body_is_400(api: Caller, paths: dict[str, str]) -> None:
     answer = api.client.generic("POST", f"/v1{paths['audits']}", "", headers=api.headers)
     assert_refused(answer, 400)
 
 
-def test_a_body_that_does_not_say_how_long_it_is_is_411(api: Caller, paths: dict[str, str]) -> None:
+def test_body_without_a_content_length_is_411(api: Caller, paths: dict[str, str]) -> None:
     answer = api.client.patch(f"/v1{paths['action']}", headers=api.headers | {"Transfer-Encoding": "chunked"})
     assert_refused(answer, 411, "Content-Length")
 
 
 @pytest.mark.parametrize("length", ["-1", "x", ""])
-def test_a_length_that_is_none_does_no_harm(api: Caller, paths: dict[str, str], length: str) -> None:
+def test_invalid_content_length_is_refused(api: Caller, paths: dict[str, str], length: str) -> None:
     assert send(api, "POST", paths["audits"], b"{}", **{"Content-Length": length}).status_code in {400, 413}
 
 
-def test_a_path_that_leads_nowhere_is_404(api: Caller) -> None:
+def test_unknown_path_is_404(api: Caller) -> None:
     assert_refused(api.get("/nowhere"), 404)

@@ -55,7 +55,7 @@ ANSWERS: list[tuple[str, str, Any, int, str]] = [
         400,
         "Filtering actions on both audit and action-plan is prohibited",
     ),
-    # Objects that are not there.
+    # Missing objects.
     ("GET", "/goals/nope", None, 404, "Goal nope could not be found"),
     ("GET", "/strategies/nope", None, 404, "Strategy nope could not be found"),
     ("GET", "/scoring_engines/nope", None, 404, "ScoringEngine nope could not be found"),
@@ -184,7 +184,7 @@ def rows(db: None) -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status", "message"), ANSWERS)
-def test_an_error_has_the_words_that_clients_know(
+def test_error_message_is_compatible_with_watcher(
     rows: None, cloud_admin: User, method: str, path: str, body: Any, status: int, message: str
 ) -> None:
     answer = Caller(cloud_admin, "1.7").call(method, path, body)

@@ -46,32 +46,32 @@ def require_unavailable(response: HttpResponse) -> None:
 
 @pytest.mark.usefixtures("dropped")
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
-def test_a_read_whose_connection_was_lost_is_repeated(api: Caller, error: type[Exception]) -> None:
+def test_read_on_a_lost_connection_is_retried(api: Caller, error: type[Exception]) -> None:
     with connection.execute_wrapper(Lost(1, error)):
         assert api.get("/goals").status_code == 200
 
 
 @pytest.mark.usefixtures("dropped")
-def test_a_page_whose_connection_was_lost_is_repeated(client: Client, cloud_admin: User) -> None:
+def test_page_on_a_lost_connection_is_retried(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     with connection.execute_wrapper(Lost(1)):
         assert client.get("/console/plans/").status_code == 200
 
 
 @pytest.mark.usefixtures("dropped")
-def test_a_read_is_repeated_once(api: Caller) -> None:
+def test_read_is_retried_once(api: Caller) -> None:
     with connection.execute_wrapper(Lost(2)):
         require_unavailable(api.get("/goals"))
 
 
-def test_a_read_whose_connection_works_is_not_repeated(api: Caller) -> None:
+def test_read_on_a_working_connection_is_not_retried(api: Caller) -> None:
     """A slow query, for example, fails with the same error on a connection that works."""
     with connection.execute_wrapper(Lost(1)):
         require_unavailable(api.get("/goals"))
 
 
 @pytest.mark.usefixtures("dropped")
-def test_a_change_is_not_repeated(cloud_admin: User) -> None:
+def test_write_is_not_retried(cloud_admin: User) -> None:
     api = Caller(cloud_admin, "1.13")
     with connection.execute_wrapper(Lost(1)):
         response = api.post("/exclusions", {"name": "freeze"})
@@ -81,22 +81,20 @@ def test_a_change_is_not_repeated(cloud_admin: User) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_while_the_database_is_away_each_part_of_the_site_is_unavailable(
-    client: Client, cloud_admin: User, path: str
-) -> None:
+def test_each_part_of_the_site_is_503_during_a_database_outage(client: Client, cloud_admin: User, path: str) -> None:
     client.force_login(cloud_admin)
     with connection.execute_wrapper(Lost(100)):
         require_unavailable(client.get(path))
 
 
-def test_a_mount_answers_in_the_shape_of_its_service(client: Client, cloud_admin: User) -> None:
+def test_mount_reports_an_outage_in_the_format_of_its_service(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     with connection.execute_wrapper(Lost(100)):
         response = client.get("/compute/v2.1/servers")
     assert json.loads(response.content) == {"serviceUnavailable": {"code": 503, "message": TEXT}}
 
 
-def test_the_console_answers_with_a_page_that_needs_no_query(client: Client, cloud_admin: User) -> None:
+def test_console_shows_an_outage_page_without_queries(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     with connection.execute_wrapper(Lost(100)):
         response = client.get("/console/")
@@ -104,14 +102,14 @@ def test_the_console_answers_with_a_page_that_needs_no_query(client: Client, clo
     assert "Database unavailable" in response.content.decode()
 
 
-def test_with_debug_it_is_unavailable_as_well(client: Client, cloud_admin: User, settings: Settings) -> None:
+def test_outage_is_503_in_debug_mode(client: Client, cloud_admin: User, settings: Settings) -> None:
     settings.DEBUG = True
     client.force_login(cloud_admin)
     with connection.execute_wrapper(Lost(100)):
         require_unavailable(client.get("/v1/goals"))
 
 
-def test_a_session_that_cannot_be_saved_is_not_reported_as_deleted(
+def test_session_save_failure_is_503_and_not_reported_as_a_deleted_session(
     client: Client, cloud_admin: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def save(self: SessionStore, must_create: bool = False) -> None:
@@ -131,7 +129,7 @@ def test_a_session_that_cannot_be_saved_is_not_reported_as_deleted(
     require_unavailable(response)
 
 
-def test_a_process_whose_database_is_away_is_live(client: Client, db: None) -> None:
+def test_process_is_live_during_a_database_outage(client: Client, db: None) -> None:
     with connection.execute_wrapper(Lost(100)):
         assert client.get("/healthz").status_code == 200
 
@@ -152,14 +150,14 @@ def kill_connection() -> None:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_read_on_a_connection_that_postgresql_ended_succeeds(api: Caller) -> None:
+def test_read_succeeds_on_a_connection_terminated_by_postgresql(api: Caller) -> None:
     kill_connection()
     assert api.get("/goals").status_code == 200
 
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_change_on_a_connection_that_postgresql_ended_before_succeeds(cloud_admin: User) -> None:
+def test_write_succeeds_on_a_connection_terminated_before_the_request(cloud_admin: User) -> None:
     api = Caller(cloud_admin, "1.13")
     kill_connection()
     assert api.post("/exclusions", {"name": "freeze"}).status_code == 201
@@ -167,7 +165,7 @@ def test_a_change_on_a_connection_that_postgresql_ended_before_succeeds(cloud_ad
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_after_a_change_was_answered_503_the_next_succeeds(cloud_admin: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_succeeds_after_a_503(cloud_admin: User, monkeypatch: pytest.MonkeyPatch) -> None:
     api = Caller(cloud_admin, "1.13")
     with monkeypatch.context() as patched:
         # The connection ends once the request is under way.
@@ -179,6 +177,6 @@ def test_after_a_change_was_answered_503_the_next_succeeds(cloud_admin: User, mo
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_site_whose_connection_was_ended_is_ready_as_another_can_be_made(client: Client) -> None:
+def test_site_is_ready_when_a_terminated_connection_can_be_replaced(client: Client) -> None:
     kill_connection()
     assert client.get("/readyz").status_code == 200

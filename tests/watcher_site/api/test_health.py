@@ -1,4 +1,4 @@
-"""Probes learn whether the site lives and can serve, and nothing else."""
+"""The liveness and readiness probes, and their details for users with the permission."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,16 +24,16 @@ from watcher_site.outbox.writing import listeners
 from watcher_site.processes.broker import BrokerLost
 
 
-def forget() -> None:
+def clear_checks() -> None:
     health.require_migrations.cache_clear()
-    health.broker_watch.forget()
+    health.broker_watch.clear_checks()
 
 
 @pytest.fixture(autouse=True)
-def forget_earlier_answers() -> Iterator[None]:
-    forget()
+def clear_cached_checks() -> Iterator[None]:
+    clear_checks()
     yield
-    forget()
+    clear_checks()
 
 
 class LostConnection:
@@ -46,23 +46,23 @@ def newest_migration() -> tuple[str, str]:
     return newest
 
 
-def test_a_process_that_lives_says_so_without_a_database(client: Client) -> None:
+def test_liveness_requires_no_database(client: Client) -> None:
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
-def test_a_site_whose_database_answers_is_ready(client: Client, db: None) -> None:
+def test_site_is_ready_when_the_database_answers(client: Client, db: None) -> None:
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
-def test_a_site_is_not_ready_while_a_migration_is_missing(client: Client, db: None) -> None:
+def test_site_is_not_ready_while_a_migration_is_missing(client: Client, db: None) -> None:
     MigrationRecorder(connection).record_unapplied(*newest_migration())
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "Migrations are not applied.")
 
 
-def test_a_site_becomes_ready_when_the_last_migration_is_applied(client: Client, db: None) -> None:
+def test_site_becomes_ready_when_the_last_migration_is_applied(client: Client, db: None) -> None:
     recorder = MigrationRecorder(connection)
     recorder.record_unapplied(*newest_migration())
     client.get("/readyz")
@@ -70,7 +70,7 @@ def test_a_site_becomes_ready_when_the_last_migration_is_applied(client: Client,
     assert client.get("/readyz").status_code == 200
 
 
-def test_a_lost_database_is_reported_without_its_address(
+def test_lost_database_is_reported_without_its_address(
     client: Client, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "connection", LostConnection())
@@ -80,23 +80,23 @@ def test_a_lost_database_is_reported_without_its_address(
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_no_probe_is_answered_from_a_cache(client: Client, db: None, path: str) -> None:
+def test_probe_responses_are_not_cacheable(client: Client, db: None, path: str) -> None:
     assert "no-store" in client.get(path).headers["Cache-Control"]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_probes_need_no_https(client: Client, db: None, path: str, settings: Settings) -> None:
+def test_probes_require_no_https(client: Client, db: None, path: str, settings: Settings) -> None:
     settings.SECURE_SSL_REDIRECT = True
     assert client.get(path).status_code == 200
 
 
 @pytest.mark.rabbitmq
-def test_a_site_whose_broker_answers_is_ready(client: Client, db: None, settings: Settings) -> None:
+def test_site_is_ready_when_the_broker_answers(client: Client, db: None, settings: Settings) -> None:
     settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", BROKER_URL
     assert client.get("/readyz").status_code == 200
 
 
-def test_a_lost_broker_is_named_without_its_address(client: Client, db: None, settings: Settings) -> None:
+def test_lost_broker_is_reported_without_its_address(client: Client, db: None, settings: Settings) -> None:
     settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
     answer = client.get("/readyz")
     assert answer.status_code == 503
@@ -104,7 +104,7 @@ def test_a_lost_broker_is_named_without_its_address(client: Client, db: None, se
 
 
 class Broker:
-    """One that answers or does not, and counts the checks."""
+    """A broker check that succeeds or fails, and counts its calls."""
 
     def __init__(self) -> None:
         self.checks, self.is_lost = 0, False
@@ -116,7 +116,7 @@ class Broker:
 
 
 @pytest.mark.parametrize(("is_lost", "status"), [(False, 200), (True, 503)])
-def test_a_broker_is_looked_for_once_however_often_anyone_asks(
+def test_broker_check_is_cached(
     client: Client, db: None, monkeypatch: pytest.MonkeyPatch, is_lost: bool, status: int
 ) -> None:
     broker = Broker()
@@ -127,7 +127,7 @@ def test_a_broker_is_looked_for_once_however_often_anyone_asks(
     assert broker.checks == 1
 
 
-def test_a_broker_that_was_lost_a_moment_ago_is_looked_for_again(
+def test_lost_broker_is_checked_again_after_two_seconds(
     client: Client, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker, clock = Broker(), [100.0]
@@ -140,18 +140,18 @@ def test_a_broker_that_was_lost_a_moment_ago_is_looked_for_again(
     assert client.get("/readyz").status_code == 200
 
 
-def test_a_site_that_needs_no_broker_asks_for_none(client: Client, db: None, settings: Settings) -> None:
+def test_broker_is_not_checked_when_it_is_not_required(client: Client, db: None, settings: Settings) -> None:
     settings.CELERY_BROKER_URL = NO_BROKER_URL
     assert client.get("/readyz").status_code == 200
 
 
-def test_the_api_answers_while_the_broker_is_away(client: Client, db: None, settings: Settings) -> None:
+def test_api_responds_during_a_broker_outage(client: Client, db: None, settings: Settings) -> None:
     settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
     assert client.get("/healthz").status_code == 200
     assert client.get("/").status_code < 500
 
 
-# The part of the answer for users who may see services.
+# The part of the response for users with the permission to see services.
 
 
 def details(user: User | None, client: Client) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def details(user: User | None, client: Client) -> dict[str, Any]:
     return found
 
 
-def test_a_user_who_may_see_services_reads_which_give_no_sign_of_life(client: Client, reader: User) -> None:
+def test_details_show_inactive_services_to_users_with_the_permission(client: Client, reader: User) -> None:
     Service.register(Service.APPLIER, "ctrl-1")
     silent = Service.register(Service.DECISION_ENGINE, "ctrl-1")
     Service.objects.filter(pk=silent.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
@@ -173,11 +173,11 @@ def test_a_user_who_may_see_services_reads_which_give_no_sign_of_life(client: Cl
     assert numbers == {"watcher-applier": (1, 0), "watcher-decision-engine": (0, 1)}
 
 
-def test_a_silent_relay_is_a_problem_where_somebody_listens(
+def test_inactive_relay_is_a_problem_when_notifications_are_enabled(
     client: Client, cloud_admin: User, settings: Settings
 ) -> None:
     settings.NOTIFICATION_URL = "fake://"
-    listeners.forget()
+    listeners.clear_checks()
     found = details(cloud_admin, client)
     assert "No watcher-relay is active: notifications wait." in found["problems"]
 
@@ -195,20 +195,20 @@ def make_listener(host: str = "ctrl-1", **columns: Any) -> Service:
         ({"problem": "The broker does not answer."}, "watcher-listener on ctrl-1: The broker does not answer."),
     ],
 )
-def test_a_listener_that_does_not_keep_up_is_a_problem(
+def test_lagging_or_failing_listener_is_a_problem(
     client: Client, cloud_admin: User, columns: dict[str, Any], problem: str
 ) -> None:
     make_listener(**columns)
     assert problem in details(cloud_admin, client)["problems"]
 
 
-def test_a_listener_that_keeps_up_is_no_problem(client: Client, cloud_admin: User, settings: Settings) -> None:
+def test_listener_that_keeps_up_is_no_problem(client: Client, cloud_admin: User, settings: Settings) -> None:
     settings.CLOUD_NOTIFICATION_URL = "rabbit://broker.example.org"
     make_listener(lag=59)
     assert not any("listener" in problem for problem in details(cloud_admin, client)["problems"])
 
 
-def test_a_missing_listener_is_a_problem_where_the_cloud_has_a_broker(
+def test_missing_listener_is_a_problem_when_the_cloud_has_a_broker(
     client: Client, cloud_admin: User, settings: Settings
 ) -> None:
     settings.CLOUD_NOTIFICATION_URL = "rabbit://broker.example.org"
@@ -216,13 +216,13 @@ def test_a_missing_listener_is_a_problem_where_the_cloud_has_a_broker(
     assert problem in details(cloud_admin, client)["problems"]
 
 
-def test_a_listener_of_the_past_lags_no_more(client: Client, cloud_admin: User) -> None:
+def test_inactive_listener_is_not_reported_as_lagging(client: Client, cloud_admin: User) -> None:
     gone = make_listener(lag=600)
     Service.objects.filter(pk=gone.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
     assert not any("behind" in problem for problem in details(cloud_admin, client)["problems"])
 
 
-def test_metrics_tell_how_far_the_listeners_of_a_host_have_come(api: Caller) -> None:
+def test_metrics_sum_the_listeners_of_a_host(api: Caller) -> None:
     make_listener(lag=2.5, handled=10, skipped=1)
     make_listener(lag=1, handled=5)
     lines = api.client.get("/metrics").content.decode().splitlines()
@@ -231,7 +231,7 @@ def test_metrics_tell_how_far_the_listeners_of_a_host_have_come(api: Caller) -> 
     assert 'watcher_listener_messages{host="ctrl-1",outcome="skipped"} 1.0' in lines
 
 
-def test_each_component_has_its_status(client: Client, reader: User, settings: Settings) -> None:
+def test_details_show_the_status_of_each_component(client: Client, reader: User, settings: Settings) -> None:
     Service.register(Service.APPLIER, "ctrl-1")
     settings.NOTIFICATION_URL = "fake://"
     components = details(reader, client)["components"]
@@ -252,7 +252,7 @@ def test_each_component_has_its_status(client: Client, reader: User, settings: S
     ],
     ids=["never", "failed", "succeeded"],
 )
-def test_a_real_cloud_is_a_component(
+def test_mirrored_cloud_is_a_component(
     client: Client, reader: User, monkeypatch: pytest.MonkeyPatch, columns: dict[str, Any], component: dict[str, str]
 ) -> None:
     monkeypatch.setattr("cluster.health.cloud", lambda: SimpleNamespace(is_mirrored=True))
@@ -260,9 +260,7 @@ def test_a_real_cloud_is_a_component(
     assert details(reader, client)["components"]["cloud"] == component
 
 
-def test_a_lost_broker_is_a_component_and_the_others_are_still_shown(
-    client: Client, reader: User, settings: Settings
-) -> None:
+def test_lost_broker_does_not_hide_the_other_components(client: Client, reader: User, settings: Settings) -> None:
     settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
     client.force_login(reader)
     answer = client.get("/readyz")
@@ -271,19 +269,19 @@ def test_a_lost_broker_is_a_component_and_the_others_are_still_shown(
     assert answer.json()["components"]["database"] == {"status": "ok"}
 
 
-def test_an_unready_site_says_when_to_try_again(client: Client, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unready_site_sends_retry_after(client: Client, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "connection", LostConnection())
     assert client.get("/readyz")["Retry-After"] == "5"
 
 
 @pytest.mark.parametrize("header", ["X-Auth-Token: {}", "Authorization: Bearer {}", "Authorization: Token {}"])
-def test_a_token_of_the_site_is_accepted_in_each_header(client: Client, reader: User, header: str) -> None:
+def test_site_token_is_accepted_in_each_header(client: Client, reader: User, header: str) -> None:
     _, token = AuthToken.objects.create(reader)
     name, value = header.format(token).split(": ")
     assert "components" in client.get("/readyz", headers={name: value}).json()
 
 
-def test_anybody_else_reads_whether_the_site_is_ready_and_nothing_more(client: Client, stranger: User) -> None:
+def test_details_are_hidden_without_the_permission(client: Client, stranger: User) -> None:
     assert details(None, client) == {"status": "ok"}
     assert client.get("/readyz", headers={"Authorization": "Token wrong"}).json() == {"status": "ok"}
     assert details(stranger, client) == {"status": "ok"}

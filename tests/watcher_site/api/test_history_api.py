@@ -1,4 +1,4 @@
-"""``/v1/history``: found by who, what, when and why, exported, and seen by those who may."""
+"""``/v1/history``: filters, export, permissions and the removal of old entries."""
 
 import csv
 import json
@@ -44,7 +44,7 @@ def found(api: Caller, query: str) -> list[str]:
     return [entry["deed"] for entry in api.get(f"/history?{query}").json()["history"]]
 
 
-def test_an_entry_is_shown_with_all_that_is_known(api: Caller, entries: list[HistoryEntry]) -> None:
+def test_entry_has_its_caller_object_and_details(api: Caller, entries: list[HistoryEntry]) -> None:
     shown = api.get(f"/history/{entries[0].uuid}").json()
     assert shown["user"] == "rosa"
     assert (shown["request_id"], shown["project_id"]) == ("req-1", "blue")
@@ -65,15 +65,11 @@ def test_an_entry_is_shown_with_all_that_is_known(api: Caller, entries: list[His
         ("limit=1&sort_dir=asc", ["cluster.resize"]),
     ],
 )
-def test_a_list_is_narrowed_and_sorted(
-    api: Caller, entries: list[HistoryEntry], query: str, events: list[str]
-) -> None:
+def test_list_is_filtered_and_sorted(api: Caller, entries: list[HistoryEntry], query: str, events: list[str]) -> None:
     assert found(api, query) == events
 
 
-def test_a_list_begins_with_the_newest_and_goes_on_so_on_the_next_page(
-    api: Caller, entries: list[HistoryEntry]
-) -> None:
+def test_list_is_paged_from_newest_to_oldest(api: Caller, entries: list[HistoryEntry]) -> None:
     first = api.get("/history?limit=2").json()
     second = found(api, first["next"].partition("?")[2])
     assert ([entry["deed"] for entry in first["history"]], second) == (
@@ -82,7 +78,7 @@ def test_a_list_begins_with_the_newest_and_goes_on_so_on_the_next_page(
     )
 
 
-def test_what_was_done_to_actions_is_found_by_their_plan(api: Caller, entries: list[HistoryEntry]) -> None:
+def test_events_of_actions_are_found_by_their_plan(api: Caller, entries: list[HistoryEntry]) -> None:
     assert found(api, f"object_uuid={entries[1].within}") == ["action.skip"]
 
 
@@ -97,21 +93,21 @@ def test_what_was_done_to_actions_is_found_by_their_plan(api: Caller, entries: l
         ("colour=red", "Unknown argument"),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_refused(api: Caller, query: str, words: str) -> None:
+def test_invalid_filter_is_refused(api: Caller, query: str, words: str) -> None:
     for path in ("/history", "/history/export"):
         response = api.get(f"{path}?{query}")
         assert response.status_code == 400
         assert words in fault(response)
 
 
-def test_a_list_takes_the_same_queries_whatever_its_length(api: Caller, django_assert_num_queries: Any) -> None:
+def test_list_takes_one_query_for_any_number_of_entries(api: Caller, django_assert_num_queries: Any) -> None:
     HistoryEntry.objects.bulk_create(HistoryEntry(deed="a.b", object_type="a") for _ in range(100))
     api.get("/history?limit=1")
     with django_assert_num_queries(1):
         assert len(api.get("/history/detail").json()["history"]) == 100
 
 
-def test_entries_that_were_written_in_another_order_than_that_of_their_times_are_found(api: Caller) -> None:
+def test_time_filters_match_entries_stored_out_of_order(api: Caller) -> None:
     noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
     for minutes in (-90, 20, -20, 90):
         HistoryEntry.objects.create(deed=f"a.{minutes}", created_at=noon + timedelta(minutes=minutes))
@@ -120,13 +116,11 @@ def test_entries_that_were_written_in_another_order_than_that_of_their_times_are
 
 
 @pytest.mark.parametrize("query", ["since=0001-01-01T00:00:00", "before=9999-12-31T23:59:59"])
-def test_the_first_and_the_last_moment_select_all_entries(
-    api: Caller, entries: list[HistoryEntry], query: str
-) -> None:
+def test_extreme_times_select_all_entries(api: Caller, entries: list[HistoryEntry], query: str) -> None:
     assert len(found(api, query)) == len(entries)
 
 
-def test_history_is_new_in_its_version_for_those_who_may_and_never_changed(
+def test_history_is_read_only_and_requires_its_version_and_permission(
     api: Caller, cloud_admin: User, reader: User, stranger: User, entries: list[HistoryEntry]
 ) -> None:
     assert Caller(cloud_admin, "1.12").get("/history").status_code == 406
@@ -137,7 +131,7 @@ def test_history_is_new_in_its_version_for_those_who_may_and_never_changed(
     assert api.get(f"/history/{uuid4()}").status_code == 404
 
 
-def test_json_lines_hold_what_the_filters_leave(api: Caller, entries: list[HistoryEntry]) -> None:
+def test_json_lines_export_is_filtered(api: Caller, entries: list[HistoryEntry]) -> None:
     response = api.get("/history/export?format=jsonl&user=rosa")
     assert response["Content-Type"] == "application/x-ndjson"
     assert [json.loads(line)["deed"] for line in b"".join(response.streaming_content).splitlines()] == [
@@ -146,7 +140,7 @@ def test_json_lines_hold_what_the_filters_leave(api: Caller, entries: list[Histo
     ]
 
 
-def test_no_spreadsheet_computes_a_cell_of_the_csv(api: Caller) -> None:
+def test_csv_cells_are_escaped_against_formulas(api: Caller) -> None:
     for name in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", 'plain "quoted", text'):
         record("a.b", name, caller=ROSA)
     response = api.get("/history/export")
@@ -161,7 +155,7 @@ def test_no_spreadsheet_computes_a_cell_of_the_csv(api: Caller) -> None:
     ]
 
 
-def test_an_export_reads_batch_after_batch(api: Caller, django_assert_num_queries: Any) -> None:
+def test_export_reads_in_batches(api: Caller, django_assert_num_queries: Any) -> None:
     HistoryEntry.objects.bulk_create(HistoryEntry(deed="a.b", object_type="a") for _ in range(BATCH + 1))
     response = api.get("/history/export?format=jsonl")
     with django_assert_num_queries(3):
@@ -169,22 +163,18 @@ def test_an_export_reads_batch_after_batch(api: Caller, django_assert_num_querie
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_a_number_of_any_size_is_exported(api: Caller, kind: str) -> None:
+def test_number_of_any_size_is_exported(api: Caller, kind: str) -> None:
     record("cluster.resize", "web", caller=ROSA, details={"number": 2**64, "of": [-(2**64), 2]})
     exported = b"".join(api.get(f"/history/export?format={kind}").streaming_content)
     assert str(2**64).encode() in exported
 
 
-def test_the_command_writes_what_its_options_leave(
-    entries: list[HistoryEntry], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_export_is_filtered(entries: list[HistoryEntry], capsys: pytest.CaptureFixture[str]) -> None:
     call_command("export_history", "--format", "jsonl", "--object-type", "cluster")
     assert [json.loads(line)["deed"] for line in capsys.readouterr().out.splitlines()] == ["cluster.resize"]
 
 
-def test_a_purge_removes_what_is_older_than_history_is_kept_and_is_recorded(
-    entries: list[HistoryEntry], settings: Settings
-) -> None:
+def test_purge_removes_old_history_and_records_itself(entries: list[HistoryEntry], settings: Settings) -> None:
     settings.HISTORY_AGE = timedelta(days=30)
     HistoryEntry.objects.filter(deed="user.login").update(created_at=timezone.now() - timedelta(days=31))
     call_command("purge", "--yes")
@@ -195,7 +185,7 @@ def test_a_purge_removes_what_is_older_than_history_is_kept_and_is_recorded(
     ]
 
 
-def test_history_that_is_kept_for_ever_is_never_purged(settings: Settings) -> None:
+def test_history_without_a_maximum_age_is_never_expired(settings: Settings) -> None:
     settings.HISTORY_AGE = timedelta()
     HistoryEntry.objects.create(deed="a.b", object_type="a", created_at=datetime(2000, 1, 1, tzinfo=UTC))
     assert not HistoryEntry.objects.expired().exists()

@@ -32,9 +32,7 @@ def document(api: Caller, version: str) -> Any:
 
 
 @pytest.mark.parametrize("version", EVERY_VERSION)
-def test_the_document_of_every_version_is_valid_and_raises_no_warning(
-    version: str, validator: Any, tmp_path: Path
-) -> None:
+def test_document_of_every_version_is_valid_without_warnings(version: str, validator: Any, tmp_path: Path) -> None:
     file = tmp_path / "document"
     call_command("spectacular", api_version=version, format="openapi-json", fail_on_warn=True, file=str(file))
     written = json.loads(file.read_text())
@@ -42,19 +40,19 @@ def test_the_document_of_every_version_is_valid_and_raises_no_warning(
     validator.validate(written)
 
 
-def test_without_a_version_the_newest_is_described(api: Caller) -> None:
+def test_default_document_is_of_the_newest_version(api: Caller) -> None:
     answer = api.get("/openapi.json").json()
     assert answer["info"]["version"] == versions.format_version(versions.MAXIMUM)
     assert answer == document(api, versions.format_version(versions.MAXIMUM))
 
 
-def test_a_version_that_is_not_served_has_no_document(api: Caller) -> None:
+def test_document_of_an_unsupported_version_is_400(api: Caller) -> None:
     answer = api.get("/openapi.json?version=1.99")
     assert answer.status_code == 400
     assert "1.0, 1.1" in fault(answer)
 
 
-def test_skipping_is_described_from_its_version_on(api: Caller) -> None:
+def test_skipping_is_described_from_its_version(api: Caller) -> None:
     path = "/v1/actions/{identifier}"
     assert "patch" not in document(api, "1.4")["paths"][path]
     assert "patch" in document(api, "1.5")["paths"][path]
@@ -69,7 +67,7 @@ def data_model_types(api: Caller, version: str) -> Any:
     return parameter["schema"]["enum"]
 
 
-def test_the_storage_data_model_is_described_from_its_version_on(api: Caller) -> None:
+def test_storage_data_model_is_described_from_its_version(api: Caller) -> None:
     assert (data_model_types(api, "1.7"), data_model_types(api, "1.8")) == (["compute"], ["compute", "storage"])
     schemas = [document(api, version)["components"]["schemas"] for version in ("1.7", "1.8")]
     assert ["VolumeInPool" in schema for schema in schemas] == [False, True]
@@ -86,14 +84,14 @@ def test_the_storage_data_model_is_described_from_its_version_on(api: Caller) ->
         ("Action", "depended_by", "1.11", "1.12"),
     ],
 )
-def test_fields_are_described_from_their_version_on(
+def test_fields_are_described_from_their_version(
     api: Caller, component: str, field: str, before: str, since: str
 ) -> None:
     assert field not in document(api, before)["components"]["schemas"][component]["properties"]
     assert field in document(api, since)["components"]["schemas"][component]["properties"]
 
 
-def test_every_path_that_is_routed_is_described(api: Caller) -> None:
+def test_every_routed_path_is_described(api: Caller) -> None:
     paths = document(api, "1.12")["paths"]
     collections = ("goals", "strategies", "audit_templates", "audits", "action_plans", "actions", "scoring_engines")
     for collection in (*collections, "services", "profiles", "nodes", "clusters"):
@@ -102,31 +100,31 @@ def test_every_path_that_is_routed_is_described(api: Caller) -> None:
     assert "post" in paths["/v1/webhooks/{identifier}"]
 
 
-def test_the_document_needs_a_login() -> None:
+def test_document_requires_a_login() -> None:
     assert Caller(None).get("/openapi.json").status_code == 401
 
 
-def test_anybody_who_is_logged_in_reads_the_page(client: Client, stranger: User) -> None:
+def test_page_is_readable_by_every_user(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     page = client.get("/v1/docs/?version=1.5")
     assert page.status_code == 200
     assert "/v1/openapi.json?version=1.5" in page.content.decode()
 
 
-def test_the_page_allows_scripts_and_styles_of_this_site_alone(client: Client, stranger: User) -> None:
+def test_page_allows_only_scripts_and_styles_of_the_site(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     policy = client.get("/v1/docs/")["Content-Security-Policy"]
     assert "unsafe" not in policy
 
 
-def test_every_operation_may_be_refused_for_failed_logins(api: Caller) -> None:
+def test_every_operation_documents_429_and_503(api: Caller) -> None:
     paths = document(api, "1.7")["paths"].values()
     operations = [operation for path in paths for operation in path.values()]
     assert {code for operation in operations for code in ("429", "503") if code not in operation["responses"]} == set()
 
 
 @pytest.mark.parametrize(("version", "kinds"), [("1.7", {"boolean", "integer", "string"}), ("1.8", {"boolean"})])
-def test_switches_of_a_new_audit_are_described_as_their_version_takes_them(
+def test_audit_switches_are_described_with_the_types_of_their_version(
     api: Caller, version: str, kinds: set[str]
 ) -> None:
     schema = document(api, version)["components"]["schemas"]["NewAudit"]["properties"]["auto_trigger"]

@@ -33,29 +33,27 @@ def plans() -> list[str]:
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 @pytest.mark.parametrize("key", ["id", "uuid", "state", "created_at", "updated_at", "hostname", "audit_uuid"])
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-def test_the_pages_together_are_the_whole_list(
-    api: Caller, plans: list[str], key: str, direction: str, limit: int
-) -> None:
+def test_pages_join_to_the_whole_list(api: Caller, plans: list[str], key: str, direction: str, limit: int) -> None:
     whole = [row["uuid"] for row in walk(api, f"/action_plans/?sort_key={key}&sort_dir={direction}")]
     paged = [row["uuid"] for row in walk(api, f"/action_plans/?sort_key={key}&sort_dir={direction}&limit={limit}")]
     assert sorted(whole) == sorted(plans)
     assert paged == whole
 
 
-def test_nulls_come_first(api: Caller, plans: list[str]) -> None:
+def test_nulls_are_sorted_first(api: Caller, plans: list[str]) -> None:
     times = [row["updated_at"] for row in walk(api, "/action_plans/?sort_key=updated_at")]
     assert times[:4] == [None] * 4
     assert times[4:] == sorted(times[4:])
 
 
-def test_rows_are_sorted_by_what_they_point_at(api: Caller) -> None:
+def test_rows_are_sorted_by_a_related_field(api: Caller) -> None:
     for name in ("b", "a"):
         make_plan(audit=make_audit(name))
     shown = [row["audit_uuid"] for row in walk(api, "/action_plans/?sort_key=audit_uuid")]
     assert shown == sorted(shown)
 
 
-def test_the_next_page_keeps_the_filters(api: Caller) -> None:
+def test_link_to_the_next_page_keeps_the_filters(api: Caller) -> None:
     audit = make_audit()
     mine = [make_plan(audit=audit) for _ in range(3)]
     make_plan()
@@ -63,16 +61,16 @@ def test_the_next_page_keeps_the_filters(api: Caller) -> None:
     assert [row["uuid"] for row in rows] == [str(plan.uuid) for plan in mine]
 
 
-def test_a_list_that_is_not_full_has_no_next_page(api: Caller, plans: list[str]) -> None:
+def test_incomplete_page_has_no_link_to_a_next_page(api: Caller, plans: list[str]) -> None:
     assert "next" not in api.get("/action_plans/?limit=8").json()
 
 
-def test_an_enormous_limit_is_cut_to_the_maximum(api: Caller, plans: list[str]) -> None:
+def test_limit_above_the_maximum_is_reduced(api: Caller, plans: list[str]) -> None:
     assert len(api.get(f"/action_plans/?limit={'9' * 400}").json()["action_plans"]) == 7
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "-99999999999999999999", "00"])
-def test_a_limit_must_be_positive(api: Caller, limit: str) -> None:
+def test_limit_must_be_positive(api: Caller, limit: str) -> None:
     answer = api.get(f"/action_plans/?limit={limit}")
     assert answer.status_code == 400
     assert fault(answer) == "Limit must be positive"
@@ -99,26 +97,26 @@ def test_a_limit_must_be_positive(api: Caller, limit: str) -> None:
         ("marker=%00", "NUL"),
     ],
 )
-def test_a_query_that_makes_no_sense_is_400_and_named(api: Caller, query: str, named: str) -> None:
+def test_invalid_query_argument_is_400_and_named(api: Caller, query: str, named: str) -> None:
     answer = api.get(f"/action_plans/?{query}")
     assert answer.status_code == 400
     assert named in fault(answer)
 
 
-def test_an_unknown_marker_is_404(api: Caller) -> None:
+def test_unknown_marker_is_404(api: Caller) -> None:
     marker = "11111111-1111-4111-8111-111111111111"
     answer = api.get(f"/action_plans/?marker={marker}")
     assert answer.status_code == 404
     assert fault(answer) == f"ActionPlan {marker} could not be found"
 
 
-def test_deleted_rows_are_gone_from_lists(api: Caller, plans: list[str]) -> None:
+def test_deleted_rows_are_not_listed(api: Caller, plans: list[str]) -> None:
     ActionPlan.objects.get(uuid=plans[0]).remove()
     assert plans[0] not in [row["uuid"] for row in walk(api, "/action_plans")]
 
 
 @pytest.mark.parametrize(("header", "shown"), [("true", True), ("1", True), ("false", False), ("", False)])
-def test_deleted_rows_are_shown_to_those_who_ask(api: Caller, plans: list[str], header: str, shown: bool) -> None:
+def test_deleted_rows_are_listed_on_request(api: Caller, plans: list[str], header: str, shown: bool) -> None:
     ActionPlan.objects.get(uuid=plans[0]).remove()
     rows = api.get("/action_plans", **{"X-Show-Deleted": header}).json()["action_plans"]
     assert (plans[0] in [row["uuid"] for row in rows]) is shown

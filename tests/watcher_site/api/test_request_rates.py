@@ -32,12 +32,12 @@ def statuses(caller: Caller, number: int = 3) -> list[int]:
     return [caller.get("/goals").status_code for _ in range(number)]
 
 
-def test_without_the_setting_no_request_is_counted(api: Caller) -> None:
+def test_requests_are_not_limited_without_the_setting(api: Caller) -> None:
     assert APIView.throttle_classes == []
     assert set(statuses(api, 10)) == {200}
 
 
-def test_requests_beyond_the_limit_are_refused_with_the_time_to_wait(limited: None, api: Caller) -> None:
+def test_requests_beyond_the_limit_are_429_with_retry_after(limited: None, api: Caller) -> None:
     assert statuses(api, 2) == [200, 200]
     refused = api.get("/goals")
     assert refused.status_code == 429
@@ -45,24 +45,26 @@ def test_requests_beyond_the_limit_are_refused_with_the_time_to_wait(limited: No
     assert "throttled" in fault(refused)
 
 
-def test_a_request_that_is_refused_changes_nothing(limited: None, api: Caller) -> None:
+def test_refused_request_changes_nothing(limited: None, api: Caller) -> None:
     statuses(api)
     assert api.post("/audits", {"goal": "dummy", "audit_type": "ONESHOT"}).status_code == 429
     assert not HistoryEntry.objects.filter(deed="audit.create").exists()
 
 
-def test_each_person_has_a_limit_of_their_own(limited: None, api: Caller, reader: User) -> None:
+def test_each_user_has_a_separate_limit(limited: None, api: Caller, reader: User) -> None:
     statuses(api)
     assert statuses(Caller(reader, "1.7")) == [200, 200, 429]
 
 
-def test_clients_without_a_login_are_counted_by_address(limited: None, client: Client) -> None:
+def test_anonymous_clients_are_counted_by_address(limited: None, client: Client) -> None:
     assert [client.get("/", headers={"Accept": "application/json"}).status_code for _ in range(3)] == [200, 200, 429]
     other = client.get("/", headers={"Accept": "application/json"}, REMOTE_ADDR="192.0.2.9")
     assert other.status_code == 200
 
 
-def test_a_mount_answers_in_the_format_of_its_service(limited: None, client: Client, cloud_admin: User) -> None:
+def test_mount_reports_the_limit_in_the_format_of_its_service(
+    limited: None, client: Client, cloud_admin: User
+) -> None:
     client.force_login(cloud_admin)
     for _ in range(2):
         client.get("/compute/v2.1/servers")
@@ -71,7 +73,7 @@ def test_a_mount_answers_in_the_format_of_its_service(limited: None, client: Cli
     assert "Retry-After" in refused
 
 
-def test_the_variable_sets_the_limit() -> None:
+def test_environment_variable_sets_the_limit() -> None:
     code = "from rest_framework.views import APIView; print(APIView.throttle_classes)"
     ended = run("manage.py", "shell", "-c", code, WATCHER_API_MOST_REQUESTS="600")
     assert "watcher_site.api.rates.RequestRate" in ended.stdout

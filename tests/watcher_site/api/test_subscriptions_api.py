@@ -1,4 +1,4 @@
-"""Subscriptions, and what could not be delivered, through the API and by commands."""
+"""Subscriptions and undelivered notifications in the API and in commands."""
 
 from datetime import timedelta
 from typing import Any
@@ -34,7 +34,7 @@ def replace(path: str, value: Any) -> list[dict[str, Any]]:
     return [{"op": "replace", "path": path, "value": value}]
 
 
-def test_a_subscription_tells_its_secret_when_it_is_made_and_never_again(api: Caller) -> None:
+def test_secret_of_a_subscription_is_returned_only_on_creation(api: Caller) -> None:
     made = api.post("/subscriptions", NEW)
     assert made.status_code == 201
     subscription = Subscription.objects.get()
@@ -47,7 +47,7 @@ def test_a_subscription_tells_its_secret_when_it_is_made_and_never_again(api: Ca
     assert not listeners.want("action.update", "INFO")
 
 
-def test_history_tells_the_host_of_an_address_alone_as_the_rest_may_hold_a_token(api: Caller) -> None:
+def test_history_records_only_the_host_of_a_url(api: Caller) -> None:
     made = api.post("/subscriptions", {**NEW, "url": "http://192.0.2.7/hook/T0KEN?key=T0KEN"}).json()
     api.patch(f"/subscriptions/{made['uuid']}", replace("/url", "http://192.0.2.7/hook/0THER"))
     created, changed = HistoryEntry.objects.filter(object_uuid=made["uuid"]).order_by("pk")
@@ -55,7 +55,7 @@ def test_history_tells_the_host_of_an_address_alone_as_the_rest_may_hold_a_token
     assert changed.details == {"url": "changed"}
 
 
-def test_a_subscription_is_changed_and_deleted_with_what_waits_for_it(api: Caller) -> None:
+def test_subscription_is_changed_and_deleted_with_its_deliveries(api: Caller) -> None:
     subscription = subscribe_to(PUBLIC, failures=3)
     make_undelivered(subscription)
     path = f"/subscriptions/{subscription.uuid}"
@@ -96,7 +96,7 @@ def test_a_subscription_is_changed_and_deleted_with_what_waits_for_it(api: Calle
         ({"failures": 1}, "failures"),
     ],
 )
-def test_what_makes_no_sense_is_refused(api: Caller, changes: dict[str, Any], words: str) -> None:
+def test_invalid_subscription_is_refused(api: Caller, changes: dict[str, Any], words: str) -> None:
     answer = api.post("/subscriptions", NEW | changes)
     assert answer.status_code == 400
     assert words in fault(answer)
@@ -107,7 +107,7 @@ def test_what_makes_no_sense_is_refused(api: Caller, changes: dict[str, Any], wo
     "host",
     ["127.0.0.1", "localhost", "10.1.2.3", "169.254.169.254", "[::1]", "[fe80::1]", "[::ffff:10.0.0.1]", "0.0.0.1"],
 )
-def test_a_private_address_is_refused_unless_a_setting_allows_it(api: Caller, settings: Settings, host: str) -> None:
+def test_private_address_is_refused_unless_the_setting_allows_it(api: Caller, settings: Settings, host: str) -> None:
     settings.WEBHOOK_PRIVATE_ADDRESSES = False
     refused = api.post("/subscriptions", NEW | {"url": f"http://{host}/"})
     assert refused.status_code == 400
@@ -116,7 +116,7 @@ def test_a_private_address_is_refused_unless_a_setting_allows_it(api: Caller, se
     assert api.post("/subscriptions", NEW | {"url": f"http://{host}/"}).status_code == 201
 
 
-def test_a_subscription_is_named_by_its_name_in_any_case(api: Caller) -> None:
+def test_subscription_name_is_case_insensitive(api: Caller) -> None:
     uuid = api.post("/subscriptions", NEW).json()["uuid"]
     assert api.get("/subscriptions/PAGER").json()["uuid"] == uuid
     assert api.get("/subscriptions?name=Pager").json()["subscriptions"][0]["uuid"] == uuid
@@ -125,13 +125,13 @@ def test_a_subscription_is_named_by_its_name_in_any_case(api: Caller) -> None:
     assert api.delete("/subscriptions/pager").status_code == 204
 
 
-def test_values_that_stay_the_same_are_not_checked_again(api: Caller) -> None:
+def test_unchanged_values_are_not_validated_again(api: Caller) -> None:
     subscription = subscribe_to("http://nowhere.invalid/", "a/b", event_types=["nonsense"])
     everything = {"name": "a/b", "url": "http://nowhere.invalid/", "event_types": ["nonsense"], "enabled": False}
     assert not change_subscription(subscription, everything).enabled
 
 
-def test_two_subscriptions_have_no_name_in_common_and_there_are_not_too_many(api: Caller, settings: Settings) -> None:
+def test_name_and_number_of_subscriptions_are_limited(api: Caller, settings: Settings) -> None:
     api.post("/subscriptions", NEW)
     assert api.post("/subscriptions", NEW).status_code == 409
     settings.MOST_SUBSCRIPTIONS = 0
@@ -139,7 +139,7 @@ def test_two_subscriptions_have_no_name_in_common_and_there_are_not_too_many(api
     assert fault(api.post("/subscriptions", NEW | {"name": "other"})) == words
 
 
-def test_readers_may_look_and_do_nothing(reader: User) -> None:
+def test_reader_can_list_and_not_change_subscriptions(reader: User) -> None:
     one = Caller(reader, "1.13")
     delivery = make_undelivered()
     assert one.get("/subscriptions").status_code == one.get("/undelivered").status_code == 200
@@ -148,7 +148,7 @@ def test_readers_may_look_and_do_nothing(reader: User) -> None:
     assert one.post("/undelivered/resend").status_code == 403
 
 
-def test_a_secret_is_made_again_and_shown_this_once(api: Caller, reader: User) -> None:
+def test_secret_is_renewed_and_returned_once(api: Caller, reader: User) -> None:
     subscription = subscribe_to(PUBLIC, "pager")
     former = unseal_secret(subscription)
     answer = api.post("/subscriptions/pager/secret")
@@ -158,14 +158,14 @@ def test_a_secret_is_made_again_and_shown_this_once(api: Caller, reader: User) -
     assert api.post("/subscriptions", NEW | {"name": "other"})["Cache-Control"] == "no-store"
 
 
-def test_a_test_message_is_for_one_that_is_enabled_and_for_who_may_change_it(api: Caller, reader: User) -> None:
+def test_test_message_requires_an_enabled_subscription_and_the_change_permission(api: Caller, reader: User) -> None:
     subscribe_to(PUBLIC, "off", enabled=False)
     assert "is disabled: enable it first" in fault(api.post("/subscriptions/off/test"))
     assert Caller(reader, "1.13").post("/subscriptions/off/test").status_code == 403
     assert not Delivery.objects.exists()
 
 
-def test_the_broker_s_state_is_shown(api: Caller, stranger: User) -> None:
+def test_broker_state_is_returned(api: Caller, stranger: User) -> None:
     delivery = make_undelivered()
     make_undelivered()
     Delivery.objects.filter(pk=delivery.pk).update(state="PENDING", problem="The broker does not answer.")
@@ -175,7 +175,7 @@ def test_the_broker_s_state_is_shown(api: Caller, stranger: User) -> None:
     assert Caller(stranger, "1.13").get("/broker").status_code == 403
 
 
-def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(api: Caller, reader: User) -> None:
+def test_url_is_reduced_to_its_host_without_the_change_permission(api: Caller, reader: User) -> None:
     url = "http://192.0.2.7/hook/T0KEN?key=T0KEN"
     path = f"/subscriptions/{api.post('/subscriptions', {**NEW, 'url': url}).json()['uuid']}"
     assert api.get(path).json()["url"] == url
@@ -185,13 +185,13 @@ def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(api: C
         assert "T0KEN" not in one.get(listed).content.decode()
 
 
-def test_a_url_can_be_cut_down_to_its_host(api: Caller) -> None:
+def test_url_can_be_changed_to_its_host(api: Caller) -> None:
     made = api.post("/subscriptions", {**NEW, "url": "http://192.0.2.7/hook/T0KEN"}).json()
     assert api.patch(f"/subscriptions/{made['uuid']}", replace("/url", "http://192.0.2.7")).status_code == 200
     assert Subscription.objects.get().url == "http://192.0.2.7"
 
 
-def test_a_dead_letter_is_shown_and_sent_again_once(api: Caller) -> None:
+def test_dead_letter_is_shown_and_resent_once(api: Caller) -> None:
     delivery = make_undelivered(subscribe_to(PUBLIC))
     make_undelivered()
     shown = api.get(f"/undelivered/{delivery.uuid}").json()
@@ -205,7 +205,7 @@ def test_a_dead_letter_is_shown_and_sent_again_once(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("value", [False, True, 0, 5, 1.5, [], {}, "", "pager"])
-def test_a_receiver_that_is_no_uuid_sends_nothing_again(api: Caller, value: object) -> None:
+def test_resend_with_an_invalid_subscription_uuid_is_refused(api: Caller, value: object) -> None:
     make_undelivered()
     answer = api.post("/undelivered/resend", {"subscription_uuid": value})
     assert answer.status_code == 400
@@ -214,14 +214,14 @@ def test_a_receiver_that_is_no_uuid_sends_nothing_again(api: Caller, value: obje
 
 
 @pytest.mark.parametrize("body", [b"null", b"false", b"0", b'""', b"[]"])
-def test_a_body_that_is_no_object_sends_nothing_again(api: Caller, body: bytes) -> None:
+def test_resend_with_a_body_that_is_no_object_is_refused(api: Caller, body: bytes) -> None:
     make_undelivered()
     answer = api.client.post("/v1/undelivered/resend", body, content_type="application/json", headers=api.headers)
     assert answer.status_code == 400
     assert Delivery.objects.undelivered().count() == 1
 
 
-def test_only_what_was_to_go_to_one_receiver_is_sent_again(api: Caller) -> None:
+def test_resend_is_limited_to_one_subscription(api: Caller) -> None:
     pager = subscribe_to(PUBLIC)
     to_pager, to_broker = make_undelivered(pager), make_undelivered()
     assert api.post("/undelivered/resend", {"subscription_uuid": str(uuid4())}).json() == {"resent": 0}
@@ -242,9 +242,7 @@ def test_only_what_was_to_go_to_one_receiver_is_sent_again(api: Caller) -> None:
         ("?subscription_uuid=1", "{}", "Unknown argument"),
     ],
 )
-def test_nothing_is_sent_again_where_what_is_meant_is_not_understood(
-    api: Caller, query: str, body: str, words: str
-) -> None:
+def test_resend_with_an_unknown_argument_is_refused(api: Caller, query: str, body: str, words: str) -> None:
     make_undelivered()
     path = f"/v1/undelivered/resend{query}"
     answer = api.client.generic("POST", path, body, content_type="application/json", headers=api.headers)
@@ -252,12 +250,12 @@ def test_nothing_is_sent_again_where_what_is_meant_is_not_understood(
     assert Delivery.objects.undelivered().exists()
 
 
-def test_a_dead_letter_is_given_up_for_good(api: Caller) -> None:
+def test_dead_letter_is_deleted(api: Caller) -> None:
     assert api.delete(f"/undelivered/{make_undelivered().uuid}").status_code == 204
     assert not Delivery.objects.exists()
 
 
-def test_metrics_tell_what_waits_to_those_who_may_see_it(api: Caller, stranger: User) -> None:
+def test_metrics_count_deliveries_for_users_with_the_permission(api: Caller, stranger: User) -> None:
     make_undelivered(subscribe_to(PUBLIC))
     text = api.client.get("/metrics").content.decode()
     assert 'watcher_deliveries{receiver="receiver",state="UNDELIVERED"} 1.0' in text
@@ -265,7 +263,7 @@ def test_metrics_tell_what_waits_to_those_who_may_see_it(api: Caller, stranger: 
     assert Caller(None).client.get("/metrics").status_code == 401
 
 
-def test_a_purge_removes_what_was_delivered_and_keeps_what_may_be_sent_again(settings: Settings) -> None:
+def test_purge_removes_delivered_notifications_and_keeps_dead_letters(settings: Settings) -> None:
     (delivered, kept) = (make_undelivered(), make_undelivered())
     delivered.delete()
     call_command("purge", "--yes")
@@ -275,7 +273,7 @@ def test_a_purge_removes_what_was_delivered_and_keeps_what_may_be_sent_again(set
     assert not Notification.objects.exists()
 
 
-def test_a_purge_removes_what_waits_for_a_receiver_that_is_switched_off_after_its_days(settings: Settings) -> None:
+def test_purge_removes_old_deliveries_of_disabled_and_deleted_subscriptions(settings: Settings) -> None:
     settings.UNDELIVERED_DAYS = 1
     off = subscribe_to(PUBLIC, "off", enabled=False)
     old, gone, young, awaited = (make_undelivered(one) for one in (off, None, off, subscribe_to(PUBLIC)))
@@ -286,7 +284,7 @@ def test_a_purge_removes_what_waits_for_a_receiver_that_is_switched_off_after_it
     assert not Notification.objects.filter(pk__in=[old.notification_id, gone.notification_id]).exists()
 
 
-def test_a_purge_keeps_what_waits_for_the_broker_as_long_as_one_is_set(settings: Settings) -> None:
+def test_purge_keeps_pending_deliveries_to_a_configured_broker(settings: Settings) -> None:
     settings.UNDELIVERED_DAYS = 0
     settings.NOTIFICATION_URL = "rabbit://broker.example.org"
     make_undelivered()
@@ -295,7 +293,7 @@ def test_a_purge_keeps_what_waits_for_the_broker_as_long_as_one_is_set(settings:
     assert Delivery.objects.count() == 1
 
 
-def test_commands_subscribe_list_send_again_and_unsubscribe(
+def test_commands_manage_subscriptions_and_resend_notifications(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.WEBHOOK_PRIVATE_ADDRESSES = True

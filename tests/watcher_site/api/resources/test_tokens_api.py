@@ -1,4 +1,4 @@
-"""``/v1/tokens``: tokens by the API."""
+"""``/v1/tokens``: the list, creation and revocation of tokens in the API."""
 
 import json
 from datetime import timedelta
@@ -41,17 +41,17 @@ def ids(answer: Any) -> set[str]:
     return {token["id"] for token in answer.json()["tokens"]}
 
 
-def test_tokens_are_there_from_their_version_on(reader: User) -> None:
+def test_tokens_require_their_version(reader: User) -> None:
     assert Caller(reader, "1.13").get("/tokens").status_code == 406
     assert "tokens" not in Caller(reader, "1.13").get("/").json()
     assert "tokens" in Caller(reader, VERSION).get("/").json()
 
 
-def test_a_login_is_needed(client: Client) -> None:
+def test_login_is_required(client: Client) -> None:
     assert client.get("/v1/tokens", headers=HEADERS).status_code == 401
 
 
-def test_a_created_token_is_in_that_answer_only(rob: Caller) -> None:
+def test_created_token_is_returned_only_once(rob: Caller) -> None:
     made = rob.post("/tokens", {"name": "night job", "hours": 2, "read_only": True, "group": "reader"})
     token = made.json()
     assert (made.status_code, made["Cache-Control"]) == (201, "no-store")
@@ -66,7 +66,7 @@ def test_a_created_token_is_in_that_answer_only(rob: Caller) -> None:
     assert token["token"] not in str(list(HistoryEntry.objects.values()))
 
 
-def test_a_token_needs_no_attributes(rob: Caller) -> None:
+def test_token_is_created_without_attributes(rob: Caller) -> None:
     made = rob.post("/tokens", {}).json()
     assert (made["name"], made["read_only"], made["group"]) == ("", False, "")
 
@@ -77,7 +77,7 @@ def test_http_basic_creates_a_token(client: Client, reader: User) -> None:
     assert client.post("/v1/tokens", "{}", content_type="application/json", headers=headers).status_code == 201
 
 
-def test_a_session_creates_no_token_without_its_csrf_token(reader: User) -> None:
+def test_session_cannot_create_a_token_without_a_csrf_token(reader: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(reader)
     assert client.post("/v1/tokens", "{}", content_type="application/json", headers=HEADERS).status_code == 403
@@ -104,7 +104,7 @@ def test_a_session_creates_no_token_without_its_csrf_token(reader: User) -> None
         ([], "token"),
     ],
 )
-def test_a_body_that_breaks_a_rule_is_refused(rob: Caller, body: Any, reason: str) -> None:
+def test_invalid_body_is_refused(rob: Caller, body: Any, reason: str) -> None:
     answer = rob.post("/tokens", body)
     assert answer.status_code == 400
     assert reason in fault(answer)
@@ -112,19 +112,19 @@ def test_a_body_that_breaks_a_rule_is_refused(rob: Caller, body: Any, reason: st
 
 
 @pytest.mark.parametrize("limits", [{}, {"read_only": True}, {"group": "reader"}])
-def test_no_token_creates_a_token(reader: User, limits: dict[str, Any]) -> None:
+def test_token_cannot_create_a_token(reader: User, limits: dict[str, Any]) -> None:
     _, token = make_token(reader, **limits)
     assert with_token(token, "POST", "/v1/tokens", {}).status_code == 403
     assert AuthToken.objects.count() == 1
 
 
 @pytest.mark.parametrize(("limits", "status"), [({}, 204), ({"read_only": True}, 403), ({"group": "reader"}, 403)])
-def test_only_a_token_without_limits_revokes_tokens(reader: User, limits: dict[str, Any], status: int) -> None:
+def test_only_an_unlimited_token_revokes_tokens(reader: User, limits: dict[str, Any], status: int) -> None:
     made, token = make_token(reader, **limits)
     assert with_token(token, "DELETE", f"/v1/tokens/{made.token_key}").status_code == status
 
 
-def test_a_revoked_token_is_refused(rob: Caller, reader: User) -> None:
+def test_revoked_token_is_refused(rob: Caller, reader: User) -> None:
     made, token = make_token(reader)
     assert rob.delete(f"/tokens/{made.token_key}").status_code == 204
     assert with_token(token, "GET", "/v1/tokens").status_code == 401
@@ -133,7 +133,7 @@ def test_a_revoked_token_is_refused(rob: Caller, reader: User) -> None:
     assert (entry.object_name, entry.details) == ("rob", {"key": made.token_key})
 
 
-def test_nobody_sees_or_revokes_the_tokens_of_others(rob: Caller, cloud_admin: User) -> None:
+def test_tokens_of_other_accounts_are_neither_shown_nor_revoked(rob: Caller, cloud_admin: User) -> None:
     made, token = make_token(cloud_admin)
     path = f"/tokens/{made.token_key}"
     assert ids(rob.get("/tokens")) == ids(rob.get("/tokens?user=alice")) == set()
@@ -141,27 +141,25 @@ def test_nobody_sees_or_revokes_the_tokens_of_others(rob: Caller, cloud_admin: U
     assert with_token(token, "GET", "/v1/goals").status_code == 200
 
 
-def test_who_may_manage_users_sees_all_tokens_and_those_of_one_user(
-    alice: Caller, cloud_admin: User, reader: User
-) -> None:
+def test_user_manager_lists_all_tokens_and_filters_by_user(alice: Caller, cloud_admin: User, reader: User) -> None:
     mine, robs = (make_token(user)[0].token_key for user in (cloud_admin, reader))
     assert ids(alice.get("/tokens")) == {mine, robs}
     assert ids(alice.get("/tokens?user=rob")) == {robs}
 
 
-def test_a_token_limited_to_another_group_sees_the_own_tokens_only(cloud_admin: User, reader: User) -> None:
+def test_token_limited_to_another_group_lists_only_own_tokens(cloud_admin: User, reader: User) -> None:
     make_token(reader)
     cloud_admin.groups.add(reader.groups.get())
     made, token = make_token(cloud_admin, group="reader")
     assert ids(with_token(token, "GET", "/v1/tokens")) == {made.token_key}
 
 
-def test_who_may_manage_users_revokes_the_token_of_another_account(alice: Caller, reader: User) -> None:
+def test_user_manager_revokes_the_token_of_another_account(alice: Caller, reader: User) -> None:
     made, _ = make_token(reader)
     assert alice.delete(f"/tokens/{made.token_key}").status_code == 204
 
 
-def test_the_token_of_an_account_with_more_rights_is_not_revoked(alice: Caller) -> None:
+def test_token_of_an_account_with_more_permissions_is_not_revoked(alice: Caller) -> None:
     made, _ = make_token(User.objects.create_superuser("root", password="root-password"))
     answer = alice.delete(f"/tokens/{made.token_key}")
     assert (answer.status_code, AuthToken.objects.count()) == (409, 1)
@@ -173,7 +171,7 @@ def test_expired_tokens_are_not_listed(rob: Caller, reader: User) -> None:
     assert ids(rob.get("/tokens")) == set()
 
 
-def test_a_token_of_an_earlier_release_is_listed(rob: Caller, reader: User) -> None:
+def test_token_of_an_earlier_release_is_listed(rob: Caller, reader: User) -> None:
     AuthToken.objects.create(reader)
     assert not TokenDetails.objects.exists()
     (shown,) = rob.get("/tokens/detail").json()["tokens"]
@@ -181,7 +179,7 @@ def test_a_token_of_an_earlier_release_is_listed(rob: Caller, reader: User) -> N
 
 
 @pytest.mark.parametrize("sort_key", ["id", "created_at", "expires_at"])
-def test_lists_are_read_page_by_page(rob: Caller, reader: User, sort_key: str) -> None:
+def test_list_is_paged(rob: Caller, reader: User, sort_key: str) -> None:
     made = {make_token(reader, hours)[0].token_key for hours in (1, 2, 3)}
     first = rob.get(f"/tokens?limit=2&sort_key={sort_key}").json()
     marker = first["tokens"][-1]["id"]
@@ -191,12 +189,12 @@ def test_lists_are_read_page_by_page(rob: Caller, reader: User, sort_key: str) -
 
 
 @pytest.mark.parametrize("query", ["marker=x", "sort_key=digest", "name=x", "user=%00"])
-def test_an_argument_that_breaks_a_rule_is_refused(rob: Caller, query: str) -> None:
+def test_invalid_query_argument_is_refused(rob: Caller, query: str) -> None:
     assert rob.get(f"/tokens?{query}").status_code in {400, 404}
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_a_list_takes_the_same_queries_whatever_its_length(
+def test_list_query_count_does_not_depend_on_the_number_of_tokens(
     reader: User, count: int, django_assert_num_queries: Any
 ) -> None:
     for _ in range(count):
