@@ -1,4 +1,4 @@
-"""A policy file, and Keystone, whose users it gives rights to."""
+"""A policy file, and Keystone with the users to whom its rules apply."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ Write = Callable[[str], Path]
 
 @pytest.fixture
 def write(settings: Settings, tmp_path: Path) -> Write:
-    """Write the policy file, which the site then has, and return its path."""
+    """Write the policy file of the site, and return its path."""
     file = tmp_path / "policy.yaml"
     policy_file.cache_clear()
 

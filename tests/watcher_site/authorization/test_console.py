@@ -1,4 +1,4 @@
-"""Rules on pages and buttons of the console."""
+"""Rules of a policy file for pages and buttons of the console."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,7 +32,7 @@ def page_of(client: Client, plan: ActionPlan) -> str:
     return client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
 
 
-def test_who_may_not_start_a_plan_sees_no_button_and_is_refused(write: Write, cloud_admin: User) -> None:
+def test_start_button_is_hidden_and_the_start_refused_without_the_policy(write: Write, cloud_admin: User) -> None:
     write('"action_plan:start": "!"')
     client, plan = login(cloud_admin), make_plan({"a": []})
     where = reverse("plans:start", args=[plan.uuid])
@@ -44,7 +44,7 @@ def test_who_may_not_start_a_plan_sees_no_button_and_is_refused(write: Write, cl
     assert ActionPlan.objects.get().state == ActionPlan.State.RECOMMENDED
 
 
-def test_a_rule_gives_a_group_what_its_permissions_do_not(write: Write, reader: User) -> None:
+def test_rule_grants_a_group_more_than_its_permissions(write: Write, reader: User) -> None:
     client, plan = login(reader), make_plan({"a": []})
     where = reverse("plans:start", args=[plan.uuid])
     assert where not in page_of(client, plan)
@@ -54,21 +54,21 @@ def test_a_rule_gives_a_group_what_its_permissions_do_not(write: Write, reader: 
     assert ActionPlan.objects.get().state == ActionPlan.State.PENDING
 
 
-def test_a_page_that_a_rule_refuses_is_not_in_the_navigation(write: Write, cloud_admin: User) -> None:
+def test_page_refused_by_a_rule_is_not_in_the_navigation(write: Write, cloud_admin: User) -> None:
     write('"audit:get_all": "!"')
     client = login(cloud_admin)
     assert f'href="{reverse("audits:list")}"' not in client.get("/console/").content.decode()
     assert client.get(reverse("audits:list")).status_code == 403
 
 
-def test_a_page_of_one_object_has_the_policy_of_single_objects(write: Write, cloud_admin: User) -> None:
+def test_page_of_one_object_uses_the_policy_of_single_objects(write: Write, cloud_admin: User) -> None:
     write('"action_plan:get": "!"')
     client, plan = login(cloud_admin), make_plan({"a": []})
     assert client.get(reverse("plans:list")).status_code == 200
     assert client.get(reverse("plans:detail", args=[plan.uuid])).status_code == 403
 
 
-def test_operations_that_share_a_permission_have_policies_of_their_own(write: Write, cloud_admin: User) -> None:
+def test_operations_with_a_shared_permission_have_separate_policies(write: Write, cloud_admin: User) -> None:
     write('"cluster:scale_in": "!"')
     client, cluster = login(cloud_admin), make_cluster()
     page = client.get(reverse("clusters:detail", args=[cluster.uuid])).content.decode()
@@ -77,7 +77,7 @@ def test_operations_that_share_a_permission_have_policies_of_their_own(write: Wr
     assert [client.get(address).status_code for address in addresses] == [200, 403]
 
 
-def test_a_rule_may_depend_on_the_project_of_the_object(write: Write, cloud_admin: User) -> None:
+def test_rule_can_depend_on_the_project_of_the_object(write: Write, cloud_admin: User) -> None:
     write('"server:mark": "project_id:%(project_id)s"')
     add_member("alice", "shop")
     client = login(cloud_admin)
@@ -87,14 +87,14 @@ def test_a_rule_may_depend_on_the_project_of_the_object(write: Write, cloud_admi
         assert (client.get(where).status_code == 200) is is_shown
 
 
-def test_skipping_has_the_policy_of_the_request_of_the_api(write: Write, cloud_admin: User) -> None:
+def test_skip_in_the_console_uses_the_policy_of_the_api_request(write: Write, cloud_admin: User) -> None:
     write('"action:update": "right:by_body"\n"action_plan:skip": "!"')
     client, plan = login(cloud_admin), make_plan({"a": []})
     assert client.post(reverse("actions:skip", args=[action(plan, "a").uuid])).status_code == 302
     assert client.post(reverse("plans:skip", args=[plan.uuid])).status_code == 403
 
 
-def test_who_may_not_create_or_revoke_tokens_sees_no_buttons_and_is_refused(write: Write, reader: User) -> None:
+def test_token_buttons_are_hidden_and_token_requests_refused_without_the_policy(write: Write, reader: User) -> None:
     made, _ = make_token(reader)
     client = login(reader)
     addresses = [reverse("account:new-token"), reverse("account:revoke-token", args=[made.token_key])]
@@ -105,12 +105,12 @@ def test_who_may_not_create_or_revoke_tokens_sees_no_buttons_and_is_refused(writ
         assert [client.get(address).status_code for address in addresses] == [200 if is_allowed else 403] * 2
 
 
-def test_nobody_is_let_in_without_a_login_whatever_the_rules(write: Write, client: Client) -> None:
+def test_login_is_required_by_any_rules(write: Write, client: Client) -> None:
     write('"action_plan:get_all": "@"')
     assert client.get(reverse("plans:list")).status_code == 302
 
 
-def test_the_file_takes_the_same_queries_whatever_a_page_shows(write: Write, cloud_admin: User) -> None:
+def test_query_count_of_a_page_with_a_policy_file_does_not_depend_on_its_rows(write: Write, cloud_admin: User) -> None:
     client, small, large = login(cloud_admin), make_plan({"a": []}), make_plan({name: [] for name in "abcdefgh"})
     page_of(client, small)
     with CaptureQueriesContext(connection) as before:
@@ -133,7 +133,7 @@ def pages(patterns: Any) -> Iterator[type[Page]]:
         yield from pages(getattr(pattern, "url_patterns", ()))
 
 
-def test_each_page_has_a_policy_that_the_generated_file_names() -> None:
+def test_every_page_has_a_policy_of_the_generated_file() -> None:
     found = {view for view in pages(get_resolver().url_patterns) if view.permission_required}
     for view in found:
         names = [view.permission_required] if isinstance(view.permission_required, str) else view.permission_required

@@ -31,7 +31,7 @@ def skip(caller: Caller) -> Any:
     return caller.patch(f"/actions/{action(make_plan({'a': []}), 'a').uuid}", SKIP)
 
 
-def test_a_rule_gives_a_role_of_keystone_what_the_table_does_not(write: Write, keystone: Keystone) -> None:
+def test_rule_grants_a_keystone_role_more_than_the_role_table(write: Write, keystone: Keystone) -> None:
     write('"action:update": "role:operator"')
     operator = TokenCaller(keystone.issue("otto", "operator"))
     assert skip(operator).status_code == 200
@@ -39,7 +39,7 @@ def test_a_rule_gives_a_role_of_keystone_what_the_table_does_not(write: Write, k
     assert operator.post(f"/action_plans/{make_plan({'a': []}).uuid}/start").status_code == 403
 
 
-def test_a_rule_takes_a_right_away(write: Write, cloud_admin: User) -> None:
+def test_rule_revokes_a_permission(write: Write, cloud_admin: User) -> None:
     write('"action_plan:start": "!"')
     answer = Caller(cloud_admin).post(f"/action_plans/{make_plan({'a': []}).uuid}/start")
     assert (answer.status_code, fault(answer)) == (
@@ -49,13 +49,15 @@ def test_a_rule_takes_a_right_away(write: Write, cloud_admin: User) -> None:
     assert HistoryEntry.objects.values_list("deed", "outcome").get() == ("action_plan.start", "refused")
 
 
-def test_a_policy_that_is_not_named_is_decided_by_permissions(write: Write, cloud_admin: User, reader: User) -> None:
+def test_policy_without_a_rule_is_decided_by_permissions(write: Write, cloud_admin: User, reader: User) -> None:
     write('"action_plan:start": "!"')
     assert skip(Caller(cloud_admin)).status_code == 200
     assert skip(Caller(reader)).status_code == 403
 
 
-def test_the_rules_of_upstream_s_file_hold(write: Write, cloud_admin: User, reader: User, keystone: Keystone) -> None:
+def test_policy_file_of_upstream_is_enforced(
+    write: Write, cloud_admin: User, reader: User, keystone: Keystone
+) -> None:
     write('"admin_api": "role:admin or role:administrator"\n"action:update": "rule:admin_api"\n')
     assert skip(Caller(cloud_admin)).status_code == 200
     assert skip(Caller(reader)).status_code == 403
@@ -63,13 +65,13 @@ def test_the_rules_of_upstream_s_file_hold(write: Write, cloud_admin: User, read
     assert skip(TokenCaller(keystone.issue("rob", "reader"))).status_code == 403
 
 
-def test_the_groups_of_an_account_are_its_roles(write: Write, reader: User, stranger: User) -> None:
+def test_groups_of_an_account_are_its_roles(write: Write, reader: User, stranger: User) -> None:
     write('"action:update": "role:reader"')
     assert skip(Caller(reader)).status_code == 200
     assert skip(Caller(stranger)).status_code == 403
 
 
-def test_a_token_that_is_limited_to_a_group_has_the_role_of_this_group_alone(write: Write, cloud_admin: User) -> None:
+def test_group_token_has_only_the_role_of_its_group(write: Write, cloud_admin: User) -> None:
     cloud_admin.groups.add(Group.objects.get(name="reader"))
     limited = TokenCaller(make_token(cloud_admin, group="reader")[1])
     write('"action:update": "role:admin or role:cloud-admin"')
@@ -78,19 +80,19 @@ def test_a_token_that_is_limited_to_a_group_has_the_role_of_this_group_alone(wri
     assert skip(limited).status_code == 200
 
 
-def test_a_token_for_reading_changes_nothing_whatever_the_rules(write: Write, cloud_admin: User) -> None:
+def test_read_only_token_changes_nothing_under_any_rule(write: Write, cloud_admin: User) -> None:
     write('"action:update": "@"')
     assert skip(TokenCaller(make_token(cloud_admin, read_only=True)[1])).status_code == 403
 
 
-def test_the_scope_of_the_system_may_be_required(write: Write, keystone: Keystone) -> None:
+def test_rule_can_require_system_scope(write: Write, keystone: Keystone) -> None:
     write('"goal:get_all": "role:reader and system_scope:all"')
     scope: dict[str, Any] = {"project": None, "system": {"all": True}}
     assert TokenCaller(keystone.issue("rob", "reader", **scope)).get("/goals").status_code == 200
     assert TokenCaller(keystone.issue("rob", "reader")).get("/goals").status_code == 403
 
 
-def test_a_rule_on_the_project_decides_on_each_server(write: Write, keystone: Keystone) -> None:
+def test_rule_on_the_project_is_decided_for_each_server(write: Write, keystone: Keystone) -> None:
     rule = "role:operator and project_id:%(project_id)s"
     write("\n".join(f'"server:{name}": "{rule}"' for name in ("get_all", "get", "delete")))
     own, other = make_server("own", project_id=PROJECT), make_server("other", project_id="another")
@@ -102,14 +104,14 @@ def test_a_rule_on_the_project_decides_on_each_server(write: Write, keystone: Ke
     assert operator.delete(f"/servers/{own.uuid}").status_code == 204
 
 
-def test_a_rule_without_a_project_shows_the_servers_of_all(write: Write, keystone: Keystone) -> None:
+def test_rule_without_a_project_shows_servers_of_all_projects(write: Write, keystone: Keystone) -> None:
     write('"server:get_all": "role:operator"')
     make_server("own", project_id=PROJECT), make_server("other", project_id="another")
     operator = TokenCaller(keystone.issue("otto", "operator"))
     assert len(operator.get("/servers").json()["servers"]) == 2
 
 
-def test_an_account_is_in_the_project_of_an_object_if_it_is_a_member(write: Write, stranger: User) -> None:
+def test_membership_puts_an_account_in_the_project_of_an_object(write: Write, stranger: User) -> None:
     write('"server:get": "project_id:%(project_id)s"')
     own, other = make_server("own", project_id="shop"), make_server("other", project_id="another")
     add_member("sam", "shop")
@@ -118,7 +120,7 @@ def test_an_account_is_in_the_project_of_an_object_if_it_is_a_member(write: Writ
     assert caller.get(f"/servers/{other.uuid}").status_code == 404
 
 
-def test_a_right_in_a_rule_still_depends_on_the_body(write: Write, cloud_admin: User) -> None:
+def test_right_by_body_in_a_rule_depends_on_the_body(write: Write, cloud_admin: User) -> None:
     write('"action_plan:update": "right:by_body or role:operator"')
     plan = make_plan({"a": []}, state="PENDING")
     cancel = [{"op": "replace", "path": "/state", "value": "CANCELLED"}]
@@ -129,7 +131,7 @@ def test_a_right_in_a_rule_still_depends_on_the_body(write: Write, cloud_admin: 
     assert Caller(cloud_admin).patch(f"/action_plans/{plan.uuid}", cancel).status_code == 200
 
 
-def test_a_rule_for_the_details_of_events_decides(write: Write, reader: User, keystone: Keystone) -> None:
+def test_rule_decides_on_the_details_of_server_events(write: Write, reader: User, keystone: Keystone) -> None:
     write('"os_compute_api:os-instance-actions:events:details": "role:auditor and project_id:%(project_id)s"')
     auditor = KeystoneUser("id", "ann", "project", PROJECT, frozenset({"auditor"}))
     assert sees_details(auditor, PROJECT)
@@ -138,7 +140,7 @@ def test_a_rule_for_the_details_of_events_decides(write: Write, reader: User, ke
 
 
 @pytest.mark.parametrize("group", ["cloud-admin", "reader", "member", None])
-def test_the_generated_rules_decide_as_permissions_do(write: Write, group: str | None, settings: Settings) -> None:
+def test_generated_rules_decide_like_permissions(write: Write, group: str | None, settings: Settings) -> None:
     printed = StringIO()
     call_command("generate_policy", stdout=printed)
     write(printed.getvalue().replace('#"', '"'))
@@ -151,7 +153,7 @@ def test_the_generated_rules_decide_as_permissions_do(write: Write, group: str |
     assert decide("action:update", user) is None
 
 
-def test_the_generated_rules_let_members_into_their_projects(write: Write, keystone: Keystone) -> None:
+def test_generated_rules_limit_members_to_their_projects(write: Write, keystone: Keystone) -> None:
     printed = StringIO()
     call_command("generate_policy", stdout=printed)
     write(printed.getvalue().replace('#"', '"'))
@@ -164,7 +166,7 @@ def test_the_generated_rules_let_members_into_their_projects(write: Write, keyst
     assert member.delete(f"/servers/{own.uuid}").status_code == 204
 
 
-def test_the_generated_file_changes_nothing_as_it_is(write: Write, cloud_admin: User, reader: User) -> None:
+def test_unedited_generated_file_changes_nothing(write: Write, cloud_admin: User, reader: User) -> None:
     printed = StringIO()
     call_command("generate_policy", stdout=printed)
     write(printed.getvalue())
@@ -172,7 +174,7 @@ def test_the_generated_file_changes_nothing_as_it_is(write: Write, cloud_admin: 
     assert skip(Caller(reader)).status_code == 403
 
 
-def test_policies_have_upstream_s_names() -> None:
+def test_policies_have_the_names_of_upstream() -> None:
     upstream = {
         *(
             "action:detail",
@@ -192,7 +194,7 @@ def test_policies_have_upstream_s_names() -> None:
     assert upstream - default_rules().keys() == set()
 
 
-def test_a_rule_takes_no_query_for_a_user_of_keystone(write: Write, keystone: Keystone) -> None:
+def test_rule_takes_no_query_for_a_keystone_user(write: Write, keystone: Keystone) -> None:
     write('"action:get_all": "role:operator"')
     caller = TokenCaller(keystone.issue("otto", "operator"))
     with CaptureQueriesContext(connection) as queries:
@@ -200,7 +202,7 @@ def test_a_rule_takes_no_query_for_a_user_of_keystone(write: Write, keystone: Ke
     assert len(queries) == 1
 
 
-def test_a_rule_takes_one_query_for_the_groups_of_an_account(write: Write, cloud_admin: User) -> None:
+def test_rule_takes_one_query_for_the_groups_of_an_account(write: Write, cloud_admin: User) -> None:
     caller = Caller(cloud_admin)
     with CaptureQueriesContext(connection) as before:
         caller.get("/actions")

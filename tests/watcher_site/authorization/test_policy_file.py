@@ -1,4 +1,4 @@
-"""The policy file as it is read: its errors by line, and its changes while the site runs."""
+"""Loading of the policy file: errors with their lines, and reloading while the site runs."""
 
 from io import StringIO
 from pathlib import Path
@@ -32,7 +32,7 @@ GOOD = '"action:update": "role:admin"\n'
         (f'{GOOD}"b:c": "not rule:c:d"\n"c:d": "rule:b:c"\n', "line 2: the rule b:c refers to itself."),
     ],
 )
-def test_an_error_is_reported_with_its_line(tmp_path: Path, text: str, fault: str) -> None:
+def test_error_has_its_line(tmp_path: Path, text: str, fault: str) -> None:
     (tmp_path / "policy.yaml").write_text(text)
     with pytest.raises(PolicyFault) as found:
         load_rules(str(tmp_path / "policy.yaml"))
@@ -48,7 +48,7 @@ def test_every_rule_of_oslo_policy_is_accepted(tmp_path: Path, rule: str) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", '{"a:b": "role:admin"}'])
-def test_a_file_may_be_empty_or_json(tmp_path: Path, text: str) -> None:
+def test_file_can_be_empty_or_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "policy.json").write_text(text)
     assert len(load_rules(str(tmp_path / "policy.json"))) == text.count("role")
 
@@ -63,19 +63,19 @@ def test_a_file_may_be_empty_or_json(tmp_path: Path, text: str) -> None:
         ('"os_compute_api:os-instance-actions:events:details": "role:x"\n', []),
     ],
 )
-def test_a_rule_that_decides_nothing_is_warned_of(write: Write, text: str, warnings: list[str]) -> None:
+def test_rule_without_effect_causes_a_warning(write: Write, text: str, warnings: list[str]) -> None:
     write(text)
     assert [problem.msg for problem in check_policy_file()] == [f"WATCHER_POLICY_FILE: {one}" for one in warnings]
 
 
-def test_the_generated_file_is_not_warned_of(write: Write) -> None:
+def test_generated_file_causes_no_warning(write: Write) -> None:
     printed = StringIO()
     call_command("generate_policy", stdout=printed)
     write(printed.getvalue().replace('\n#"', '\n"'))
     assert check_policy_file() == []
 
 
-def test_the_generated_file_names_the_requests_of_each_policy() -> None:
+def test_generated_file_lists_the_requests_of_each_policy() -> None:
     printed = StringIO()
     call_command("generate_policy", stdout=printed)
     lines = printed.getvalue().splitlines()
@@ -87,7 +87,7 @@ def test_the_generated_file_names_the_requests_of_each_policy() -> None:
         assert lines[lines.index(request) + 1].startswith(policy)
 
 
-def test_a_wrong_file_stops_the_start_with_one_line(tmp_path: Path) -> None:
+def test_invalid_file_prevents_the_start_with_one_line(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(f'{GOOD}"b:c": "nonsense"\n')
     ended = run("manage.py", "check", WATCHER_POLICY_FILE=str(file))
@@ -95,14 +95,14 @@ def test_a_wrong_file_stops_the_start_with_one_line(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (2, expected)
 
 
-def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:
+def test_missing_file_prevents_the_start(tmp_path: Path) -> None:
     ended = run("manage.py", "check", WATCHER_POLICY_FILE=str(tmp_path / "none.yaml"))
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert ended.stderr.startswith("WATCHER_POLICY_FILE: must be the path of a file")
 
 
 @pytest.mark.django_db
-def test_a_changed_file_is_loaded_again(write: Write, cloud_admin: User) -> None:
+def test_changed_file_is_reloaded(write: Write, cloud_admin: User) -> None:
     write(GOOD)
     assert decide("action:update", cloud_admin) is True
     write('"action:update": "!"\n# longer\n')
@@ -110,7 +110,7 @@ def test_a_changed_file_is_loaded_again(write: Write, cloud_admin: User) -> None
 
 
 @pytest.mark.django_db
-def test_the_old_rules_stay_while_the_file_has_an_error(
+def test_former_rules_apply_while_the_file_is_invalid(
     write: Write, cloud_admin: User, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(GOOD)
@@ -126,7 +126,7 @@ def test_the_old_rules_stay_while_the_file_has_an_error(
 
 
 @pytest.mark.django_db
-def test_a_mended_file_is_loaded_and_readyz_says_nothing_of_it(
+def test_corrected_file_is_reloaded_and_readyz_reports_no_problem(
     write: Write, cloud_admin: User, client: Client
 ) -> None:
     write(GOOD)
@@ -139,7 +139,7 @@ def test_a_mended_file_is_loaded_and_readyz_says_nothing_of_it(
 
 
 @pytest.mark.django_db
-def test_the_old_rules_stay_when_the_file_is_gone(write: Write, cloud_admin: User, client: Client) -> None:
+def test_former_rules_apply_after_the_file_is_deleted(write: Write, cloud_admin: User, client: Client) -> None:
     file = write(GOOD)
     decide("action:update", cloud_admin)
     file.unlink()
@@ -147,7 +147,7 @@ def test_the_old_rules_stay_when_the_file_is_gone(write: Write, cloud_admin: Use
     assert "cannot be read" in client.get("/readyz").json()["policy_file"]
 
 
-def test_a_file_that_stays_is_read_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_file_is_read_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = policy_file(str(write(GOOD)))
     rules.refresh()
     monkeypatch.setattr("watcher_site.authorization.enforcement.load_rules", None)

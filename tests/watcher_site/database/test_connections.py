@@ -1,4 +1,4 @@
-"""PostgreSQL compiles none of the site's statements."""
+"""PostgreSQL does not compile statements of the site just in time."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +18,6 @@ def setting() -> str:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_new_connection_has_nothing_compiled() -> None:
+def test_new_connection_has_jit_disabled() -> None:
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(setting).result() == "off"

@@ -1,4 +1,4 @@
-"""Every sort that the API or the console offers on a column of its own is served by an index, in both directions."""
+"""Indexes serve every sort of the API and the console by a column of the table, in both directions, and filters."""
 
 import re
 from typing import Any
@@ -65,8 +65,7 @@ VIEWS = [
     SubscriptionView,
     UndeliveredView,
 ]
-# What is sorted by a column of another table is sorted by a join, or by what follows from several tables: no index
-# of any table holds its order.
+# An index of one table cannot hold an order by a column of another table, or by an expression over several tables.
 SORTS = [
     (view, column)
     for view in VIEWS
@@ -77,7 +76,7 @@ SORTS = [
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize(("view", "column"), SORTS, ids=lambda value: getattr(value, "policy", value))
-def test_a_sort_is_read_from_an_index(view: type[ActionView], column: str, descending: bool) -> None:
+def test_api_sort_uses_an_index(view: type[ActionView], column: str, descending: bool) -> None:
     page = Page(100, None, (SortKey(column, column, descending),))
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
@@ -96,9 +95,7 @@ def sample(view: type[ActionView], column: str) -> Any:
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize(("view", "column"), SORTS, ids=lambda value: getattr(value, "policy", value))
-def test_the_rows_after_a_marker_begin_at_its_place_in_an_index(
-    view: type[ActionView], column: str, descending: bool
-) -> None:
+def test_rows_after_a_marker_are_found_by_an_index(view: type[ActionView], column: str, descending: bool) -> None:
     page = Page(100, None, (SortKey(column, column, descending),))
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
@@ -115,7 +112,7 @@ NAMED = [ClusterView, ExclusionView, NodeView, PolicyView, ProfileView]
 
 
 @pytest.mark.parametrize("view", NAMED, ids=lambda view: view.policy)
-def test_a_name_is_found_by_an_index_in_upper_and_lower_case(view: type[Any]) -> None:
+def test_case_insensitive_name_is_found_by_an_index(view: type[Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     names = ["a", "b"] if "name" in view.repeatable else "a"
@@ -147,7 +144,7 @@ SUMS = {"vcpus", "memory", "disk"}
 
 
 def own_columns(page: Any) -> list[str]:
-    """Return the columns of a page's table that people may sort by and that no join or sum gives."""
+    """Return the sortable columns of a page's table, without joined columns and sums."""
     columns = page.table_class([]).columns
     sums = SUMS if page is cluster.console.infrastructure.ComputeNodeList else set()
     return [
@@ -169,7 +166,7 @@ def explain(rows: QuerySet[Any]) -> str:
 @pytest.mark.parametrize(
     ("page", "column"), [(page, column) for page in LISTS for column in own_columns(page)], ids=str
 )
-def test_a_sort_of_the_console_is_read_from_an_index(page: Any, column: str, sign: str) -> None:
+def test_console_sort_uses_an_index(page: Any, column: str, sign: str) -> None:
     table = page.table_class(page.model.objects.present(), order_by=f"{sign}{column}")
     plan = explain(table.data.data[:50])
     assert "Index" in plan
@@ -186,41 +183,41 @@ def test_a_sort_of_the_console_is_read_from_an_index(page: Any, column: str, sig
     ],
     ids=str,
 )
-def test_a_choice_of_the_console_is_found_by_an_index(page: Any, name: str) -> None:
+def test_console_choice_filter_has_an_index(page: Any, name: str) -> None:
     column = page.filterset_class.base_filters[name].field_name
     first = [index.expressions[0] for index in page.model._meta.indexes]
     assert column in {expression.name for expression in first if isinstance(expression, F)}
 
 
 @pytest.mark.parametrize("column", ["name", "state", "project_id", "flavor", "node__hostname"])
-def test_servers_that_are_selected_by_a_column_are_found_by_an_index(column: str) -> None:
+def test_server_filter_uses_an_index(column: str) -> None:
     plan = explain(Server.objects.order_by().filter(**{column: "x"}))
     assert re.search(rf"Index Cond: .*\b{column.rpartition('__')[2]}\b", plan), plan
 
 
 @pytest.mark.parametrize("column", ["name", "status", "project_id"])
-def test_stacks_that_are_selected_by_a_column_are_found_by_an_index(column: str) -> None:
+def test_stack_filter_uses_an_index(column: str) -> None:
     plan = explain(Stack.objects.order_by().filter(**{column: "x"}))
     assert re.search(rf"Index Cond: .*\b{column}\b", plan), plan
 
 
-def test_the_plans_that_continue_one_are_found_by_an_index_deleted_or_not() -> None:
+def test_continuations_of_a_plan_are_found_by_an_index() -> None:
     plan = explain(ActionPlan.objects.filter(continues=1))
     assert "action_plan_continues" in plan
     assert "Seq Scan" not in plan
 
 
-def test_actions_are_counted_by_state_without_reading_their_rows() -> None:
+def test_actions_are_counted_by_state_from_an_index() -> None:
     rows = Action.objects.present().filter(state=Action.State.PENDING).values("pk").order_by()
     assert "using action_present_state" in explain(rows[:100])
 
 
 @pytest.mark.parametrize("name", ["since", "before"])
-def test_history_of_a_time_is_read_from_the_key_at_which_it_begins_or_ends(name: str) -> None:
+def test_history_time_filter_uses_an_index(name: str) -> None:
     entries = narrow(HistoryEntry.objects.order_by("-pk"), {name: timezone.now()})
     assert re.search(r"Index Cond: \(id [<>] COALESCE", explain(entries[:100]))
 
 
-def test_actions_of_a_type_are_found_by_an_index() -> None:
+def test_action_type_filter_uses_an_index() -> None:
     chosen = ActionFilters({"action_type": "migrate"}, Action.objects.order_by())
     assert re.search(r"Index Cond: .*\baction_type\b", explain(chosen.qs))

@@ -36,7 +36,7 @@ def transaction() -> Iterator["psycopg.Connection[Any]"]:
         yield other
 
 
-def test_a_change_of_a_table_is_repeated_until_a_transaction_has_ended(
+def test_migration_is_retried_until_the_table_lock_is_released(
     transaction: "psycopg.Connection[Any]",
 ) -> None:
     attempts = 0
@@ -53,7 +53,7 @@ def test_a_change_of_a_table_is_repeated_until_a_transaction_has_ended(
     assert attempts == 2
 
 
-def test_another_error_is_not_repeated() -> None:
+def test_other_errors_are_not_retried() -> None:
     attempts = []
 
     def attempt() -> None:
@@ -65,7 +65,7 @@ def test_another_error_is_not_repeated() -> None:
     assert attempts == [1]
 
 
-def test_migrate_limits_the_waits_of_its_own_statements() -> None:
+def test_migrate_limits_lock_waits_only_of_its_own_statements() -> None:
     found = []
 
     def remember(**_: Any) -> None:
@@ -80,7 +80,7 @@ def test_migrate_limits_the_waits_of_its_own_statements() -> None:
     assert lock_timeout() == "0"
 
 
-def test_a_limit_within_another_one_ends_before_it() -> None:
+def test_nested_lock_timeout_is_restored() -> None:
     with lock_waits_of(connection, 0.5):
         with lock_waits_of(connection, 0):
             assert lock_timeout() == "0"

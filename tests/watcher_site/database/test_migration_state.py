@@ -1,4 +1,4 @@
-"""Processes do not start on the tables of an earlier release, and do on those of a later one."""
+"""Processes start only if all their migrations are applied; migrations of later releases are accepted."""
 
 import json
 from pathlib import Path
@@ -23,14 +23,14 @@ def newest_migration() -> tuple[str, str]:
 
 
 @pytest.mark.django_db
-def test_a_database_with_all_migrations_is_accepted() -> None:
+def test_fully_migrated_database_is_accepted() -> None:
     assert read_migration_state() == ([], [])
     require_applied_migrations()
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("command", ["run_applier", "run_decision_engine", "relay_notifications"])
-def test_a_service_does_not_start_while_a_migration_is_missing(command: str) -> None:
+def test_service_does_not_start_while_a_migration_is_missing(command: str) -> None:
     app, name = newest_migration()
     MigrationRecorder(connection).record_unapplied(app, name)
     with pytest.raises(CommandError, match=rf"^Migrations are not applied: {app}\.{name}\. Run the command migrate"):
@@ -38,7 +38,7 @@ def test_a_service_does_not_start_while_a_migration_is_missing(command: str) -> 
 
 
 @pytest.mark.django_db
-def test_the_first_missing_migration_is_named_and_the_others_are_counted() -> None:
+def test_error_names_the_first_missing_migration_and_counts_the_others() -> None:
     for app in ("plans", "audits"):
         MigrationRecorder(connection).record_unapplied(*MigrationLoader(connection).graph.leaf_nodes(app)[0])
     with pytest.raises(Conflict, match=r"^Migrations are not applied: \w+\.\d{4}_\w+ and 1 more\."):
@@ -46,14 +46,14 @@ def test_the_first_missing_migration_is_named_and_the_others_are_counted() -> No
 
 
 @pytest.mark.django_db
-def test_a_migration_of_a_later_release_is_accepted_with_a_warning(capfd: pytest.CaptureFixture[str]) -> None:
+def test_migration_of_a_later_release_is_accepted(capfd: pytest.CaptureFixture[str]) -> None:
     MigrationRecorder(connection).record_applied("plans", "9999_later")
     require_applied_migrations()
     assert read_migration_state() == ([], ["plans.9999_later"])
 
 
 @pytest.mark.django_db
-def test_a_migration_of_an_app_that_is_no_longer_installed_is_no_later_one() -> None:
+def test_migration_of_a_removed_app_is_not_a_later_one() -> None:
     MigrationRecorder(connection).record_applied("former_app", "0001_initial")
     assert read_migration_state() == ([], [])
 
@@ -61,14 +61,14 @@ def test_a_migration_of_an_app_that_is_no_longer_installed_is_no_later_one() -> 
 # Real processes, on a database without tables.
 
 
-def test_an_applier_without_tables_ends_with_one_line(tmp_path: Path) -> None:
+def test_applier_without_tables_exits_with_one_line(tmp_path: Path) -> None:
     ended = run("manage.py", "run_applier", DATABASE_URL=f"sqlite:///{tmp_path}/empty.sqlite3")
     assert ended.returncode == 2
     assert ended.stderr.startswith(f"CommandError: {NOT_APPLIED}")
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_web_process_without_tables_ends_and_says_so_once(tmp_path: Path) -> None:
+def test_web_process_without_tables_exits_with_one_message(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path}/empty.sqlite3"
     ended = run(*GUNICORN, DATABASE_URL=database, PORT=str(free_port_number()), WATCHER_WEB_WORKERS="3")
     lines = ended.stderr.splitlines()

@@ -98,11 +98,11 @@ def fault_of_field(field: Any, is_large: bool) -> str:
     return ""
 
 
-def test_no_migration_stops_processes_of_the_previous_release() -> None:
+def test_migrations_are_compatible_with_processes_of_the_previous_release() -> None:
     assert [fault for migration in own_migrations() for fault in faults(migration)] == []
 
 
-def test_the_large_tables_exist() -> None:
+def test_large_tables_exist() -> None:
     assert {f"{model._meta.app_label}.{model._meta.model_name}" for model in apps.get_models()} >= LARGE
 
 
@@ -136,11 +136,11 @@ INDEX = models.Index("name", name="some_index")
         (migrations.AlterUniqueTogether("action", {("name", "state")}), True),
     ],
 )
-def test_an_operation_that_stops_processes_of_the_previous_release_is_refused(operation: Any, atomic: bool) -> None:
+def test_operation_incompatible_with_the_previous_release_is_refused(operation: Any, atomic: bool) -> None:
     assert len(faults(migration_of(operation, atomic=atomic))) == 1
 
 
-def test_a_migration_that_locks_two_tables_in_one_transaction_is_refused() -> None:
+def test_migration_that_locks_two_tables_in_one_transaction_is_refused() -> None:
     added = [migrations.AddField(name, "some", models.IntegerField(null=True)) for name in ("exclusion", "actiontype")]
     assert len(faults(migration_of(*added))) == 1
 
@@ -156,9 +156,7 @@ def test_a_migration_that_locks_two_tables_in_one_transaction_is_refused() -> No
         ([migrations.CreateModel("new", []), migrations.AddField("new", "some", models.IntegerField())], True),
     ],
 )
-def test_operations_that_do_not_stop_processes_of_the_previous_release_are_allowed(
-    operations: list[Any], atomic: bool
-) -> None:
+def test_operations_compatible_with_the_previous_release_are_allowed(operations: list[Any], atomic: bool) -> None:
     assert faults(migration_of(*operations, atomic=atomic)) == []
 
 
@@ -188,7 +186,7 @@ def apply(operation: Any, backwards: bool = False) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_index_is_added_online_once_however_often_the_migration_is_applied() -> None:
+def test_add_index_online_is_idempotent() -> None:
     operation = AddIndexOnline("historyentry", models.Index("id", name="test_online"))
     apply(operation)
     try:
@@ -202,7 +200,7 @@ def test_an_index_is_added_online_once_however_often_the_migration_is_applied() 
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_an_index_that_was_interrupted_is_made_again() -> None:
+def test_interrupted_index_is_built_again() -> None:
     operation = AddIndexOnline("historyentry", models.Index("id", name="test_online"))
     apply(operation)
     try:
@@ -216,7 +214,7 @@ def test_an_index_that_was_interrupted_is_made_again() -> None:
 
 
 @pytest.mark.django_db
-def test_rows_are_changed_a_batch_at_a_time() -> None:
+def test_rows_are_updated_in_batches() -> None:
     for number in range(5):
         HistoryEntry.objects.create(deed=f"deed {number}")
     sizes: list[int] = []

@@ -1,4 +1,4 @@
-"""Composed statements, on whatever connection there is."""
+"""Composed statements on new and closed connections, and their preparation."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -15,21 +15,21 @@ from watcher_site.database import writes
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_statement_runs_on_the_connection_that_came_after_a_closed_one(stranger: User) -> None:
+def test_statement_runs_on_a_new_connection_after_a_closed_one(stranger: User) -> None:
     assert account_by_key.rows(key=stranger.pk) == [stranger]
     connection.close()
     assert account_by_key.rows(key=stranger.pk) == [stranger]
 
 
 @pytest.mark.django_db
-def test_a_statement_is_counted_while_queries_are_captured(stranger: User) -> None:
+def test_statement_is_counted_among_captured_queries(stranger: User) -> None:
     account_by_key.rows(key=stranger.pk)
     with CaptureQueriesContext(connection) as queries:
         account_by_key.rows(key=stranger.pk)
     assert len(queries) == 1
 
 
-def test_a_time_that_guards_a_row_is_compared_with_what_the_database_holds() -> None:
+def test_guarded_time_is_compared_in_the_format_of_the_database() -> None:
     sqlite = SimpleNamespace(ops=DatabaseWrapper.ops_class(connection))
     change = writes.Change(User(pk=1), (), {"last_login": datetime(2026, 3, 1, 22, tzinfo=UTC)})
     assert change.compose(sqlite)[1] == [1, "2026-03-01 22:00:00"]
@@ -44,7 +44,7 @@ def count_prepared(text: str) -> int:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_composed_query_is_prepared(stranger: User) -> None:
+def test_composed_query_is_prepared(stranger: User) -> None:
     connection.close()
     account_by_key.rows(key=stranger.pk)
     assert count_prepared("auth_user") == 1
@@ -52,7 +52,7 @@ def test_a_composed_query_is_prepared(stranger: User) -> None:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_repeated_query_of_the_orm_is_not_prepared() -> None:
+def test_repeated_orm_query_is_not_prepared() -> None:
     connection.close()
     for name in map(str, range(20)):
         list(User.objects.filter(username=name))

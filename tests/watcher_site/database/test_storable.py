@@ -1,4 +1,4 @@
-"""Values that no column can store are refused with their path."""
+"""`require_storable` refuses values that no column can store, with their path."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from watcher_site.refusals import Invalid
         ([float("inf")], "field.0: must not hold numbers without an end."),
     ],
 )
-def test_what_cannot_be_stored_is_refused(value: Any, message: str) -> None:
+def test_unstorable_value_is_refused_with_its_path(value: Any, message: str) -> None:
     with pytest.raises(Invalid) as refusal:
         require_storable("field", value)
     assert str(refusal.value) == message
 
 
 @pytest.mark.parametrize("value", [None, "", "🌩", {"a": [1, 2.5, True, None, {"b": "c"}]}, 10**100])
-def test_what_can_be_stored_passes(value: Any) -> None:
+def test_storable_value_is_accepted(value: Any) -> None:
     require_storable("field", value)

@@ -1,4 +1,4 @@
-"""How times come from PostgreSQL."""
+"""Conversion of the times that PostgreSQL returns."""
 
 from datetime import UTC, datetime
 
@@ -25,13 +25,13 @@ def read(text: str) -> datetime:
         ("9999-12-31 23:59:59.999999+00", datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
     ],
 )
-def test_a_time_comes_to_the_microsecond_and_in_utc(text: str, time: datetime) -> None:
+def test_time_is_read_in_utc_with_microseconds(text: str, time: datetime) -> None:
     found = read(text)
     assert found == time
     assert found.tzinfo is UTC
 
 
-def test_a_time_in_another_style_is_refused() -> None:
+def test_other_date_style_is_refused() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET DateStyle = 'German'")
     with pytest.raises(Exception, match="DateStyle"):
@@ -39,6 +39,6 @@ def test_a_time_in_another_style_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["infinity", "-infinity", "0100-01-01 00:00:00+00 BC", "12000-01-01 00:00:00+00"])
-def test_a_time_that_python_does_not_have_is_refused(text: str) -> None:
+def test_time_outside_of_pythons_range_is_refused(text: str) -> None:
     with pytest.raises(DataError, match="timestamp too"):
         read(text)

@@ -1,4 +1,4 @@
-"""The error for a name that is taken; any other violation is a fault of the site."""
+"""Only the violation of a unique name or value is reported as a taken name."""
 
 from typing import Any
 
@@ -24,33 +24,33 @@ def error_of(row: Model) -> IntegrityError:
     return raised.value
 
 
-def test_a_name_that_differs_in_case_alone_is_taken() -> None:
+def test_name_that_differs_only_in_case_is_taken() -> None:
     Exclusion.objects.create(name="freeze")
     assert is_taken(error_of(Exclusion(name="FREEZE")), Exclusion, "name")
 
 
-def test_a_value_that_has_to_be_unique_among_rows_that_are_there_is_taken() -> None:
+def test_value_unique_among_present_rows_is_taken() -> None:
     make_server("one", token="once")
     row = Server(name="two", token="once", vcpus=1, memory=1, disk=1)
     assert is_taken(error_of(row), Server, "token")
 
 
-def test_a_field_that_is_unique_by_itself_is_taken() -> None:
+def test_value_of_a_unique_field_is_taken() -> None:
     User.objects.create(username="alice")
     assert is_taken(error_of(User(username="alice")), User, "username")
 
 
-def test_a_null_value_is_no_name_that_is_taken() -> None:
+def test_null_violation_is_not_reported_as_taken() -> None:
     assert not is_taken(error_of(Exclusion(name="freeze", enabled=None)), Exclusion, "name")
 
 
-def test_another_unique_value_is_no_name_that_is_taken() -> None:
+def test_violation_of_another_unique_field_is_not_reported_as_taken() -> None:
     first = Exclusion.objects.create(name="freeze")
     assert not is_taken(error_of(Exclusion(name="thaw", uuid=first.uuid)), Exclusion, "name")
 
 
 @pytest.mark.parametrize("model", [Profile, Stack, Subscription])
-def test_the_constraints_of_a_name_are_known_of_each_kind(model: type[Model]) -> None:
+def test_name_constraint_is_recognized(model: type[Model]) -> None:
     class Cause(Exception):
         diag: Any = type("Diagnosis", (), {"sqlstate": "23505"})
 
@@ -61,12 +61,12 @@ def test_the_constraints_of_a_name_are_known_of_each_kind(model: type[Model]) ->
     assert is_taken(error, model, "name")
 
 
-def test_a_record_whose_name_is_taken_is_refused() -> None:
+def test_record_with_a_taken_name_is_refused() -> None:
     make_profile("web")
     with pytest.raises(Conflict, match="name: another profile is called web"):
         named_records.save(Profile(name="web", spec={}))
 
 
-def test_a_record_that_breaks_another_rule_is_not_reported_as_a_taken_name() -> None:
+def test_other_violation_of_a_record_is_not_reported_as_a_taken_name() -> None:
     with pytest.raises(IntegrityError):
         named_records.save(Exclusion(name="freeze", enabled=None))

@@ -48,18 +48,18 @@ def text(response: Any) -> str:
     return str(response.content.decode())
 
 
-def test_a_page_is_shown_in_the_layout_of_the_console(reader: Client, built: Path) -> None:
+def test_page_has_the_layout_of_the_console(reader: Client, built: Path) -> None:
     page = text(reader.get("/docs/operating/"))
     assert "How many plans a project has." in page
     assert 'href="/console/"' in page
 
 
-def test_a_page_links_to_all_others(reader: Client, built: Path) -> None:
+def test_page_links_to_all_other_pages(reader: Client, built: Path) -> None:
     assert 'href="/docs/operating/">Operating</a>' in text(reader.get("/docs/operating/"))
 
 
 @pytest.mark.parametrize("path", ["/docs/", "/docs/operating/", "/docs/search/?q=plans", "/docs/_images/plan.png"])
-def test_the_documentation_requires_a_login(client: Client, built: Path, path: str) -> None:
+def test_documentation_requires_a_login(client: Client, built: Path, path: str) -> None:
     assert client.get(path).status_code == 302
 
 
@@ -67,16 +67,16 @@ def test_the_documentation_requires_a_login(client: Client, built: Path, path: s
     "path",
     ["/docs/missing/", "/docs/_images/missing.png", "/docs/_images/..%2Findex.fjson", "/docs/_images/plan%00.png"],
 )
-def test_a_missing_page_or_picture_is_not_found(reader: Client, built: Path, path: str) -> None:
+def test_missing_page_or_picture_is_404(reader: Client, built: Path, path: str) -> None:
     assert reader.get(path).status_code == 404
 
 
-def test_a_picture_is_sent(reader: Client, built: Path) -> None:
+def test_picture_is_served(reader: Client, built: Path) -> None:
     response: Any = reader.get("/docs/_images/plan.png")
     assert b"".join(response.streaming_content) == b"PNG"
 
 
-def test_a_page_shows_a_picture_that_sphinx_copied(reader: Client, settings: Settings, tmp_path: Path) -> None:
+def test_page_shows_pictures_built_by_sphinx(reader: Client, settings: Settings, tmp_path: Path) -> None:
     source, built = tmp_path / "docs", tmp_path / "built"
     (source / "pictures").mkdir(parents=True)
     (source / "conf.py").write_text('extensions = ["myst_parser"]\n')
@@ -93,27 +93,27 @@ def test_a_page_shows_a_picture_that_sphinx_copied(reader: Client, settings: Set
     assert b"".join(response.streaming_content) == b"PNG"
 
 
-def test_without_built_pages_the_command_is_named(reader: Client, settings: Settings, tmp_path: Path) -> None:
+def test_missing_build_is_reported_with_the_command(reader: Client, settings: Settings, tmp_path: Path) -> None:
     settings.DOCUMENTATION_FOLDER = tmp_path / "missing"
     assert "make docs" in text(reader.get("/docs/operating/"))
 
 
-def test_the_search_finds_the_section_with_all_words(reader: Client, built: Path) -> None:
+def test_search_finds_sections_with_all_words(reader: Client, built: Path) -> None:
     page = text(reader.get("/docs/search/", {"q": "PLANS project"}))
     assert 'href="/docs/operating/#quotas"' in page
     assert 'href="/docs/operating/#operating"' not in page
 
 
-def test_the_search_lists_a_section_with_the_word_in_its_title_first(reader: Client, built: Path) -> None:
+def test_search_ranks_matches_in_titles_first(reader: Client, built: Path) -> None:
     page = text(reader.get("/docs/search/", {"q": "quotas"}))
     assert page.index("/docs/operating/#quotas") < page.index("/docs/operating/#operating")
 
 
-def test_the_search_says_that_no_section_matches(reader: Client, built: Path) -> None:
+def test_search_reports_that_no_section_matches(reader: Client, built: Path) -> None:
     assert "No section contains all words" in text(reader.get("/docs/search/", {"q": "<b>zebra"}))
 
 
-def test_the_help_links_of_the_console_lead_to_pages_and_headings_that_exist() -> None:
+def test_help_links_of_the_console_lead_to_existing_pages_and_headings() -> None:
     sources = [
         *ROOT.glob("templates/**/*.html"),
         *(p for app in ("watcher_site", "cluster", "actions", "plans", "audits") for p in (ROOT / app).rglob("*.py")),

@@ -1,4 +1,4 @@
-"""The labels of history events, which pages show in the language of the reader and take in filters."""
+"""The labels of history events, shown in the language of the user and accepted in filters."""
 
 import re
 from pathlib import Path
@@ -48,13 +48,13 @@ def recorded_events() -> set[tuple[str, str]]:
     return {event for path in files for event in RECORDED.findall(path.read_text())}
 
 
-def test_the_events_of_all_pages_have_labels() -> None:
+def test_events_of_all_pages_have_labels() -> None:
     events = [event.partition(".") for event in events_of_pages()]
     assert {kind for kind, _, _ in events} <= OBJECTS.keys()
     assert {verb for _, _, verb in events} <= VERBS.keys()
 
 
-def test_the_events_that_the_code_records_have_labels() -> None:
+def test_recorded_events_have_labels() -> None:
     assert {kind for kind, _ in recorded_events()} <= OBJECTS.keys()
     assert {verb for _, verb in recorded_events()} <= VERBS.keys()
 
@@ -68,17 +68,17 @@ def test_the_events_that_the_code_records_have_labels() -> None:
         ("login", "login", "login"),
     ],
 )
-def test_an_event_is_described_in_the_language_of_the_reader(event: str, english: str, german: str) -> None:
+def test_event_label_is_in_the_language_of_the_user(event: str, english: str, german: str) -> None:
     assert describe_event(event) == english
     with override("de"):
         assert describe_event(event) == german
 
 
-def test_the_names_of_details_are_those_of_the_api_in_english() -> None:
+def test_english_labels_of_details_are_the_names_of_the_api() -> None:
     assert {name: str(label) for name, label in DETAILS.items()} == {name: name.replace("_", " ") for name in DETAILS}
 
 
-def test_details_are_described_in_the_language_of_the_reader() -> None:
+def test_details_are_in_the_language_of_the_user() -> None:
     with override("de"):
         assert details_in_words({"plan_only": True, "number": 2}) == "nur planen: ja; Anzahl: 2"
 
@@ -95,7 +95,7 @@ def text(browser: Client, address: str, **query: str) -> str:
 
 
 @pytest.mark.parametrize("label", ["Aktionsplan: starten", "aktionsplan: STARTEN", "Aktionsplan", "action_plan.start"])
-def test_history_is_found_by_the_german_label_that_it_shows(browser: Client, label: str) -> None:
+def test_history_is_filtered_by_the_translated_label(browser: Client, label: str) -> None:
     plan = make_plan({"a": []})
     record("action_plan.start", plan, caller=ROSA)
     record("cluster.check", "web", caller=ROSA)
@@ -104,7 +104,7 @@ def test_history_is_found_by_the_german_label_that_it_shows(browser: Client, lab
     assert "Cluster: prüfen" not in page
 
 
-def test_the_phases_of_an_action_are_named_in_the_language_of_the_reader(browser: Client) -> None:
+def test_phases_of_an_action_are_in_the_language_of_the_user(browser: Client) -> None:
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     ActionEvent.objects.create(action=one, event="pre_condition", result="Error", start_time=one.created_at)
     page = text(browser, reverse("actions:detail", args=[one.uuid]))
@@ -112,5 +112,5 @@ def test_the_phases_of_an_action_are_named_in_the_language_of_the_reader(browser
     assert '<span class="result result-error">Fehler</span>' in page
 
 
-def test_the_messages_of_a_lost_connection_are_in_the_language_of_the_reader(browser: Client) -> None:
+def test_connection_messages_are_in_the_language_of_the_user(browser: Client) -> None:
     assert 'data-lost="Keine Verbindung zur Site.' in text(browser, reverse("home"))

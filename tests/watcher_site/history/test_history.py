@@ -1,4 +1,4 @@
-"""The content of a history event: who, when, and what, without secrets."""
+"""The content of a history event, and the callers for whom events are recorded."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 ROSA = CallingContext(user="rosa", request_id="req-1", project="blue")
 
 
-def test_an_event_names_who_did_what_in_which_request() -> None:
+def test_event_has_user_request_object_and_details() -> None:
     record("user.disable", User(username="bob"), caller=ROSA, message="He left.", details={"sessions": 2})
     entry = HistoryEntry.objects.get()
     assert (entry.user, entry.request_id, entry.project_id) == ("rosa", "req-1", "blue")
@@ -27,20 +27,20 @@ def test_an_event_names_who_did_what_in_which_request() -> None:
     assert (entry.message, entry.details) == ("He left.", {"sessions": 2})
 
 
-def test_an_event_belongs_to_the_project_of_its_object_or_of_what_holds_that() -> None:
+def test_event_has_the_project_of_its_object_or_of_the_container() -> None:
     stack = make_stack(project_id="sales")
     record("resource.mark", make_resource(stack), caller=CallingContext(user="rosa"), within=stack)
     record("stack.update", stack, caller=ROSA)
     assert list(HistoryEntry.objects.order_by("pk").values_list("project_id", flat=True)) == ["sales", "blue"]
 
 
-def test_what_no_person_requested_is_no_event() -> None:
+def test_event_without_a_person_is_not_recorded() -> None:
     assert record("user.disable", User(username="bob")) is None
     assert record_many("user.disable", [User(username="bob")]) == []
     assert not HistoryEntry.objects.exists()
 
 
-def test_an_event_that_is_rolled_back_is_not_recorded() -> None:
+def test_rolled_back_event_is_not_recorded() -> None:
     with transaction.atomic():
         record("user.disable", caller=ROSA)
         transaction.set_rollback(True)
@@ -54,7 +54,7 @@ def test_many_events_are_written_in_one_statement(django_assert_num_queries) -> 
     assert HistoryEntry.objects.filter(user="rosa").count() == 100
 
 
-def test_whatever_a_detail_holds_can_be_stored_and_is_short() -> None:
+def test_details_of_any_content_are_sanitized_and_shortened() -> None:
     record("a.b", "n\0ame\ud800", caller=ROSA, details={"x": ["y" * 1000, float("inf"), {"deep": [[[[1]]]]}] * 100})
     entry = HistoryEntry.objects.get()
     assert entry.object_name == "name?"
@@ -62,7 +62,7 @@ def test_whatever_a_detail_holds_can_be_stored_and_is_short() -> None:
     assert len(entry.details["x"][0]) <= recording.LONGEST_VALUE
 
 
-def test_a_command_acts_for_its_operator_unless_it_names_a_person_and_a_service_for_nobody() -> None:
+def test_command_acts_for_the_given_person_unless_it_is_a_service() -> None:
     class Disable(Command):
         requires_system_checks = []
 

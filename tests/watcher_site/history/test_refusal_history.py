@@ -1,4 +1,4 @@
-"""History tells what people were refused, and who was not let in, without being filled by it."""
+"""History records refused requests and failed logins, in limited numbers."""
 
 from uuid import uuid4
 
@@ -29,7 +29,7 @@ def recorded() -> list[tuple[str, str, str]]:
     return list(HistoryEntry.objects.order_by("pk").values_list("user", "deed", "outcome"))
 
 
-def test_what_the_state_forbids_is_recorded_with_the_reason(cloud_admin: User, plan: ActionPlan) -> None:
+def test_refusal_by_state_is_recorded_with_the_reason(cloud_admin: User, plan: ActionPlan) -> None:
     api = Caller(cloud_admin, "latest")
     skip = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
     assert api.patch(f"/actions/{plan.actions.get().uuid}", skip).status_code == 409
@@ -45,7 +45,7 @@ def test_what_the_state_forbids_is_recorded_with_the_reason(cloud_admin: User, p
     assert "ONGOING" in entry.message
 
 
-def test_a_missing_right_is_recorded_for_the_api_and_the_console(reader: User, plan: ActionPlan) -> None:
+def test_missing_permission_is_recorded_for_the_api_and_the_console(reader: User, plan: ActionPlan) -> None:
     assert Caller(reader, "latest").post(f"/action_plans/{plan.uuid}/signal", {"signal": "CANCEL"}).status_code == 403
     client = Client()
     client.force_login(reader)
@@ -54,14 +54,14 @@ def test_a_missing_right_is_recorded_for_the_api_and_the_console(reader: User, p
     assert set(HistoryEntry.objects.values_list("object_uuid", flat=True)) == {plan.uuid}
 
 
-def test_bad_input_and_what_is_not_there_are_nothing_to_tell(cloud_admin: User) -> None:
+def test_invalid_input_and_missing_objects_are_not_recorded(cloud_admin: User) -> None:
     api = Caller(cloud_admin, "latest")
     assert api.post("/profiles", {"name": ""}).status_code == 400
     assert api.get(f"/action_plans/{uuid4()}").status_code == 404
     assert recorded() == []
 
 
-def test_a_refused_reading_is_recorded_in_one_statement(stranger: User, plan: ActionPlan) -> None:
+def test_refused_read_is_recorded_with_one_insert(stranger: User, plan: ActionPlan) -> None:
     api, path = Caller(stranger, "latest"), f"/action_plans/{plan.uuid}"
     with counted() as statements:
         assert api.get(path).status_code == 403
@@ -79,9 +79,7 @@ def test_a_refused_reading_is_recorded_in_one_statement(stranger: User, plan: Ac
     assert HistoryEntry.objects.filter(object_uuid=plan.uuid).count() == 2
 
 
-def test_a_refusal_about_actions_of_a_plan_is_recorded_as_the_requested_event_within_the_plan(
-    cloud_admin: User, plan: ActionPlan
-) -> None:
+def test_refusal_for_actions_of_a_plan_is_recorded_within_the_plan(cloud_admin: User, plan: ActionPlan) -> None:
     actions = [str(plan.actions.get().uuid)]
     for verb in ("skip", "restore"):
         answer = Caller(cloud_admin, "latest").post(f"/action_plans/{plan.uuid}/{verb}", {"actions": actions})
@@ -95,14 +93,14 @@ def test_a_refusal_about_actions_of_a_plan_is_recorded_as_the_requested_event_wi
     assert set(HistoryEntry.objects.values_list("within", "object_uuid")) == {(plan.uuid, None)}
 
 
-def test_a_button_that_comes_too_late_is_recorded(cloud_admin: User, plan: ActionPlan) -> None:
+def test_outdated_button_is_recorded_as_a_refusal(cloud_admin: User, plan: ActionPlan) -> None:
     client = Client()
     client.force_login(cloud_admin)
     client.post(reverse("plans:start", args=[plan.uuid]))
     assert recorded() == [("alice", "action_plan.start", "refused")]
 
 
-def test_a_command_that_is_refused_is_recorded(plan: ActionPlan) -> None:
+def test_refused_command_is_recorded(plan: ActionPlan) -> None:
     ActionPlan.objects.filter(pk=plan.pk).update(state="SUCCEEDED")
     with pytest.raises(CommandError):
         call_command("continue_plan", str(plan.uuid))
@@ -110,13 +108,13 @@ def test_a_command_that_is_refused_is_recorded(plan: ActionPlan) -> None:
     assert (entry.deed, entry.outcome) == ("command.continue_plan", "refused")
 
 
-def test_the_same_refusal_is_recorded_once_a_minute(cloud_admin: User, plan: ActionPlan) -> None:
+def test_same_refusal_is_recorded_once_a_minute(cloud_admin: User, plan: ActionPlan) -> None:
     for _ in range(3):
         Caller(cloud_admin, "latest").post(f"/action_plans/{plan.uuid}/start")
     assert len(recorded()) == 1
 
 
-def test_logins_logouts_and_wrong_passwords_are_recorded_with_the_address(cloud_admin: User) -> None:
+def test_login_logout_and_failed_login_are_recorded_with_the_address(cloud_admin: User) -> None:
     client = Client(REMOTE_ADDR="192.0.2.7")
     for password in ("wrong", "alice-password"):
         client.post(reverse("login"), {"username": "alice", "password": password})
@@ -130,15 +128,13 @@ def test_logins_logouts_and_wrong_passwords_are_recorded_with_the_address(cloud_
     assert set(HistoryEntry.objects.values_list("object_name", flat=True)) == {"alice"}
 
 
-def test_a_name_that_no_account_has_is_not_kept(client: Client, cloud_admin: User) -> None:
+def test_unknown_user_name_is_not_stored(client: Client, cloud_admin: User) -> None:
     client.get("/v1/audits", headers={"Authorization": "Basic bXktcGFzc3dvcmQ6"})  # my-password:
     entry = HistoryEntry.objects.get()
     assert (entry.deed, entry.object_name) == ("user.login", "")
 
 
-def test_requests_with_a_good_token_are_no_logins_and_one_with_a_bad_token_is_recorded(
-    client: Client, cloud_admin: User
-) -> None:
+def test_only_an_invalid_token_is_recorded_as_a_login(client: Client, cloud_admin: User) -> None:
     _, token = AuthToken.objects.create(cloud_admin)
     client.get("/v1/audits", headers={"X-Auth-Token": token})
     assert recorded() == []
@@ -147,20 +143,20 @@ def test_requests_with_a_good_token_are_no_logins_and_one_with_a_bad_token_is_re
     assert "made-up" not in str(HistoryEntry.objects.values().get())
 
 
-def test_nobody_fills_history_by_guessing(client: Client, db: None) -> None:
+def test_recorded_failed_logins_are_limited(client: Client, db: None) -> None:
     for number in range(logins.failure_limit.most + 20):
         client.get("/v1/audits", headers={"X-Auth-Token": "made-up"}, REMOTE_ADDR=f"192.0.2.{number}")
     assert HistoryEntry.objects.count() == logins.failure_limit.most
     assert BEYOND in HistoryEntry.objects.order_by("-pk")[0].message
 
 
-def test_a_refusal_of_the_metrics_is_recorded(stranger: User) -> None:
+def test_refused_metrics_request_is_recorded(stranger: User) -> None:
     assert Caller(stranger).client.get("/metrics").status_code == 403
     entry = HistoryEntry.objects.get()
     assert (entry.user, entry.deed, entry.outcome) == (stranger.username, "metrics.view", "refused")
 
 
-def test_an_export_of_history_is_recorded_with_its_content(
+def test_history_export_is_recorded_with_its_filters(
     cloud_admin: User, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Caller(cloud_admin, "1.13").get("/history/export?format=jsonl&user=rosa")
