@@ -1,4 +1,4 @@
-"""Builders of rules for tests."""
+"""Builders of exclusions for tests."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The resources that each action type declares as affected, compared with its changes to the cloud."""
+"""Affected resources: the declaration of each action type, compared with its changes of the cloud."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -86,12 +86,12 @@ def run(action_type: str, **parameters: Any) -> None:
     run_waiting()
 
 
-def do_without_a_resource() -> None:
+def run_actions_without_a_resource() -> None:
     run("nop", message="hello")
     run("sleep", duration=0)
 
 
-def do_to_servers() -> None:
+def run_server_actions() -> None:
     server = str(make_server("web-1", make_node("compute1")).uuid)
     node = make_node("compute2")
     moved = {"resource_id": server, "migration_type": "live", "source_node": "compute1"}
@@ -110,13 +110,13 @@ def do_to_servers() -> None:
     run("change_node_power_state", resource_id=str(node.uuid), state="off")
 
 
-def do_to_volumes() -> None:
+def run_volume_actions() -> None:
     volume = make_volume(pool=make_pool("a@lvm#one"))
     make_pool("b@lvm#two")
     run("volume_migrate", resource_id=str(volume.uuid), migration_type="migrate", destination_node="b@lvm#two")
 
 
-def do_to_clusters() -> None:
+def run_cluster_actions() -> None:
     cluster = clusters.create_cluster(2)
     alone = make_member("alone", profile=cluster.profile)
     for kind, inputs in (
@@ -149,7 +149,7 @@ def do_to_clusters() -> None:
     clusters.run("CLUSTER_CREATE", empty)
 
 
-def do_to_stacks() -> None:
+def run_stack_actions() -> None:
     stack = stacks.create_by_action(web=stacks.server(), db=stacks.server())
     stacks.mark(stacks.part(stack, "web"))
     stacks.run("update_stack", stack, template=stacks.template(web=stacks.server(), db=stacks.server("larger")))
@@ -157,7 +157,7 @@ def do_to_stacks() -> None:
 
 
 SCENARIOS: list[Callable[[], None]] = [
-    *(do_without_a_resource, do_to_servers, do_to_volumes, do_to_clusters, do_to_stacks)
+    *(run_actions_without_a_resource, run_server_actions, run_volume_actions, run_cluster_actions, run_stack_actions)
 ]
 
 
@@ -184,6 +184,6 @@ def test_every_action_type_declares_each_resource_that_it_changes_in_the_cloud(r
 
 @pytest.mark.parametrize("name", sorted(plugins.load("ACTION_TYPES")))
 @pytest.mark.parametrize("parameters", [{}, {"resource_id": 7, "cluster_id": [1]}, {"resource_id": "x" * 300}])
-def test_every_action_type_answers_for_parameters_that_nobody_checked(name: str, parameters: dict[str, Any]) -> None:
+def test_every_action_type_affects_nothing_for_invalid_parameters(name: str, parameters: dict[str, Any]) -> None:
     actions = [ProposedAction(name, parameters)]
     assert find_affected(actions, KINDS)[actions[0].uuid] == {}

@@ -21,13 +21,13 @@ from tests.plans.inline import run_waiting
 from watcher_site.refusals import Conflict
 
 pytestmark = pytest.mark.django_db
-AT_ONCE, TO_LOOK_AT = RequestOptions(), RequestOptions(plan_only=True)
+AT_ONCE, PLAN_ONLY = RequestOptions(), RequestOptions(plan_only=True)
 OLDEST_FIRST = {"criteria": "OLDEST_FIRST"}
 
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Three nodes, whose servers are named s0 to s2."""
+    """Return a cluster of three nodes n0 to n2 on the servers s0 to s2."""
     host = make_node("compute1", vcpus=100, memory=400_000, disk=10_000)
     make_flavor("small")
     cluster = make_cluster("web", desired_capacity=3)
@@ -41,7 +41,7 @@ def exclude(*servers: str) -> None:
 
 
 def end(options: RequestOptions) -> None:
-    """Start the plan if it was planned only, and run it to its end."""
+    """Run the plan to its end, after starting it if it was only planned."""
     if options.plan_only:
         ActionPlan.objects.get().launch()
     run_waiting()
@@ -53,9 +53,9 @@ def look(cluster: Cluster) -> tuple[list[str], int, str, str]:
     return names, current.desired_capacity, current.status, current.status_reason
 
 
-@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
+@pytest.mark.parametrize("options", [AT_ONCE, PLAN_ONLY])
 @pytest.mark.parametrize("has_policy", [True, False])
-def test_a_scale_in_takes_nodes_that_no_rule_excludes(
+def test_scale_in_removes_only_nodes_that_are_not_excluded(
     cluster: Cluster, options: RequestOptions, has_policy: bool
 ) -> None:
     if has_policy:
@@ -67,17 +67,17 @@ def test_a_scale_in_takes_nodes_that_no_rule_excludes(
     assert look(cluster) == (["n0", "n1"], 2, "ACTIVE", reason)
 
 
-@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
-def test_a_scale_in_by_more_than_may_go_takes_as_many_as_may(cluster: Cluster, options: RequestOptions) -> None:
+@pytest.mark.parametrize("options", [AT_ONCE, PLAN_ONLY])
+def test_scale_in_removes_as_many_nodes_as_exclusions_allow(cluster: Cluster, options: RequestOptions) -> None:
     exclude("s0", "s2")
     cluster_operations.scale_in(cluster, count=2, options=options)
     end(options)
     assert look(cluster)[:3] == (["n0", "n2"], 2, "ACTIVE")
 
 
-@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
+@pytest.mark.parametrize("options", [AT_ONCE, PLAN_ONLY])
 @pytest.mark.parametrize("has_policy", [True, False])
-def test_a_scale_in_of_a_cluster_whose_nodes_are_all_excluded_is_refused(
+def test_scale_in_is_refused_if_all_nodes_are_excluded(
     cluster: Cluster, options: RequestOptions, has_policy: bool
 ) -> None:
     if has_policy:
@@ -87,7 +87,7 @@ def test_a_scale_in_of_a_cluster_whose_nodes_are_all_excluded_is_refused(
         cluster_operations.scale_in(cluster, count=1, options=options)
 
 
-def test_removing_an_excluded_node_is_refused_and_leaves_nothing(cluster: Cluster, cloud_admin: User) -> None:
+def test_removing_an_excluded_node_is_refused_and_creates_no_plan(cluster: Cluster, cloud_admin: User) -> None:
     exclude("s1")
     api = Caller(cloud_admin, "1.13")
     body = {"del_nodes": {"nodes": [str(cluster.members().get(name="n1").uuid)]}}
@@ -97,7 +97,7 @@ def test_removing_an_excluded_node_is_refused_and_leaves_nothing(cluster: Cluste
 
 
 @pytest.mark.parametrize("operation", ["check", "recover", "delete"])
-def test_an_operation_is_refused_whose_whole_effect_is_excluded(cluster: Cluster, operation: str) -> None:
+def test_operation_is_refused_if_each_derived_action_is_excluded(cluster: Cluster, operation: str) -> None:
     make_exclusion("keep", action_types=["NODE_CHECK", "NODE_RECOVER", "NODE_DELETE"])
     ask = {
         "check": lambda: cluster_operations.check_cluster(cluster),
@@ -108,10 +108,8 @@ def test_an_operation_is_refused_whose_whole_effect_is_excluded(cluster: Cluster
         ask[operation]()
 
 
-@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
-def test_of_the_nodes_that_are_removed_the_excluded_one_stays_and_counts(
-    cluster: Cluster, options: RequestOptions
-) -> None:
+@pytest.mark.parametrize("options", [AT_ONCE, PLAN_ONLY])
+def test_excluded_node_stays_and_counts_for_the_desired_capacity(cluster: Cluster, options: RequestOptions) -> None:
     exclude("s1")
     uuids = [str(uuid) for uuid in cluster.members().filter(name__in=["n1", "n2"]).values_list("uuid", flat=True)]
     cluster_operations.del_nodes(cluster, uuids, options=options)
@@ -120,27 +118,25 @@ def test_of_the_nodes_that_are_removed_the_excluded_one_stays_and_counts(
     assert look(cluster) == (["n0", "n1"], 2, "ACTIVE", reason)
 
 
-def test_a_node_that_is_excluded_while_its_cluster_shrinks_stays_and_counts(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_node_excluded_during_a_scale_in_stays_and_counts(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     excluded = "actions.types.clusters.clusters.ClusterAction.find_excluded"
     monkeypatch.setattr(excluded, lambda *_: set())
     exclude("s0", "s1", "s2")
-    cluster_operations.scale_in(cluster, count=1, options=TO_LOOK_AT)
+    cluster_operations.scale_in(cluster, count=1, options=PLAN_ONLY)
     Action.objects.filter(derived_from__isnull=False).update(state="PENDING", exclusion=None)
-    end(TO_LOOK_AT)
+    end(PLAN_ONLY)
     assert look(cluster)[:3] == (["n0", "n1", "n2"], 3, "ACTIVE")
 
 
-@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
-def test_new_nodes_whose_creation_is_excluded_do_not_count(cluster: Cluster, options: RequestOptions) -> None:
+@pytest.mark.parametrize("options", [AT_ONCE, PLAN_ONLY])
+def test_nodes_whose_creation_is_excluded_do_not_count(cluster: Cluster, options: RequestOptions) -> None:
     make_exclusion("keep", action_types=["NODE_CREATE"], targets={"clusters": ["web"]})
     cluster_operations.scale_out(cluster, count=2, options=options)
     end(options)
     assert look(cluster)[:3] == (["n0", "n1", "n2"], 3, "ACTIVE")
 
 
-def test_a_node_whose_joining_is_excluded_does_not_count(cluster: Cluster) -> None:
+def test_node_whose_join_is_excluded_does_not_count(cluster: Cluster) -> None:
     for name in ("a", "b"):
         make_member(name, server=make_server(name, make_node(f"on-{name}")), status="ACTIVE", profile=cluster.profile)
     make_exclusion("keep", action_types=["NODE_JOIN"], targets={"servers": ["a"]})
@@ -150,7 +146,7 @@ def test_a_node_whose_joining_is_excluded_does_not_count(cluster: Cluster) -> No
     assert look(cluster)[:3] == (["b", "n0", "n1", "n2"], 4, "ACTIVE")
 
 
-def test_a_rule_that_ends_is_judged_when_the_action_begins_and_not_when_its_plan_is_made() -> None:
+def test_expiring_rule_is_applied_when_the_action_starts_and_not_at_planning() -> None:
     later = timezone.now() + timedelta(hours=1)
     rule = make_exclusion("freeze", action_types=["nop"], expires_at=later.isoformat())
     plan, other = propose([nop("a")]), propose([nop("a")])

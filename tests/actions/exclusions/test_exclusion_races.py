@@ -1,4 +1,4 @@
-"""Rules are saved while actions begin, and while other rules are saved: with real threads on PostgreSQL."""
+"""Races of the saving of rules with starting actions and with the saving of other rules, on PostgreSQL."""
 
 from functools import partial
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(tr
 ROUNDS = 15
 
 
-def test_what_begins_after_a_rule_was_saved_is_skipped_and_what_began_before_ends() -> None:
+def test_rule_skips_actions_that_start_after_it_was_saved() -> None:
     with Race() as race:
         for number in range(ROUNDS):
             plan, lease = begin()
@@ -35,7 +35,7 @@ def test_what_begins_after_a_rule_was_saved_is_skipped_and_what_began_before_end
             make_exclusion(f"another {number}", action_types=["migrate"])
 
 
-def test_of_two_rules_that_are_saved_at_once_neither_is_missed_by_who_reads_meanwhile() -> None:
+def test_both_of_two_concurrently_saved_rules_are_read() -> None:
     with Race() as race:
         for number in range(ROUNDS):
             rules = [partial(make_exclusion, f"{kind} {number}", action_types=[kind]) for kind in ("nop", "migrate")]

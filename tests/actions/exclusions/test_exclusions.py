@@ -1,4 +1,4 @@
-"""Rules apply when a plan is made, in its preflight, and before each action begins."""
+"""Application of rules when a plan is created, in its preflight, and before each action starts."""
 
 from typing import Any
 
@@ -41,11 +41,11 @@ def end(plan: ActionPlan) -> ActionPlan:
 
 
 def run_one() -> dict[str, str]:
-    """Run a plan of one action: what it does is known to the process from then on."""
+    """Run a plan of one action, which fills the rule cache of the process, and return the states."""
     return states(end(make_plan({"a": []}, state="PENDING")))
 
 
-def test_what_a_rule_excludes_is_skipped_when_its_plan_is_made_and_says_by_which() -> None:
+def test_excluded_action_is_skipped_at_planning_and_names_the_rule() -> None:
     rule = make_exclusion(reason="audit week", action_types=["nop"])
     plan = propose([nop("a"), ProposedAction("sleep", {"duration": 0})])
     skipped = action(plan, "a")
@@ -53,7 +53,7 @@ def test_what_a_rule_excludes_is_skipped_when_its_plan_is_made_and_says_by_which
     assert plan.actions.get(action_type="sleep").state == "PENDING"
 
 
-def test_a_plan_without_what_is_excluded_runs_to_its_end_and_tells_of_it() -> None:
+def test_plan_with_an_excluded_action_succeeds_and_its_message_names_the_rule() -> None:
     make_exclusion(reason="audit week", action_types=["sleep"])
     sleep = ProposedAction("sleep", {"duration": 0})
     plan = propose([sleep, nop("after", parents=[sleep.uuid])])
@@ -64,7 +64,7 @@ def test_a_plan_without_what_is_excluded_runs_to_its_end_and_tells_of_it() -> No
     assert "It is excluded by 'frozen'" in plan.status_message
 
 
-def test_a_rule_that_is_made_after_the_plan_is_applied_before_each_action_begins() -> None:
+def test_rule_created_after_the_plan_is_applied_before_each_action() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     make_exclusion(reason="audit week", action_types=["nop"])
     assert end(plan).state == "SUCCEEDED"
@@ -73,14 +73,14 @@ def test_a_rule_that_is_made_after_the_plan_is_applied_before_each_action_begins
     assert (event.event, event.result) == ("pre_condition", "Skipped")
 
 
-def test_a_rule_that_was_deleted_skips_nothing_although_the_process_knew_it() -> None:
+def test_deleted_rule_in_the_cache_skips_nothing() -> None:
     rule = make_exclusion(action_types=["nop"])
     assert run_one() == {"a": "SKIPPED"}
     delete_exclusion(rule)
     assert run_one() == {"a": "SUCCEEDED"}
 
 
-def test_a_rule_is_not_applied_while_it_is_disabled() -> None:
+def test_disabled_rule_is_not_applied() -> None:
     rule = make_exclusion(action_types=["nop"])
     assert run_one() == {"a": "SKIPPED"}
     change_exclusion(rule, {"enabled": False}, "alice")
@@ -90,7 +90,7 @@ def test_a_rule_is_not_applied_while_it_is_disabled() -> None:
     assert run_one() == {"a": "SKIPPED"}
 
 
-def test_a_rule_with_a_window_is_applied_when_the_plan_runs_and_not_when_it_is_made(
+def test_rule_with_a_window_is_applied_when_the_plan_runs_and_not_at_planning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(IS_OPEN, lambda *_: True)
@@ -102,20 +102,20 @@ def test_a_rule_with_a_window_is_applied_when_the_plan_runs_and_not_when_it_is_m
     assert states(end(plan)) == {"a": "SKIPPED"}
 
 
-def test_outside_of_its_window_a_rule_skips_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_is_not_applied_outside_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
     make_exclusion(action_types=["nop"], window=OFFICE_HOURS)
     monkeypatch.setattr(IS_OPEN, lambda *_: False)
     assert run_one() == {"a": "SUCCEEDED"}
 
 
-def test_a_window_that_opens_during_the_pre_condition_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_that_opens_during_pre_condition_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     make_exclusion(action_types=["nop"], window=OFFICE_HOURS)
     looks = iter([False, True, True])
     monkeypatch.setattr(IS_OPEN, lambda *_: next(looks))
     assert run_one() == {"a": "SKIPPED"}
 
 
-def test_a_rule_that_comes_during_the_pre_condition_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_created_during_pre_condition_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     run_one()
     rules: list[Any] = []
     monkeypatch.setattr(PRE_CONDITION, lambda _: rules or rules.append(make_exclusion(reason="audit week")))
@@ -123,7 +123,7 @@ def test_a_rule_that_comes_during_the_pre_condition_is_applied(monkeypatch: pyte
     assert (action(plan, "a").status_message, action(plan, "a").attempt) == (SAID, 0)
 
 
-def test_rules_that_change_during_the_pre_condition_and_exclude_others_repeat_it(
+def test_unrelated_rule_created_during_pre_condition_repeats_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run_one()
@@ -136,7 +136,7 @@ def test_rules_that_change_during_the_pre_condition_and_exclude_others_repeat_it
     assert (run_one(), len(looks)) == ({"a": "SUCCEEDED"}, 2)
 
 
-def test_with_an_excluded_action_goes_what_it_was_to_derive() -> None:
+def test_planned_derived_actions_are_skipped_with_an_excluded_action() -> None:
     server = make_server(node=make_node())
     make_exclusion(targets={"servers": [str(server.uuid)]})
     origin = ProposedAction("stop", {"resource_id": str(server.uuid)})
@@ -147,7 +147,7 @@ def test_with_an_excluded_action_goes_what_it_was_to_derive() -> None:
     )
 
 
-def test_what_a_rule_skipped_is_restored_when_the_rule_is_gone_and_not_before() -> None:
+def test_action_skipped_by_a_rule_can_be_restored_only_after_its_deletion() -> None:
     rule = make_exclusion(action_types=["nop"])
     plan = propose([nop("a"), nop("b")])
     a, b = action(plan, "a"), action(plan, "b")
@@ -159,7 +159,7 @@ def test_what_a_rule_skipped_is_restored_when_the_rule_is_gone_and_not_before() 
     assert set(plan.actions.values_list("state", "status_message", "exclusion")) == {("PENDING", None, None)}
 
 
-def test_what_a_rule_skipped_by_itself_is_not_restored_with_the_one_that_is_to_derive_it() -> None:
+def test_excluded_derived_action_is_not_restored_with_its_deriving_action() -> None:
     make_exclusion(action_types=["nop"])
     origin = ProposedAction("sleep", {"duration": 0})
     plan = propose([origin, nop("x", derived_from=origin.uuid)])
@@ -168,27 +168,27 @@ def test_what_a_rule_skipped_by_itself_is_not_restored_with_the_one_that_is_to_d
     assert states(plan) == {None: "PENDING", "x": "SKIPPED"}
 
 
-def test_a_continued_plan_is_judged_again() -> None:
+def test_rules_are_applied_to_a_continued_plan() -> None:
     plan = make_plan({"a": [], "b": []}, state="FAILED")
     plan.actions.update(state=Action.State.FAILED)
     make_exclusion(action_types=["nop"])
     assert set(states(continue_plan(plan)).values()) == {"SKIPPED"}
 
 
-def test_an_expired_rule_is_as_if_it_were_not_there() -> None:
+def test_expired_rule_is_not_applied() -> None:
     rule = make_exclusion(action_types=["nop"], expires_at="2999-01-01T00:00")
     type(rule).objects.update(expires_at="2020-01-01T00:00Z")
     assert states(propose([nop("a")])) == {"a": "PENDING"}
 
 
-def test_a_preflight_tells_what_rules_would_skip() -> None:
+def test_preflight_shows_the_actions_that_rules_would_skip() -> None:
     plan = make_plan({"a": [], "b": []})
     make_exclusion(reason="audit week", action_types=["nop"])
     found = preflight(plan)
     assert (found.counts["SKIPPED"], found.prospects[0].foresight.message) == (2, SAID)
 
 
-def test_rules_that_do_not_concern_an_action_cost_no_statement(django_assert_num_queries: Any) -> None:
+def test_unrelated_rules_take_no_statement(django_assert_num_queries: Any) -> None:
     make_exclusion(action_types=["migrate"])
     plan, lease = begin(2)
     first, second = plan.actions.order_by("pk")
@@ -199,7 +199,7 @@ def test_rules_that_do_not_concern_an_action_cost_no_statement(django_assert_num
     assert kinds in (["WITH", "WITH"], ["UPDATE", "INSERT", "UPDATE", "UPDATE", "INSERT"])
 
 
-def test_a_change_that_is_rolled_back_leaves_the_rules_as_they_were() -> None:
+def test_rolled_back_change_of_a_rule_is_not_cached() -> None:
     rule = make_exclusion(action_types=["nop"])
     assert run_one() == {"a": "SKIPPED"}
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""People skip and restore what an action is to derive, alone or with the action, before the plan begins."""
+"""Skipping and restoring planned derived actions, alone or with the deriving action."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def plan() -> ActionPlan:
-    """a is to derive x and y, which waits for x; x is to derive deep; b waits for a."""
+    """Return a plan with the planned actions x and y (after x) of a, and deep of x; b depends on a."""
     return plan_to_derive({"a": [], "b": ["a"]}, {"a": {"x": [], "y": ["x"]}, "x": {"deep": []}}, state="RECOMMENDED")
 
 
@@ -56,34 +56,34 @@ def send(api: Caller, plan: ActionPlan, verb: str, *names: str) -> Any:
     return api.post(f"/action_plans/{plan.uuid}/{verb}", {"actions": uuids})
 
 
-def test_what_is_to_be_derived_may_be_skipped_alone(plan: ActionPlan) -> None:
+def test_planned_action_is_skipped_alone(plan: ActionPlan) -> None:
     skip(plan, "y")
     assert skipped(plan) == {"y"}
 
 
-def test_it_is_skipped_with_the_action_that_is_to_derive_it(plan: ActionPlan) -> None:
+def test_planned_actions_are_skipped_with_the_deriving_action(plan: ActionPlan) -> None:
     skip(plan, "a")
     assert skipped(plan) == {"a", "x", "y", "deep"}
     assert {message(plan, name) for name in ("x", "y", "deep")} == {WAS_SKIPPED}
 
 
-def test_only_what_a_person_skipped_names_the_person(plan: ActionPlan) -> None:
+def test_only_the_explicitly_skipped_action_records_the_user(plan: ActionPlan) -> None:
     skip(plan, "a")
     assert set(plan.actions.exclude(skipped_by=None).values_list("uuid", flat=True)) == {action(plan, "a").uuid}
 
 
-def test_what_was_skipped_before_keeps_its_reason(plan: ActionPlan) -> None:
+def test_planned_action_skipped_before_keeps_its_reason(plan: ActionPlan) -> None:
     skip(plan, "y", "a")
     assert message(plan, "y") == "Action skipped by user. Reason: no y"
 
 
-def test_a_reason_may_be_given_for_what_was_skipped_with_another(plan: ActionPlan) -> None:
+def test_reason_of_an_implicitly_skipped_action_can_be_changed(plan: ActionPlan) -> None:
     skip(plan, "a")
     change_reason(action(plan, "x").uuid, "too many")
     assert message(plan, "x") == f"{WAS_SKIPPED} Note: too many"
 
 
-def test_what_was_skipped_with_an_action_is_restored_with_it(plan: ActionPlan) -> None:
+def test_implicitly_skipped_actions_are_restored_with_the_deriving_action(plan: ActionPlan) -> None:
     skip(plan, "a")
     change_reason(action(plan, "x").uuid, "too many")
     restore_action(action(plan, "a").uuid)
@@ -91,13 +91,13 @@ def test_what_was_skipped_with_an_action_is_restored_with_it(plan: ActionPlan) -
     assert set(plan.actions.values_list("status_message", "reason")) == {(None, "")}
 
 
-def test_what_was_skipped_alone_before_stays_skipped_with_what_it_is_to_derive(plan: ActionPlan) -> None:
+def test_explicitly_skipped_planned_action_stays_skipped_with_its_own_planned_actions(plan: ActionPlan) -> None:
     skip(plan, "x", "a")
     restore_action(action(plan, "a").uuid)
     assert skipped(plan) == {"x", "deep"}
 
 
-def test_what_was_skipped_with_another_is_not_restored_alone(plan: ActionPlan, api: Caller) -> None:
+def test_implicitly_skipped_action_cannot_be_restored_alone(plan: ActionPlan, api: Caller) -> None:
     skip(plan, "a")
     answer = patch(api, action(plan, "x"), "PENDING")
     x, a = action(plan, "x"), action(plan, "a")
@@ -108,7 +108,7 @@ def test_what_was_skipped_with_another_is_not_restored_alone(plan: ActionPlan, a
     )
 
 
-def test_what_was_skipped_alone_is_not_restored_while_the_other_is_skipped(plan: ActionPlan, api: Caller) -> None:
+def test_planned_action_cannot_be_restored_while_the_deriving_action_is_skipped(plan: ActionPlan, api: Caller) -> None:
     skip(plan, "y", "a")
     assert patch(api, action(plan, "y"), "PENDING").status_code == 409
     patch(api, action(plan, "a"), "PENDING")
@@ -116,49 +116,49 @@ def test_what_was_skipped_alone_is_not_restored_while_the_other_is_skipped(plan:
     assert not skipped(plan)
 
 
-def test_once_the_plan_runs_nothing_is_restored_with_another(plan: ActionPlan, api: Caller) -> None:
+def test_restoring_is_refused_in_a_running_plan(plan: ActionPlan, api: Caller) -> None:
     skip(plan, "a")
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
     assert "State update not allowed" in fault(patch(api, action(plan, "a"), "PENDING"))
     assert "skipped automatically" in fault(patch(api, action(plan, "x"), "PENDING"))
 
 
-def test_of_a_set_all_is_skipped_and_each_with_what_it_is_to_derive(plan: ActionPlan, api: Caller) -> None:
+def test_bulk_skip_includes_the_planned_actions_of_each_action(plan: ActionPlan, api: Caller) -> None:
     assert send(api, plan, "skip", "b", "x").status_code == 200
     assert skipped(plan) == {"b", "x", "deep"}
     assert message(plan, "deep") == WAS_SKIPPED
 
 
-def test_what_stands_in_the_set_itself_is_skipped_by_the_person(plan: ActionPlan, api: Caller) -> None:
+def test_bulk_skip_records_listed_planned_actions_as_skipped_by_the_user(plan: ActionPlan, api: Caller) -> None:
     send(api, plan, "skip", "a", "x")
     assert skipped(plan) == {"a", "x", "y", "deep"}
     assert (message(plan, "x"), message(plan, "y")) == ("Action skipped by user.", WAS_SKIPPED)
 
 
 @pytest.mark.parametrize("names", [("a", "x"), ("x", "a"), ("a", "x", "y", "deep")])
-def test_a_set_may_name_what_is_restored_with_another_of_it(plan: ActionPlan, api: Caller, names: list[str]) -> None:
+def test_bulk_restore_accepts_planned_actions_with_their_deriving_action(
+    plan: ActionPlan, api: Caller, names: list[str]
+) -> None:
     skip(plan, "a")
     assert send(api, plan, "restore", *names).status_code == 200
     assert not skipped(plan)
 
 
-def test_a_set_of_all_that_a_person_skipped_is_restored(plan: ActionPlan, api: Caller) -> None:
+def test_bulk_restore_restores_all_explicitly_skipped_actions(plan: ActionPlan, api: Caller) -> None:
     skip(plan, "deep", "y", "a")
     assert send(api, plan, "restore", "deep", "y", "a").status_code == 200
     assert not skipped(plan)
 
 
 @pytest.mark.parametrize("names", [("x",), ("b", "x"), ("b", "y")])
-def test_a_set_without_the_action_that_is_to_derive_them_is_not_restored(
-    plan: ActionPlan, api: Caller, names: list[str]
-) -> None:
+def test_bulk_restore_without_the_deriving_action_is_refused(plan: ActionPlan, api: Caller, names: list[str]) -> None:
     skip(plan, "b", "y", "a")
     answer = send(api, plan, "restore", *names)
     assert (answer.status_code, skipped(plan)) == (409, {"a", "b", "x", "y", "deep"})
     assert "can not be restored alone" in fault(answer)
 
 
-def test_to_skip_a_hundred_with_another_takes_as_many_statements_as_ten() -> None:
+def test_statement_count_of_a_skip_does_not_depend_on_the_number_of_planned_actions() -> None:
     costs = []
     for size in (10, 100):
         plan = plan_to_derive({"a": []}, {"a": {f"x{number}": [] for number in range(size)}})
@@ -169,20 +169,20 @@ def test_to_skip_a_hundred_with_another_takes_as_many_statements_as_ten() -> Non
     assert costs[0] == costs[1]
 
 
-def test_one_that_was_cancelled_is_neither_skipped_nor_restored_with_another(plan: ActionPlan) -> None:
+def test_cancelled_planned_action_is_neither_skipped_nor_restored(plan: ActionPlan) -> None:
     plan.actions.filter(input_parameters__message="y").update(state="CANCELLED")
     skip(plan, "a")
     restore_action(action(plan, "a").uuid)
     assert states(plan)["y"] == "CANCELLED"
 
 
-def test_the_console_says_beforehand_that_more_is_skipped(plan: ActionPlan, administrator: Client) -> None:
+def test_skip_form_announces_the_planned_actions(plan: ActionPlan, administrator: Client) -> None:
     for name, number in (("a", 1), ("y", 0)):
         answer = administrator.post(reverse("plans:skip", args=[plan.uuid]), {"only": str(action(plan, name).uuid)})
         assert answer.content.decode().count("with the actions that it is to derive") == number
 
 
-def test_the_console_says_how_many_were_skipped_and_restored(plan: ActionPlan, administrator: Client) -> None:
+def test_console_shows_the_number_of_skipped_and_restored_actions(plan: ActionPlan, administrator: Client) -> None:
     a = action(plan, "a")
     form = {"only": str(a.uuid), "confirmed": "1", "reason": ""}
     answer = administrator.post(reverse("plans:skip", args=[plan.uuid]), form, follow=True)
@@ -191,9 +191,7 @@ def test_the_console_says_how_many_were_skipped_and_restored(plan: ActionPlan, a
     assert "4 actions restored." in answer.content.decode()
 
 
-def test_the_console_offers_to_restore_the_one_that_takes_the_others_along(
-    plan: ActionPlan, administrator: Client
-) -> None:
+def test_console_offers_a_restore_only_for_the_deriving_action(plan: ActionPlan, administrator: Client) -> None:
     skip(plan, "y", "a")
     text = administrator.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
     assert text.count(">Restore</button>") == 1
@@ -201,7 +199,9 @@ def test_the_console_offers_to_restore_the_one_that_takes_the_others_along(
 
 
 @pytest.mark.parametrize("page", ["actions:restore", "plans:restore"])
-def test_the_console_says_which_one_to_restore(plan: ActionPlan, administrator: Client, page: str) -> None:
+def test_refused_restore_in_the_console_names_the_deriving_action(
+    plan: ActionPlan, administrator: Client, page: str
+) -> None:
     skip(plan, "a")
     x = action(plan, "x")
     of = x if page == "actions:restore" else plan
@@ -209,7 +209,7 @@ def test_the_console_says_which_one_to_restore(plan: ActionPlan, administrator: 
     assert "is derived from nop a, which is skipped. Restore that action." in answer.content.decode()
 
 
-def test_a_started_plan_skips_nothing_of_what_is_to_be_derived(plan: ActionPlan) -> None:
+def test_planned_actions_of_a_running_plan_cannot_be_skipped(plan: ActionPlan) -> None:
     again(plan).launch()
     skip(plan, "x")
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
@@ -217,6 +217,6 @@ def test_a_started_plan_skips_nothing_of_what_is_to_be_derived(plan: ActionPlan)
         skip(plan, "y")
 
 
-def test_the_api_tells_what_it_is_and_what_it_waits_for(plan: ActionPlan, api: Caller) -> None:
+def test_api_shows_cause_status_and_dependencies_of_a_planned_action(plan: ActionPlan, api: Caller) -> None:
     x, a = api.get(f"/actions/{action(plan, 'x').uuid}").json(), action(plan, "a").uuid
     assert (x["cause"], x["status"], x["depends_on"]) == ("Derived Action", "INIT", [str(a)])

@@ -1,4 +1,4 @@
-"""``manage.py signal_action`` and ``signal_plan``."""
+"""``manage.py signal_action`` and ``manage.py signal_plan``."""
 
 from io import StringIO
 
@@ -25,13 +25,13 @@ def one() -> Action:
 
 
 @pytest.mark.parametrize("name", ["uuid", "name", "short id"])
-def test_an_action_is_signalled_in_the_name_of_a_person(one: Action, name: str) -> None:
+def test_signal_action_sends_a_signal_as_a_user(one: Action, name: str) -> None:
     text = {"uuid": str(one.uuid), "name": one.name, "short id": str(one.uuid)[:8]}[name]
     assert run("signal_action", text, "SUSPEND", "--as", "rosa") == "ONGOING, SUSPEND pending"
     assert one.events.get().details == "Requested by rosa."
 
 
-def test_a_plan_is_signalled_in_the_name_of_a_person(one: Action) -> None:
+def test_signal_plan_sends_signals_as_a_user(one: Action) -> None:
     plan = one.action_plan
     assert run("signal_plan", str(plan.uuid), "SUSPEND", "--as", "rosa") == "ONGOING, suspended"
     assert run("signal_plan", str(plan.uuid), "RESUME") == "ONGOING"
@@ -47,12 +47,12 @@ def test_a_plan_is_signalled_in_the_name_of_a_person(one: Action) -> None:
         (["signal_plan", "x", "CANCEL"], "argument plan: invalid UUID value"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(arguments: list[str], words: str) -> None:
+def test_invalid_argument_is_refused_with_a_message_of_one_line(arguments: list[str], words: str) -> None:
     with pytest.raises(CommandError, match=words) as refusal:
         run(*arguments)
     assert "\n" not in str(refusal.value)
 
 
-def test_what_the_status_does_not_allow_is_refused(one: Action) -> None:
+def test_signal_that_the_status_does_not_allow_is_refused(one: Action) -> None:
     with pytest.raises(CommandError, match=r"expected status must be one of \(SUSPENDED\)"):
         run("signal_action", str(one.uuid), "RESUME")

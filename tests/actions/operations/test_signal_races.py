@@ -1,4 +1,4 @@
-"""Signals against what workers do at the same moment: nothing is lost, and the record agrees with what happened."""
+"""Races of signals with the work of the workers: no signal is lost, and the events agree with the result."""
 
 from typing import Any
 
@@ -44,43 +44,45 @@ def lease_of(one: Action) -> PlanLease:
     return PlanLease.of(one.action_plan, one.action_plan.applier)
 
 
-def say(one: Action, signal: str) -> None:
+def send_signal(one: Action, signal: str) -> None:
     signal_action(one.uuid, Signal(signal), "alice")
 
 
-def was_said(one: Action, signal: str) -> bool:
+def has_signal_event(one: Action, signal: str) -> bool:
     return one.events.filter(event=f"signal_{signal.lower()}").exists()
 
 
 @slow
 @pytest.mark.parametrize("signal", ["CANCEL", "SUSPEND"])
-def test_what_ends_at_the_moment_of_a_signal_ends(applier: Service, signal: str) -> None:
-    """The signal was said before, and is done with, or it is refused."""
+def test_action_that_ends_concurrently_with_a_signal_succeeds(applier: Service, signal: str) -> None:
+    """The signal is recorded before the end and cleared by it, or it is refused."""
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier)
             mine = again(one)
             mine.succeed()
-            ended, signalled = race.run(mine.save_state, lambda one=one: say(one, signal))
+            ended, signalled = race.run(mine.save_state, lambda one=one: send_signal(one, signal))
             assert ended
             assert (again(one).state, again(one).control) == ("SUCCEEDED", None)
-            assert was_said(one, signal) == signalled
+            assert has_signal_event(one, signal) == signalled
 
 
 @slow
-def test_a_cancel_is_not_lost_to_a_suspend(applier: Service) -> None:
+def test_concurrent_suspend_does_not_replace_a_cancel(applier: Service) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier)
-            cancelled, suspended = race.run(lambda one=one: say(one, "CANCEL"), lambda one=one: say(one, "SUSPEND"))
+            cancelled, suspended = race.run(
+                lambda one=one: send_signal(one, "CANCEL"), lambda one=one: send_signal(one, "SUSPEND")
+            )
             assert cancelled
             assert again(one).control == "CANCEL"
-            assert was_said(one, "SUSPEND") == suspended
+            assert has_signal_event(one, "SUSPEND") == suspended
 
 
 @slow
 @pytest.mark.parametrize(("state", "control"), [("ONGOING", "SUSPEND"), ("SUSPENDED", "RESUME")])
-def test_a_cancel_is_not_lost_to_a_worker_that_honours_what_was_said_before(
+def test_worker_that_handles_an_earlier_signal_does_not_clear_a_cancel(
     applier: Service, state: str, control: str
 ) -> None:
     with Race() as race:
@@ -88,14 +90,14 @@ def test_a_cancel_is_not_lost_to_a_worker_that_honours_what_was_said_before(
             one = make_action(applier, state, control=control)
             suspension = Suspension(again(one), lease_of(one))
             honour = suspension.suspend if control == "SUSPEND" else suspension.resume
-            honoured, cancelled = race.run(honour, lambda one=one: say(one, "CANCEL"))
+            honoured, cancelled = race.run(honour, lambda one=one: send_signal(one, "CANCEL"))
             assert cancelled
             assert again(one).control == "CANCEL"
             assert (again(one).state != state) == honoured
 
 
 @slow
-def test_an_action_that_is_deferred_at_the_moment_of_its_cancel_is_cancelled(
+def test_action_deferred_concurrently_with_its_cancel_is_cancelled(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     monkeypatch.setattr(Nop, "execute", lambda self: Outcome(Answer.RETRY, "busy"))
@@ -104,29 +106,29 @@ def test_an_action_that_is_deferred_at_the_moment_of_its_cancel_is_cancelled(
             one = make_action(applier, "PENDING")
             mine = again(one)
             _, cancelled = race.run(
-                lambda mine=mine: execution.execute(mine, lease_of(mine)), lambda one=one: say(one, "CANCEL")
+                lambda mine=mine: execution.execute(mine, lease_of(mine)), lambda one=one: send_signal(one, "CANCEL")
             )
             assert cancelled
             assert (again(one).state, again(one).control) == ("CANCELLED", None)
 
 
 @slow
-def test_an_action_begins_or_is_cancelled_before_it_does(applier: Service) -> None:
+def test_action_is_either_executed_or_cancelled_before_its_start(applier: Service) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier, "PENDING")
             mine = again(one)
             executed, signalled = race.run(
-                lambda mine=mine: execution.execute(mine, lease_of(mine)), lambda one=one: say(one, "CANCEL")
+                lambda mine=mine: execution.execute(mine, lease_of(mine)), lambda one=one: send_signal(one, "CANCEL")
             )
             assert executed or signalled
             assert again(one).state == ("SUCCEEDED" if executed else "CANCELLED")
             assert one.events.filter(event="execute").exists() == executed
-            assert was_said(one, "CANCEL") == signalled
+            assert has_signal_event(one, "CANCEL") == signalled
 
 
 @slow
-def test_what_begins_at_the_moment_its_plan_is_suspended_is_signalled_or_does_not_begin(applier: Service) -> None:
+def test_action_started_concurrently_with_the_suspension_of_its_plan_gets_the_signal(applier: Service) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier, "PENDING")
@@ -136,7 +138,7 @@ def test_what_begins_at_the_moment_its_plan_is_suspended_is_signalled_or_does_no
 
             def suspend(one: Action = one, plan: ActionPlan = plan, seen: list[tuple[str, bool]] = seen) -> None:
                 signal_plan(plan, Signal.SUSPEND, "alice")
-                seen.append((again(one).state, was_said(one, "SUSPEND")))
+                seen.append((again(one).state, has_signal_event(one, "SUSPEND")))
 
             executed, suspended = race.run(lambda mine=mine: execution.execute(mine, lease_of(mine)), suspend)
             assert suspended
@@ -145,35 +147,33 @@ def test_what_begins_at_the_moment_its_plan_is_suspended_is_signalled_or_does_no
             assert signalled or state in {"PENDING", "SUCCEEDED"}
 
 
-# The one order that matters.
+# The decisive order, interleaved.
 
 
-def test_a_worker_that_is_about_to_wait_sees_that_the_signal_became_a_cancel(
-    monkeypatch: pytest.MonkeyPatch, applier: Service
-) -> None:
+def test_worker_about_to_suspend_sees_a_cancel(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
     one = make_action(applier, control="SUSPEND")
-    person = Rival(lambda: say(one, "CANCEL"))
+    person = Rival(lambda: send_signal(one, "CANCEL"))
     interrupt_before(monkeypatch, PlanLease, "hold", person)
     assert not Suspension(again(one), lease_of(one)).suspend()
     person.result()
     assert (again(one).state, again(one).control) == ("ONGOING", "CANCEL")
 
 
-def test_a_cancel_waits_for_a_worker_that_is_about_to_wait(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
+def test_cancel_waits_for_a_worker_that_is_about_to_suspend(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
     one = make_action(applier, control="SUSPEND")
-    person = Rival(lambda: say(one, "CANCEL"))
+    person = Rival(lambda: send_signal(one, "CANCEL"))
     interrupt_before(monkeypatch, Action, "save_state", person)
     assert Suspension(again(one), lease_of(one)).suspend()
     person.result()
     assert (again(one).state, again(one).control) == ("SUSPENDED", "CANCEL")
 
 
-def test_what_begins_again_keeps_a_signal_that_comes_at_that_moment(
+def test_recovered_action_keeps_a_signal_sent_during_recover(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
-    """Its worker was lost. Its type's recover is called, with the signal."""
+    """The worker of the action was lost: the second recovery handles the signal."""
     one = make_action(applier)
-    person = Rival(lambda: say(one, "SUSPEND"))
+    person = Rival(lambda: send_signal(one, "SUSPEND"))
     interrupt_before(monkeypatch, Nop, "recover", person)
     assert not execution.recover(again(one), lease_of(one))
     person.result()

@@ -32,14 +32,14 @@ def expected(one: Action, status: str, *statuses: str) -> str:
     ("state", "signal"),
     [("ONGOING", "CANCEL"), ("SUSPENDED", "CANCEL"), ("ONGOING", "SUSPEND"), ("SUSPENDED", "RESUME")],
 )
-def test_a_running_action_gets_the_signal_and_honours_it_later(state: str, signal: str) -> None:
+def test_signal_to_a_running_action_is_stored_for_its_worker(state: str, signal: str) -> None:
     one = make_action(state)
     signal_action(one.uuid, Signal(signal), "alice")
     assert (again(one).state, again(one).control) == (state, signal)
 
 
 @pytest.mark.parametrize("plan_state", ["RECOMMENDED", "PENDING", "ONGOING"])
-def test_what_has_not_begun_is_cancelled_at_once(plan_state: str) -> None:
+def test_pending_action_is_cancelled_at_once(plan_state: str) -> None:
     one = make_action("PENDING", plan_state)
     signal_action(one.uuid, Signal.CANCEL, "alice")
     assert (again(one).state, again(one).status_message) == ("CANCELLED", "Action was cancelled by alice.")
@@ -59,7 +59,7 @@ def test_what_has_not_begun_is_cancelled_at_once(plan_state: str) -> None:
         *((state, "SUSPEND", state, ["RUNNING"]) for state in sorted(Action.FINAL)),
     ],
 )
-def test_in_another_status_it_is_refused_and_nothing_changes(
+def test_signal_in_a_wrong_status_is_refused_and_changes_nothing(
     state: str, signal: str, status: str, statuses: list[str]
 ) -> None:
     one = make_action(state)
@@ -73,14 +73,14 @@ def test_in_another_status_it_is_refused_and_nothing_changes(
     ("state", "signal"),
     [("ONGOING", "SUSPEND"), ("SUSPENDED", "RESUME"), ("ONGOING", "CANCEL"), ("SUSPENDED", "CANCEL")],
 )
-def test_to_say_it_twice_does_no_harm(state: str, signal: str) -> None:
+def test_repeated_signal_is_ignored(state: str, signal: str) -> None:
     one = make_action(state)
     for _ in range(2):
         signal_action(one.uuid, Signal(signal), "alice")
     assert (again(one).control, one.events.count()) == (signal, 1)
 
 
-def test_to_cancel_what_is_being_aborted_does_no_harm() -> None:
+def test_cancel_of_an_action_in_abort_is_ignored() -> None:
     one = make_action("CANCELLING")
     assert signal_action(one.uuid, Signal.CANCEL, "alice").control is None
     assert one.events.count() == 0
@@ -89,14 +89,14 @@ def test_to_cancel_what_is_being_aborted_does_no_harm() -> None:
 @pytest.mark.parametrize(
     ("state", "first", "second"), [("ONGOING", "SUSPEND", "RESUME"), ("SUSPENDED", "RESUME", "SUSPEND")]
 )
-def test_what_is_not_honoured_yet_can_be_taken_back(state: str, first: str, second: str) -> None:
+def test_opposite_signal_clears_an_unhandled_signal(state: str, first: str, second: str) -> None:
     one = make_action(state, control=first)
     signal_action(one.uuid, Signal(second), "alice")
     assert (again(one).state, again(one).control) == (state, None)
 
 
 @pytest.mark.parametrize(("state", "signal"), [("ONGOING", "SUSPEND"), ("SUSPENDED", "RESUME")])
-def test_a_cancel_comes_before_what_was_said_and_is_not_taken_back(state: str, signal: str) -> None:
+def test_cancel_replaces_an_earlier_signal_and_cannot_be_withdrawn(state: str, signal: str) -> None:
     one = make_action(state, control=signal)
     signal_action(one.uuid, Signal.CANCEL, "alice")
     with pytest.raises(Conflict) as refusal:
@@ -106,13 +106,13 @@ def test_a_cancel_comes_before_what_was_said_and_is_not_taken_back(state: str, s
 
 
 @pytest.mark.parametrize("signal", ["SUSPEND", "RESUME"])
-def test_what_is_cancelled_with_its_plan_neither_waits_nor_goes_on(signal: str) -> None:
+def test_suspend_and_resume_are_refused_while_the_plan_is_cancelled(signal: str) -> None:
     one = make_action("ONGOING" if signal == "SUSPEND" else "SUSPENDED", "CANCELLING")
     with pytest.raises(Conflict, match="is being cancelled"):
         signal_action(one.uuid, Signal(signal), "alice")
 
 
-def test_each_signal_leaves_an_event_that_names_the_person() -> None:
+def test_signal_records_an_event_that_names_the_user() -> None:
     one = make_action("ONGOING", attempt=2)
     signal_action(one.uuid, Signal.SUSPEND, "alice")
     event = one.events.get()
@@ -125,7 +125,7 @@ def test_each_signal_leaves_an_event_that_names_the_person() -> None:
     assert event.start_time == event.finish_time
 
 
-def test_the_plan_counts_them_for_its_applier() -> None:
+def test_plan_counts_the_signals_to_its_actions() -> None:
     one = make_action("ONGOING")
     signal_action(one.uuid, Signal.SUSPEND, "alice")
     signal_action(one.uuid, Signal.CANCEL, "alice")
@@ -133,19 +133,19 @@ def test_the_plan_counts_them_for_its_applier() -> None:
 
 
 @pytest.mark.parametrize(("on_failure", "child"), [("stop", "CANCELLED"), ("continue", "PENDING")])
-def test_what_depends_on_it_is_cancelled_with_it_where_the_plan_says_so(on_failure: str, child: str) -> None:
+def test_children_are_cancelled_with_the_action_if_the_plan_stops_on_failure(on_failure: str, child: str) -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": ["b"]}, state="ONGOING", on_failure=on_failure)
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
     assert [action(plan, name).state for name in "abc"] == ["CANCELLED", child, child]
 
 
-def test_an_action_that_is_not_there_is_not_found() -> None:
+def test_signal_to_an_unknown_action_raises_not_found() -> None:
     with pytest.raises(NotFound):
         signal_action("7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11", Signal.CANCEL, "alice")
 
 
-def test_what_waits_for_those_that_it_derived_is_aborted_after_them() -> None:
-    """Derived actions are cancelled at any depth, and the action itself is left to be aborted."""
+def test_cancel_of_a_waiting_action_cancels_derived_actions_at_any_depth() -> None:
+    """The waiting actions are CANCELLING, to be aborted after their derived actions."""
     plan = make_plan({"a": ["b"], "b": ["c"], "c": [], "other": []}, state="ONGOING")
     for child, parent in (("b", "a"), ("c", "b")):
         Action.objects.filter(pk=action(plan, child).pk).update(derived_from=action(plan, parent))

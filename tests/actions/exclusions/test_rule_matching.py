@@ -1,4 +1,4 @@
-"""The objects of the cloud that an action affects, and the rules that exclude it."""
+"""Matching of rules with actions, by the objects of the cloud that an action affects."""
 
 from typing import Any
 from uuid import uuid4
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def server() -> Server:
-    """On compute1, in zone east and aggregate gpu, of project shop, behind a node of cluster web."""
+    """Return a server on compute1 (zone east, aggregate gpu), of project shop and of a node of cluster web."""
     node = make_node("compute1", zone="east")
     make_node("compute2", zone="west")
     make_aggregate(12, "gpu", node)
@@ -59,29 +59,29 @@ def is_excluded(action: ProposedAction, **attributes: Any) -> bool:
         ("clusters", "web"),
     ],
 )
-def test_a_migration_touches_its_server_and_whatever_that_belongs_to(server: Server, kind: str, name: str) -> None:
+def test_migration_affects_its_server_and_the_groups_of_the_server(server: Server, kind: str, name: str) -> None:
     assert is_excluded(migration(server), targets={kind: [name]})
 
 
-def test_a_migration_touches_where_it_goes(server: Server) -> None:
+def test_migration_affects_its_destination(server: Server) -> None:
     assert not is_excluded(migration(server), targets={"compute_nodes": ["compute2"]})
     assert is_excluded(migration(server, destination_node="compute2"), targets={"compute_nodes": ["compute2"]})
     assert is_excluded(migration(server, destination_node="compute2"), targets={"availability_zones": ["west"]})
 
 
-def test_a_rule_that_names_several_kinds_excludes_what_affects_one_object_of_each(server: Server) -> None:
+def test_rule_with_several_kinds_requires_a_match_of_each_kind(server: Server) -> None:
     make_server("db", make_node("compute3"), project_id="bank")
     assert is_excluded(migration(server), targets={"servers": ["db", "web-1"], "projects": ["shop"]})
     assert not is_excluded(migration(server), targets={"servers": ["web-1"], "projects": ["bank"]})
 
 
-def test_a_rule_for_some_types_excludes_no_others(server: Server) -> None:
+def test_rule_matches_only_its_action_types(server: Server) -> None:
     assert is_excluded(migration(server), action_types=["migrate"])
     assert not is_excluded(migration(server), action_types=["stop", "resize"], targets={"servers": ["web-1"]})
 
 
 @pytest.mark.parametrize("name", ["compute1", "uuid"])
-def test_what_is_done_to_a_compute_node_is_found_by_its_host_name_or_uuid(server: Server, name: str) -> None:
+def test_action_on_a_compute_node_affects_the_node_by_hostname_or_uuid(server: Server, name: str) -> None:
     named = str(server.node.uuid) if name == "uuid" else name
     action = ProposedAction("change_nova_service_state", {"resource_id": named, "state": "disabled"})
     for targets in ({"compute_nodes": ["compute1"]}, {"aggregates": ["gpu"]}, {"availability_zones": ["east"]}):
@@ -89,7 +89,7 @@ def test_what_is_done_to_a_compute_node_is_found_by_its_host_name_or_uuid(server
     assert not is_excluded(action, targets={"servers": ["web-1"]})
 
 
-def test_what_is_done_to_a_node_of_a_cluster_touches_the_server_behind_it(server: Server) -> None:
+def test_node_action_affects_the_server_and_cluster_of_the_node(server: Server) -> None:
     member = make_member("two", server=make_server("web-2", server.node), cluster=make_cluster("db"))
     action = ProposedAction("NODE_DELETE", {"resource_id": str(member.uuid)})
     for targets in ({"servers": ["web-2"]}, {"clusters": ["db"]}, {"aggregates": ["gpu"]}):
@@ -97,7 +97,7 @@ def test_what_is_done_to_a_node_of_a_cluster_touches_the_server_behind_it(server
     assert not is_excluded(action, targets={"clusters": ["web"]})
 
 
-def test_what_is_done_to_a_volume_touches_its_project_and_the_servers_it_is_attached_to(server: Server) -> None:
+def test_volume_action_affects_its_project_and_the_attached_servers(server: Server) -> None:
     volume = make_volume(pool=make_pool("compute2"), attached_to=[server], project_id="bank")
     named = {"resource_id": str(volume.uuid), "migration_type": "migrate", "destination_node": "compute2"}
     action = ProposedAction("volume_migrate", named)
@@ -105,14 +105,14 @@ def test_what_is_done_to_a_volume_touches_its_project_and_the_servers_it_is_atta
     assert not is_excluded(action, targets={"compute_nodes": ["compute2"]})  # That is a pool of the same name.
 
 
-def test_what_is_done_to_a_cluster_touches_the_cluster_and_not_its_members(server: Server) -> None:
+def test_cluster_action_affects_the_cluster_and_not_its_members(server: Server) -> None:
     cluster = make_cluster("db")
     action = ProposedAction("CLUSTER_CHECK", {"resource_id": str(cluster.uuid)})
     assert is_excluded(action, targets={"clusters": ["db"]})
     assert not is_excluded(action, targets={"servers": ["web-1"]})
 
 
-def test_what_joins_a_cluster_touches_it(server: Server) -> None:
+def test_node_join_affects_the_cluster_that_it_joins(server: Server) -> None:
     joined = make_cluster("db")
     node = make_member("two", server=make_server("web-2", server.node))
     action = ProposedAction("NODE_JOIN", {"resource_id": str(node.uuid), "cluster_id": str(joined.uuid)})
@@ -121,9 +121,7 @@ def test_what_joins_a_cluster_touches_it(server: Server) -> None:
 
 
 @pytest.mark.parametrize("named", ["web-1", "web-2"])
-def test_what_is_done_to_a_resource_touches_its_server_and_what_that_took_the_place_of(
-    server: Server, named: str
-) -> None:
+def test_resource_action_affects_its_server_and_its_former_server(server: Server, named: str) -> None:
     new = make_server("web-2", server.node)
     resource = make_resource(make_stack(), physical_id=str(new.uuid), former_physical_id=str(server.uuid))
     assert is_excluded(
@@ -131,7 +129,7 @@ def test_what_is_done_to_a_resource_touches_its_server_and_what_that_took_the_pl
     )
 
 
-def test_a_hundred_actions_and_rules_are_judged_in_as_many_queries_as_two(server: Server) -> None:
+def test_matching_query_count_does_not_depend_on_the_number_of_actions_and_rules(server: Server) -> None:
     costs = []
     elsewhere = make_node("compute9")
     for number in (2, 100):
@@ -144,7 +142,7 @@ def test_a_hundred_actions_and_rules_are_judged_in_as_many_queries_as_two(server
     assert costs[0] == costs[1] <= 5
 
 
-def test_what_is_done_to_a_compute_service_touches_the_host_it_acts_on_and_the_node_it_names(server: Server) -> None:
+def test_compute_service_action_affects_its_host_and_the_named_node(server: Server) -> None:
     named = {"resource_id": str(server.node.uuid), "resource_name": "compute2", "state": "disabled"}
     action = ProposedAction("change_nova_service_state", named)
     assert is_excluded(action, targets={"compute_nodes": ["compute2"]})
@@ -152,13 +150,13 @@ def test_what_is_done_to_a_compute_service_touches_the_host_it_acts_on_and_the_n
     assert is_excluded(action, targets={"compute_nodes": ["compute1"]})
 
 
-def test_the_creation_of_a_node_touches_the_host_that_a_policy_placed_it_on(server: Server) -> None:
+def test_node_creation_affects_the_host_chosen_by_the_placement_policy(server: Server) -> None:
     node = make_member("two", data={"placement": {"host": "compute2"}})
     action = ProposedAction("NODE_CREATE", {"resource_id": str(node.uuid)})
     assert is_excluded(action, targets={"compute_nodes": ["compute2"]})
     assert not is_excluded(action, targets={"compute_nodes": ["compute1"]})
 
 
-def test_a_rule_names_an_aggregate_by_its_uuid(server: Server) -> None:
+def test_rule_matches_an_aggregate_by_its_uuid(server: Server) -> None:
     aggregate = HostAggregate.objects.get(pk=12)
     assert is_excluded(migration(server), targets={"aggregates": [str(aggregate.uuid)]})

@@ -1,4 +1,4 @@
-"""In which hours a rule is in force, by the clock of its zone."""
+"""Hours in which a rule is in force, in the time zone of its window."""
 
 from datetime import UTC, datetime
 
@@ -32,7 +32,7 @@ def at(text: str) -> datetime:
         ("2026-03-30T16:00", False),
     ],
 )
-def test_office_hours_are_those_of_the_zone_in_summer_as_in_winter(moment: str, is_in_force: bool) -> None:
+def test_office_hours_follow_the_zone_in_summer_and_winter(moment: str, is_in_force: bool) -> None:
     assert rule("08:00", "18:00", WEEKDAYS[:5]).is_in_force(at(moment)) is is_in_force
 
 
@@ -42,30 +42,28 @@ def test_office_hours_are_those_of_the_zone_in_summer_as_in_winter(moment: str, 
         ("2026-10-24T19:59", False),  # Saturday, 21:59 in Berlin.
         ("2026-10-24T20:00", True),
         ("2026-10-25T00:30", True),  # 2:30 in Berlin, for the first time.
-        ("2026-10-25T01:30", True),  # And for the second.
+        ("2026-10-25T01:30", True),  # 2:30 in Berlin, for the second time.
         ("2026-10-25T02:59", True),  # 3:59.
         ("2026-10-25T03:00", False),
         ("2026-10-25T22:00", False),  # Sunday night: it begins on Saturdays.
     ],
 )
-def test_a_night_belongs_to_the_day_it_begins_on_and_is_an_hour_longer_in_autumn(
-    moment: str, is_in_force: bool
-) -> None:
+def test_night_window_belongs_to_the_weekday_of_its_start(moment: str, is_in_force: bool) -> None:
     assert rule("22:00", "04:00", ("saturday",)).is_in_force(at(moment)) is is_in_force
 
 
-def test_an_hour_that_the_clocks_leave_out_is_in_no_window() -> None:
+def test_window_in_the_skipped_hour_of_spring_is_never_in_force() -> None:
     night = rule("02:00", "03:00")
     moments = [at(f"2026-03-29T{hour:02}:{minute:02}") for hour in range(4) for minute in range(60)]
     assert not any(map(night.is_in_force, moments))
 
 
-def test_a_rule_is_in_force_until_it_expires_and_no_longer() -> None:
+def test_rule_is_in_force_until_it_expires() -> None:
     expiring = rule("00:00", "23:59", expires_at=at("2026-05-01T12:00"))
     assert expiring.is_in_force(at("2026-05-01T11:59"))
     assert not expiring.is_in_force(at("2026-05-01T12:00"))
     assert expiring.next_in_force(at("2026-05-01T12:00")) is None
 
 
-def test_a_rule_whose_zone_is_unknown_here_is_in_force_at_every_hour() -> None:
+def test_rule_with_an_unknown_zone_is_always_in_force() -> None:
     assert rule("08:00", "09:00", zone="Mars/Olympus").is_in_force(at("2026-05-01T20:00"))
