@@ -1,4 +1,4 @@
-"""Nop actions that derive others: what each does is said by its name."""
+"""Nop actions that derive others, with a behaviour for each name."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ def behave(monkeypatch: pytest.MonkeyPatch, **by_name: Answering) -> list[str]:
 
 
 def proposed(graph: Mapping[str, Iterable[str]], **parameters: Any) -> list[ProposedAction]:
-    """Return nop actions to be: ``proposed({"x": [], "y": ["x"]})`` has y wait for x."""
+    """Return proposed nop actions: in ``proposed({"x": [], "y": ["x"]})`` y waits for x."""
     made: dict[str, ProposedAction] = {}
     for name, parents in graph.items():
         switches = parameters.get(name, {})
@@ -44,7 +44,7 @@ def proposed(graph: Mapping[str, Iterable[str]], **parameters: Any) -> list[Prop
 
 
 def deriving(graph: Mapping[str, Iterable[str]], reason: str = "", **parameters: Any) -> Answering:
-    """Return the answer that derives these."""
+    """Return an answer that derives these actions."""
     return lambda _: Outcome(Answer.WAIT, reason, proposed(graph, **parameters))
 
 
@@ -70,7 +70,7 @@ def plan_to_derive(
 
 
 def waits(_: ActionType) -> Outcome:
-    """Wait for what was planned, and derive nothing more."""
+    """Wait for the planned actions, and derive no others."""
     return Outcome(Answer.WAIT)
 
 

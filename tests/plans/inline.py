@@ -1,4 +1,4 @@
-"""An executor that does each job at once, in the test's own thread and transaction."""
+"""An executor that runs each job immediately, in the thread and transaction of the test."""
 
 from collections.abc import Set
 
@@ -49,7 +49,7 @@ class InlineExecutor:
 
 
 def run_waiting(slots: int = 1) -> None:
-    """Run every plan that waits or lost its applier, step by step, without threads."""
+    """Run all pending and orphaned plans step by step, without threads."""
     applier = Applier(InlineExecutor(slots))
     while True:
         applier.advance()

@@ -1,4 +1,4 @@
-"""A process that is killed between two changes of the database: nothing that it sends afterwards arrives."""
+"""Simulated kills of a process between two changes of the database: later statements are not executed."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,10 +21,10 @@ READS = re.compile(r"\s*(SELECT|BEGIN|SAVEPOINT|RELEASE|ROLLBACK|SET|PRAGMA)\b",
 
 
 class Life:
-    """So many changes of the database; from the next one on, nothing that would be sent is sent.
+    """A number of changes of the database, after which all statements are refused.
 
     A process that dies at another statement leaves the same database as one that dies before the change that follows:
-    what was read is not kept, and an unfinished transaction is rolled back.
+    reads leave no trace, and an unfinished transaction is rolled back.
     """
 
     def __init__(self, changes: int) -> None:
@@ -58,7 +58,7 @@ class Life:
 
 
 class LifeInStatements(Life):
-    """So many statements and commits: for actions that change a cloud outside of the database between two of them."""
+    """A number of statements and commits, for actions that change a cloud outside of the database between them."""
 
     def execute(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         self.left -= 1
@@ -82,7 +82,7 @@ def living(monkeypatch: pytest.MonkeyPatch, life: Life) -> Iterator[None]:
 
 
 def run_until_killed(monkeypatch: pytest.MonkeyPatch, life: Life) -> bool:
-    """Run pending plans with an applier that is killed when its life is over; return whether it was killed."""
+    """Run pending plans with an applier that is killed at the end of its life, and return whether it was killed."""
     applier = Applier(InlineExecutor())
     with living(monkeypatch, life):
         while not life.is_over:
@@ -97,7 +97,7 @@ def run_until_killed(monkeypatch: pytest.MonkeyPatch, life: Life) -> bool:
 def kill_at_every_change(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], ActionPlan], step: int = 1
 ) -> Iterator[ActionPlan]:
-    """Yield each plan as its next applier left it, after one was killed: ``step`` changes later each time."""
+    """Kill an applier, ``step`` changes later each time, and yield each plan as the next applier left it."""
     changes = 0
     while True:
         plan = make()

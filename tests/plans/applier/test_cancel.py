@@ -1,4 +1,4 @@
-"""Cancelling a plan that runs."""
+"""Cancelling a running plan."""
 
 import pytest
 
@@ -21,19 +21,19 @@ def states(plan: ActionPlan) -> dict[str, str]:
     return dict(plan.actions.values_list("input_parameters__message", "state"))
 
 
-def put(plan: ActionPlan, name: str, state: str) -> None:
+def set_state(plan: ActionPlan, name: str, state: str) -> None:
     Action.objects.filter(pk=action(plan, name).pk).update(state=state)
 
 
 def running_plan(**states: str) -> ActionPlan:
-    """Make a plan that a lost applier was running, its actions in these states."""
+    """Make an ongoing plan of a dead applier, with its actions in these states."""
     plan = make_plan({name: [] for name in states}, state="ONGOING")
     for name, state in states.items():
-        put(plan, name, state)
+        set_state(plan, name, state)
     return plan
 
 
-def test_what_has_not_begun_is_cancelled_and_what_was_skipped_stays_so() -> None:
+def test_pending_actions_are_cancelled_and_skipped_actions_stay_skipped() -> None:
     plan = running_plan(a="SUCCEEDED", b="PENDING", c="SKIPPED")
     again(plan).abandon("alice")
     run_waiting()
@@ -43,21 +43,21 @@ def test_what_has_not_begun_is_cancelled_and_what_was_skipped_stays_so() -> None
 
 
 @pytest.mark.parametrize(("last", "result"), [("SUCCEEDED", "SUCCEEDED"), ("FAILED", "FAILED")])
-def test_a_cancel_that_comes_when_all_has_finished_leaves_the_true_result(last: str, result: str) -> None:
+def test_cancel_after_all_actions_ended_keeps_their_result(last: str, result: str) -> None:
     plan = running_plan(a="SUCCEEDED", b=last)
     again(plan).abandon("alice")
     run_waiting()
     assert again(plan).state == result
 
 
-def test_a_failed_action_does_not_keep_a_cancelled_plan_from_being_cancelled() -> None:
+def test_cancelled_plan_with_a_failed_action_is_cancelled() -> None:
     plan = running_plan(a="FAILED", b="PENDING")
     again(plan).abandon("alice")
     run_waiting()
     assert again(plan).state == "CANCELLED"
 
 
-def test_an_action_that_can_not_be_aborted_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_that_cannot_be_aborted_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("actions.types.nop.Nop.abort")
     plan = running_plan(a="CANCELLING", b="PENDING")
     ActionPlan.objects.filter(pk=plan.pk).update(state="CANCELLING", status_message="Action plan was cancelled.")
@@ -70,7 +70,7 @@ def test_an_action_that_can_not_be_aborted_fails_the_plan(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
-def test_a_cancelled_plan_says_what_was_skipped_before(state: str) -> None:
+def test_message_of_a_cancelled_plan_names_skipped_actions(state: str) -> None:
     plan = make_plan({"a": [], "b": []})
     skip_action(action(plan, "a").uuid, "bob", "month-end closing")
     ActionPlan.objects.filter(pk=plan.pk).update(state=state)
@@ -83,7 +83,7 @@ def test_a_cancelled_plan_says_what_was_skipped_before(state: str) -> None:
     )
 
 
-def test_a_lost_appliers_actions_are_cancelled_with_the_plan() -> None:
+def test_actions_of_a_dead_applier_are_cancelled_with_the_plan() -> None:
     plan = running_plan(a="ONGOING", b="PENDING")
     again(plan).abandon("alice")
     run_waiting()
@@ -91,7 +91,7 @@ def test_a_lost_appliers_actions_are_cancelled_with_the_plan() -> None:
     assert again(plan).state == "CANCELLED"
 
 
-def test_the_applier_notices_a_cancel_at_its_next_look() -> None:
+def test_applier_applies_a_cancel_at_its_next_poll() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.advance()
@@ -101,7 +101,7 @@ def test_the_applier_notices_a_cancel_at_its_next_look() -> None:
     applier.stop()
 
 
-def test_no_action_begins_once_the_plan_is_being_cancelled() -> None:
+def test_no_action_begins_while_the_plan_is_cancelling() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.advance()
@@ -112,7 +112,7 @@ def test_no_action_begins_once_the_plan_is_being_cancelled() -> None:
     applier.stop()
 
 
-def test_another_appliers_plan_is_released() -> None:
+def test_plan_owned_by_another_applier_is_released() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.advance()

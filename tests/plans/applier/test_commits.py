@@ -1,4 +1,4 @@
-"""The database cost of one action: two commits, and a constant number of statements whatever the size of its plan."""
+"""The database cost of one action: two commits and a constant number of statements, for a plan of any size."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,9 +56,9 @@ def begin(size: int = 1) -> tuple[ActionPlan, PlanLease]:
     plan.begin(applier)
     plan.save_state()
     lease = PlanLease.of(plan, applier)
-    # Composed once a process, in a transaction that sends nothing.
+    # The statement is composed once per process, in a transaction that executes none.
     lease.hold(has_begun=False)
-    # Read once a process, and again when they were changed: by other tests, too.
+    # Exclusions are read once per process, and again after a change, also by another test.
     current_rules()
     return plan, lease
 
@@ -67,7 +67,7 @@ def begin(size: int = 1) -> tuple[ActionPlan, PlanLease]:
 @pytest.mark.parametrize(
     ("switches", "commits"), [({}, 2), ({"fail_execute": True}, 2), ({"skip_pre_condition": True}, 1)]
 )
-def test_an_action_takes_at_most_two_commits(
+def test_action_needs_at_most_two_commits(
     monkeypatch: pytest.MonkeyPatch, switches: dict[str, bool], commits: int
 ) -> None:
     plan, lease = begin()
@@ -79,7 +79,7 @@ def test_an_action_takes_at_most_two_commits(
 
 
 @pytest.mark.django_db
-def test_an_action_takes_as_many_statements_as_commits_on_postgresql_and_five_elsewhere() -> None:
+def test_action_needs_two_statements_on_postgresql_and_five_elsewhere() -> None:
     plan, lease = begin()
     action = plan.actions.get()
     with counted() as statements:
@@ -89,7 +89,7 @@ def test_an_action_takes_as_many_statements_as_commits_on_postgresql_and_five_el
 
 
 @pytest.mark.django_db
-def test_the_statements_of_a_plan_grow_with_its_actions_and_no_faster() -> None:
+def test_statement_count_of_a_plan_is_linear_in_its_actions() -> None:
     costs = []
     for size in (50, 100):
         make_plan({str(number): [str(number - 1)] if number else [] for number in range(size)}, state="PENDING")

@@ -1,4 +1,4 @@
-"""A plan that an applier fails on is set aside with the reason, and the other plans go on."""
+"""A plan that raises an error in the applier is set aside with the reason, and the other plans continue."""
 
 from collections.abc import Callable, Set
 from datetime import timedelta
@@ -39,7 +39,7 @@ def states(plan: ActionPlan) -> list[str]:
 
 
 def break_for(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan, owner: Any, name: str) -> None:
-    """Replace a function by one that fails for one plan, which its first arguments identify."""
+    """Replace a function by one that raises an error for one plan, which its first arguments identify."""
     original = getattr(owner, name)
 
     def broken(*arguments: Any, **options: Any) -> Any:
@@ -52,7 +52,7 @@ def break_for(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan, owner: Any, nam
     monkeypatch.setattr(owner, name, broken)
 
 
-def adopted(plan: ActionPlan) -> None:
+def make_orphaned(plan: ActionPlan) -> None:
     """Change a plan to one whose applier died while its first action was executed."""
     gone = Service.register(Service.APPLIER, "gone")
     Service.objects.filter(pk=gone.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
@@ -60,29 +60,29 @@ def adopted(plan: ActionPlan) -> None:
     Action.objects.filter(pk=action(plan, "a").pk).update(state="ONGOING", attempt=1, owner=gone)
 
 
-def unchanged(plan: ActionPlan) -> None:
+def leave_unchanged(plan: ActionPlan) -> None:
     pass
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "prepare"),
     [
-        (Applier, "begin", unchanged),
-        (PlanRun, "__init__", unchanged),
-        (PlanRun, "scan_all", unchanged),
-        (PlanRun, "choose_job", unchanged),
-        (PlanRun, "job", unchanged),
-        (PlanRun, "prefetch", unchanged),
-        (Applier, "continue_after", unchanged),
-        (Applier, "continues", unchanged),
-        (Applier, "conclude", unchanged),
-        (appliers, "complete_plan", unchanged),
-        (Applier, "take_over", adopted),
-        (PlanRun, "recover", adopted),
-        (PlanRun, "load_deferred", adopted),
+        (Applier, "begin", leave_unchanged),
+        (PlanRun, "__init__", leave_unchanged),
+        (PlanRun, "scan_all", leave_unchanged),
+        (PlanRun, "choose_job", leave_unchanged),
+        (PlanRun, "job", leave_unchanged),
+        (PlanRun, "prefetch", leave_unchanged),
+        (Applier, "continue_after", leave_unchanged),
+        (Applier, "continues", leave_unchanged),
+        (Applier, "conclude", leave_unchanged),
+        (appliers, "complete_plan", leave_unchanged),
+        (Applier, "take_over", make_orphaned),
+        (PlanRun, "recover", make_orphaned),
+        (PlanRun, "load_deferred", make_orphaned),
     ],
 )
-def test_a_plan_that_the_applier_fails_on_is_failed_and_another_succeeds(
+def test_plan_that_raises_an_error_in_the_applier_fails_and_another_succeeds(
     monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, prepare: Callable[[ActionPlan], None]
 ) -> None:
     broken, sound = make_plan(GRAPH, state="PENDING"), make_plan(GRAPH, state="PENDING")
@@ -98,20 +98,20 @@ def test_a_plan_that_the_applier_fails_on_is_failed_and_another_succeeds(
 
 @pytest.fixture
 def faulty(monkeypatch: pytest.MonkeyPatch) -> ActionPlan:
-    """A plan that an applier takes over from one that died, and fails on."""
+    """A plan of a dead applier that raises an error when another applier takes it over."""
     plan = make_plan(GRAPH, state="PENDING")
-    adopted(plan)
+    make_orphaned(plan)
     break_for(monkeypatch, plan, PlanRun, "recover")
     return plan
 
 
-def test_actions_that_had_begun_are_failed_and_the_others_cancelled(faulty: ActionPlan) -> None:
+def test_started_actions_fail_and_pending_actions_are_cancelled(faulty: ActionPlan) -> None:
     run_waiting()
     assert states(faulty) == ["FAILED", "CANCELLED"]
     assert action(faulty, "a").status_message == faults.ACTION_MESSAGE
 
 
-def test_the_log_names_the_plan_and_the_exception(faulty: ActionPlan, caplog: pytest.LogCaptureFixture) -> None:
+def test_log_names_the_plan_and_the_exception(faulty: ActionPlan, caplog: pytest.LogCaptureFixture) -> None:
     run_waiting()
     logged = [record.msg for record in caplog.records if "plan set aside" in record.getMessage()]
     assert [(entry["plan"], type(entry["exc_info"])) for entry in logged if isinstance(entry, dict)] == [
@@ -119,18 +119,18 @@ def test_the_log_names_the_plan_and_the_exception(faulty: ActionPlan, caplog: py
     ]
 
 
-def test_the_console_shows_the_reason(faulty: ActionPlan, cloud_admin: User, client: Client) -> None:
+def test_console_shows_the_reason(faulty: ActionPlan, cloud_admin: User, client: Client) -> None:
     run_waiting()
     client.force_login(cloud_admin)
     assert MESSAGE in client.get(f"/console/plans/{faulty.uuid}/").content.decode()
 
 
-def test_a_plan_that_was_set_aside_can_be_continued(faulty: ActionPlan) -> None:
+def test_plan_that_was_set_aside_can_be_continued(faulty: ActionPlan) -> None:
     run_waiting()
     assert is_plan_allowing(PlanOperation.CONTINUE, again(faulty))
 
 
-def test_a_lost_database_is_no_fault_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_database_connection_does_not_fail_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan(GRAPH, state="PENDING")
     problems = [OperationalError("the connection was lost")]
     original = PlanRun.choose_job
@@ -147,7 +147,7 @@ def test_a_lost_database_is_no_fault_of_the_plan(monkeypatch: pytest.MonkeyPatch
     assert (problems, again(plan).state) == ([], "SUCCEEDED")
 
 
-def test_a_plan_is_set_aside_when_its_running_actions_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_is_set_aside_after_its_running_actions_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     executor = InlineExecutor(slots=2)
     applier = Applier(executor)
@@ -165,7 +165,7 @@ def test_a_plan_is_set_aside_when_its_running_actions_have_ended(monkeypatch: py
     applier.stop()
 
 
-def test_an_outcome_that_cannot_be_recorded_sets_the_plan_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outcome_that_cannot_be_recorded_sets_the_plan_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     broken, sound = make_plan(GRAPH, state="PENDING"), make_plan(GRAPH, state="PENDING")
     original = StatefulModel.save_state
 
@@ -180,13 +180,17 @@ def test_an_outcome_that_cannot_be_recorded_sets_the_plan_aside(monkeypatch: pyt
     assert states(broken) == ["CANCELLED"] * 2
 
 
-def test_a_plan_whose_end_cannot_be_notified_ends(monkeypatch: pytest.MonkeyPatch, faulty: ActionPlan) -> None:
+def test_plan_whose_completion_cannot_be_notified_still_ends(
+    monkeypatch: pytest.MonkeyPatch, faulty: ActionPlan
+) -> None:
     break_for(monkeypatch, faulty, ActionPlan, "save_state")
     run_waiting()
     assert (again(faulty).state, states(faulty)) == ("FAILED", ["FAILED", "CANCELLED"])
 
 
-def test_a_plan_that_cannot_even_be_ended_is_left_alone(monkeypatch: pytest.MonkeyPatch, faulty: ActionPlan) -> None:
+def test_plan_that_cannot_be_failed_stays_ongoing_without_stopping_others(
+    monkeypatch: pytest.MonkeyPatch, faulty: ActionPlan
+) -> None:
     sound = make_plan(GRAPH, state="PENDING")
     break_for(monkeypatch, faulty, ActionPlan, "save_state")
     monkeypatch.setattr(ActionPlanQuerySet, "fail_silently", lambda *_: 1 / 0)
@@ -196,7 +200,7 @@ def test_a_plan_that_cannot_even_be_ended_is_left_alone(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
 @pytest.mark.parametrize("window", ["nonsense", {"opens": "25:00", "closes": "26:00"}, [1], {"opens": "22:00"}])
-def test_a_plan_with_an_invalid_window_is_set_aside(state: str, window: Any) -> None:
+def test_plan_with_an_invalid_window_is_set_aside(state: str, window: Any) -> None:
     broken, sound = make_plan(GRAPH, state=state), make_plan(GRAPH, state="PENDING")
     past = timezone.now() - timedelta(minutes=1)
     ActionPlan.objects.filter(pk=broken.pk).update(window=window, closes_at=past)
@@ -206,13 +210,13 @@ def test_a_plan_with_an_invalid_window_is_set_aside(state: str, window: Any) -> 
     assert (again(broken).status_message or "").startswith("Action plan was set aside: window")
 
 
-def test_the_page_of_a_plan_with_an_invalid_window_is_shown(cloud_admin: User, client: Client) -> None:
+def test_page_of_a_plan_with_an_invalid_window_is_shown(cloud_admin: User, client: Client) -> None:
     plan = make_plan(GRAPH, state="PENDING", window={"opens": "22:00"})
     client.force_login(cloud_admin)
     assert client.get(f"/console/plans/{plan.uuid}/").status_code == 200
 
 
-def test_a_plan_of_another_applier_is_left_to_that_one() -> None:
+def test_faulty_plan_of_another_applier_is_not_changed() -> None:
     other = Service.register(Service.APPLIER, "other")
     past = timezone.now() - timedelta(minutes=1)
     plan = make_plan(GRAPH, state="ONGOING", applier=other, window="nonsense", closes_at=past)
@@ -220,7 +224,7 @@ def test_a_plan_of_another_applier_is_left_to_that_one() -> None:
     assert again(plan).state == "ONGOING"
 
 
-def test_a_plan_of_which_an_action_cannot_be_timed_out_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_whose_action_cannot_be_timed_out_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     applier = Applier(InlineExecutor())
     past = timezone.now() - timedelta(minutes=1)
     broken = make_plan(GRAPH, state="ONGOING", applier=applier.service)

@@ -1,4 +1,4 @@
-"""An applier of one plan, step by step and without threads, and what it shows."""
+"""The foreground applier of one plan, step by step without threads, and its output."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def watch(shown: StringIO, settings: object) -> Callable[[ActionPlan], Foregroun
 
 
 def run(applier: ForegroundApplier) -> ActionPlan:
-    """Step until the plan is over or the applier is to stop."""
+    """Step until the plan ended or the applier is stopping."""
     for _ in range(100):
         applier.step()
         if applier.is_idle or applier.stopping:
@@ -51,14 +51,14 @@ def again(plan: ActionPlan) -> ActionPlan:
     return ActionPlan.objects.get(pk=plan.pk)
 
 
-def test_it_runs_its_plan_and_no_other(watch: Callable[[ActionPlan], ForegroundApplier]) -> None:
+def test_only_the_given_plan_is_run(watch: Callable[[ActionPlan], ForegroundApplier]) -> None:
     plan, other = (make_plan({"a": [], "b": ["a"]}, state="PENDING") for _ in range(2))
     orphan = make_plan({"a": []}, state="ONGOING")
     assert run(watch(plan)).state == "SUCCEEDED"
     assert (again(other).state, again(orphan).applier) == ("PENDING", None)
 
 
-def test_it_names_what_does_not_succeed(
+def test_actions_that_do_not_succeed_are_printed(
     watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO, cloud_admin: User
 ) -> None:
     plan = make_plan({"a": [], "b": [], "c": []}, state="PENDING")
@@ -72,7 +72,7 @@ def test_it_names_what_does_not_succeed(
     ]
 
 
-def test_actions_that_had_ended_before_are_not_reported_again(
+def test_actions_that_ended_earlier_are_not_printed(
     watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO
 ) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
@@ -83,7 +83,7 @@ def test_actions_that_had_ended_before_are_not_reported_again(
     assert shown.getvalue() == ""
 
 
-def test_of_many_that_end_at_once_the_first_are_named(
+def test_number_of_printed_actions_is_limited(
     watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(foreground, "MOST_NAMED", 2)
@@ -98,7 +98,7 @@ def test_of_many_that_end_at_once_the_first_are_named(
     ]
 
 
-def test_a_plan_that_another_applier_runs_is_followed(
+def test_plan_run_by_another_applier_is_followed(
     watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO
 ) -> None:
     other = Service.register(Service.APPLIER, "elsewhere")
@@ -112,7 +112,7 @@ def test_a_plan_that_another_applier_runs_is_followed(
     assert run(applier).state == "SUCCEEDED"
 
 
-def test_a_plan_whose_applier_dies_is_taken_over(watch: Callable[[ActionPlan], ForegroundApplier]) -> None:
+def test_plan_of_a_dead_applier_is_taken_over(watch: Callable[[ActionPlan], ForegroundApplier]) -> None:
     other = Service.register(Service.APPLIER, "elsewhere")
     plan = make_plan({"a": []}, state="ONGOING", applier=other, hostname="elsewhere")
     applier = watch(plan)
@@ -121,7 +121,7 @@ def test_a_plan_whose_applier_dies_is_taken_over(watch: Callable[[ActionPlan], F
     assert run(applier).state == "SUCCEEDED"
 
 
-def test_it_says_once_why_nothing_begins(
+def test_reason_for_waiting_is_printed_once(
     watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO, settings: object
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING", opens_at=datetime(2100, 1, 31, 21, tzinfo=UTC))
@@ -136,51 +136,51 @@ def test_it_says_once_why_nothing_begins(
     ]
 
 
-def answer(monkeypatch: pytest.MonkeyPatch, applier: ForegroundApplier, choice: Choice) -> None:
+def choose_on_interrupt(monkeypatch: pytest.MonkeyPatch, applier: ForegroundApplier, choice: Choice) -> None:
     monkeypatch.setattr(applier.display, "ask", lambda: choice)
     applier.interrupted = True
 
 
-def test_who_interrupts_may_cancel_the_plan(
+def test_interrupt_can_cancel_the_plan(
     watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     applier = watch(plan)
-    answer(monkeypatch, applier, Choice.CANCEL)
+    choose_on_interrupt(monkeypatch, applier, Choice.CANCEL)
     ended = run(applier)
     assert (ended.state, ended.status_message) == ("CANCELLED", "Action plan was cancelled by alice.")
 
 
-def test_who_interrupts_may_leave_the_plan_to_others(
+def test_interrupt_can_leave_the_plan_to_other_appliers(
     watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = watch(plan)
-    answer(monkeypatch, applier, Choice.LEAVE)
+    choose_on_interrupt(monkeypatch, applier, Choice.LEAVE)
     run(applier)
     applier.stop()
     assert (again(plan).state, again(plan).applier) == ("ONGOING", None)
 
 
-def test_who_interrupts_may_think_better_of_it(
+def test_interrupt_can_continue_the_plan(
     watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applier = watch(make_plan({"a": []}, state="PENDING"))
-    answer(monkeypatch, applier, Choice.GO_ON)
+    choose_on_interrupt(monkeypatch, applier, Choice.GO_ON)
     assert run(applier).state == "SUCCEEDED"
 
 
-def test_a_plan_that_ended_while_its_end_was_thought_about_is_not_cancelled(
+def test_plan_that_ended_before_the_answer_is_not_cancelled(
     watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch, shown: StringIO
 ) -> None:
     plan = make_plan(state="SUCCEEDED")
     applier = watch(plan)
-    answer(monkeypatch, applier, Choice.CANCEL)
+    choose_on_interrupt(monkeypatch, applier, Choice.CANCEL)
     assert run(applier).state == "SUCCEEDED"
     assert shown.getvalue() == "Not cancelled: the action plan is SUCCEEDED.\n"
 
 
-def test_without_a_terminal_the_plan_is_left_to_other_appliers(shown: StringIO) -> None:
+def test_interrupt_without_a_terminal_leaves_the_plan_to_other_appliers(shown: StringIO) -> None:
     assert Display(shown).ask() is Choice.LEAVE
 
 
@@ -193,7 +193,7 @@ def test_without_a_terminal_the_plan_is_left_to_other_appliers(shown: StringIO) 
         (["c"], Choice.CANCEL),
     ],
 )
-def test_an_unknown_answer_repeats_the_question(
+def test_unknown_answer_repeats_the_question(
     shown: StringIO, monkeypatch: pytest.MonkeyPatch, answers: list[str], choice: Choice
 ) -> None:
     display = Display(shown)
@@ -233,7 +233,7 @@ CONTINUED = "The next free applier continues it then."
         ),
     ],
 )
-def test_of_a_plan_that_is_left_it_says_when_it_goes_on(
+def test_message_for_a_plan_left_to_others_says_when_it_continues(
     watch: Callable[[ActionPlan], ForegroundApplier],
     shown: StringIO,
     monkeypatch: pytest.MonkeyPatch,
@@ -248,32 +248,32 @@ def test_of_a_plan_that_is_left_it_says_when_it_goes_on(
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
-def test_a_plan_that_is_over_is_refused(state: str) -> None:
+def test_ended_plan_is_refused(state: str) -> None:
     with pytest.raises(CommandError, match=f"is {state} already"):
         call_command("apply_plan", str(make_plan(state=state).uuid))
 
 
-def test_who_asks_for_a_plan_that_failed_reads_how_to_go_on() -> None:
+def test_refusal_of_a_failed_plan_refers_to_continue_plan() -> None:
     with pytest.raises(CommandError, match="continue_plan makes a plan"):
         call_command("apply_plan", str(make_plan(state="FAILED").uuid))
 
 
-def test_a_plan_that_is_not_there_is_refused() -> None:
+def test_unknown_plan_is_refused() -> None:
     with pytest.raises(CommandError, match="could not be found"):
         call_command("apply_plan", "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11")
 
 
 @pytest.mark.parametrize(("workers", "executor"), [(None, "of the settings"), (3, "threads")])
-def test_threads_are_its_own_where_their_number_is_given(
+def test_number_of_workers_selects_the_thread_executor(
     workers: int | None, executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who names it wants to do without the workers that the settings name."""
+    """A given number replaces the executor of the settings."""
     monkeypatch.setattr(apply_plan, "make_executor", lambda workers: "of the settings")
     monkeypatch.setattr(apply_plan, "ThreadExecutor", lambda workers: "threads")
     assert apply_plan.executor_for(workers) == executor
 
 
-def test_ctrl_c_leaves_at_once_as_soon_as_it_says_so(
+def test_ctrl_c_exits_immediately_after_the_hint_is_printed(
     watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applier = watch(make_plan({"a": []}, state="PENDING"))

@@ -1,4 +1,4 @@
-"""Actions that wait for a lock which another action holds."""
+"""Actions that wait for a lock of another action."""
 
 from datetime import timedelta
 
@@ -27,7 +27,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 def holder(cluster: Cluster) -> Action:
-    """Return an action that runs elsewhere and holds the cluster's lock."""
+    """An action of another process that holds the lock of the cluster."""
     plan = make_plan({"holder": []}, state="PENDING")
     plan.actions.update(state="SUSPENDED", action_type="CLUSTER_CHECK", target=str(cluster.uuid))
     one = plan.actions.get()
@@ -53,7 +53,7 @@ def applier(settings: object) -> Applier:
 
 
 @pytest.mark.parametrize("kind", ["CLUSTER_CHECK", "NODE_CHECK"])
-def test_a_wait_for_a_lock_does_not_use_up_the_retries(
+def test_waiting_for_a_lock_does_not_use_retries(
     cluster: Cluster, holder: Action, applier: Applier, kind: str
 ) -> None:
     plan = proposed(kind, cluster if kind == "CLUSTER_CHECK" else cluster.members()[0])
@@ -69,7 +69,7 @@ def test_a_wait_for_a_lock_does_not_use_up_the_retries(
     assert plan.actions.get(derived_from=None).state == "SUCCEEDED"
 
 
-def test_an_action_waits_for_the_lock_of_a_stack_too(applier: Applier) -> None:
+def test_action_waits_for_the_lock_of_a_stack(applier: Applier) -> None:
     stack = make_stack()
     other = make_plan({"holder": []}, state="RECOMMENDED").actions.get()
     Lock.objects.create(stack=stack, action=other.uuid, is_exclusive=True)
@@ -79,7 +79,7 @@ def test_an_action_waits_for_the_lock_of_a_stack_too(applier: Applier) -> None:
     assert (one.state, one.retries, one.lock_holder) == ("PENDING", 0, other.uuid)
 
 
-def test_an_action_that_waited_for_its_timeout_uses_up_the_retries_and_fails(
+def test_action_that_waited_for_its_timeout_uses_retries_and_fails(
     cluster: Cluster, holder: Action, applier: Applier
 ) -> None:
     plan = proposed("CLUSTER_CHECK", cluster)
@@ -94,9 +94,7 @@ def test_an_action_that_waited_for_its_timeout_uses_up_the_retries_and_fails(
     )
 
 
-def test_an_action_waits_for_a_lock_no_longer_than_its_timeout(
-    cluster: Cluster, holder: Action, applier: Applier
-) -> None:
+def test_wait_for_a_lock_is_limited_by_the_action_timeout(cluster: Cluster, holder: Action, applier: Applier) -> None:
     plan = proposed("CLUSTER_CHECK", cluster)
     plan.actions.update(timeout=100)
     before = timezone.now()
@@ -107,7 +105,7 @@ def test_an_action_waits_for_a_lock_no_longer_than_its_timeout(
 
 
 @pytest.mark.parametrize(("attempt", "pause"), [(0, 10), (1, 20), (4, 160), (9, 160)])
-def test_the_pauses_double_up_to_sixteen_times_the_first(
+def test_retry_interval_doubles_up_to_sixteen_times_the_first(
     cluster: Cluster, holder: Action, applier: Applier, settings: object, attempt: int, pause: int
 ) -> None:
     settings.ACTION_RETRY_INTERVAL = 10
@@ -120,18 +118,14 @@ def test_the_pauses_double_up_to_sixteen_times_the_first(
     assert before <= due_time - timedelta(seconds=pause) <= timezone.now()
 
 
-def test_the_end_of_the_holder_wakes_the_actions_that_wait(
-    cluster: Cluster, applier: Applier, settings: object
-) -> None:
+def test_end_of_the_lock_holder_wakes_waiting_actions(cluster: Cluster, applier: Applier, settings: object) -> None:
     settings.ACTION_RETRY_INTERVAL = 3600
     plans = [proposed("CLUSTER_CHECK", cluster) for _ in range(3)]
     advance(applier, 40)
     assert [state_of(plan) for plan in plans] == ["SUCCEEDED"] * 3
 
 
-def test_an_action_that_waits_for_another_holder_is_not_woken(
-    cluster: Cluster, holder: Action, applier: Applier
-) -> None:
+def test_action_waiting_for_another_holder_is_not_woken(cluster: Cluster, holder: Action, applier: Applier) -> None:
     plan = proposed("CLUSTER_CHECK", cluster)
     advance(applier)
     later = timezone.now() + timedelta(hours=1)
@@ -142,7 +136,7 @@ def test_an_action_that_waits_for_another_holder_is_not_woken(
     assert plan.actions.get().due_time < later
 
 
-def test_an_action_that_goes_on_waits_for_no_lock_any_more(cluster: Cluster, holder: Action, applier: Applier) -> None:
+def test_resumed_action_has_no_lock_holder(cluster: Cluster, holder: Action, applier: Applier) -> None:
     plan = proposed("CLUSTER_CHECK", cluster)
     advance(applier)
     Action.objects.filter(pk=holder.pk).update(state="SUCCEEDED")
@@ -150,7 +144,7 @@ def test_an_action_that_goes_on_waits_for_no_lock_any_more(cluster: Cluster, hol
     assert plan.actions.get(derived_from=None).lock_holder is None
 
 
-def test_the_number_of_statements_does_not_depend_on_the_number_of_woken_actions() -> None:
+def test_statement_count_does_not_depend_on_the_number_of_woken_actions() -> None:
     costs = []
     for size in (2, 20):
         one = make_plan({"holder": []}).actions.get()

@@ -1,4 +1,4 @@
-"""Prefetched children save queries, and no action begins too soon."""
+"""Prefetched children of running actions: fewer queries, and no action begins before its parents ended."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -36,7 +36,7 @@ def names(found: list[Action]) -> list[str]:
     return [one.input_parameters["message"] for one in found]
 
 
-def test_the_end_of_one_whose_children_were_read_asks_nothing(django_assert_num_queries: Asserted) -> None:
+def test_completing_an_action_with_prefetched_children_needs_no_query(django_assert_num_queries: Asserted) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
     releases.prefetched.read_children(begin(plan, "a"))
@@ -47,16 +47,16 @@ def test_the_end_of_one_whose_children_were_read_asks_nothing(django_assert_num_
     assert not releases
 
 
-def test_what_is_at_work_is_looked_at_once(django_assert_num_queries: Asserted) -> None:
+def test_running_actions_are_prefetched_once(django_assert_num_queries: Asserted) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
-    at_work = begin(plan, "a")
-    releases.prefetched.read_children(at_work)
+    running = begin(plan, "a")
+    releases.prefetched.read_children(running)
     with django_assert_num_queries(0):
-        releases.prefetched.read_children(at_work)
+        releases.prefetched.read_children(running)
 
 
-def test_a_child_of_two_waits_for_both(django_assert_num_queries: Asserted) -> None:
+def test_child_of_two_parents_waits_for_both(django_assert_num_queries: Asserted) -> None:
     plan = make_plan({"a": [], "b": [], "c": ["a", "b"]})
     releases = Releases()
     releases.next_recheck = float("inf")
@@ -69,8 +69,8 @@ def test_a_child_of_two_waits_for_both(django_assert_num_queries: Asserted) -> N
         assert names(releases.find_ready()) == ["c"]
 
 
-def test_a_failure_asks_what_stands_in_the_table() -> None:
-    """The actions that depend on the failed one may have ended with it."""
+def test_failure_reads_the_state_of_the_children_again() -> None:
+    """A failure may have ended the actions that depend on the failed one."""
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
     releases.prefetched.read_children(begin(plan, "a"))
@@ -79,7 +79,7 @@ def test_a_failure_asks_what_stands_in_the_table() -> None:
     assert releases.find_ready() == []
 
 
-def test_children_that_were_read_long_ago_are_queried_once_more(settings: Settings) -> None:
+def test_stale_prefetched_children_are_queried_again(settings: Settings) -> None:
     settings.POLL_INTERVAL = 0
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
@@ -89,7 +89,7 @@ def test_children_that_were_read_long_ago_are_queried_once_more(settings: Settin
     assert releases.find_ready() == []
 
 
-def test_of_more_children_than_are_read_at_once_none_is_lost() -> None:
+def test_children_beyond_the_prefetch_limit_are_released_too() -> None:
     children = [f"c{number}" for number in range(len(KEYS) + 1)]
     plan = make_plan({"a": [], **{name: ["a"] for name in children}})
     releases = Releases()
@@ -101,14 +101,14 @@ def test_of_more_children_than_are_read_at_once_none_is_lost() -> None:
     assert sorted(found) == sorted(children)
 
 
-@pytest.mark.parametrize("looks", [True, False])
-def test_a_deferred_action_is_not_released_before_its_time(looks: bool) -> None:
+@pytest.mark.parametrize("is_prefetched", [True, False])
+def test_deferred_child_is_not_released_before_its_due_time(is_prefetched: bool) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     Action.objects.filter(pk=action(plan, "b").pk).update(due_time=timezone.now() + timedelta(hours=1))
     releases = Releases()
-    at_work = begin(plan, "a")
-    if looks:
-        releases.prefetched.read_children(at_work)
+    running = begin(plan, "a")
+    if is_prefetched:
+        releases.prefetched.read_children(running)
     releases.record_success(succeed(plan, "a"))
     assert releases.find_ready() == []
 
@@ -126,32 +126,32 @@ GRAPH = {
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_was_read_when_and_reported_late_all_is_released_and_nothing_too_soon(
+def test_each_action_is_released_after_its_parents_in_any_order_of_reads_and_reports(
     seed: int, settings: Settings
 ) -> None:
-    """Looks, ends and their reports come in any order that an applier may see them in."""
+    """Reads, ends and reports of ends occur in every order that an applier may observe."""
     settings.POLL_INTERVAL = 3600
     chance = Random(seed)  # noqa: S311 (chance, no secret)
     plan = make_plan(GRAPH)
     releases, ready, unreported, over = Releases(), list("abc"), [], set()
-    at_work: dict[str, int] = {}
+    running: dict[str, int] = {}
     while len(over) < len(GRAPH):
         releases.next_recheck = float("inf")
-        move = chance.choice(["begin", "look", "end", "report", "find"])
+        move = chance.choice(["begin", "prefetch", "end", "report", "find"])
         if move == "begin" and ready:
             name = ready.pop(chance.randrange(len(ready)))
-            (at_work[name],) = begin(plan, name)
-        elif move == "look":
-            releases.prefetched.read_children([*at_work.values(), *(key for _, key in unreported)])
-        elif move == "end" and at_work:
-            name = chance.choice(list(at_work))
+            (running[name],) = begin(plan, name)
+        elif move == "prefetch":
+            releases.prefetched.read_children([*running.values(), *(key for _, key in unreported)])
+        elif move == "end" and running:
+            name = chance.choice(list(running))
             unreported.append((name, succeed(plan, name)))
-            del at_work[name]
+            del running[name]
             over.add(name)
         elif move == "report" and unreported:
             releases.record_success(unreported.pop(chance.randrange(len(unreported)))[1])
         elif move == "find":
-            found = [name for name in names(releases.find_ready()) if name not in {*ready, *at_work, *over}]
+            found = [name for name in names(releases.find_ready()) if name not in {*ready, *running, *over}]
             assert all(over.issuperset(GRAPH[name]) for name in found)
             ready += found
-        assert ready or at_work or unreported or releases or len(over) == len(GRAPH)
+        assert ready or running or unreported or releases or len(over) == len(GRAPH)

@@ -1,4 +1,4 @@
-"""Queues that nobody reads, or that are read slowly, are in nobody's way but of those who wait in them."""
+"""Unread and slow queues delay only the actions that are sent to them."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def post(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Post]:
-    """Two queues with two slots each: one of them, that of actions that sleep, may be left unread."""
+    """Two queues with two slots each, one of them for sleep actions."""
     settings.POLL_INTERVAL, settings.CELERY_JOBS, settings.CELERY_QUEUES = 0, 2, {"sleep": "slow"}
     settings.CELERY_RESEND = 3600
     made = Post(monkeypatch)
@@ -26,7 +26,7 @@ def post(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Post]:
 
 
 def plan_of(sleeps: int, nops: int, **columns: object) -> ActionPlan:
-    """Make a plan of so many actions of both types that depend on nothing, those that sleep first."""
+    """Make a plan of independent actions: the given numbers of sleep actions and then of nop actions."""
     plan = make_plan({f"{number:03}": [] for number in range(sleeps + nops)}, **{"state": "PENDING", **columns})
     asleep = list(plan.actions.order_by("pk").values_list("pk", flat=True)[:sleeps])
     Action.objects.filter(pk__in=asleep).update(action_type="sleep", input_parameters={"duration": 0})
@@ -34,7 +34,7 @@ def plan_of(sleeps: int, nops: int, **columns: object) -> ActionPlan:
 
 
 def read(post: Post, *queues: str) -> list[int]:
-    """Run all jobs that wait in these queues, and return their actions."""
+    """Run all jobs in these queues, and return the keys of their actions."""
     taken = [message for message in post.messages if message.queue in queues]
     post.messages = [message for message in post.messages if message not in taken]
     for message in taken:
@@ -52,7 +52,7 @@ def states(plan: ActionPlan) -> dict[str, int]:
     return plan.actions.count_states()
 
 
-def test_a_queue_that_nobody_reads_is_not_in_the_way_of_other_plans(post: Post) -> None:
+def test_unread_queue_does_not_block_other_plans(post: Post) -> None:
     unread = plan_of(sleeps=6, nops=0)
     run_until_settled(post, "watcher")
     other = plan_of(sleeps=0, nops=6)
@@ -60,13 +60,13 @@ def test_a_queue_that_nobody_reads_is_not_in_the_way_of_other_plans(post: Post) 
     assert (states(unread), states(other)) == ({"PENDING": 6}, {"SUCCEEDED": 6})
 
 
-def test_a_queue_that_nobody_reads_is_not_in_the_way_of_what_else_its_plan_holds(post: Post) -> None:
+def test_unread_queue_does_not_block_other_actions_of_the_plan(post: Post) -> None:
     plan = plan_of(sleeps=150, nops=6)
     run_until_settled(post, "watcher")
     assert states(plan) == {"PENDING": 150, "SUCCEEDED": 6}
 
 
-def test_plans_that_wait_for_a_queue_take_no_place_among_those_under_way(post: Post, settings: Settings) -> None:
+def test_plans_waiting_for_a_queue_do_not_count_as_running(post: Post, settings: Settings) -> None:
     settings.APPLIER_PLANS = 1
     plan_of(sleeps=1, nops=0)
     plan_of(sleeps=6, nops=0)
@@ -75,9 +75,7 @@ def test_plans_that_wait_for_a_queue_take_no_place_among_those_under_way(post: P
     assert states(other) == {"SUCCEEDED": 1}
 
 
-def test_where_every_queue_waits_no_more_plans_are_claimed_than_may_be_under_way(
-    post: Post, settings: Settings
-) -> None:
+def test_plan_limit_applies_while_every_queue_is_full(post: Post, settings: Settings) -> None:
     settings.APPLIER_PLANS = 1
     plan_of(sleeps=1, nops=1)
     waiting = plan_of(sleeps=0, nops=1)
@@ -85,7 +83,7 @@ def test_where_every_queue_waits_no_more_plans_are_claimed_than_may_be_under_way
     assert ActionPlan.objects.get(pk=waiting.pk).state == "PENDING"
 
 
-def test_actions_without_a_slot_begin_in_their_order_when_their_queue_is_read(post: Post) -> None:
+def test_actions_without_a_slot_begin_in_order_when_their_queue_is_read(post: Post) -> None:
     plan = plan_of(sleeps=30, nops=2)
     run_until_settled(post, "watcher")
     begun = []
@@ -96,7 +94,7 @@ def test_actions_without_a_slot_begin_in_their_order_when_their_queue_is_read(po
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
 
 
-def test_an_action_without_a_slot_that_is_skipped_does_not_begin(post: Post) -> None:
+def test_skipped_action_without_a_slot_does_not_begin(post: Post) -> None:
     plan = plan_of(sleeps=4, nops=0)
     run_until_settled(post, "watcher")
     keys = list(plan.actions.order_by("pk").values_list("pk", flat=True))
@@ -108,7 +106,7 @@ def test_an_action_without_a_slot_that_is_skipped_does_not_begin(post: Post) -> 
     assert begun == [keys[0], keys[1], keys[3]]
 
 
-def test_actions_that_wait_for_a_full_queue_are_not_queried_again(post: Post) -> None:
+def test_actions_waiting_for_a_full_queue_are_not_queried_again(post: Post) -> None:
     plan_of(sleeps=20, nops=1)
     run_until_settled(post, "watcher")
     with counted() as statements:
@@ -116,7 +114,7 @@ def test_actions_that_wait_for_a_full_queue_are_not_queried_again(post: Post) ->
     assert statements == []
 
 
-def test_a_plan_with_nothing_but_what_waits_for_a_full_queue_is_not_taken_for_ended(post: Post) -> None:
+def test_plan_whose_actions_all_wait_for_a_full_queue_stays_ongoing(post: Post) -> None:
     plan_of(sleeps=2, nops=0)
     waiting = plan_of(sleeps=1, nops=0)
     run_until_settled(post, "watcher")
@@ -125,7 +123,7 @@ def test_a_plan_with_nothing_but_what_waits_for_a_full_queue_is_not_taken_for_en
     assert ActionPlan.objects.get(pk=waiting.pk).state == "SUCCEEDED"
 
 
-def test_the_plan_of_actions_that_wait_for_a_full_queue_can_be_cancelled(post: Post) -> None:
+def test_plan_whose_actions_wait_for_a_full_queue_can_be_cancelled(post: Post) -> None:
     plan = plan_of(sleeps=20, nops=0)
     run_until_settled(post, "watcher")
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
@@ -133,7 +131,7 @@ def test_the_plan_of_actions_that_wait_for_a_full_queue_can_be_cancelled(post: P
     assert (ActionPlan.objects.get(pk=plan.pk).state, states(plan)) == ("CANCELLED", {"CANCELLED": 20})
 
 
-def test_thousands_that_wait_for_a_full_queue_are_looked_through_while_others_have_their_turn(post: Post) -> None:
+def test_large_backlog_of_a_full_queue_is_scanned_in_batches(post: Post) -> None:
     plan = plan_of(sleeps=250, nops=1)
     post.applier.poll()
     waits = []
@@ -144,7 +142,7 @@ def test_thousands_that_wait_for_a_full_queue_are_looked_through_while_others_ha
     assert [message.queue for message in post.messages] == ["slow", "slow", "watcher"]
 
 
-def test_with_one_queue_no_more_actions_are_read_than_there_are_slots(post: Post, settings: Settings) -> None:
+def test_with_one_queue_no_more_actions_are_read_than_slots(post: Post, settings: Settings) -> None:
     settings.CELERY_QUEUES = {}
     plan = plan_of(sleeps=0, nops=250)
     run_until_settled(post)
@@ -152,7 +150,7 @@ def test_with_one_queue_no_more_actions_are_read_than_there_are_slots(post: Post
     assert (len(run.ready), bool(run.backlog)) == (98, False)
 
 
-def test_the_broker_is_queried_for_the_readers_of_queues_with_waiting_actions(
+def test_broker_is_queried_for_readers_of_queues_with_waiting_actions(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queried: list[set[str]] = []

@@ -1,4 +1,4 @@
-"""Deferred actions: the applier neither spins, nor ends the plan, nor holds a worker for them."""
+"""Deferred actions: the applier waits without polling or a worker, and the plan stays ongoing."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -23,7 +23,7 @@ BUSY = Outcome(Answer.RETRY, "busy")
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, name: str, *outcomes: Outcome) -> list[str]:
-    """Set the answers of an action, one after the other, then OK; return the names of executed actions, in order."""
+    """Set the outcomes of an action in order, then OK; return the names of executed actions in order."""
     executed: list[str] = []
     left: Iterator[Outcome] = chain(outcomes, repeat(DONE))
 
@@ -46,14 +46,14 @@ def advance(applier: Applier, times: int = 5) -> None:
 
 
 def come(plan: ActionPlan, applier: Applier) -> None:
-    """Make the plan's deferred action due."""
+    """Make the deferred actions of a plan due."""
     plan.actions.exclude(due_time=None).update(due_time=timezone.now())
     for run in applier.runs.values():
         run.load_deferred()
 
 
 @pytest.mark.django_db
-def test_a_deferred_action_is_executed_before_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deferred_action_is_executed_before_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     executed = answer(monkeypatch, "a", BUSY, BUSY)
     run_waiting()
@@ -63,7 +63,7 @@ def test_a_deferred_action_is_executed_before_its_children(monkeypatch: pytest.M
 
 
 @pytest.mark.django_db
-def test_an_action_that_is_deferred_too_often_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_deferred_too_often_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     executed = answer(monkeypatch, "a", *[BUSY] * 9)
     run_waiting()
@@ -72,7 +72,7 @@ def test_an_action_that_is_deferred_too_often_fails_the_plan(monkeypatch: pytest
 
 
 @pytest.mark.django_db
-def test_what_is_in_the_way_until_a_known_time_may_put_it_off_as_often_as_it_likes(
+def test_deferrals_until_a_known_time_do_not_use_retries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -84,8 +84,10 @@ def test_what_is_in_the_way_until_a_known_time_may_put_it_off_as_often_as_it_lik
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("timeout", "spared"), [(60, 5), (7200, 12)], ids=["the first time", "its own time"])
-def test_ever_later_times_put_it_off_without_counting_up_to_the_first_or_for_as_long_as_it_may_take(
+@pytest.mark.parametrize(
+    ("timeout", "spared"), [(60, 5), (7200, 12)], ids=["until the first announced time", "until the action timeout"]
+)
+def test_deferrals_until_ever_later_times_use_no_retries_until_a_limit(
     monkeypatch: pytest.MonkeyPatch, timeout: int, spared: int
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -107,7 +109,7 @@ def test_ever_later_times_put_it_off_without_counting_up_to_the_first_or_for_as_
 
 
 @pytest.mark.django_db
-def test_what_is_in_the_way_for_longer_than_was_known_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deferrals_past_the_announced_time_use_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     executed = answer(monkeypatch, "a", *[Outcome(Answer.RETRY, "busy", until=timezone.now())] * 9)
     run_waiting()
@@ -116,7 +118,7 @@ def test_what_is_in_the_way_for_longer_than_was_known_counts(monkeypatch: pytest
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("minutes", "expected"), [(10, 10), (90, 60)])
-def test_it_is_looked_again_when_the_time_is_over_or_the_pause(
+def test_deferred_action_is_retried_after_the_announced_time_or_the_interval(
     monkeypatch: pytest.MonkeyPatch, patient: Applier, minutes: int, expected: int
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -130,13 +132,13 @@ def test_it_is_looked_again_when_the_time_is_over_or_the_pause(
 
 @pytest.fixture
 def patient(settings: Settings) -> Applier:
-    """An applier with two slots, in a site whose first pause is an hour."""
+    """An applier with two slots and a retry interval of an hour."""
     settings.ACTION_RETRY_INTERVAL = 3600
     return Applier(InlineExecutor(slots=2))
 
 
 @pytest.mark.django_db
-def test_a_plan_with_only_deferred_actions_stays_ongoing_without_a_worker_or_a_query(
+def test_plan_with_only_deferred_actions_stays_ongoing_without_worker_or_query(
     patient: Applier, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: object
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
@@ -149,7 +151,7 @@ def test_a_plan_with_only_deferred_actions_stays_ongoing_without_a_worker_or_a_q
 
 
 @pytest.mark.django_db
-def test_other_actions_go_on_while_one_is_deferred(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_actions_run_while_one_is_deferred(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": [], "c": ["b"]}, state="PENDING")
     executed = answer(monkeypatch, "a", BUSY)
     advance(patient)
@@ -161,7 +163,7 @@ def test_other_actions_go_on_while_one_is_deferred(patient: Applier, monkeypatch
 
 
 @pytest.mark.django_db
-def test_another_applier_keeps_waiting_for_a_deferred_action(
+def test_new_applier_keeps_the_due_time_of_a_deferred_action(
     patient: Applier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -178,7 +180,7 @@ def test_another_applier_keeps_waiting_for_a_deferred_action(
 
 
 @pytest.mark.django_db
-def test_a_cancel_ends_a_deferred_action_at_once(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_ends_a_deferred_action_immediately(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     answer(monkeypatch, "a", BUSY)
     advance(patient)
@@ -189,7 +191,7 @@ def test_a_cancel_ends_a_deferred_action_at_once(patient: Applier, monkeypatch: 
 
 
 @pytest.mark.django_db
-def test_an_action_that_gave_itself_up_does_not_fail_its_plan_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_self_cancelled_action_does_not_fail_its_plan_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     answer(monkeypatch, "a", Outcome(Answer.CANCEL, "nobody needs it"))
     run_waiting()
@@ -200,7 +202,7 @@ def test_an_action_that_gave_itself_up_does_not_fail_its_plan_and_is_named(monke
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_a_deferral_and_a_recovery_at_the_same_moment_one_wins() -> None:
+def test_deferral_and_recovery_of_an_action_exclude_each_other() -> None:
     service = Service.register(Service.APPLIER, "here")
 
     with Race() as race:
@@ -219,7 +221,7 @@ def test_of_a_deferral_and_a_recovery_at_the_same_moment_one_wins() -> None:
 
 
 @pytest.mark.django_db
-def test_an_applier_does_not_begin_what_is_not_due() -> None:
+def test_action_is_not_begun_before_its_due_time() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     plan.actions.update(due_time=timezone.now() + timedelta(hours=1))
     applier = Applier(InlineExecutor())
@@ -228,7 +230,7 @@ def test_an_applier_does_not_begin_what_is_not_due() -> None:
 
 
 @pytest.mark.django_db
-def test_a_deferred_action_can_not_be_skipped_any_more(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deferred_action_cannot_be_skipped(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     answer(monkeypatch, "a", BUSY)
     advance(patient)

@@ -1,4 +1,4 @@
-"""Rollback: what a failed plan did is undone in reverse order, where that is switched on."""
+"""Rollback: the actions of a failed plan are reverted in reverse order, if configured."""
 
 import pytest
 from django.db import OperationalError
@@ -24,7 +24,7 @@ def failing_plan() -> ActionPlan:
 
 
 def plan_that_fails_after(*steps: tuple[str, dict[str, object]]) -> ActionPlan:
-    """Make a plan of these actions, one after the other, and of a last one that fails."""
+    """Make a plan of these actions in sequence and a last action that fails."""
     plan = make_plan(state="PENDING")
     last = None
     for action_type, parameters in (*steps, ("nop", {"message": None, "fail_execute": True})):
@@ -48,7 +48,7 @@ def migrate(server: Server, source: ComputeNode, destination: ComputeNode) -> tu
 
 
 def reverts(plan: ActionPlan) -> list[tuple[str, str]]:
-    """Return the states of compute services that were undone, and the servers that were moved back, in this order."""
+    """Return the states or types of the reverted actions with the results, in order of execution."""
     events = ActionEvent.objects.filter(action__action_plan=plan, event="revert").order_by("pk")
     return [
         (event.action.input_parameters.get("state") or event.action.action_type, event.result)
@@ -61,7 +61,7 @@ def reverted(plan: ActionPlan) -> list[str]:
     return list(events.values_list("action__input_parameters__message", flat=True))
 
 
-def test_a_failed_plan_is_undone_in_reverse_order(settings: object) -> None:
+def test_failed_plan_is_reverted_in_reverse_order(settings: object) -> None:
     settings.ROLLBACK = True
     plan = failing_plan()
     run_waiting()
@@ -73,7 +73,7 @@ def test_a_failed_plan_is_undone_in_reverse_order(settings: object) -> None:
     assert (settled.status_message or "").endswith(" 2 actions reverted.")
 
 
-def test_what_can_not_be_undone_is_said(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_message_counts_actions_that_cannot_be_reverted(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.ROLLBACK = True
     monkeypatch.delattr("actions.types.nop.Nop.revert")
     plan = failing_plan()
@@ -82,20 +82,20 @@ def test_what_can_not_be_undone_is_said(settings: object, monkeypatch: pytest.Mo
     assert (message or "").endswith(" 0 actions reverted, 2 could not be.")
 
 
-def test_nothing_is_undone_unless_it_is_switched_on() -> None:
+def test_failed_plan_is_not_reverted_by_default() -> None:
     plan = failing_plan()
     run_waiting()
     assert reverted(plan) == []
 
 
-def test_a_plan_that_succeeded_is_not_undone(settings: object) -> None:
+def test_succeeded_plan_is_not_reverted(settings: object) -> None:
     settings.ROLLBACK = True
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
     assert reverted(plan) == []
 
 
-def test_a_rollback_that_was_interrupted_goes_on_where_it_was(settings: object) -> None:
+def test_interrupted_rollback_continues_with_the_next_action(settings: object) -> None:
     plan = failing_plan()
     run_waiting()
     done = {"event": "revert", "result": "Success", "finish_time": timezone.now()}
@@ -106,7 +106,7 @@ def test_a_rollback_that_was_interrupted_goes_on_where_it_was(settings: object) 
     assert reverted(plan) == ["b", "a"]
 
 
-def test_a_revert_whose_outcome_is_lost_every_time_is_given_up(
+def test_revert_that_is_always_interrupted_fails_after_the_maximum(
     settings: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.ROLLBACK = True
@@ -127,10 +127,10 @@ def test_a_revert_whose_outcome_is_lost_every_time_is_given_up(
     assert message.endswith("0 actions reverted, 2 could not be.")
 
 
-def test_a_revert_during_which_the_plan_is_cancelled_is_recorded(
+def test_revert_is_recorded_although_the_plan_is_cancelled_during_it(
     settings: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reverted action is done again if the plan is continued."""
+    """The reverted action is executed again if the plan is continued."""
     settings.ROLLBACK = True
     plan = failing_plan()
 
@@ -146,7 +146,9 @@ def test_a_revert_during_which_the_plan_is_cancelled_is_recorded(
     assert undone in plan.actions.not_achieved()
 
 
-def test_a_revert_that_another_began_again_is_not_recorded(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outcome_of_a_revert_is_not_recorded_after_another_attempt_began(
+    settings: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.ROLLBACK = True
     plan = failing_plan()
 
@@ -160,7 +162,7 @@ def test_a_revert_that_another_began_again_is_not_recorded(settings: object, mon
     assert action(plan, "b").events.get(event="revert").result is None
 
 
-def test_nodes_that_the_plan_disabled_are_enabled_before_servers_return_and_others_disabled_afterwards(
+def test_nodes_are_enabled_before_servers_return_and_disabled_afterwards(
     settings: object,
 ) -> None:
     settings.ROLLBACK = True
@@ -179,7 +181,7 @@ def test_nodes_that_the_plan_disabled_are_enabled_before_servers_return_and_othe
     )
 
 
-def test_a_node_that_the_plan_disabled_and_enabled_again_is_enabled_before_servers_return(settings: object) -> None:
+def test_node_disabled_and_enabled_by_the_plan_is_enabled_before_servers_return(settings: object) -> None:
     settings.ROLLBACK = True
     emptied, other = make_node("cmp1"), make_node("cmp2")
     server = make_server(node=emptied)

@@ -1,4 +1,4 @@
-"""Leases on plans: handing over, and taking over from appliers that are gone."""
+"""Leases on plans: release, and take-over from dead appliers."""
 
 from datetime import timedelta
 
@@ -21,8 +21,8 @@ def again(plan: ActionPlan) -> ActionPlan:
     return ActionPlan.objects.get(pk=plan.pk)
 
 
-def lost_service() -> Service:
-    return Service.objects.create(name=Service.APPLIER, host="lost", last_seen_up=timezone.now() - timedelta(hours=1))
+def dead_service() -> Service:
+    return Service.objects.create(name=Service.APPLIER, host="dead", last_seen_up=timezone.now() - timedelta(hours=1))
 
 
 def plan_of(applier: Service | None, first: str = "ONGOING") -> ActionPlan:
@@ -32,32 +32,32 @@ def plan_of(applier: Service | None, first: str = "ONGOING") -> ActionPlan:
 
 
 @pytest.mark.parametrize("first", ["ONGOING", "SUCCEEDED", "FAILED"])
-def test_a_lost_appliers_plan_is_finished_by_another(first: str) -> None:
-    plan = plan_of(lost_service(), first)
+def test_plan_of_a_dead_applier_is_completed_by_another(first: str) -> None:
+    plan = plan_of(dead_service(), first)
     run_waiting()
     assert action(plan, "b").state == "SUCCEEDED"
     assert again(plan).state in ActionPlan.FINAL
 
 
-def test_what_ran_under_the_lost_applier_is_recovered() -> None:
-    plan = plan_of(lost_service())
+def test_running_action_of_a_dead_applier_is_recovered() -> None:
+    plan = plan_of(dead_service())
     run_waiting()
     assert (action(plan, "a").state, action(plan, "a").attempt) == ("SUCCEEDED", 2)
 
 
-def test_a_plan_that_nobody_holds_is_adopted() -> None:
+def test_plan_without_an_owner_is_adopted() -> None:
     plan = plan_of(None)
     run_waiting()
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_a_living_appliers_plan_is_left_alone() -> None:
+def test_plan_of_a_live_applier_is_not_changed() -> None:
     plan = plan_of(Service.register(Service.APPLIER, "elsewhere"))
     run_waiting()
     assert (again(plan).state, action(plan, "a").state) == ("ONGOING", "ONGOING")
 
 
-def test_an_applier_that_stops_hands_its_plans_over() -> None:
+def test_stopping_applier_releases_its_plans() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.advance()
@@ -66,7 +66,7 @@ def test_an_applier_that_stops_hands_its_plans_over() -> None:
     assert not Service.objects.present().exists()
 
 
-def test_a_plan_whose_last_action_ends_while_the_applier_stops_is_settled() -> None:
+def test_plan_whose_last_action_ends_while_the_applier_stops_is_completed() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.poll()
@@ -75,7 +75,7 @@ def test_a_plan_whose_last_action_ends_while_the_applier_stops_is_settled() -> N
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_an_applier_takes_no_more_plans_than_it_may(settings: object) -> None:
+def test_applier_claims_no_more_plans_than_the_limit(settings: object) -> None:
     settings.APPLIER_PLANS = 2
     plans = [make_plan({"a": [], "b": ["a"]}, state="PENDING") for _ in range(3)]
     applier = Applier(InlineExecutor())
@@ -84,15 +84,15 @@ def test_an_applier_takes_no_more_plans_than_it_may(settings: object) -> None:
     applier.stop()
 
 
-def test_of_two_that_adopt_the_second_gets_nothing() -> None:
-    plan = plan_of(lost_service())
+def test_second_adoption_of_a_plan_fails() -> None:
+    plan = plan_of(dead_service())
     owner = plan.applier
     first, second = (Service.register(Service.APPLIER, host) for host in ("one", "two"))
     assert ActionPlan.objects.filter(pk=plan.pk, applier=owner).adopt(first)
     assert not ActionPlan.objects.filter(pk=plan.pk, applier=owner).adopt(second)
 
 
-def test_a_plan_that_the_applier_holds_and_forgot_is_taken_up_again() -> None:
+def test_owned_plan_that_the_applier_does_not_run_is_resumed() -> None:
     applier = Applier(InlineExecutor())
     plan = plan_of(applier.service)
     applier.poll()
@@ -100,7 +100,7 @@ def test_a_plan_that_the_applier_holds_and_forgot_is_taken_up_again() -> None:
     applier.stop()
 
 
-def test_an_applier_whose_row_was_taken_begins_again() -> None:
+def test_applier_whose_service_row_was_deleted_registers_again() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.advance()
@@ -118,7 +118,7 @@ def test_an_applier_whose_row_was_taken_begins_again() -> None:
     applier.stop()
 
 
-def test_an_applier_whose_heart_stopped_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_applier_whose_heartbeat_thread_ended_registers_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Heartbeat, "run", lambda self: None)
     applier = Applier(InlineExecutor())
     before = applier.service
@@ -129,7 +129,7 @@ def test_an_applier_whose_heart_stopped_begins_again(monkeypatch: pytest.MonkeyP
     applier.stop()
 
 
-def test_an_applier_that_slept_and_one_that_was_started_meanwhile_share_no_plan() -> None:
+def test_applier_with_an_expired_lease_and_its_replacement_share_no_plan() -> None:
     slept = Applier(InlineExecutor(), host="one")
     Service.objects.update(last_seen_up=timezone.now() - timedelta(hours=1))
     started = Applier(InlineExecutor(), host="one")
@@ -144,8 +144,8 @@ def test_an_applier_that_slept_and_one_that_was_started_meanwhile_share_no_plan(
         applier.stop()
 
 
-def test_an_outcome_that_is_written_late_does_not_cancel_what_waited_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old worker writes between the applier's count of states and its look for what was interrupted."""
+def test_late_outcome_does_not_cancel_the_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old worker writes between the count of states and the search for interrupted actions."""
     applier = Applier(InlineExecutor())
     plan = plan_of(applier.service)
     run = applier.runs[plan.pk] = PlanRun(plan, applier.service, applier.executor)

@@ -1,4 +1,4 @@
-"""Derived actions with a delay hold no worker while they wait, and are not forgotten."""
+"""Delayed actions use no worker while they wait, and begin at their due time."""
 
 from datetime import timedelta
 
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.django_db
 HOUR = 3600
 
 
-def derives_later(_: ActionType) -> Outcome:
+def derive_delayed_action(_: ActionType) -> Outcome:
     return Outcome(Answer.WAIT, derived=[ProposedAction("nop", {"message": "x"}, delay=HOUR)])
 
 
-def waits_an_hour(_: ActionType) -> Outcome:
+def wait_for_an_hour(_: ActionType) -> Outcome:
     return Outcome(Answer.WAIT, delay=HOUR)
 
 
@@ -35,11 +35,11 @@ def applier() -> Applier:
 
 @pytest.fixture(params=["derived", "planned"])
 def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ActionPlan:
-    """A plan of which a derives x, which begins an hour later."""
+    """A plan whose action a derives x, with a delay of an hour."""
     if request.param == "derived":
-        behave(monkeypatch, a=derives_later)
+        behave(monkeypatch, a=derive_delayed_action)
         return make_plan({"a": []}, state="PENDING")
-    behave(monkeypatch, a=waits_an_hour)
+    behave(monkeypatch, a=wait_for_an_hour)
     return plan_to_derive({"a": []}, {"a": {"x": []}})
 
 
@@ -48,7 +48,7 @@ def seconds_left(plan: ActionPlan) -> float:
     return (due_time - timezone.now()).total_seconds() if due_time else 0
 
 
-def test_what_is_delayed_begins_when_its_time_has_come(applier: Applier, plan: ActionPlan) -> None:
+def test_delayed_action_begins_at_its_due_time(applier: Applier, plan: ActionPlan) -> None:
     advance(applier)
     assert HOUR - 60 < seconds_left(plan) <= HOUR
     assert (action(plan, "x").state, applier.jobs, applier.is_idle) == ("PENDING", 0, False)
@@ -57,17 +57,17 @@ def test_what_is_delayed_begins_when_its_time_has_come(applier: Applier, plan: A
     assert (action(plan, "x").state, ActionPlan.objects.get(pk=plan.pk).state) == ("SUCCEEDED", "SUCCEEDED")
 
 
-def test_the_time_of_what_is_delayed_is_known_also_while_others_of_its_plan_still_run(
+def test_applier_learns_the_due_time_from_the_end_of_the_deriving_action(
     applier: Applier, plan: ActionPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is known from the end of what derived it, and not only when the plan has come to rest."""
+    """The due time is read when the deriving action ends, and not only when no other action runs."""
     monkeypatch.setattr(PlanRun, "load_deferred", lambda _: False)
     advance(applier)
     (run,) = applier.runs.values()
     assert [key for _, key in run.deferred] == [action(plan, "x").pk]
 
 
-def test_another_applier_does_not_begin_before_the_time(applier: Applier, plan: ActionPlan) -> None:
+def test_new_applier_keeps_the_due_time_of_a_delayed_action(applier: Applier, plan: ActionPlan) -> None:
     advance(applier)
     applier.executor.withdraw()
     applier.stop()
@@ -79,7 +79,7 @@ def test_another_applier_does_not_begin_before_the_time(applier: Applier, plan: 
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
 
 
-def test_a_cancel_ends_what_is_delayed_at_once(applier: Applier, plan: ActionPlan) -> None:
+def test_cancel_ends_a_delayed_action_immediately(applier: Applier, plan: ActionPlan) -> None:
     advance(applier)
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
     applier.next_poll = 0
@@ -87,13 +87,13 @@ def test_a_cancel_ends_what_is_delayed_at_once(applier: Applier, plan: ActionPla
     assert action(plan, "x").state == "CANCELLED"
 
 
-def test_a_delay_of_what_is_planned_counts_from_the_execution_of_what_derives_it() -> None:
+def test_delay_of_a_planned_action_does_not_count_before_its_parent_derives_it() -> None:
     a = ProposedAction("nop", {"message": "a"})
     plan = propose([a, ProposedAction("nop", {"message": "x"}, derived_from=a.uuid, delay=HOUR)])
     assert action(plan, "x").due_time is None
 
 
-def test_an_action_that_a_plan_begins_with_may_be_delayed_too() -> None:
+def test_delay_of_an_initial_action_sets_its_due_time() -> None:
     plan = propose([ProposedAction("nop", {"message": "x"}, delay=HOUR)])
     due_time = action(plan, "x").due_time
     assert due_time

@@ -1,4 +1,4 @@
-"""An action that was refused, or broke off, is tried again while others of its plan are still at work."""
+"""A refused or interrupted action is retried while other actions of its plan run."""
 
 from collections.abc import Callable
 
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db
 Refusal = Callable[[Job], Report]
 
 
-class Hindered(InlineExecutor):
-    """Keeps ``long`` for ever, and answers for ``x`` the first time by itself."""
+class RefusingExecutor(InlineExecutor):
+    """Executor that never ends ``long``, and refuses or interrupts ``x`` the first time."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(slots=2)
@@ -39,18 +39,18 @@ def refuse(job: Job) -> Report:
     return Report(job, done=False)
 
 
-def break_off(job: Job) -> Report:
+def interrupt(job: Job) -> Report:
     return Report(job, done=False, error=OperationalError("gone"))
 
 
-def leave_in_mid_execution(job: Job) -> Report:
+def interrupt_execution(job: Job) -> Report:
     Action.objects.filter(pk=job.action.pk).update(state="ONGOING", attempt=1)
     return Report(job, done=False, error=OperationalError("gone"))
 
 
-def run(refusal: Refusal, steps: int = 8) -> tuple[ActionPlan, Hindered, Applier]:
+def run(refusal: Refusal, steps: int = 8) -> tuple[ActionPlan, RefusingExecutor, Applier]:
     plan = make_plan({"long": [], "x": [], "y": ["x"]}, state="PENDING")
-    executor = Hindered(refusal)
+    executor = RefusingExecutor(refusal)
     applier = Applier(executor)
     for _ in range(steps):
         applier.advance()
@@ -58,26 +58,26 @@ def run(refusal: Refusal, steps: int = 8) -> tuple[ActionPlan, Hindered, Applier
     return plan, executor, applier
 
 
-@pytest.mark.parametrize("refusal", [refuse, break_off, leave_in_mid_execution])
-def test_it_does_not_wait_for_others_that_take_long(settings: Settings, refusal: Refusal) -> None:
+@pytest.mark.parametrize("refusal", [refuse, interrupt, interrupt_execution])
+def test_refused_action_is_retried_while_another_action_runs(settings: Settings, refusal: Refusal) -> None:
     settings.POLL_INTERVAL = 0
     plan, _, _ = run(refusal)
     assert states(plan) == {"long": "PENDING", "x": "SUCCEEDED", "y": "SUCCEEDED"}
 
 
-def test_what_is_at_work_is_not_begun_a_second_time(settings: Settings) -> None:
+def test_running_action_is_not_submitted_again(settings: Settings) -> None:
     settings.POLL_INTERVAL = 0
     _, executor, _ = run(refuse)
     assert executor.begun == ["long", "x", "x", "y"]
 
 
-def test_it_is_not_tried_again_at_once(settings: Settings) -> None:
+def test_refused_action_is_not_retried_immediately(settings: Settings) -> None:
     settings.POLL_INTERVAL = 60
     _, executor, _ = run(refuse)
     assert executor.begun == ["long", "x"]
 
 
-def test_it_is_not_tried_again_for_who_lost_the_plan(settings: Settings) -> None:
+def test_refused_action_is_not_retried_after_the_plan_was_lost(settings: Settings) -> None:
     settings.POLL_INTERVAL = 0
 
     def lose(job: Job) -> Report:
@@ -86,7 +86,7 @@ def test_it_is_not_tried_again_for_who_lost_the_plan(settings: Settings) -> None
         return Report(job, done=False)
 
     plan = make_plan({"long": [], "x": []}, state="PENDING")
-    executor = Hindered(lose)
+    executor = RefusingExecutor(lose)
     applier = Applier(executor)
     applier.advance()
     applier.lose(applier.runs[plan.pk])

@@ -1,4 +1,4 @@
-"""An action is queried when its last parent ended, and not at the end of each."""
+"""An action is queried when its last parent ended, and not at the end of each parent."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -26,7 +26,7 @@ def names(found: list[Action]) -> list[str]:
     return [one.input_parameters["message"] for one in found]
 
 
-def test_an_action_with_many_parents_is_queried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_with_many_parents_is_queried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({**{name: [] for name in PARENTS}, "last": PARENTS})
     releases = Releases()
     releases.next_recheck = float("inf")
@@ -39,7 +39,7 @@ def test_an_action_with_many_parents_is_queried_twice(monkeypatch: pytest.Monkey
     assert (queried, names(found)) == ([PARENTS[0], PARENTS[-1]], ["last"])
 
 
-def test_a_child_of_many_actions_that_ended_together_is_queried_once(
+def test_child_of_parents_that_ended_together_is_queried_once(
     django_assert_num_queries: Callable[[int], AbstractContextManager[None]],
 ) -> None:
     plan = make_plan({**{name: [] for name in PARENTS}, "last": PARENTS})
@@ -50,8 +50,8 @@ def test_a_child_of_many_actions_that_ended_together_is_queried_once(
         assert names(releases.find_ready()) == ["last"]
 
 
-def test_a_parent_whose_end_was_seen_before_it_was_reported_does_no_harm() -> None:
-    """The table tells of both ends when the first is reported, and of none that is left when the second is."""
+def test_parent_counted_before_its_report_is_not_counted_again() -> None:
+    """The table contains both ends when the first is reported."""
     plan = make_plan({"a": [], "b": [], "c": [], "last": ["a", "b", "c"]})
     releases = Releases()
     first, second = finish(plan, "a"), finish(plan, "b")
@@ -63,7 +63,7 @@ def test_a_parent_whose_end_was_seen_before_it_was_reported_does_no_harm() -> No
     assert names(releases.find_ready()) == ["last"]
 
 
-def test_a_parent_that_ends_without_a_report_is_noticed_at_the_next_round(settings: Settings) -> None:
+def test_parent_that_ends_without_a_report_is_noticed_at_the_next_recheck(settings: Settings) -> None:
     settings.POLL_INTERVAL = 3600
     plan = make_plan({"a": [], "b": [], "c": [], "last": ["a", "b", "c"]})
     releases = Releases()
@@ -78,7 +78,7 @@ def test_a_parent_that_ends_without_a_report_is_noticed_at_the_next_round(settin
     assert names(releases.find_ready()) == ["last"]
 
 
-def test_what_is_final_already_is_not_begun() -> None:
+def test_child_in_a_final_state_is_not_released() -> None:
     plan = make_plan({"a": [], "last": ["a"]})
     finish(plan, "last")
     releases = Releases()

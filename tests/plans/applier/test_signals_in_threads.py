@@ -1,4 +1,4 @@
-"""Signals to actions in the threads of an applier, on a database that several use."""
+"""Signals to actions in the threads of an applier, with concurrent database connections."""
 
 from collections.abc import Callable, Iterator
 from threading import Event, Thread
@@ -31,7 +31,7 @@ def quick(settings: Settings) -> None:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start an applier with so many workers in a thread of its own; it is stopped in the end."""
+    """Return a function that starts an applier with a number of workers in a thread until the end of the test."""
     started: list[tuple[Applier, Thread]] = []
 
     def start_applier(workers: int) -> Applier:
@@ -76,7 +76,7 @@ def long_plan(number: int = 1) -> ActionPlan:
 
 
 def plan_of(*names: str) -> ActionPlan:
-    """Make a plan as a whole: an applier is running already."""
+    """Make a plan in one transaction, as an applier runs already."""
     with transaction.atomic():
         return make_plan({name: [] for name in names}, state="PENDING")
 
@@ -85,7 +85,7 @@ def states(plan: ActionPlan) -> list[str]:
     return list(plan.actions.order_by("pk").values_list("state", flat=True))
 
 
-def test_what_is_suspended_holds_no_worker_and_goes_on_where_it_was(start: Start, end: Event) -> None:
+def test_suspended_action_uses_no_worker_and_continues_after_resume(start: Start, end: Event) -> None:
     applier = start(1)
     executor: ThreadExecutor = applier.executor  # type: ignore[assignment]
     plan = long_plan()
@@ -103,7 +103,7 @@ def test_what_is_suspended_holds_no_worker_and_goes_on_where_it_was(start: Start
     assert (executor.slots, executor.suspended) == (2, 0)
 
 
-def test_what_is_suspended_is_not_given_up_however_long_it_waits(start: Start, end: Event) -> None:
+def test_suspended_action_is_not_treated_as_hung(start: Start, end: Event) -> None:
     applier = start(1)
     plan = long_plan()
     wait_for(lambda: states(plan) == ["ONGOING"])
@@ -116,7 +116,7 @@ def test_what_is_suspended_is_not_given_up_however_long_it_waits(start: Start, e
     wait_for(lambda: states(plan) == ["CANCELLED"])
 
 
-def test_an_applier_that_stops_hands_over_at_once_what_is_suspended(start: Start, end: Event) -> None:
+def test_stopping_applier_releases_suspended_actions_immediately(start: Start, end: Event) -> None:
     first = start(1)
     plan = long_plan()
     wait_for(lambda: states(plan) == ["ONGOING"])
@@ -134,7 +134,7 @@ def test_an_applier_that_stops_hands_over_at_once_what_is_suspended(start: Start
     assert plan.actions.get().attempt == 2
 
 
-def test_a_plan_that_is_suspended_has_all_that_runs_wait_and_begins_nothing(start: Start, end: Event) -> None:
+def test_suspended_plan_suspends_running_actions_and_begins_no_others(start: Start, end: Event) -> None:
     start(2)
     plan = long_plan(3)
     wait_for(lambda: sorted(states(plan)) == ["ONGOING", "ONGOING", "PENDING"])
@@ -148,7 +148,7 @@ def test_a_plan_that_is_suspended_has_all_that_runs_wait_and_begins_nothing(star
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["with its plan", "alone"])
-def test_a_plan_whose_actions_are_suspended_in_their_slots_does_not_count_as_running(
+def test_plan_with_only_suspended_actions_does_not_count_as_running(
     start: Start, end: Event, settings: Settings, whole: bool
 ) -> None:
     settings.APPLIER_PLANS = 1
@@ -165,7 +165,7 @@ def test_a_plan_whose_actions_are_suspended_in_their_slots_does_not_count_as_run
     assert states(plan) == ["SUSPENDED"]
 
 
-def test_a_plan_in_which_one_action_is_suspended_and_another_runs_keeps_its_place(
+def test_plan_with_a_suspended_and_a_running_action_counts_as_running(
     start: Start, end: Event, settings: Settings
 ) -> None:
     settings.APPLIER_PLANS = 1
@@ -177,7 +177,7 @@ def test_a_plan_in_which_one_action_is_suspended_and_another_runs_keeps_its_plac
     assert (states(plan), applier.free_plans) == (["SUSPENDED", "ONGOING"], 0)
 
 
-def test_an_applier_that_lost_its_lease_releases_suspended_actions(start: Start, end: Event) -> None:
+def test_applier_that_lost_its_lease_releases_suspended_actions(start: Start, end: Event) -> None:
     applier = start(1)
     plan = long_plan()
     wait_for(lambda: states(plan) == ["ONGOING"])
