@@ -1,4 +1,4 @@
-"""Evacuations on the embedded cloud: from a node that is known to be off, once, and to where there is capacity."""
+"""evacuate on the embedded cloud: from a node known to be off, once, to a node with capacity."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def die() -> None:
 
 @pytest.fixture
 def failed() -> ComputeNode:
-    """A disabled node that is down and off, beside one with capacity."""
+    """Return a disabled node that is down and off, in a cloud with another node with capacity."""
     make_node("compute2")
     return make_node("compute1", state="down", power_state="off", status="disabled")
 
@@ -66,7 +66,7 @@ def host(server: Server) -> str:
     return str(node.hostname)
 
 
-def test_a_server_goes_to_another_node_and_the_action_says_where(server: Server) -> None:
+def test_server_is_moved_and_the_outputs_contain_the_destination(server: Server) -> None:
     begun = evacuate(server)
     begun.pre_condition()
     assert begun.execute() == DONE
@@ -74,7 +74,7 @@ def test_a_server_goes_to_another_node_and_the_action_says_where(server: Server)
 
 
 @pytest.mark.parametrize("columns", [{"power_state": "on"}, {"power_state": "on", "status": "enabled"}])
-def test_a_server_is_not_evacuated_from_a_node_that_may_run(server: Server, columns: dict[str, str]) -> None:
+def test_evacuation_from_a_node_that_may_be_running_fails(server: Server, columns: dict[str, str]) -> None:
     change(**columns)
     begun = evacuate(server)
     with pytest.raises(ActionFailed, match=r"^Compute node compute1 is (down, but not known to be off|enabled)"):
@@ -85,7 +85,7 @@ def test_a_server_is_not_evacuated_from_a_node_that_may_run(server: Server, colu
 
 
 @pytest.mark.parametrize(("columns", "parameters"), [({"forced_down": True}, {}), ({}, {"fencing": "confirmed"})])
-def test_a_node_is_off_if_it_was_forced_down_or_a_person_says_so(
+def test_forced_down_node_or_confirmed_fencing_allows_the_evacuation(
     server: Server, columns: dict[str, Any], parameters: dict[str, Any]
 ) -> None:
     change(power_state="on", **columns)
@@ -94,7 +94,7 @@ def test_a_node_is_off_if_it_was_forced_down_or_a_person_says_so(
     assert begun.execute() == DONE
 
 
-def test_a_node_that_is_up_again_keeps_its_servers(server: Server) -> None:
+def test_evacuation_from_a_node_that_is_up_is_skipped(server: Server) -> None:
     change(state="up", forced_down=True)
     words = f"Compute node compute1 is up again: instance {server.uuid} stays there"
     begun = evacuate(server, fencing="confirmed")
@@ -104,26 +104,26 @@ def test_a_node_that_is_up_again_keeps_its_servers(server: Server) -> None:
     assert (outcome.answer, outcome.reason, host(server)) == (Answer.CANCEL, words, "compute1")
 
 
-def test_a_server_that_is_gone_is_skipped(failed: ComputeNode) -> None:
+def test_deleted_server_is_skipped(failed: ComputeNode) -> None:
     with pytest.raises(ActionSkipException, match=f"^Instance {GONE} no longer exists$"):
         evacuate(GONE).pre_condition()
     assert evacuate(GONE).execute().answer is Answer.CANCEL
 
 
-def test_a_server_that_is_elsewhere_by_now_is_skipped(failed: ComputeNode) -> None:
+def test_server_on_another_node_is_skipped(failed: ComputeNode) -> None:
     server = make_server(node=ComputeNode.objects.get(hostname="compute2"))
     with pytest.raises(ActionSkipException, match=r"is no longer on compute node compute1 \(currently on compute2\)$"):
         evacuate(server).pre_condition()
 
 
 @pytest.mark.parametrize("state", ["paused", "suspended", "rescued", "shelved"])
-def test_a_server_that_nova_would_not_evacuate_fails_with_advice(failed: ComputeNode, state: str) -> None:
+def test_server_in_a_state_that_nova_refuses_fails_with_advice(failed: ComputeNode, state: str) -> None:
     with pytest.raises(ActionFailed, match=r"can not be evacuated while it is \w+: reset its state to error first$"):
         evacuate(make_server(node=failed, state=state)).pre_condition()
 
 
 @pytest.mark.parametrize("columns", [{"locked": True}, {"state": "error"}, {"state": "stopped"}])
-def test_locked_broken_and_stopped_servers_are_evacuated(failed: ComputeNode, columns: dict[str, Any]) -> None:
+def test_locked_erroneous_and_stopped_servers_are_evacuated(failed: ComputeNode, columns: dict[str, Any]) -> None:
     server = make_server(node=failed, **columns)
     begun = evacuate(server)
     begun.pre_condition()
@@ -137,13 +137,13 @@ def test_locked_broken_and_stopped_servers_are_evacuated(failed: ComputeNode, co
 @pytest.mark.parametrize(
     "wanted", [{"memory": 1024}, {"status": "disabled"}, {"state": "down"}, {"hostname": "another"}]
 )
-def test_where_the_destination_cannot_take_it_the_cloud_chooses(server: Server, wanted: dict[str, Any]) -> None:
+def test_scheduler_chooses_the_host_if_the_destination_is_unsuitable(server: Server, wanted: dict[str, Any]) -> None:
     make_node(**{"hostname": "wanted", **wanted})
     assert evacuate(server, destination_node="wanted").execute() == DONE
     assert host(server) in {"compute2", "another"}
 
 
-def test_a_server_that_no_node_has_capacity_for_stays(failed: ComputeNode) -> None:
+def test_server_stays_if_no_node_has_capacity(failed: ComputeNode) -> None:
     server = make_server(node=failed, memory=100000)
     with pytest.raises(NoValidHost):
         evacuate(server, destination_node="compute2").execute()
@@ -159,7 +159,7 @@ def interrupted(server: Server) -> dict[str, Any]:
     return data
 
 
-def test_an_evacuation_that_was_interrupted_is_begun_again(server: Server) -> None:
+def test_interrupted_evacuation_is_repeated(server: Server) -> None:
     data = interrupted(server)
     with acting_for("action", 2):
         assert evacuate(server, ActionContext(data=data)).recover() is Recovery.AGAIN
@@ -167,7 +167,7 @@ def test_an_evacuation_that_was_interrupted_is_begun_again(server: Server) -> No
     assert (host(server), again(server).operation_owner) == ("compute2", "")
 
 
-def test_a_node_that_came_back_after_the_interruption_keeps_its_servers(server: Server) -> None:
+def test_interrupted_evacuation_is_cancelled_if_the_node_is_up(server: Server) -> None:
     data = interrupted(server)
     change(state="up")
     with acting_for("action", 2):
@@ -176,14 +176,14 @@ def test_a_node_that_came_back_after_the_interruption_keeps_its_servers(server: 
     assert (host(server), again(server).task_state) == ("compute1", None)
 
 
-def test_an_evacuation_that_had_ended_is_not_repeated(server: Server) -> None:
+def test_completed_evacuation_is_not_repeated(server: Server) -> None:
     evacuate(server).execute()
     taken_up = evacuate(server)
     assert taken_up.recover() is Recovery.DONE
     assert taken_up.context.outputs == {"destination_node": "compute2"}
 
 
-def test_a_stopped_server_that_was_evacuated_while_in_error_is_stopped_again(failed: ComputeNode) -> None:
+def test_stopped_server_in_error_is_stopped_after_its_evacuation(failed: ComputeNode) -> None:
     server = make_server(node=failed, state="stopped")
     data = interrupted(server)
     Server.objects.filter(pk=server.pk).update(state="error")
@@ -193,37 +193,37 @@ def test_a_stopped_server_that_was_evacuated_while_in_error_is_stopped_again(fai
     assert (host(server), again(server).state) == ("compute2", "stopped")
 
 
-def test_nothing_remains_of_an_evacuation_that_is_aborted(server: Server) -> None:
+def test_abort_ends_the_evacuation_and_the_server_stays(server: Server) -> None:
     interrupted(server)
     with acting_for("action", 1):
         assert evacuate(server).abort() is True
     assert (host(server), again(server).task_state) == ("compute1", None)
 
 
-def test_nothing_remains_of_the_evacuation_of_a_server_that_was_deleted(failed: ComputeNode) -> None:
+def test_abort_and_recover_of_a_deleted_server_succeed(failed: ComputeNode) -> None:
     assert evacuate(GONE).abort() is True
     assert evacuate(GONE).recover() is Recovery.DONE
 
 
-def test_an_evacuation_that_had_ended_is_not_aborted(server: Server) -> None:
+def test_completed_evacuation_cannot_be_aborted(server: Server) -> None:
     evacuate(server).execute()
     assert evacuate(server).abort() is False
 
 
-def test_a_server_that_fails_on_its_new_node_says_so(server: Server) -> None:
+def test_recover_fails_if_the_server_is_in_error_on_its_new_node(server: Server) -> None:
     evacuate(server).execute()
     Server.objects.filter(pk=server.pk).update(state="error")
     with pytest.raises(ActionFailed, match=r"is ERROR on compute2 after its evacuation from compute1$"):
         evacuate(server).recover()
 
 
-def test_an_evacuation_can_not_be_reverted(server: Server) -> None:
+def test_evacuation_cannot_be_reverted(server: Server) -> None:
     with pytest.raises(ActionFailed, match="Actions of type evacuate can not be reverted"):
         evacuate(server).revert()
 
 
 @pytest.mark.parametrize("parameters", [{"fencing": "yes"}, {"source_node": ""}, {"destination_node": ""}, {"x": 1}])
-def test_parameters_that_make_no_sense_are_refused(parameters: dict[str, Any]) -> None:
+def test_invalid_parameters_are_refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(ActionFailed, match=r"^Invalid input parameters: "):
         evacuate(GONE, **parameters)
 
@@ -232,7 +232,7 @@ def test_parameters_that_make_no_sense_are_refused(parameters: dict[str, Any]) -
 
 
 def plan_of(server: Server, failed: ComputeNode, **parameters: Any) -> ActionPlan:
-    """Make a plan that disables a node, switches it off and evacuates its server, in this order."""
+    """Return a plan that disables a node, switches it off and evacuates its server, in this order."""
     node = {"resource_id": str(failed.uuid), "resource_name": "compute1"}
     reason = {"disabled_reason": "watcher_evacuated", "revertible": False}
     steps: list[tuple[str, dict[str, Any]]] = [
@@ -253,7 +253,7 @@ def states(plan: ActionPlan) -> dict[str, str]:
     return dict(Action.objects.filter(action_plan=plan).values_list("action_type", "state"))
 
 
-def test_a_plan_fences_a_node_and_evacuates_it_as_its_preflight_foresees(server: Server, failed: ComputeNode) -> None:
+def test_plan_fences_and_evacuates_a_node_as_its_preflight_predicts(server: Server, failed: ComputeNode) -> None:
     change(power_state="on", status="enabled")
     plan = plan_of(server, failed)
     assert {found.outcome for found in preflight(plan).prospects} == {"SUCCEEDED"}
@@ -269,7 +269,7 @@ def test_a_plan_fences_a_node_and_evacuates_it_as_its_preflight_foresees(server:
     )
 
 
-def test_a_node_that_is_up_again_is_neither_fenced_nor_evacuated(server: Server, failed: ComputeNode) -> None:
+def test_node_that_is_up_is_neither_fenced_nor_evacuated(server: Server, failed: ComputeNode) -> None:
     change(power_state="on", status="enabled", state="up")
     plan = plan_of(server, failed)
     plan.launch()
@@ -278,7 +278,7 @@ def test_a_node_that_is_up_again_is_neither_fenced_nor_evacuated(server: Server,
     assert (host(server), ComputeNode.objects.get(hostname="compute1").power_state) == ("compute1", "on")
 
 
-def test_a_rollback_leaves_the_node_disabled_and_off(server: Server, failed: ComputeNode, settings: Any) -> None:
+def test_rollback_keeps_a_fenced_node_disabled_and_off(server: Server, failed: ComputeNode, settings: Any) -> None:
     settings.ROLLBACK = True
     change(power_state="on", status="enabled")
     plan = plan_of(make_server("too-large", failed, memory=100000), failed)
@@ -294,12 +294,12 @@ def test_a_rollback_leaves_the_node_disabled_and_off(server: Server, failed: Com
     }
 
 
-def test_only_a_node_that_is_switched_off_is_fenced(failed: ComputeNode) -> None:
+def test_fence_requires_the_power_state_off(failed: ComputeNode) -> None:
     with pytest.raises(ActionFailed, match=r"^Invalid input parameters: state"):
         make("change_node_power_state", {"resource_id": "x", "state": "on", "fence": True}, ActionContext())
 
 
-def test_of_two_plans_that_evacuate_a_server_the_second_is_skipped(server: Server, failed: ComputeNode) -> None:
+def test_second_of_two_evacuations_of_a_server_is_skipped(server: Server, failed: ComputeNode) -> None:
     plans = [plan_of(server, failed) for _ in range(2)]
     for plan in plans:
         plan.launch()

@@ -1,4 +1,4 @@
-"""Resizing a server: what skips, what fails, what is true after it."""
+"""resize on the embedded cloud: skips, failures, results and recovery."""
 
 from uuid import uuid4
 
@@ -42,20 +42,20 @@ def refusal(action: ActionType) -> str:
     return explain(caught.value)
 
 
-def test_a_server_that_is_gone_is_skipped() -> None:
+def test_deleted_server_is_skipped() -> None:
     missing = str(uuid4())
     action = make("resize", {"resource_id": missing, "flavor": "large"}, ActionContext())
     with pytest.raises(ActionSkipException, match=f"^Instance {missing} not found$"):
         action.pre_condition()
 
 
-def test_an_unknown_flavor_fails(server: Server) -> None:
+def test_unknown_flavor_fails(server: Server) -> None:
     with pytest.raises(CloudError, match=r"^Flavor golden not found$"):
         resize(server, "golden").pre_condition()
 
 
 @pytest.mark.parametrize("flavor", ["large", "4"])
-def test_a_server_gets_the_size_of_a_flavor_by_name_or_id(server: Server, flavor: str) -> None:
+def test_server_gets_the_flavor_by_name_or_id(server: Server, flavor: str) -> None:
     action = resize(server, flavor)
     action.pre_condition()
     assert action.execute() == DONE
@@ -65,7 +65,7 @@ def test_a_server_gets_the_size_of_a_flavor_by_name_or_id(server: Server, flavor
     assert (resized.state, resized.task_state, resized.new_flavor) == ("active", None, None)
 
 
-def test_a_node_without_capacity_for_the_difference_refuses(server: Server) -> None:
+def test_resize_fails_if_the_node_has_no_capacity_for_the_difference(server: Server) -> None:
     make_server("other", server.node, vcpus=9)
     assert refusal(resize(server)) == "No valid host was found. compute1 has 5 VCPUs free of 6 needed."
     assert again(server).task_state is None
@@ -81,37 +81,37 @@ def test_a_node_without_capacity_for_the_difference_refuses(server: Server) -> N
         ({"node": None}, "Instance {} is on no node"),
     ],
 )
-def test_the_cloud_refuses_what_makes_no_sense(server: Server, columns: dict[str, object], reason: str) -> None:
+def test_cloud_refuses_an_impossible_resize(server: Server, columns: dict[str, object], reason: str) -> None:
     Server.objects.filter(pk=server.pk).update(**columns)
     assert refusal(resize(server)) == reason.format(server.uuid)
 
 
-def test_a_resize_takes_the_larger_capacity_while_it_lasts(server: Server, settings: pytest.FixtureRequest) -> None:
+def test_server_uses_the_larger_flavor_during_the_resize(server: Server, settings: pytest.FixtureRequest) -> None:
     server.new_flavor, server.task_state = make_flavor("huge", vcpus=14, memory=1, disk=1), "resizing"
     server.save_changes(["new_flavor", "task_state"])
     node = type(server.node).objects.with_use().get()
     assert (node.used_vcpus, node.used_memory) == (14, 2048)
 
 
-def test_what_a_dead_process_left_is_done_again(server: Server) -> None:
+def test_interrupted_resize_is_reset_and_repeated(server: Server) -> None:
     server.new_flavor, server.task_state = make_flavor("huge"), "resizing"
     server.save_changes(["new_flavor", "task_state"])
     assert resize(server).recover() is Recovery.AGAIN
     assert (again(server).new_flavor, again(server).task_state) == (None, None)
 
 
-def test_what_was_done_before_the_process_died_is_done(server: Server) -> None:
+def test_completed_resize_is_not_repeated(server: Server) -> None:
     resize(server).execute()
     assert resize(server).recover() is Recovery.DONE
 
 
-def test_a_failed_resize_changes_nothing(server: Server, settings: object) -> None:
+def test_failed_resize_changes_nothing(server: Server, settings: object) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     refusal(resize(server))
     assert (again(server).vcpus, again(server).new_flavor, again(server).task_state) == (2, None, None)
 
 
-def test_it_is_neither_aborted_nor_reverted(server: Server) -> None:
+def test_resize_can_be_neither_aborted_nor_reverted(server: Server) -> None:
     assert resize(server).abort() is False
     with pytest.raises(ActionFailed, match=r"^Actions of type resize can not be reverted$"):
         resize(server).revert()

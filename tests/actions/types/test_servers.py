@@ -1,4 +1,4 @@
-"""The action types of single servers on the embedded cloud: what skips, what fails, what they do."""
+"""build, rebuild, reset_state and delete_server on the embedded cloud: skips, failures and results."""
 
 from typing import Any
 from uuid import uuid4
@@ -24,7 +24,7 @@ def again(server: Server) -> Server:
     return Server.objects.get(pk=server.pk)
 
 
-def waiting(**columns: Any) -> Server:
+def pending_server(**columns: Any) -> Server:
     return make_server(node=None, state="pending", **columns)
 
 
@@ -32,20 +32,20 @@ def waiting(**columns: Any) -> Server:
     ("kind", "parameters"),
     [("build", {}), ("rebuild", {}), ("reset_state", {"state": "error"}), ("delete_server", {})],
 )
-def test_a_server_that_is_gone_is_skipped(kind: str, parameters: dict[str, Any]) -> None:
+def test_deleted_server_is_skipped(kind: str, parameters: dict[str, Any]) -> None:
     with pytest.raises(ActionSkipException, match=f"^Instance {GONE} no longer exists$"):
         action(kind, GONE, **parameters).pre_condition()
 
 
 @pytest.mark.parametrize(("kind", "parameters"), [("build", {}), ("rebuild", {}), ("reset_state", {"state": "error"})])
-def test_a_server_that_is_deleted_just_when_it_begins_is_given_up(kind: str, parameters: dict[str, Any]) -> None:
+def test_server_deleted_at_the_start_cancels_the_action(kind: str, parameters: dict[str, Any]) -> None:
     outcome = action(kind, GONE, **parameters).execute()
     assert (outcome.answer, outcome.reason) == (Answer.CANCEL, f"Instance {GONE} no longer exists")
 
 
 @pytest.mark.parametrize("kind", ["build", "rebuild"])
-def test_a_server_that_waits_is_built_where_there_is_capacity(kind: str) -> None:
-    node, server = make_node(), waiting()
+def test_pending_server_is_built_on_a_node_with_capacity(kind: str) -> None:
+    node, server = make_node(), pending_server()
     begun = action(kind, server)
     begun.pre_condition()
     assert begun.execute() == DONE
@@ -53,52 +53,52 @@ def test_a_server_that_waits_is_built_where_there_is_capacity(kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", ["build", "rebuild"])
-def test_a_server_that_finds_no_host_waits_on(settings: Settings, kind: str) -> None:
+def test_server_without_a_valid_host_stays_pending(settings: Settings, kind: str) -> None:
     settings.USE_PENDING_STATE = True
-    server = waiting()
+    server = pending_server()
     with pytest.raises(NoValidHost):
         action(kind, server).execute()
     assert again(server).state == "pending"
 
 
-def test_a_server_that_has_run_need_not_be_built() -> None:
+def test_build_of_a_built_server_is_skipped() -> None:
     with pytest.raises(ActionSkipException, match="has been built already"):
         action("build", make_server(node=make_node())).pre_condition()
 
 
-def test_a_server_that_has_run_is_rebuilt_where_it_is() -> None:
+def test_built_server_is_rebuilt_on_its_node() -> None:
     node = make_node()
     server = make_server(node=node, state="error")
     assert action("rebuild", server).execute() == DONE
     assert (again(server).state, again(server).node) == ("active", node)
 
 
-def test_a_first_build_that_came_to_its_end_is_not_followed_by_a_rebuild() -> None:
+def test_completed_first_build_is_not_repeated_as_a_rebuild() -> None:
     make_node()
-    server, data = waiting(), dict[str, Any]()
+    server, data = pending_server(), dict[str, Any]()
     context = ActionContext(data=data, keep_data=data.update)
     action("rebuild", server, context).execute()
     assert action("rebuild", server, ActionContext(data=data)).recover() is Recovery.DONE
 
 
-def test_a_server_that_waits_is_built_where_capacity_was_freed() -> None:
+def test_pending_server_is_built_on_the_destination_node() -> None:
     make_node("roomy", memory=65536)
-    node, server = make_node("made"), waiting()
+    node, server = make_node("made"), pending_server()
     assert action("rebuild", server, destination_node="made", expected_status="PENDING").execute() == DONE
     assert again(server).node == node
 
 
-def test_a_server_that_waits_takes_only_the_capacity_that_was_freed(settings: Settings) -> None:
+def test_pending_server_is_not_built_on_a_node_other_than_the_destination(settings: Settings) -> None:
     settings.USE_PENDING_STATE = True
     make_node("roomy")
     make_node("made", memory=0)
-    server = waiting()
+    server = pending_server()
     with pytest.raises(NoValidHost, match="made has 0 MB of memory free of 2048 needed"):
         action("rebuild", server, destination_node="made").execute()
     assert again(server).state == "pending"
 
 
-def test_a_server_that_runs_meanwhile_is_not_rebuilt() -> None:
+def test_server_that_is_no_longer_pending_is_not_rebuilt() -> None:
     server = make_server(node=make_node(), image="own")
     rebuild = action("rebuild", server, image="other", expected_status="PENDING")
     with pytest.raises(ActionSkipException, match="is ACTIVE, and no longer PENDING"):
@@ -108,20 +108,20 @@ def test_a_server_that_runs_meanwhile_is_not_rebuilt() -> None:
     assert again(server).image == "own"
 
 
-def test_a_rebuild_that_was_interrupted_is_gone_on_with() -> None:
+def test_interrupted_rebuild_is_repeated() -> None:
     server, data = make_server(node=make_node()), dict[str, Any]()
     with acting_for("action", 1):
         action("rebuild", server, ActionContext(data=data, keep_data=data.update)).execute()
     assert action("rebuild", server, ActionContext(data=data)).recover() is Recovery.AGAIN
 
 
-def test_the_reason_for_an_error_can_be_read() -> None:
-    server = waiting()
+def test_reset_to_error_stores_the_reason_as_the_fault() -> None:
+    server = pending_server()
     action("reset_state", server, state="error", reason="no room could be made").execute()
     assert (again(server).state, again(server).fault["message"]) == ("error", "no room could be made")
 
 
-def test_a_server_that_no_longer_waits_keeps_its_state() -> None:
+def test_server_that_is_no_longer_pending_is_not_reset() -> None:
     server = make_server(node=make_node())
     reset = action("reset_state", server, state="error", expected_status="PENDING")
     with pytest.raises(ActionSkipException, match="is ACTIVE, and no longer PENDING"):
@@ -131,13 +131,13 @@ def test_a_server_that_no_longer_waits_keeps_its_state() -> None:
     assert again(server).state == "active"
 
 
-def test_a_server_is_deleted() -> None:
+def test_server_is_deleted() -> None:
     server = make_server(node=make_node())
     assert action("delete_server", server).execute() == DONE
     assert not Server.objects.present().exists()
 
 
-def test_a_deletion_that_came_to_its_end_is_done() -> None:
+def test_completed_deletion_is_not_repeated() -> None:
     assert action("delete_server", GONE).recover() is Recovery.DONE
 
 
@@ -150,13 +150,13 @@ def stop() -> None:
 
 
 def proceed() -> None:
-    """Nothing is in the way."""
+    """Do nothing at a checkpoint."""
 
 
 def interrupted(kind: str) -> tuple[Server, ActionContext]:
-    """Begin with a server, stop in the middle of it, and return what the action had kept."""
+    """Interrupt an action on a server during its operation, and return the server and the context."""
     node = make_node()
-    server = make_server(node=node, state="error") if kind == "rebuild" else waiting()
+    server = make_server(node=node, state="error") if kind == "rebuild" else pending_server()
     if kind == "delete_server":
         server = make_server("old", node=node)
     checkpoints, data = iter([stop]), dict[str, Any]()
@@ -167,24 +167,24 @@ def interrupted(kind: str) -> tuple[Server, ActionContext]:
     return server, context
 
 
-def test_a_server_that_would_find_a_host_by_now_is_not_given_up() -> None:
+def test_reset_of_a_pending_server_is_skipped_if_a_node_has_capacity() -> None:
     make_node("full", vcpus=1)
     make_node("free")
-    server = waiting()
+    server = pending_server()
     words = f"^Instance {server.uuid} is not given up: free has capacity for it$"
     with pytest.raises(ActionSkipException, match=words):
         action("reset_state", server, state="error", expected_status="PENDING").pre_condition()
 
 
 @pytest.mark.parametrize("columns", [{"vcpus": 1}, {"zone": "elsewhere"}, {"state": "down"}, {"status": "disabled"}])
-def test_a_server_that_no_host_has_capacity_for_is_given_up(columns: dict[str, Any]) -> None:
+def test_reset_of_a_pending_server_proceeds_if_no_node_has_capacity(columns: dict[str, Any]) -> None:
     make_node(**columns)
-    action("reset_state", waiting(pinned_az="nova"), state="error", expected_status="PENDING").pre_condition()
+    action("reset_state", pending_server(pinned_az="nova"), state="error", expected_status="PENDING").pre_condition()
 
 
-def test_a_person_resets_the_state_of_a_server_that_would_find_a_host() -> None:
+def test_reset_without_expected_status_ignores_free_capacity() -> None:
     make_node()
-    action("reset_state", waiting(), state="error").pre_condition()
+    action("reset_state", pending_server(), state="error").pre_condition()
 
 
 INTERRUPTED = pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def state(server: Server) -> str | None:
 
 
 @INTERRUPTED
-def test_what_is_aborted_comes_to_its_end(kind: str, state_then: str | None) -> None:
+def test_abort_completes_the_operation(kind: str, state_then: str | None) -> None:
     server, context = interrupted(kind)
     with acting_for("action", 1):
         assert action(kind, server, context).abort() is False
@@ -205,7 +205,7 @@ def test_what_is_aborted_comes_to_its_end(kind: str, state_then: str | None) -> 
 
 
 @INTERRUPTED
-def test_what_was_interrupted_is_taken_up_by_the_next(kind: str, state_then: str | None) -> None:
+def test_interrupted_operation_is_completed_by_the_next_attempt(kind: str, state_then: str | None) -> None:
     server, context = interrupted(kind)
     with acting_for("action", 2):
         taken_up = action(kind, server, ActionContext(data=context.data))
@@ -214,13 +214,13 @@ def test_what_was_interrupted_is_taken_up_by_the_next(kind: str, state_then: str
     assert state(server) == state_then
 
 
-def test_a_build_that_finds_no_host_when_it_is_aborted_tells_so() -> None:
+def test_abort_of_a_build_without_a_valid_host_raises() -> None:
     with pytest.raises(NoValidHost):
-        action("build", waiting()).abort()
+        action("build", pending_server()).abort()
 
 
 @pytest.mark.parametrize("kind", ["migrate", "stop", "delete_server"])
-def test_an_action_that_frees_capacity_is_skipped_when_nobody_waits_for_it_any_more(kind: str) -> None:
+def test_action_that_frees_capacity_is_skipped_if_no_server_is_pending_for_it(kind: str) -> None:
     node = make_node("here")
     make_node("there")
     server = make_server(node=node)
@@ -233,11 +233,11 @@ def test_an_action_that_frees_capacity_is_skipped_when_nobody_waits_for_it_any_m
 
 
 @pytest.mark.parametrize("kind", ["migrate", "stop", "delete_server"])
-def test_an_action_that_frees_capacity_is_done_while_one_still_waits_for_it(kind: str) -> None:
+def test_action_that_frees_capacity_proceeds_while_a_server_is_pending_for_it(kind: str) -> None:
     node = make_node("here")
     make_node("there")
     needed = {
-        "needed_for": [str(uuid4()), str(waiting().uuid)],
+        "needed_for": [str(uuid4()), str(pending_server().uuid)],
         **({"migration_type": "live", "source_node": "here"} if kind == "migrate" else {}),
     }
     action(kind, make_server("other", node=node), **needed).pre_condition()

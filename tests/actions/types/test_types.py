@@ -1,4 +1,4 @@
-"""The action types on the embedded cloud: what skips, what fails, what they do, and how they are undone."""
+"""migrate, stop, change_nova_service_state and sleep on the embedded cloud, and rules for every action type."""
 
 from uuid import uuid4
 
@@ -57,12 +57,12 @@ def finding(action_type, error: type[Exception]) -> str:
     return str(caught.value)
 
 
-def test_migrate_skips_a_server_that_is_gone() -> None:
+def test_migrate_skips_a_deleted_server() -> None:
     missing = str(uuid4())
     assert finding(migrate(missing), ActionSkipException) == f"Instance {missing} not found"
 
 
-def test_migrate_skips_a_server_that_is_elsewhere(server: Server, target: ComputeNode) -> None:
+def test_migrate_skips_a_server_on_another_node(server: Server, target: ComputeNode) -> None:
     server.node = target
     server.save_changes(["node"])
     assert finding(migrate(server), ActionSkipException) == (
@@ -80,12 +80,12 @@ def test_migrate_fails_for_a_disabled_destination(server: Server, target: Comput
     assert finding(migrate(server), ActionFailed) == "Destination node target is not in enabled state"
 
 
-def test_a_migration_to_a_node_that_is_down_fails_before_it_reaches_the_cloud(server: Server) -> None:
+def test_migrate_fails_in_pre_condition_for_a_destination_that_is_down(server: Server) -> None:
     ComputeNode.objects.filter(hostname="target").update(state="down")
     assert finding(migrate(server), ActionFailed) == "Destination node target is down"
 
 
-def test_a_migration_to_its_own_node_fails_before_it_reaches_the_cloud(server: Server) -> None:
+def test_migrate_fails_in_pre_condition_for_the_node_of_the_server(server: Server) -> None:
     found = finding(migrate(server, destination_node="source"), ActionFailed)
     assert found == f"Instance {server.uuid} is already on source"
 
@@ -110,20 +110,22 @@ def test_migrate_moves_a_server(server: Server, target: ComputeNode, state: str,
 
 
 @pytest.mark.parametrize("parameters", [{"destination_node": None}, {}])
-def test_without_a_destination_the_cloud_chooses(server: Server, target: ComputeNode, parameters: dict) -> None:
+def test_migrate_without_destination_lets_the_cloud_choose(
+    server: Server, target: ComputeNode, parameters: dict
+) -> None:
     required = {"resource_id": str(server.uuid), "migration_type": "live", "source_node": "source"}
     make("migrate", {**required, **parameters}, Context()).execute()
     assert again(server).node == target
 
 
-def test_reverting_a_migration_brings_the_server_back(server: Server, source: ComputeNode) -> None:
+def test_revert_of_a_migration_moves_the_server_back(server: Server, source: ComputeNode) -> None:
     action_type = migrate(server)
     action_type.execute()
     assert action_type.revert()
     assert again(server).node == source
 
 
-def test_reverting_a_migration_twice_changes_nothing(server: Server, source: ComputeNode) -> None:
+def test_revert_of_a_migration_keeps_a_server_on_its_source_node(server: Server, source: ComputeNode) -> None:
     assert migrate(server).revert()
     assert again(server).node == source
 
@@ -135,7 +137,7 @@ def test_migrate_records_the_destination_that_the_cloud_chose(server: Server) ->
     assert [one.context.outputs for one in (action_type, after_a_loss)] == [{"destination_node": "target"}] * 2
 
 
-def test_migrate_refuses_a_resource_id_that_is_no_uuid() -> None:
+def test_migrate_refuses_a_resource_id_that_is_not_a_uuid() -> None:
     with pytest.raises(ActionFailed, match=r"^Invalid input parameters: resource_id: 'web-1' does not match"):
         migrate("web-1")
 
@@ -145,7 +147,7 @@ def test_stop_stops_a_server(server: Server) -> None:
     assert (again(server).state, again(server).task_state) == ("stopped", None)
 
 
-def test_stop_skips_a_server_that_is_gone() -> None:
+def test_stop_skips_a_deleted_server() -> None:
     missing = str(uuid4())
     assert finding(stop(missing), ActionSkipException) == f"Instance {missing} not found"
 
@@ -155,51 +157,51 @@ def test_stop_skips_a_stopped_server(server: Server) -> None:
     assert finding(stop(server), ActionSkipException) == f"Instance {server.uuid} is already stopped"
 
 
-def test_a_server_that_goes_while_it_is_stopped_counts_as_stopped(server: Server) -> None:
+def test_stop_succeeds_if_the_server_is_deleted_meanwhile(server: Server) -> None:
     action_type = stop(server)
     action_type.pre_condition()
     Server.objects.filter(pk=server.pk).soft_delete()
     assert action_type.execute() == DONE
 
 
-def test_reverting_a_stop_starts_the_server(server: Server) -> None:
+def test_revert_of_a_stop_starts_the_server(server: Server) -> None:
     action_type = stop(server)
     action_type.execute()
     assert action_type.revert()
     assert again(server).state == "active"
 
 
-def test_a_stop_can_not_be_aborted(server: Server) -> None:
+def test_stop_cannot_be_aborted(server: Server) -> None:
     assert stop(server).abort() is False
 
 
-def test_a_service_is_disabled_with_its_reason(source: ComputeNode) -> None:
+def test_service_is_disabled_with_a_reason(source: ComputeNode) -> None:
     change("disabled", disabled_reason="new fans").execute()
     assert ComputeNode.objects.values_list("status", "disabled_reason").get() == ("disabled", "new fans")
 
 
-def test_enabling_a_service_takes_the_reason_away(source: ComputeNode) -> None:
+def test_enabling_a_service_clears_the_reason(source: ComputeNode) -> None:
     change("disabled", disabled_reason="new fans").execute()
     change("enabled").execute()
     assert ComputeNode.objects.values_list("status", "disabled_reason").get() == ("enabled", None)
 
 
-def test_reverting_a_service_change_does_the_opposite(source: ComputeNode) -> None:
+def test_revert_of_a_service_change_restores_the_state(source: ComputeNode) -> None:
     action_type = change("disabled")
     action_type.execute()
     assert action_type.revert()
     assert ComputeNode.objects.get().status == "enabled"
 
 
-def test_a_service_change_skips_an_unknown_host() -> None:
+def test_service_change_skips_an_unknown_host() -> None:
     assert finding(change("disabled", "far"), ActionSkipException) == "nova-compute service far not found"
 
 
-def test_a_service_change_skips_a_host_that_is_so_already(source: ComputeNode) -> None:
+def test_service_change_skips_a_host_in_the_requested_state(source: ComputeNode) -> None:
     assert finding(change("enabled"), ActionSkipException) == "nova-compute service source is already in state enabled"
 
 
-def test_up_and_down_pass_the_schema_and_then_fail(source: ComputeNode) -> None:
+def test_service_states_up_and_down_pass_the_schema_and_fail_in_execute(source: ComputeNode) -> None:
     action_type = change("up")
     action_type.pre_condition()
     with pytest.raises(ActionFailed, match=r"^The target state is not defined$"):
@@ -207,11 +209,11 @@ def test_up_and_down_pass_the_schema_and_then_fail(source: ComputeNode) -> None:
 
 
 @pytest.mark.parametrize("duration", [0, 0.9])
-def test_sleep_sleeps_whole_seconds(duration: float) -> None:
+def test_sleep_accepts_a_fraction_of_a_second(duration: float) -> None:
     assert make("sleep", {"duration": duration}, Context()).execute() == DONE
 
 
-def test_the_cloud_refuses_a_server_that_is_busy(server: Server) -> None:
+def test_cloud_refuses_a_busy_server(server: Server) -> None:
     server.task_state = "migrating"
     server.save_changes(["task_state"])
     with pytest.raises(CloudError, match="is busy: migrating"):
@@ -219,11 +221,11 @@ def test_the_cloud_refuses_a_server_that_is_busy(server: Server) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(plugins.load("ACTION_TYPES")))
-def test_every_type_refuses_parameters_that_it_does_not_know(name: str) -> None:
+def test_every_type_refuses_unknown_parameters(name: str) -> None:
     with pytest.raises(ActionFailed, match=r"^Invalid input parameters: "):
         make(name, {"surprise": 1}, Context())
 
 
 @pytest.mark.parametrize("path", settings.ACTION_TYPES)
-def test_every_type_can_tell_what_became_of_an_action_whose_worker_was_lost(path: str) -> None:
+def test_every_type_implements_recover(path: str) -> None:
     assert import_string(path).recover is not ActionType.recover

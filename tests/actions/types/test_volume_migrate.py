@@ -1,4 +1,4 @@
-"""Moving and retyping volumes: what skips, what fails, and what the pools say of it."""
+"""volume_migrate on the embedded cloud: skips, failures, results and the capacity of the pools."""
 
 from typing import Any
 from uuid import uuid4
@@ -62,32 +62,32 @@ def message(action: ActionType, error: type[Exception], method: str = "pre_condi
     return str(caught.value)
 
 
-def test_a_volume_that_is_gone_is_skipped(volume: Volume) -> None:
+def test_deleted_volume_is_skipped(volume: Volume) -> None:
     volume.uuid = uuid4()
     assert message(migrate(volume), ActionSkipException) == f"Volume {volume.uuid} not found"
 
 
-def test_an_unknown_pool_fails(volume: Volume) -> None:
+def test_unknown_pool_fails(volume: Volume) -> None:
     assert message(migrate(volume, destination_node="c@lvm#one"), CloudError) == "Pool c@lvm#one not found"
 
 
-def test_an_unknown_type_fails(volume: Volume) -> None:
+def test_unknown_volume_type_fails(volume: Volume) -> None:
     assert message(retype(volume, "golden"), CloudError) == "Volume type golden not found"
 
 
 @pytest.mark.parametrize("kind", ["migrate", "swap"])
-def test_a_volume_that_is_there_already_is_skipped(volume: Volume, kind: str) -> None:
+def test_volume_in_the_destination_pool_is_skipped(volume: Volume, kind: str) -> None:
     action = migrate(volume, kind, destination_node=HERE)
     assert message(action, ActionSkipException) == f"Volume is already on node {HERE}"
 
 
-def test_a_volume_of_that_type_is_skipped(volume: Volume, fast: VolumeType) -> None:
+def test_volume_of_the_destination_type_is_skipped(volume: Volume, fast: VolumeType) -> None:
     volume.volume_type = fast
     volume.save_changes(["volume_type"])
     assert message(retype(volume, "fast"), ActionSkipException) == "Volume type is already fast"
 
 
-def test_a_migration_without_pool_and_a_retype_without_type_fail(volume: Volume) -> None:
+def test_migration_without_pool_and_retype_without_type_fail(volume: Volume) -> None:
     action = migrate(volume, "retype")
     assert message(action, ActionFailed) == "destination_type: is required to retype a volume"
     parameters = {"resource_id": str(volume.uuid), "migration_type": "swap"}
@@ -96,7 +96,7 @@ def test_a_migration_without_pool_and_a_retype_without_type_fail(volume: Volume)
 
 
 @pytest.mark.parametrize("kind", ["migrate", "swap"])
-def test_a_volume_moves_and_takes_its_space_along(volume: Volume, kind: str) -> None:
+def test_volume_moves_and_the_free_capacity_of_both_pools_changes(volume: Volume, kind: str) -> None:
     action = migrate(volume, kind)
     action.pre_condition()
     assert action.execute() == DONE
@@ -105,20 +105,20 @@ def test_a_volume_moves_and_takes_its_space_along(volume: Volume, kind: str) -> 
     assert free() == [100, 70]
 
 
-def test_while_it_moves_a_volume_takes_space_in_both_pools(volume: Volume) -> None:
+def test_moving_volume_uses_capacity_in_both_pools(volume: Volume) -> None:
     seen: list[list[int]] = []
     cloud().migrate_volume(str(volume.uuid), THERE, lambda: seen.append(free()))
     assert seen[0] == [70, 70]
 
 
-def test_a_pool_without_space_refuses(volume: Volume, there: Pool) -> None:
+def test_pool_without_free_capacity_refuses_the_volume(volume: Volume, there: Pool) -> None:
     make_volume("other", there, size=71)
     reason = f"Pool {THERE} has 29 GB free of 30 needed"
     assert message(migrate(volume), OperationRefused, "execute") == reason
     assert (again(volume).migration_status, free()) == (None, [70, 29])
 
 
-def test_a_ratio_lets_a_pool_promise_more_than_it_has(volume: Volume, there: Pool) -> None:
+def test_over_subscription_ratio_increases_the_capacity_of_a_pool(volume: Volume, there: Pool) -> None:
     there.max_over_subscription_ratio = 2.0
     there.save_changes(["max_over_subscription_ratio"])
     make_volume("other", there, size=95)
@@ -127,12 +127,12 @@ def test_a_ratio_lets_a_pool_promise_more_than_it_has(volume: Volume, there: Poo
 
 
 @pytest.mark.parametrize("state", ["active", "paused"])
-def test_an_attached_volume_moves_while_its_server_runs(volume: Volume, here: Pool, state: str) -> None:
+def test_attached_volume_moves_if_its_server_is_active_or_paused(volume: Volume, here: Pool, state: str) -> None:
     attached = make_volume("attached", here, attached_to=[make_server("web-1", make_node(), state=state)])
     assert migrate(attached).execute() == DONE
 
 
-def test_an_attached_volume_does_not_move_while_its_server_is_stopped(here: Pool, there: Pool) -> None:
+def test_attached_volume_does_not_move_if_its_server_is_stopped(here: Pool, there: Pool) -> None:
     server = make_server("web-1", make_node(), state="stopped")
     attached = make_volume("attached", here, attached_to=[server])
     assert message(migrate(attached), ActionFailed, "execute") == (
@@ -141,13 +141,13 @@ def test_an_attached_volume_does_not_move_while_its_server_is_stopped(here: Pool
     )
 
 
-def test_an_attached_volume_must_be_in_use(here: Pool, there: Pool) -> None:
+def test_attached_volume_must_be_in_use(here: Pool, there: Pool) -> None:
     attached = make_volume("attached", here, attached_to=[make_server("web-1", make_node())], status="detaching")
     reason = f"Volume {attached.uuid} is attached, but not in-use (current status: detaching)"
     assert message(migrate(attached), ActionFailed, "execute") == reason
 
 
-def test_a_pool_must_take_the_type_of_the_volume(volume: Volume, fast: VolumeType) -> None:
+def test_pool_must_support_the_type_of_the_volume(volume: Volume, fast: VolumeType) -> None:
     volume.volume_type = fast
     volume.save_changes(["volume_type"])
     assert message(migrate(volume), ActionFailed, "execute") == f"Pool {THERE} takes no volumes of type fast"
@@ -164,18 +164,18 @@ def test_a_pool_must_take_the_type_of_the_volume(volume: Volume, fast: VolumeTyp
         ({"pool": None}, "is in no pool"),
     ],
 )
-def test_the_cloud_refuses_a_volume_that_can_not_move(volume: Volume, columns: dict[str, Any], reason: str) -> None:
+def test_cloud_refuses_a_volume_that_cannot_move(volume: Volume, columns: dict[str, Any], reason: str) -> None:
     Volume.objects.filter(pk=volume.pk).update(**columns)
     assert message(migrate(volume), OperationRefused, "execute") == f"Volume {volume.uuid} {reason}"
 
 
 @pytest.mark.parametrize("columns", [{"state": "down"}, {"status": "disabled"}])
-def test_a_closed_storage_node_takes_no_volume(volume: Volume, columns: dict[str, str]) -> None:
+def test_pool_of_a_disabled_or_down_storage_node_refuses_volumes(volume: Volume, columns: dict[str, str]) -> None:
     StorageNode.objects.filter(host="b@lvm").update(**columns)
     assert "is enabled and up" in message(migrate(volume), OperationRefused, "execute")
 
 
-def test_a_retyped_volume_goes_where_its_new_type_is_served(volume: Volume) -> None:
+def test_retyped_volume_moves_to_a_pool_that_supports_its_new_type(volume: Volume) -> None:
     action = retype(volume)
     action.pre_condition()
     assert action.execute() == DONE
@@ -184,44 +184,44 @@ def test_a_retyped_volume_goes_where_its_new_type_is_served(volume: Volume) -> N
     assert free() == [100, 70]
 
 
-def test_a_retyped_volume_stays_where_its_pool_serves_the_new_type(volume: Volume) -> None:
+def test_retyped_volume_stays_if_its_pool_supports_the_new_type(volume: Volume) -> None:
     Volume.objects.filter(pk=volume.pk).update(has_snapshots=True)
     assert retype(volume, "fast").execute() == DONE
     retyped = again(volume)
     assert (retyped.volume_type.name, retyped.pool.name, free()) == ("fast", HERE, [70, 100])
 
 
-def test_a_retyped_volume_goes_to_the_pool_with_the_most_space(volume: Volume) -> None:
+def test_retyped_volume_moves_to_the_pool_with_the_most_free_capacity(volume: Volume) -> None:
     make_pool("b@lvm#two", total_capacity_gb=200)
     retype(volume).execute()
     assert again(volume).pool.name == "b@lvm#two"
 
 
-def test_a_failure_gives_back_the_space(volume: Volume, settings: Any) -> None:
+def test_failed_migration_releases_the_capacity(volume: Volume, settings: Any) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     message(migrate(volume), OperationFailed, "execute")
     left = again(volume)
     assert (left.pool.name, left.destination, left.migration_status, free()) == (HERE, None, None, [70, 100])
 
 
-def test_an_operation_that_was_taken_away_does_not_finish(volume: Volume) -> None:
+def test_migration_fails_if_the_volume_is_reconciled_meanwhile(volume: Volume) -> None:
     with pytest.raises(OperationFailed, match="was taken out of its operation migrating"):
         cloud().migrate_volume(str(volume.uuid), THERE, lambda: cloud().reconcile_volume(str(volume.uuid)) and None)
     assert (again(volume).pool.name, free()) == (HERE, [70, 100])
 
 
-def test_what_a_dead_process_left_is_done_again(volume: Volume, there: Pool) -> None:
+def test_interrupted_migration_is_reset_and_repeated(volume: Volume, there: Pool) -> None:
     volume.destination, volume.migration_status = there, "migrating"
     volume.save_changes(["destination", "migration_status"])
     assert migrate(volume).recover() is Recovery.AGAIN
     assert (again(volume).destination, again(volume).migration_status, free()) == (None, None, [70, 100])
 
 
-def test_what_was_done_before_the_process_died_is_done(volume: Volume) -> None:
+def test_completed_migration_is_not_repeated(volume: Volume) -> None:
     retype(volume).execute()
     assert (migrate(volume).recover(), retype(volume).recover()) == (Recovery.DONE, Recovery.DONE)
 
 
-def test_it_is_neither_aborted_nor_reverted(volume: Volume) -> None:
+def test_volume_migration_can_be_neither_aborted_nor_reverted(volume: Volume) -> None:
     assert migrate(volume).abort() is False
     assert message(migrate(volume), ActionFailed, "revert") == "Actions of type volume_migrate can not be reverted"

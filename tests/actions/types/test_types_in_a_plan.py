@@ -1,4 +1,4 @@
-"""The action types in a plan that the applier runs."""
+"""Action types in a plan that an applier executes."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def run(*actions: tuple[str, dict[str, object]]) -> dict[str, tuple[str, str]]:
     return {action.action_type: (action.state, action.status_message or "") for action in found}
 
 
-def test_a_server_grows_a_volume_moves_and_an_idle_node_is_switched_off() -> None:
+def test_resize_volume_migrate_and_power_off_succeed_in_a_plan() -> None:
     make_flavor("large", vcpus=4, memory=4096, disk=40)
     server, idle = make_server("web-1", make_node("compute1")), make_node("compute2")
     volume = make_volume("data", make_pool("a@lvm#one"), attached_to=[server])
@@ -39,7 +39,7 @@ def test_a_server_grows_a_volume_moves_and_an_idle_node_is_switched_off() -> Non
     assert ComputeNode.objects.get(hostname="compute2").power_state == "off"
 
 
-def test_what_the_cloud_refuses_fails_with_its_reason() -> None:
+def test_action_that_the_cloud_refuses_fails_with_the_reason_of_the_cloud() -> None:
     node = make_node("compute1")
     make_server("web-1", node)
     volume = make_volume("data", make_pool("a@lvm#one"), size=10)
