@@ -26,7 +26,7 @@ def replace(path: str, value: Any) -> list[dict[str, Any]]:
     return [{"op": "replace", "path": path, "value": value}]
 
 
-def test_a_policy_is_created_shown_and_deleted(api: Caller) -> None:
+def test_policy_is_created_shown_and_deleted(api: Caller) -> None:
     made = api.post("/policies", NEW)
     uuid = made.json()["uuid"]
     assert (made.status_code, made["Location"]) == (201, f"http://testserver/v1/policies/{uuid}")
@@ -38,7 +38,7 @@ def test_a_policy_is_created_shown_and_deleted(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("path", ["/policies", "/policies/detail", "/policies/grow", "/policy_types"])
-def test_before_1_12_there_are_no_policies(cloud_admin: User, path: str) -> None:
+def test_policies_are_not_available_before_1_12(cloud_admin: User, path: str) -> None:
     make_policy("grow")
     assert Caller(cloud_admin, "1.11").get(path).status_code == 406
 
@@ -87,21 +87,19 @@ def test_before_1_12_there_are_no_policies(cloud_admin: User, path: str) -> None
         ({"uuid": "x"}, "Cannot set read only field."),
     ],
 )
-def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
-    api: Caller, changes: dict[str, Any], words: str
-) -> None:
+def test_invalid_policy_is_refused_and_not_created(api: Caller, changes: dict[str, Any], words: str) -> None:
     answer = api.post("/policies", NEW | changes)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert not Policy.objects.exists()
 
 
-def test_two_policies_do_not_have_one_name(api: Caller) -> None:
+def test_duplicate_policy_name_is_refused(api: Caller) -> None:
     make_policy("grow")
     answer = api.post("/policies", NEW | {"name": "Grow"})
     assert (answer.status_code, fault(answer)) == (409, "name: another policy is called Grow.")
 
 
-def test_properties_are_looked_at_without_making_a_policy(api: Caller) -> None:
+def test_validation_returns_defaults_without_creating_a_policy(api: Caller) -> None:
     answer = api.post("/policies/validate", {"type": SCALING, "spec": OUT})
     assert answer.status_code == 200
     assert answer.json()["spec"]["adjustment"] == {
@@ -115,7 +113,7 @@ def test_properties_are_looked_at_without_making_a_policy(api: Caller) -> None:
     assert not Policy.objects.exists()
 
 
-def test_the_name_changes(api: Caller) -> None:
+def test_policy_name_is_changed(api: Caller) -> None:
     policy = make_policy("grow")
     shown = api.patch(f"/policies/{policy.uuid}", replace("/name", "grow slowly")).json()
     assert shown["name"] == "grow slowly"
@@ -134,7 +132,7 @@ def test_the_name_changes(api: Caller) -> None:
         ([{"op": "remove", "path": "/name"}], 400),
     ],
 )
-def test_a_patch_that_makes_no_sense_changes_nothing(api: Caller, patch: Any, status: int) -> None:
+def test_invalid_patch_changes_nothing(api: Caller, patch: Any, status: int) -> None:
     make_policy("other")
     policy = make_policy("grow", SCALING, spec=OUT)
     assert api.patch(f"/policies/{policy.uuid}", patch).status_code == status
@@ -142,20 +140,20 @@ def test_a_patch_that_makes_no_sense_changes_nothing(api: Caller, patch: Any, st
     assert (again.name, again.spec, again.updated_at) == ("grow", OUT, None)
 
 
-def test_a_policy_that_clusters_have_is_not_deleted(api: Caller) -> None:
+def test_policy_in_use_by_a_cluster_is_not_deleted(api: Caller) -> None:
     policy = make_binding(make_cluster(), "senlin.policy.batch-1.0").policy
     answer = api.delete(f"/policies/{policy.uuid}")
     assert (answer.status_code, fault(answer)) == (409, f"Policy {policy.uuid} is in use by 1 cluster.")
     assert Policy.objects.present().exists()
 
 
-def test_a_policy_that_no_cluster_has_any_more_is_deleted(api: Caller) -> None:
+def test_policy_is_deleted_after_its_last_binding(api: Caller) -> None:
     binding = make_binding(make_cluster(), "senlin.policy.batch-1.0")
     type(binding).objects.filter(pk=binding.pk).soft_delete()
     assert api.delete(f"/policies/{binding.policy.uuid}").status_code == 204
 
 
-def test_a_list_comes_in_pages(api: Caller) -> None:
+def test_policy_list_is_paged(api: Caller) -> None:
     for name in ("c", "a", "b"):
         make_policy(name)
     first = api.get("/policies?sort_key=name&limit=2").json()
@@ -166,14 +164,14 @@ def test_a_list_comes_in_pages(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("query", ["name=GROW", f"type={SCALING}"])
-def test_a_list_is_filtered(api: Caller, query: str) -> None:
+def test_policy_list_is_filtered_by_name_and_type(api: Caller, query: str) -> None:
     make_policy("grow", SCALING)
     make_policy("update", "senlin.policy.batch-1.0")
     assert [row["name"] for row in api.get(f"/policies/detail?{query}").json()["policies"]] == ["grow"]
 
 
 @pytest.mark.parametrize("count", [1, 10])
-def test_a_list_takes_as_many_queries_whatever_its_length(
+def test_policy_list_query_count_does_not_depend_on_the_number_of_rows(
     api: Caller, count: int, django_assert_num_queries: Any
 ) -> None:
     for number in range(count):
@@ -192,7 +190,7 @@ def test_a_list_takes_as_many_queries_whatever_its_length(
         ("DELETE", "/policies/grow", None),
     ],
 )
-def test_readers_may_look_and_change_nothing(reader: User, method: str, path: str, body: Any) -> None:
+def test_reader_may_read_and_not_change_policies(reader: User, method: str, path: str, body: Any) -> None:
     make_policy("grow")
     reading = Caller(reader, "1.12")
     assert reading.get("/policies/grow").status_code == 200
@@ -201,17 +199,17 @@ def test_readers_may_look_and_change_nothing(reader: User, method: str, path: st
 
 
 @pytest.mark.parametrize("path", ["/policies", "/policy_types", f"/policy_types/{SCALING}"])
-def test_who_has_no_right_sees_nothing(stranger: User, path: str) -> None:
+def test_user_without_permission_is_refused(stranger: User, path: str) -> None:
     assert Caller(stranger, "1.12").get(path).status_code == 403
 
 
-def test_the_types_come_with_their_schemas(api: Caller) -> None:
+def test_policy_type_list_includes_the_schemas(api: Caller) -> None:
     types = plugins.load("POLICY_TYPES")
     listed = api.get("/policy_types").json()["policy_types"]
     assert [(one["name"], one["schema"]) for one in listed] == [(one.name, one.schema) for one in types.values()]
 
 
-def test_one_type_is_shown(api: Caller) -> None:
+def test_policy_type_is_shown_with_its_events(api: Caller) -> None:
     shown = api.get(f"/policy_types/{SCALING}").json()
     assert (shown["name"], shown["priority"], shown["is_single"]) == (SCALING, 100, False)
     assert shown["before"] == ["CLUSTER_SCALE_IN", "CLUSTER_SCALE_OUT"]

@@ -1,4 +1,4 @@
-"""Profiles of projects through the API: who sees, changes and uses them, from the microversion that brought this."""
+"""Profiles of projects through the API: permissions to read, change and use them, from microversion 1.16 on."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -30,7 +30,7 @@ def member(api: Caller) -> Caller:
     return Caller(user, "1.16")
 
 
-def test_a_member_sees_the_profiles_of_their_project_and_those_of_none(member: Caller) -> None:
+def test_member_sees_profiles_of_own_project_and_of_no_project(member: Caller) -> None:
     shown = {row["name"]: row["project_id"] for row in member.get("/profiles").json()["profiles"]}
     assert shown == {"of acme": "acme", "of none": ""}
     uuids = Profile.objects.values_list("project_id", "uuid")
@@ -38,7 +38,7 @@ def test_a_member_sees_the_profiles_of_their_project_and_those_of_none(member: C
     assert answers == {"acme": 200, "": 200, "other": 404}
 
 
-def test_a_member_creates_changes_and_deletes_profiles_of_their_project(member: Caller) -> None:
+def test_member_creates_changes_and_deletes_profiles_of_own_project(member: Caller) -> None:
     made = member.post("/profiles", {"name": "web", "spec": SPEC})
     assert (made.status_code, made.json()["project_id"]) == (201, "acme")
     path = f"/profiles/{made.json()['uuid']}"
@@ -47,14 +47,14 @@ def test_a_member_creates_changes_and_deletes_profiles_of_their_project(member: 
 
 
 @pytest.mark.parametrize(("project", "status"), [("", 403), ("other", 404)])
-def test_a_member_changes_no_other_profile(member: Caller, project: str, status: int) -> None:
+def test_member_cannot_change_profiles_of_other_projects(member: Caller, project: str, status: int) -> None:
     path = f"/profiles/{Profile.objects.get(project_id=project).uuid}"
     assert [member.patch(path, RENAMING).status_code, member.delete(path).status_code] == [status] * 2
     answer = member.post("/profiles", {"name": "web", "spec": SPEC, "project_id": project})
     assert (answer.status_code, fault(answer)) == (400, "project_id: must be one of your projects: acme.")
 
 
-def test_an_administrator_names_any_project_or_none_and_filters_by_it(api: Caller) -> None:
+def test_administrator_sets_and_filters_by_any_project(api: Caller) -> None:
     for project in ("acme", ""):
         assert api.post("/profiles", {"name": "web", "spec": SPEC, "project_id": project}).status_code == 201
     assert [row["project_id"] for row in api.get("/profiles?project_id=acme").json()["profiles"]] == ["acme"]
@@ -63,7 +63,7 @@ def test_an_administrator_names_any_project_or_none_and_filters_by_it(api: Calle
     assert (answer.status_code, fault(answer)) == (409, "name: another profile is called Web.")
 
 
-def test_before_this_version_profiles_are_for_people_with_rights_alone(member: Caller, api: Caller) -> None:
+def test_before_1_16_profiles_require_permissions_and_have_no_project(member: Caller, api: Caller) -> None:
     member.headers = api.headers = {"OpenStack-API-Version": "infra-optim 1.15"}
     paths = ("/profiles", "/profiles/of acme")
     assert [member.get(path).status_code for path in paths] == [403, 403]
@@ -75,7 +75,7 @@ def test_before_this_version_profiles_are_for_people_with_rights_alone(member: C
 
 
 @pytest.mark.parametrize(("profile", "status"), [("of acme", 202), ("of none", 202), ("of other", 400)])
-def test_clusters_and_nodes_are_made_from_profiles_of_their_project_or_of_none(
+def test_clusters_and_nodes_are_created_from_profiles_of_own_project_or_of_no_project(
     member: Caller, profile: str, status: int
 ) -> None:
     identifier = str(Profile.objects.get(name=profile).uuid)
@@ -89,7 +89,7 @@ def test_clusters_and_nodes_are_made_from_profiles_of_their_project_or_of_none(
     assert Cluster.objects.exclude(pk=cluster.pk).exists() is Node.objects.exists() is (status == 202)
 
 
-def test_nodes_and_clusters_are_changed_to_no_profile_of_another_project(member: Caller) -> None:
+def test_change_to_a_profile_of_another_project_is_refused(member: Caller) -> None:
     make_member("alone", project_id="acme", status="ACTIVE", profile=Profile.objects.get(name="of acme"))
     foreign = Profile.objects.get(project_id="other")
     make_cluster("theirs", project_id="acme", profile=Profile.objects.get(name="of acme"))
@@ -99,7 +99,7 @@ def test_nodes_and_clusters_are_changed_to_no_profile_of_another_project(member:
         assert (answer.status_code, fault(answer)) == (400, f"profile: there is no profile {foreign.uuid}.")
 
 
-def test_the_profile_of_the_project_is_found_by_name_before_that_of_none(member: Caller) -> None:
+def test_profile_of_own_project_takes_precedence_over_profile_of_no_project(member: Caller) -> None:
     own = make_profile("Of None", project_id="acme")
     assert member.post("/clusters", {"name": "web", "profile": "of none"}).status_code == 202
     assert Cluster.objects.get(name="web").profile == own

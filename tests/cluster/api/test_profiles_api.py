@@ -25,7 +25,7 @@ def replace(path: str, value: Any) -> list[dict[str, Any]]:
     return [{"op": "replace", "path": path, "value": value}]
 
 
-def test_a_profile_is_created_shown_and_deleted(api: Caller) -> None:
+def test_profile_is_created_shown_and_deleted(api: Caller) -> None:
     made = api.post("/profiles", WEB | {"metadata": {"team": "shop"}})
     uuid = made.json()["uuid"]
     assert (made.status_code, made["Location"]) == (201, f"http://testserver/v1/profiles/{uuid}")
@@ -38,12 +38,12 @@ def test_a_profile_is_created_shown_and_deleted(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("path", ["/profiles", "/profiles/detail", "/profiles/web"])
-def test_before_1_12_there_are_no_profiles(cloud_admin: User, path: str) -> None:
+def test_profiles_are_not_available_before_1_12(cloud_admin: User, path: str) -> None:
     make_profile("web")
     assert Caller(cloud_admin, "1.11").get(path).status_code == 406
 
 
-def test_the_flavor_may_be_named_by_its_id(api: Caller) -> None:
+def test_flavor_is_accepted_by_id(api: Caller) -> None:
     assert api.post("/profiles", {"name": "web", "spec": {"flavor": "f1"}}).status_code == 201
 
 
@@ -66,27 +66,25 @@ def test_the_flavor_may_be_named_by_its_id(api: Caller) -> None:
         ({"uuid": "x"}, "Cannot set read only field."),
     ],
 )
-def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
-    api: Caller, changes: dict[str, Any], words: str
-) -> None:
+def test_invalid_profile_is_refused_and_not_created(api: Caller, changes: dict[str, Any], words: str) -> None:
     answer = api.post("/profiles", WEB | changes)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert not Profile.objects.exists()
 
 
-def test_two_profiles_do_not_have_one_name(api: Caller) -> None:
+def test_duplicate_profile_name_is_refused(api: Caller) -> None:
     make_profile("web")
     answer = api.post("/profiles", WEB | {"name": "Web"})
     assert (answer.status_code, fault(answer)) == (409, "name: another profile is called Web.")
 
 
-def test_the_name_of_a_deleted_profile_can_be_used_again(api: Caller) -> None:
+def test_name_of_a_deleted_profile_can_be_used_again(api: Caller) -> None:
     api.post("/profiles", WEB)
     api.delete("/profiles/web")
     assert api.post("/profiles", WEB).status_code == 201
 
 
-def test_the_name_and_the_metadata_change(api: Caller) -> None:
+def test_profile_name_and_metadata_are_changed(api: Caller) -> None:
     profile = make_profile("web")
     steps = [*replace("/name", "front"), {"op": "add", "path": "/metadata/team", "value": "shop"}]
     shown = api.patch(f"/profiles/{profile.uuid}", steps).json()
@@ -107,7 +105,7 @@ def test_the_name_and_the_metadata_change(api: Caller) -> None:
         ([{"op": "remove", "path": "/name"}], 400),
     ],
 )
-def test_a_patch_that_makes_no_sense_changes_nothing(api: Caller, patch: Any, status: int) -> None:
+def test_invalid_patch_changes_nothing(api: Caller, patch: Any, status: int) -> None:
     make_profile("other")
     profile = make_profile("web")
     assert api.patch(f"/profiles/{profile.uuid}", patch).status_code == status
@@ -115,7 +113,7 @@ def test_a_patch_that_makes_no_sense_changes_nothing(api: Caller, patch: Any, st
     assert (again.name, again.spec, again.updated_at) == ("web", {"flavor": "small"}, None)
 
 
-def test_a_list_comes_in_pages(api: Caller) -> None:
+def test_profile_list_is_paged(api: Caller) -> None:
     for name in ("c", "a", "b"):
         make_profile(name)
     first = api.get("/profiles?sort_key=name&limit=2").json()
@@ -125,7 +123,7 @@ def test_a_list_comes_in_pages(api: Caller) -> None:
     assert "spec" not in first["profiles"][0]
 
 
-def test_a_list_is_filtered_by_name(api: Caller) -> None:
+def test_profile_list_is_filtered_by_name(api: Caller) -> None:
     make_profile("web")
     make_profile("other")
     assert [row["name"] for row in api.get("/profiles/detail?name=WEB").json()["profiles"]] == ["web"]
@@ -133,7 +131,7 @@ def test_a_list_is_filtered_by_name(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 10])
-def test_a_list_takes_as_many_queries_whatever_its_length(
+def test_profile_list_query_count_does_not_depend_on_the_number_of_rows(
     api: Caller, count: int, django_assert_num_queries: Any
 ) -> None:
     for number in range(count):
@@ -147,7 +145,7 @@ def test_a_list_takes_as_many_queries_whatever_its_length(
     ("method", "path", "body"),
     [("POST", "/profiles", WEB), ("PATCH", "/profiles/web", replace("/name", "x")), ("DELETE", "/profiles/web", None)],
 )
-def test_readers_may_look_and_change_nothing(api: Caller, reader: User, method: str, path: str, body: Any) -> None:
+def test_reader_may_read_and_not_change_profiles(api: Caller, reader: User, method: str, path: str, body: Any) -> None:
     make_profile("web")
     reading = Caller(reader, "1.12")
     assert reading.get("/profiles/web").status_code == 200
@@ -155,11 +153,11 @@ def test_readers_may_look_and_change_nothing(api: Caller, reader: User, method: 
     assert Profile.objects.get().name == "web"
 
 
-def test_who_has_no_right_sees_no_profiles(api: Caller, stranger: User) -> None:
+def test_user_without_permission_is_refused(api: Caller, stranger: User) -> None:
     assert Caller(stranger, "1.12").get("/profiles").status_code == 403
 
 
-def test_a_profile_describes_networks_and_the_rest_from_1_15_on(api: Caller, cloud_admin: User) -> None:
+def test_networks_user_data_and_tags_are_accepted_from_1_15_on(api: Caller, cloud_admin: User) -> None:
     spec = {"flavor": "small", "networks": [{"network": "backend"}], "user_data": "secret", "tags": ["shop"]}
     answer = api.post("/profiles", {"name": "web", "spec": spec})
     assert (answer.status_code, "spec.networks" in fault(answer)) == (406, True)
@@ -181,7 +179,7 @@ def test_a_profile_describes_networks_and_the_rest_from_1_15_on(api: Caller, clo
         ({"personality": []}, "spec: Additional properties are not allowed ('personality'"),
     ],
 )
-def test_a_property_of_a_profile_that_breaks_a_rule_is_refused(
+def test_invalid_server_property_is_refused(
     api: Caller, cloud_admin: User, properties: dict[str, Any], words: str
 ) -> None:
     answer = Caller(cloud_admin, "1.15").post("/profiles", {"name": "web", "spec": {"flavor": "small", **properties}})

@@ -32,7 +32,7 @@ def make_scaling(name: str = "grow") -> Policy:
     return make_policy(name, SCALING, spec={"event": "CLUSTER_SCALE_OUT"})
 
 
-def test_a_policy_shows_what_it_says_and_which_clusters_have_it(browser: Client) -> None:
+def test_policy_page_shows_properties_and_clusters(browser: Client) -> None:
     policy, cluster = make_scaling(), make_cluster("web")
     PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=77, enabled=False)
     text = show(browser, "cluster:policy", policy.uuid)
@@ -41,19 +41,19 @@ def test_a_policy_shows_what_it_says_and_which_clusters_have_it(browser: Client)
     assert ("77" in text, '<td data-label="Enabled">no</td>' in text) == (True, True)
 
 
-def test_a_policy_whose_type_is_gone_says_so(browser: Client) -> None:
+def test_policy_page_shows_that_the_policy_type_is_not_installed(browser: Client) -> None:
     policy = make_policy("old", "a type")
     assert "(not installed)" in show(browser, "cluster:policy", policy.uuid)
 
 
-def test_a_list_is_narrowed_and_counts_clusters(browser: Client) -> None:
+def test_policy_list_is_filtered_by_name(browser: Client) -> None:
     PolicyBinding.objects.create(cluster=make_cluster("web"), policy=make_scaling(), priority=1)
     make_scaling("other")
     text = show(browser, "cluster:policies", name="gro")
     assert (">grow<" in text, ">other<" in text) == (True, False)
 
 
-def test_a_policy_is_created_by_a_form_that_shows_what_there_is(browser: Client) -> None:
+def test_policy_is_created_from_a_json_document(browser: Client) -> None:
     assert "min_step" in show(browser, "cluster:new-policy", document="1")
     fields = {"name": "grow", "type": SCALING, "spec": '{"event": "CLUSTER_SCALE_OUT"}'}
     answer = browser.post(reverse("cluster:new-policy"), fields)
@@ -73,9 +73,7 @@ def test_a_policy_is_created_by_a_form_that_shows_what_there_is(browser: Client)
         ({"name": "Taken"}, "another policy is called Taken."),
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused_in_the_form(
-    browser: Client, changes: dict[str, str], words: str
-) -> None:
+def test_invalid_policy_is_refused_with_a_form_error(browser: Client, changes: dict[str, str], words: str) -> None:
     make_scaling("taken")
     fields = {"name": "grow", "type": SCALING, "spec": '{"event": "CLUSTER_SCALE_OUT"}'} | changes
     answer = browser.post(reverse("cluster:new-policy"), fields)
@@ -83,11 +81,11 @@ def test_a_policy_that_makes_no_sense_is_refused_in_the_form(
     assert Policy.objects.count() == 1
 
 
-def test_the_types_of_policies_are_offered_with_links_to_their_forms(browser: Client) -> None:
+def test_new_policy_page_links_to_the_form_of_each_policy_type(browser: Client) -> None:
     assert f'href="?type={SCALING}"' in show(browser, "cluster:new-policy")
 
 
-def test_the_properties_of_a_type_are_fields_with_help_and_ranges(browser: Client) -> None:
+def test_properties_of_a_policy_type_are_form_fields_with_help_and_ranges(browser: Client) -> None:
     text = show(browser, "cluster:new-policy", type=SCALING)
     assert 'name="parameter-adjustment.cooldown"' in text
     assert 'max="31536000"' in text
@@ -99,13 +97,13 @@ def create(browser: Client, type: str, **properties: str) -> HttpResponse:
     return browser.post(reverse("cluster:new-policy"), {"name": "one", "type": type, **fields})
 
 
-def test_a_policy_is_created_from_fields_without_the_defaults(browser: Client) -> None:
+def test_policy_created_from_fields_omits_defaults(browser: Client) -> None:
     properties = {"event": "CLUSTER_SCALE_IN", "adjustment.number": "2", "adjustment.min_step": "1"}
     create(browser, SCALING, **properties)
     assert Policy.objects.get().spec == {"event": "CLUSTER_SCALE_IN", "adjustment": {"number": 2}}
 
 
-def test_a_list_of_objects_is_entered_in_rows(browser: Client) -> None:
+def test_list_of_objects_is_entered_in_rows(browser: Client) -> None:
     create(
         browser,
         "senlin.policy.zone_placement-1.0",
@@ -115,13 +113,13 @@ def test_a_list_of_objects_is_entered_in_rows(browser: Client) -> None:
     assert Policy.objects.get().spec == {"zones": [{"name": "az1", "weight": 10}, {"name": "az2"}]}
 
 
-def test_a_refused_property_is_named_beside_its_field(browser: Client) -> None:
+def test_refused_property_is_reported_at_its_field(browser: Client) -> None:
     text = create(browser, SCALING, event="CLUSTER_SCALE_IN", **{"adjustment.number": "1.5"}).content.decode()
     assert 'id="error_1_id_parameter-adjustment.number"' in text
     assert "Must be a whole number for CHANGE_IN_CAPACITY." in text
 
 
-def test_a_policy_that_no_cluster_has_is_deleted(browser: Client) -> None:
+def test_only_a_policy_without_clusters_is_deleted(browser: Client) -> None:
     policy, used = make_scaling(), make_scaling("used")
     PolicyBinding.objects.create(cluster=make_cluster("web"), policy=used, priority=1)
     browser.post(reverse("cluster:delete-policy", args=[policy.uuid]))
@@ -131,7 +129,7 @@ def test_a_policy_that_no_cluster_has_is_deleted(browser: Client) -> None:
 
 
 @pytest.mark.parametrize("page", ["cluster:new-policy", "cluster:delete-policy"])
-def test_readers_may_look_and_do_nothing(client: Client, reader: User, page: str) -> None:
+def test_reader_may_read_and_not_change_policies(client: Client, reader: User, page: str) -> None:
     client.force_login(reader)
     policy = make_scaling()
     where = reverse(page, args=[policy.uuid] if page == "cluster:delete-policy" else [])

@@ -1,4 +1,4 @@
-"""Readings from a real Prometheus server, of the series that node_exporter and Ceilometer give it."""
+"""Readings from a real Prometheus server with the series of node_exporter and Ceilometer."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -15,7 +15,7 @@ from cluster.models import ComputeNode
 from plans.models import EfficacyIndicator
 from tests.api import Caller
 from tests.builders import make_audit, make_node, make_server
-from tests.cluster.datasources.server import REACH, Series, alternating, constant, counter, prometheus
+from tests.cluster.datasources.prometheus_server import REACH, Series, alternating, constant, counter, prometheus
 
 pytestmark = [pytest.mark.django_db, pytest.mark.prometheus, pytest.mark.slow]
 BUSY, CALM, STALE, STRANGE = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "1234")
@@ -25,12 +25,12 @@ SECOND = 1e9
 
 
 def burst(seconds: float) -> float:
-    """Return a counter that stands still until ten minutes ago, and then grows by 0.9 s a second for five minutes."""
+    """Return a counter that is constant until ten minutes ago and then grows by 0.9 s a second for five minutes."""
     return SECOND * 0.9 * min(max(seconds + 600, 0), 300)
 
 
 SERIES = [
-    # Two processors each: one idles a quarter of the time and one half of it; those of the other idle always.
+    # Two processors each: those of compute1 are idle for a quarter and a half of the time, those of compute2 always.
     *(
         Series("node_cpu_seconds_total", {"fqdn": fqdn, "instance": fqdn, "cpu": cpu, "mode": mode}, counter(rate))
         for fqdn, idle in (("compute1.example.org", (0.25, 0.5)), ("compute2", (1, 1)))
@@ -72,24 +72,24 @@ def servers(db: None) -> None:
         make_server(f"server-{uuid[0]}", node, uuid=UUID(uuid), vcpus=4)
 
 
-def test_the_use_of_a_node_is_what_its_processors_do_not_idle(source: Prometheus) -> None:
+def test_cpu_usage_of_a_node_is_the_time_not_idle(source: Prometheus) -> None:
     found = source.read(Reading("host_cpu_usage", 300))
     assert found["compute1.example.org"] == pytest.approx(62.5, abs=0.1)
     assert found["compute2"] == pytest.approx(0, abs=0.1)
 
 
-def test_a_node_is_known_by_its_fully_qualified_name_and_by_its_short_one(source: Prometheus) -> None:
+def test_node_is_found_by_its_fully_qualified_and_its_short_name(source: Prometheus) -> None:
     found = source.read(Reading("host_cpu_usage", 300))
     assert found["compute1"] == found["compute1.example.org"]
 
 
-def test_a_short_name_that_two_nodes_share_means_neither(source: Prometheus) -> None:
+def test_short_name_of_two_nodes_is_omitted(source: Prometheus) -> None:
     found = source.read(Reading("host_power", 300))
     assert found == {"rack1.example.org": 100, "rack1.example.com": 200}
 
 
 @pytest.mark.parametrize(("aggregate", "expected"), [("mean", 10), ("max", 12), ("min", 8)])
-def test_the_memory_of_a_node_is_what_is_not_available_in_kib(
+def test_memory_usage_of_a_node_is_total_minus_available_in_kib(
     source: Prometheus, aggregate: str, expected: float
 ) -> None:
     found = source.read(Reading("host_ram_usage", 300, aggregate))
@@ -97,11 +97,11 @@ def test_the_memory_of_a_node_is_what_is_not_available_in_kib(
 
 
 @pytest.mark.usefixtures("servers")
-def test_the_use_of_a_server_is_a_share_of_all_its_vcpus(source: Prometheus) -> None:
+def test_cpu_usage_of_a_server_is_the_share_of_all_its_vcpus(source: Prometheus) -> None:
     assert source.read(Reading("instance_cpu_usage", 300))[BUSY] == pytest.approx(90, abs=0.1)
 
 
-def test_no_server_uses_more_than_all_its_vcpus(source: Prometheus) -> None:
+def test_cpu_usage_of_a_server_is_at_most_100_percent(source: Prometheus) -> None:
     make_server(uuid=UUID(BUSY), vcpus=2)
     assert source.read(Reading("instance_cpu_usage", 300))[BUSY] == 100
 
@@ -111,13 +111,13 @@ def test_no_server_uses_more_than_all_its_vcpus(source: Prometheus) -> None:
     ("aggregate", "granularity", "expected"),
     [
         ("mean", 60, 9 * 300 / 400),
-        # Of any minute, and of any such span as is no shorter than the period.
+        # Of any minute; a granularity of the period or more means the whole period.
         ("max", 60, 22.5),
         ("min", 60, 0),
         ("max", 3600, 9 * 300 / 400),
     ],
 )
-def test_the_most_and_the_least_are_of_one_granularity(
+def test_minimum_and_maximum_are_taken_over_one_granularity(
     source: Prometheus, aggregate: str, granularity: float, expected: float
 ) -> None:
     found = source.read(Reading("instance_cpu_usage", 1000, aggregate, granularity))
@@ -125,51 +125,51 @@ def test_the_most_and_the_least_are_of_one_granularity(
 
 
 @pytest.mark.parametrize(("aggregate", "expected"), [("mean", 768), ("max", 1024), ("min", 512), ("count", 20)])
-def test_the_samples_of_a_period_become_one_number(source: Prometheus, aggregate: str, expected: float) -> None:
+def test_samples_of_a_period_are_aggregated(source: Prometheus, aggregate: str, expected: float) -> None:
     found = source.read(Reading("instance_ram_usage", 300, aggregate))
     assert found[BUSY] == pytest.approx(expected, rel=0.051)
 
 
 @pytest.mark.usefixtures("servers")
-def test_what_is_counted_of_a_counter_are_its_samples(source: Prometheus) -> None:
+def test_count_of_a_counter_is_its_number_of_samples(source: Prometheus) -> None:
     assert source.read(Reading("instance_cpu_usage", 300, "count"))[BUSY] == pytest.approx(20, abs=1)
 
 
 @pytest.mark.usefixtures("servers")
-def test_a_period_may_end_before_now(source: Prometheus) -> None:
+def test_period_can_end_before_the_current_time(source: Prometheus) -> None:
     then = source.read(Reading("instance_cpu_usage", 200, ago=350))
     now = source.read(Reading("instance_cpu_usage", 200))
     assert (then[CALM], now[CALM]) == (pytest.approx(22.5, abs=0.5), 0)
 
 
 @pytest.mark.usefixtures("servers")
-def test_stale_samples_count_for_nothing(source: Prometheus) -> None:
+def test_stale_samples_are_ignored(source: Prometheus) -> None:
     assert STALE not in source.read(Reading("instance_cpu_usage", 600))
     assert STALE in source.read(Reading("instance_cpu_usage", REACH))
     assert STALE not in source.read(Reading("instance_ram_usage", 600))
 
 
 @pytest.mark.usefixtures("servers")
-def test_a_server_that_we_do_not_know_is_left_out(source: Prometheus) -> None:
+def test_unknown_server_is_omitted(source: Prometheus) -> None:
     assert set(source.read(Reading("instance_cpu_usage", 300))) == {BUSY, CALM}
 
 
-def test_a_metric_without_series_has_no_values(source: Prometheus) -> None:
+def test_metric_without_series_has_no_values(source: Prometheus) -> None:
     assert source.read(Reading("host_airflow", 300)) == {}
 
 
-def test_a_series_of_ones_own_holds_the_metric_as_it_is(source: Prometheus, settings: Settings) -> None:
+def test_custom_series_is_read_unchanged(source: Prometheus, settings: Settings) -> None:
     settings.PROMETHEUS_METRICS = {"instance_cpu_usage": "usage_of_servers"}
     settings.PROMETHEUS_SERVER_LABEL = "uuid"
     assert source.read(Reading("instance_cpu_usage", 300, "max")) == {BUSY: 50}
 
 
-def test_the_metrics_that_have_series_now_are_known(source: Prometheus) -> None:
+def test_metrics_with_current_series_are_found(source: Prometheus) -> None:
     expected = {"host_cpu_usage", "host_ram_usage", "host_power", "instance_cpu_usage", "instance_ram_usage"}
     assert source.find_metrics() == expected
 
 
-def test_a_query_that_prometheus_refuses_is_refused_with_its_reason(source: Prometheus, settings: Settings) -> None:
+def test_query_refused_by_prometheus_is_reported_with_the_reason(source: Prometheus, settings: Settings) -> None:
     settings.PROMETHEUS_METRICS = {"host_power": "not a name"}
     with pytest.raises(DatasourceError, match=r"refused the query with status 400: .*parse error"):
         source.read(Reading("host_power", 300))
@@ -183,7 +183,7 @@ def run_audit(strategy: str, **parameters: object) -> Audit:
 
 
 @pytest.mark.usefixtures("servers", "source")
-def test_an_audit_makes_a_plan_of_what_prometheus_measured() -> None:
+def test_audit_plans_migrations_from_prometheus_samples() -> None:
     make_node("compute2")
     make_server("server-4", ComputeNode.objects.get(hostname="compute1"), uuid=UUID(STRANGE), vcpus=1)
     audit = run_audit("workload_balance", threshold=20)
@@ -194,7 +194,7 @@ def test_an_audit_makes_a_plan_of_what_prometheus_measured() -> None:
 
 
 @pytest.mark.usefixtures("servers", "source")
-def test_an_audit_of_the_use_of_nodes_sees_what_they_say_of_themselves() -> None:
+def test_audit_of_node_usage_reads_the_samples_of_nodes() -> None:
     make_node("compute2")
     audit = run_audit("workload_stabilization")
     found = EfficacyIndicator.objects.filter(action_plan__audit=audit)
@@ -204,7 +204,7 @@ def test_an_audit_of_the_use_of_nodes_sees_what_they_say_of_themselves() -> None
 
 
 @pytest.mark.usefixtures("source")
-def test_an_audit_without_samples_fails_and_says_so() -> None:
+def test_audit_without_samples_fails_with_the_reason() -> None:
     make_server("server-5", make_node())
     audit = run_audit("outlet_temperature")
     assert audit.state == "FAILED"
@@ -214,6 +214,6 @@ def test_an_audit_without_samples_fails_and_says_so() -> None:
 
 
 @pytest.mark.usefixtures("source")
-def test_the_state_of_a_strategy_tells_what_prometheus_has(api: Caller) -> None:
+def test_strategy_state_shows_available_metrics(api: Caller) -> None:
     found = {entry["type"]: entry["state"] for entry in api.get("/strategies/workload_balance/state").json()}
     assert (found["Datasource"], found["Metrics"]) == ("prometheus: available", [{"instance_cpu_usage": "available"}])

@@ -1,4 +1,4 @@
-"""Samples in our own database: loaded from files, aggregated by the database."""
+"""Samples stored in the database of the site: loaded from files, aggregated by the database."""
 
 import json
 from datetime import timedelta
@@ -34,27 +34,27 @@ def load(path: Path, *lines: Any) -> None:
 
 
 @pytest.mark.parametrize(("aggregate", "expected"), [("mean", 30), ("min", 10), ("max", 50), ("count", 2)])
-def test_the_samples_of_a_period_become_one_number(aggregate: str, expected: float) -> None:
+def test_samples_of_a_period_are_aggregated(aggregate: str, expected: float) -> None:
     sample(10, 60)
     sample(50, 30)
     sample(1000, 600)
     assert StoredSamples().read(Reading(CPU, 300, aggregate)) == {RESOURCE: expected}
 
 
-def test_a_period_may_end_before_now() -> None:
+def test_period_can_end_before_the_current_time() -> None:
     sample(10, 450)
     sample(50, 30)
     assert StoredSamples().read(Reading(CPU, 300, ago=300)) == {RESOURCE: 10}
 
 
-def test_all_resources_of_a_metric_are_read_by_one_query(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_all_resources_of_a_metric_are_read_with_one_query(django_assert_num_queries: DjangoAssertNumQueries) -> None:
     for _ in range(5):
         sample(10, 60, resource=str(uuid4()))
     with django_assert_num_queries(1):
         assert len(StoredSamples().read(Reading(CPU, 300))) == 5
 
 
-def test_the_metrics_that_have_samples_are_known() -> None:
+def test_metrics_with_samples_are_found() -> None:
     sample(10, 60)
     assert StoredSamples().find_metrics() == {CPU}
 
@@ -64,24 +64,24 @@ def test_json_lines_are_loaded(tmp_path: Path) -> None:
     assert set(Sample.objects.values_list("metric", "resource", "value")) == {(CPU, UUID(RESOURCE), 12.5)}
 
 
-def test_history_tells_who_loaded_how_many(tmp_path: Path) -> None:
+def test_history_records_the_number_of_loaded_samples(tmp_path: Path) -> None:
     load(tmp_path / "samples", LINE, {**LINE, "time": 1763720000})
     entry = HistoryEntry.objects.get()
     assert (entry.deed, entry.object_name, entry.details) == ("metrics.load", "samples", {"samples": 2})
 
 
-def test_csv_is_loaded_in_the_order_of_its_head(tmp_path: Path) -> None:
+def test_csv_columns_are_read_in_the_order_of_the_header(tmp_path: Path) -> None:
     load(tmp_path / "samples", "value,metric,time,resource", f"7,{CPU},2026-11-21T10:00:00,{RESOURCE}")
     assert Sample.objects.get().value == 7
 
 
-def test_a_compute_node_may_be_named_by_its_host_name(tmp_path: Path) -> None:
+def test_compute_node_is_found_by_its_host_name(tmp_path: Path) -> None:
     node = make_node("compute1")
     load(tmp_path / "samples", {**LINE, "metric": "host_cpu_usage", "resource": "compute1"})
     assert Sample.objects.get().resource == node.uuid
 
 
-def test_loading_a_sample_again_replaces_its_value(tmp_path: Path) -> None:
+def test_reloaded_sample_replaces_its_value(tmp_path: Path) -> None:
     load(tmp_path / "samples", LINE)
     load(tmp_path / "samples", {**LINE, "value": 3}, {**LINE, "value": 4})
     assert Sample.objects.get().value == 4
@@ -102,7 +102,7 @@ def test_loading_a_sample_again_replaces_its_value(tmp_path: Path) -> None:
         ({**LINE, "value": None}, "value: must be a finite number."),
     ],
 )
-def test_a_line_that_makes_no_sense_is_named_and_nothing_is_written(tmp_path: Path, line: Any, expected: str) -> None:
+def test_invalid_line_is_reported_and_nothing_is_written(tmp_path: Path, line: Any, expected: str) -> None:
     path = tmp_path / "samples"
     with pytest.raises(CommandError) as problem:
         load(path, LINE, line)
@@ -110,6 +110,6 @@ def test_a_line_that_makes_no_sense_is_named_and_nothing_is_written(tmp_path: Pa
     assert (problem.value.returncode, Sample.objects.exists()) == (2, False)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="cannot be read: No such file"):
         call_command("load_metrics", str(tmp_path / "nothing"))

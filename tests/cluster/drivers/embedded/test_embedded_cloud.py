@@ -1,4 +1,4 @@
-"""The embedded cloud: capacity, the scheduler, time, failures, and what a killed process leaves behind."""
+"""The embedded cloud: capacity, the scheduler, duration, failures, and operations of killed processes."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -42,7 +42,7 @@ def server() -> Server:
         ({"disk": 45, "disk_gb_reserved": 10}, "small has 35 GB of disk free of 40 needed."),
     ],
 )
-def test_a_node_without_capacity_refuses_a_server(server: Server, capacity: dict[str, int], reason: str) -> None:
+def test_node_without_capacity_refuses_a_server(server: Server, capacity: dict[str, int], reason: str) -> None:
     make_node("small", **capacity)
     with pytest.raises(NoValidHost) as caught:
         migrate(server, "small")
@@ -50,34 +50,34 @@ def test_a_node_without_capacity_refuses_a_server(server: Server, capacity: dict
     assert again(server).task_state is None
 
 
-def test_a_ratio_gives_more_capacity_than_there_is(server: Server) -> None:
+def test_allocation_ratio_multiplies_the_capacity(server: Server) -> None:
     node = make_node("small", vcpus=2, vcpu_ratio=2.0)
     migrate(server, "small")
     assert again(server).node == node
 
 
-def test_a_server_on_its_way_takes_capacity_where_it_goes(server: Server) -> None:
+def test_incoming_migration_reserves_capacity_on_the_destination(server: Server) -> None:
     node = make_node("small", vcpus=5)
     make_server("arriving", node=server.node, destination=node, task_state="migrating")
     with pytest.raises(NoValidHost, match="small has 3 VCPUs free of 4 needed"):
         migrate(server, "small")
 
 
-def test_a_deleted_server_takes_no_capacity(server: Server) -> None:
+def test_deleted_server_uses_no_capacity(server: Server) -> None:
     node = make_node("small", vcpus=5)
     Server.objects.filter(pk=make_server("gone", node=node).pk).soft_delete()
     migrate(server, "small")
     assert again(server).node == node
 
 
-def test_the_scheduler_takes_the_node_with_the_most_memory_free(server: Server) -> None:
+def test_scheduler_chooses_the_node_with_the_most_free_memory(server: Server) -> None:
     make_node("small", memory=8192)
     large = make_node("large", memory=65536)
     migrate(server)
     assert again(server).node == large
 
 
-def test_the_scheduler_counts_what_is_used_on_many_nodes_as_on_one(server: Server) -> None:
+def test_use_by_node_equals_the_use_of_each_node(server: Server) -> None:
     growing = make_flavor("large", vcpus=8, memory=16384, disk=100)
     for number in range(3):
         node = make_node(f"compute{number}")
@@ -95,7 +95,7 @@ def test_the_scheduler_counts_what_is_used_on_many_nodes_as_on_one(server: Serve
 
 
 @pytest.mark.parametrize("hostname", [None, "compute0"])
-def test_the_scheduler_asks_as_much_of_many_nodes_as_of_one(
+def test_scheduler_query_count_does_not_depend_on_the_number_of_nodes(
     server: Server, hostname: str | None, django_assert_num_queries: Callable[[int], AbstractContextManager[object]]
 ) -> None:
     for number in range(5):
@@ -105,7 +105,7 @@ def test_the_scheduler_asks_as_much_of_many_nodes_as_of_one(
 
 
 @pytest.mark.parametrize("columns", [{"status": "disabled"}, {"state": "down"}, {"vcpus": 1}])
-def test_the_scheduler_skips_nodes_that_can_not_take_it(server: Server, columns: dict[str, object]) -> None:
+def test_scheduler_skips_nodes_that_are_disabled_down_or_full(server: Server, columns: dict[str, object]) -> None:
     make_node("unfit", **columns)
     with pytest.raises(NoValidHost, match=r"^No valid host was found\."):
         migrate(server)
@@ -118,18 +118,18 @@ def test_the_scheduler_skips_nodes_that_can_not_take_it(server: Server, columns:
         ({"state": "down"}, "Destination node target is down"),
     ],
 )
-def test_a_closed_destination_is_refused(server: Server, columns: dict[str, object], reason: str) -> None:
+def test_disabled_or_down_destination_is_refused(server: Server, columns: dict[str, object], reason: str) -> None:
     make_node("target", **columns)
     with pytest.raises(CloudError, match=reason):
         migrate(server, "target")
 
 
-def test_a_server_is_not_migrated_to_where_it_is(server: Server) -> None:
+def test_migration_to_the_current_node_is_refused(server: Server) -> None:
     with pytest.raises(CloudError, match="is already on source"):
         migrate(server, "source")
 
 
-def test_while_it_is_migrated_it_says_so(server: Server) -> None:
+def test_migrating_server_has_its_destination_and_task_state(server: Server) -> None:
     target = make_node("target")
     seen = []
 
@@ -141,7 +141,7 @@ def test_while_it_is_migrated_it_says_so(server: Server) -> None:
     assert seen[0] == (server.node, target, "migrating")
 
 
-def test_an_aborted_migration_leaves_the_server_where_it_was(server: Server) -> None:
+def test_aborted_migration_leaves_the_server_on_its_node(server: Server) -> None:
     make_node("target")
 
     def stop() -> None:
@@ -155,20 +155,20 @@ def test_an_aborted_migration_leaves_the_server_where_it_was(server: Server) -> 
     assert (row.node, row.destination, row.task_state) == (server.node, None, None)
 
 
-def test_a_server_that_is_deleted_on_its_way_is_not_found(server: Server) -> None:
+def test_server_deleted_during_a_migration_is_not_found(server: Server) -> None:
     make_node("target")
     with pytest.raises(ServerNotFound, match=f"Instance {server.uuid} not found"):
         migrate(server, "target", checkpoint=lambda: Server.objects.filter(pk=server.pk).soft_delete() and None)
 
 
-def test_an_operation_that_was_taken_away_does_not_finish(server: Server) -> None:
+def test_reconciled_operation_does_not_finish(server: Server) -> None:
     make_node("target")
     with pytest.raises(OperationFailed, match="was taken out of its operation migrating"):
         migrate(server, "target", checkpoint=lambda: cloud().reconcile(str(server.uuid)) and None)
     assert again(server).node == server.node
 
 
-def test_a_failure_gives_back_what_was_taken(server: Server, settings: object) -> None:
+def test_failed_migration_releases_the_reserved_capacity(server: Server, settings: object) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     make_node("target")
     with pytest.raises(OperationFailed):
@@ -177,7 +177,7 @@ def test_a_failure_gives_back_what_was_taken(server: Server, settings: object) -
     assert (row.node, row.destination, row.task_state) == (server.node, None, None)
 
 
-def test_an_operation_takes_its_time(server: Server, settings: object) -> None:
+def test_operation_calls_the_checkpoint_for_its_configured_duration(server: Server, settings: object) -> None:
     settings.EMBEDDED_CLOUD_SECONDS = 0.15
     calls = []
     make_node("target")
@@ -185,17 +185,17 @@ def test_an_operation_takes_its_time(server: Server, settings: object) -> None:
     assert len(calls) >= 3
 
 
-def test_disabling_an_unknown_host_is_an_error() -> None:
+def test_disabling_an_unknown_host_is_refused() -> None:
     with pytest.raises(CloudError, match="nova-compute service far not found"):
         cloud().disable_compute_service("far")
 
 
-def test_a_disabled_node_keeps_its_servers(server: Server) -> None:
+def test_disabled_node_keeps_its_servers(server: Server) -> None:
     cloud().disable_compute_service("source", "new fans")
     assert ComputeNode.objects.get(servers=server).status == "disabled"
 
 
-def test_an_operation_is_undone_for_its_owner_alone(server: Server) -> None:
+def test_reconciliation_by_another_owner_does_not_undo_an_operation(server: Server) -> None:
     make_node("target")
     seen = []
 
@@ -210,7 +210,7 @@ def test_an_operation_is_undone_for_its_owner_alone(server: Server) -> None:
     assert again(server).node.hostname == "target"
 
 
-def test_an_operation_that_another_began_again_does_not_finish(server: Server) -> None:
+def test_operation_taken_over_by_another_owner_does_not_finish(server: Server) -> None:
     target = make_node("target")
 
     def replace() -> None:
@@ -221,7 +221,7 @@ def test_an_operation_that_another_began_again_does_not_finish(server: Server) -
     assert again(server).destination == target
 
 
-def test_a_slow_worker_does_not_end_what_its_successor_began(server: Server) -> None:
+def test_operation_restarted_by_a_later_attempt_is_not_finished_by_the_earlier_one(server: Server) -> None:
     target = make_node("target")
 
     def begin_again() -> None:
@@ -236,7 +236,7 @@ def test_a_slow_worker_does_not_end_what_its_successor_began(server: Server) -> 
 
 
 @pytest.mark.parametrize(("left_by", "task_state"), [(1, None), (2, None), (3, "migrating")])
-def test_an_attempt_undoes_its_own_operation_and_earlier_ones_but_no_later_one(
+def test_reconciliation_undoes_operations_of_the_same_and_earlier_attempts_only(
     server: Server, left_by: int, task_state: str | None
 ) -> None:
     Server.objects.filter(pk=server.pk).update(task_state="migrating", operation_owner=f"one/{left_by}")
@@ -245,7 +245,7 @@ def test_an_attempt_undoes_its_own_operation_and_earlier_ones_but_no_later_one(
     assert again(server).task_state == task_state
 
 
-def test_a_failure_takes_nothing_from_another_operation(server: Server, settings: object) -> None:
+def test_failed_operation_does_not_reset_an_operation_of_another_owner(server: Server, settings: object) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     make_node("target")
 

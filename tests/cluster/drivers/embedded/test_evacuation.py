@@ -1,4 +1,4 @@
-"""Servers that the embedded cloud evacuates from a node that is down, and the fencing of that node."""
+"""Evacuations from a failed node of the embedded cloud, and the fencing of that node."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def die() -> None:
 
 @pytest.fixture
 def failed() -> ComputeNode:
-    """A node that is down, beside one with capacity."""
+    """A node that is down, and another with capacity."""
     make_node("compute2")
     return make_node("compute1", state="down", status="disabled")
 
@@ -40,22 +40,20 @@ def place_of(server: Server) -> tuple[str, str, str | None, str | None]:
 
 
 @pytest.mark.parametrize(("state", "then"), [("active", "active"), ("stopped", "stopped"), ("error", "active")])
-def test_a_server_goes_to_another_node_and_runs_there_unless_it_was_stopped(
-    failed: ComputeNode, state: str, then: str
-) -> None:
+def test_evacuated_server_is_active_unless_it_was_stopped(failed: ComputeNode, state: str, then: str) -> None:
     server = make_server(node=failed, state=state)
     evacuate(server)
     assert place_of(server) == ("compute2", then, None, None)
 
 
-def test_it_goes_where_it_is_sent(failed: ComputeNode) -> None:
+def test_server_is_evacuated_to_the_requested_host(failed: ComputeNode) -> None:
     make_node("roomy", memory=65536)
     server = make_server(node=failed)
     evacuate(server, "compute2")
     assert place_of(server)[0] == "compute2"
 
 
-def test_a_server_on_a_node_that_is_up_is_refused() -> None:
+def test_evacuation_from_a_node_that_is_up_is_refused() -> None:
     make_node("compute2")
     server = make_server(node=make_node())
     with pytest.raises(OperationRefused, match=r"^Compute service of compute1 is still in use$"):
@@ -63,20 +61,20 @@ def test_a_server_on_a_node_that_is_up_is_refused() -> None:
     assert place_of(server) == ("compute1", "active", None, None)
 
 
-def test_a_server_that_finds_no_host_stays(failed: ComputeNode) -> None:
+def test_server_without_a_valid_host_stays_on_its_node(failed: ComputeNode) -> None:
     server = make_server(node=failed, memory=100000)
     with pytest.raises(NoValidHost):
         evacuate(server)
     assert place_of(server) == ("compute1", "active", None, None)
 
 
-def test_while_it_is_evacuated_its_capacity_is_reserved(failed: ComputeNode) -> None:
+def test_evacuation_reserves_capacity_on_the_destination(failed: ComputeNode) -> None:
     server, seen = make_server(node=failed), []
     evacuate(server, checkpoint=lambda: seen.append(place_of(server)))
     assert seen[0] == ("compute1", "active", "rebuilding", "compute2")
 
 
-def test_of_two_who_begin_at_once_one_finds_it_busy(failed: ComputeNode) -> None:
+def test_concurrent_evacuation_of_a_server_by_another_owner_is_refused_as_busy(failed: ComputeNode) -> None:
     server, refused = make_server(node=failed), []
 
     def begin_too() -> None:
@@ -90,7 +88,7 @@ def test_of_two_who_begin_at_once_one_finds_it_busy(failed: ComputeNode) -> None
     assert place_of(server) == ("compute2", "active", None, None)
 
 
-def test_an_evacuation_that_was_interrupted_is_undone_by_its_owner_alone(failed: ComputeNode) -> None:
+def test_interrupted_evacuation_is_undone_by_its_owner_only(failed: ComputeNode) -> None:
     server = make_server(node=failed)
     with acting_for("action", 1), pytest.raises(Killed):
         evacuate(server, checkpoint=die)
@@ -102,7 +100,7 @@ def test_an_evacuation_that_was_interrupted_is_undone_by_its_owner_alone(failed:
     assert place_of(server) == ("compute1", "active", None, None)
 
 
-def test_an_evacuation_that_fails_leaves_the_server_as_it_was(failed: ComputeNode, settings: Settings) -> None:
+def test_failed_evacuation_leaves_the_server_unchanged(failed: ComputeNode, settings: Settings) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     server = make_server(node=failed)
     with pytest.raises(OperationFailed):
@@ -111,7 +109,7 @@ def test_an_evacuation_that_fails_leaves_the_server_as_it_was(failed: ComputeNod
 
 
 @pytest.mark.parametrize("state", Server.State.values)
-def test_an_evacuation_is_foreseen_as_the_embedded_cloud_does_it(failed: ComputeNode, state: str) -> None:
+def test_simulated_evacuation_equals_the_evacuation_by_the_embedded_cloud(failed: ComputeNode, state: str) -> None:
     server = make_server(node=failed, state=state)
     model = SimulatedCloud.load()
     foreseen, done = ((attempt(to, server), to.find_server(str(server.uuid))) for to in (model, cloud()))
@@ -126,7 +124,7 @@ def attempt(to: Any, server: Server) -> str | None:
     return None
 
 
-def test_a_node_that_is_down_is_switched_off_whatever_is_on_it(failed: ComputeNode) -> None:
+def test_failed_node_with_servers_can_be_fenced(failed: ComputeNode) -> None:
     make_server(node=failed)
     for to in (SimulatedCloud.load(), cloud()):
         assert to.find_power_state("compute1") == "on"
@@ -134,7 +132,7 @@ def test_a_node_that_is_down_is_switched_off_whatever_is_on_it(failed: ComputeNo
         assert to.find_power_state("compute1") == "off"
 
 
-def test_a_node_that_came_back_is_not_fenced(failed: ComputeNode) -> None:
+def test_node_that_is_up_again_is_not_fenced(failed: ComputeNode) -> None:
     def come_back() -> None:
         ComputeNode.objects.filter(pk=failed.pk).update(state="up")
 
@@ -143,5 +141,5 @@ def test_a_node_that_came_back_is_not_fenced(failed: ComputeNode) -> None:
     assert cloud().find_power_state("compute1") == "on"
 
 
-def test_nothing_knows_the_power_state_of_an_unknown_host(failed: ComputeNode) -> None:
+def test_power_state_of_an_unknown_host_is_none(failed: ComputeNode) -> None:
     assert [to.find_power_state("nowhere") for to in (SimulatedCloud.load(), cloud())] == [None, None]

@@ -1,4 +1,4 @@
-"""Servers that the embedded cloud creates and deletes: capacity, tokens, and what a killed process leaves behind."""
+"""Creation and deletion of servers by the embedded cloud: capacity, tokens, and operations of killed processes."""
 
 import pytest
 from pytest_django import Settings
@@ -31,26 +31,26 @@ def flavor() -> Flavor:
     return make_flavor("small", vcpus=2, memory=2048, disk=20)
 
 
-def wanted(**attributes: object) -> NewServer:
+def new_server(**attributes: object) -> NewServer:
     return NewServer(**{"name": "web", "flavor": "small", "token": "one", **attributes})
 
 
 def create(**attributes: object) -> CloudServer:
-    return cloud().create_server(wanted(**attributes))
+    return cloud().create_server(new_server(**attributes))
 
 
 def die() -> None:
     raise Killed
 
 
-def leave_behind(owner: str, **attributes: object) -> Server:
-    """Begin a creation, and die in the middle of it."""
+def interrupt_creation(owner: str, **attributes: object) -> Server:
+    """Begin a creation as an owner that is killed during it."""
     with acting_for(owner), pytest.raises(Killed):
-        cloud().create_server(wanted(**attributes), die)
+        cloud().create_server(new_server(**attributes), die)
     return Server.objects.get()
 
 
-def test_a_server_is_created_with_the_size_of_its_flavor_where_there_is_capacity(flavor: Flavor) -> None:
+def test_server_is_created_with_the_size_of_its_flavor_on_a_node_with_capacity(flavor: Flavor) -> None:
     make_node("small", memory=1024)
     node = make_node("large")
     found = create(metadata={"role": "web"})
@@ -59,7 +59,7 @@ def test_a_server_is_created_with_the_size_of_its_flavor_where_there_is_capacity
     assert (row.node, row.vcpus, row.memory, row.disk, row.metadata) == (node, 2, 2048, 20, {"role": "web"})
 
 
-def test_a_server_that_finds_no_capacity_is_not_created(flavor: Flavor) -> None:
+def test_server_without_a_valid_host_is_not_created(flavor: Flavor) -> None:
     make_node("compute1", vcpus=3)
     create()
     with pytest.raises(NoValidHost):
@@ -67,12 +67,12 @@ def test_a_server_that_finds_no_capacity_is_not_created(flavor: Flavor) -> None:
     assert Server.objects.count() == 1
 
 
-def test_a_server_of_an_unknown_flavor_is_not_created() -> None:
+def test_server_with_an_unknown_flavor_is_not_created() -> None:
     with pytest.raises(FlavorNotFound, match="Flavor small not found"):
         create()
 
 
-def test_a_server_is_created_in_the_zone_that_it_must_be_in(flavor: Flavor) -> None:
+def test_server_is_created_in_the_requested_zone(flavor: Flavor) -> None:
     make_node("compute1", memory=65536)
     make_node("compute2", zone="north")
     assert create(zone="north").host == "compute2"
@@ -80,7 +80,7 @@ def test_a_server_is_created_in_the_zone_that_it_must_be_in(flavor: Flavor) -> N
         create(zone="south", token="two")
 
 
-def test_a_server_is_created_on_the_host_that_it_must_be_on(flavor: Flavor) -> None:
+def test_server_is_created_on_the_requested_host(flavor: Flavor) -> None:
     make_node("compute1", memory=65536)
     make_node("compute2")
     assert create(host="compute2").host == "compute2"
@@ -88,55 +88,55 @@ def test_a_server_is_created_on_the_host_that_it_must_be_on(flavor: Flavor) -> N
         create(host="compute3", token="two")
 
 
-def test_a_token_stands_for_one_server_however_often_it_is_requested(flavor: Flavor) -> None:
+def test_repeated_creation_with_one_token_returns_the_same_server(flavor: Flavor) -> None:
     make_node()
     assert create() == create()
     assert Server.objects.count() == 1
 
 
-def test_each_token_has_a_server_of_its_own(flavor: Flavor) -> None:
+def test_creations_with_different_tokens_create_different_servers(flavor: Flavor) -> None:
     make_node()
     assert create().uuid != create(token="two").uuid
 
 
-def test_a_creation_takes_its_capacity_from_the_beginning(flavor: Flavor) -> None:
+def test_interrupted_creation_reserves_its_capacity(flavor: Flavor) -> None:
     make_node("compute1", vcpus=3)
-    row = leave_behind("action")
+    row = interrupt_creation("action")
     assert (row.state, row.task_state) == ("building", "spawning")
     with pytest.raises(NoValidHost):
         create(token="two")
 
 
-def test_a_process_that_recovers_the_work_of_a_killed_one_finds_its_server(flavor: Flavor) -> None:
+def test_next_attempt_completes_an_interrupted_creation(flavor: Flavor) -> None:
     make_node()
-    left = leave_behind("action")
+    left = interrupt_creation("action")
     with acting_for("action", 2):
         found = create()
     assert (found.uuid, found.status) == (str(left.uuid), "ACTIVE")
     assert Server.objects.count() == 1
 
 
-def test_another_does_not_go_on_with_what_is_being_created(flavor: Flavor) -> None:
+def test_interrupted_creation_is_busy_for_another_owner(flavor: Flavor) -> None:
     make_node()
-    leave_behind("action")
+    interrupt_creation("action")
     with acting_for("another"), pytest.raises(CloudBusy):
         create()
     assert Server.objects.count() == 1
 
 
-def test_a_slow_process_does_not_end_what_its_successor_goes_on_with(flavor: Flavor) -> None:
+def test_creation_continued_by_a_later_attempt_is_not_finished_by_the_earlier_one(flavor: Flavor) -> None:
     make_node()
 
-    def let_the_successor_begin() -> None:
+    def begin_a_later_attempt() -> None:
         with acting_for("action", 2), pytest.raises(Killed):
-            cloud().create_server(wanted(), die)
+            cloud().create_server(new_server(), die)
 
     with acting_for("action", 1), pytest.raises(OperationFailed, match="was taken out of its operation spawning"):
-        cloud().create_server(wanted(), let_the_successor_begin)
+        cloud().create_server(new_server(), begin_a_later_attempt)
     assert (Server.objects.get().state, Server.objects.get().operation_owner) == ("building", "action/2")
 
 
-def test_a_creation_that_fails_leaves_nothing_behind(flavor: Flavor, settings: Settings) -> None:
+def test_failed_creation_leaves_no_server(flavor: Flavor, settings: Settings) -> None:
     make_node()
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     with pytest.raises(OperationFailed):
@@ -144,21 +144,21 @@ def test_a_creation_that_fails_leaves_nothing_behind(flavor: Flavor, settings: S
     assert not Server.objects.present().exists()
 
 
-def test_what_was_created_is_found_by_its_token(flavor: Flavor) -> None:
+def test_created_server_is_found_by_its_token(flavor: Flavor) -> None:
     make_node()
     found = create()
     assert cloud().find_created("web", "one") == found
     assert cloud().find_created("web", "two") is None
 
 
-def test_a_server_that_is_deleted_frees_its_capacity(flavor: Flavor) -> None:
+def test_deleted_server_releases_its_capacity(flavor: Flavor) -> None:
     make_node("compute1", vcpus=3)
     cloud().delete_server(create().uuid)
     assert create().status == "ACTIVE"
     assert Server.objects.present().count() == 1
 
 
-def test_a_server_that_is_gone_can_not_be_deleted(flavor: Flavor) -> None:
+def test_deleted_server_cannot_be_deleted_again(flavor: Flavor) -> None:
     make_node()
     server = create().uuid
     cloud().delete_server(server)
@@ -166,20 +166,20 @@ def test_a_server_that_is_gone_can_not_be_deleted(flavor: Flavor) -> None:
         cloud().delete_server(server)
 
 
-def test_a_server_is_deleted_whatever_is_under_way_on_it() -> None:
+def test_server_is_deleted_during_another_operation() -> None:
     node, other = make_node("compute1"), make_node("compute2")
     server = make_server(node=node, destination=other, task_state="migrating", operation_owner="another/1")
     cloud().delete_server(str(server.uuid))
     assert not Server.objects.present().exists()
 
 
-def test_a_creation_that_was_interrupted_can_be_deleted(flavor: Flavor) -> None:
+def test_interrupted_creation_can_be_deleted(flavor: Flavor) -> None:
     make_node()
-    cloud().delete_server(str(leave_behind("action").uuid))
+    cloud().delete_server(str(interrupt_creation("action").uuid))
     assert not Server.objects.present().exists()
 
 
-def test_an_interrupted_deletion_is_continued_by_the_next_request(flavor: Flavor) -> None:
+def test_interrupted_deletion_is_completed_by_the_next_request(flavor: Flavor) -> None:
     make_node()
     server = create().uuid
     with acting_for("action"), pytest.raises(Killed):
@@ -189,7 +189,7 @@ def test_an_interrupted_deletion_is_continued_by_the_next_request(flavor: Flavor
     assert not Server.objects.present().exists()
 
 
-def test_a_deletion_that_fails_leaves_the_server_as_it_was(flavor: Flavor, settings: Settings) -> None:
+def test_failed_deletion_leaves_the_server_unchanged(flavor: Flavor, settings: Settings) -> None:
     make_node()
     server = create().uuid
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
@@ -198,7 +198,7 @@ def test_a_deletion_that_fails_leaves_the_server_as_it_was(flavor: Flavor, setti
     assert (Server.objects.get().state, Server.objects.get().task_state) == ("active", None)
 
 
-def test_the_volumes_of_a_deleted_server_are_free(flavor: Flavor) -> None:
+def test_volumes_of_a_deleted_server_become_available(flavor: Flavor) -> None:
     server, other = make_server(node=make_node()), make_server("other")
     make_volume("own", make_pool(), attached_to=[server])
     make_volume("shared", make_pool("b@lvm#one"), attached_to=[server, other])
@@ -206,18 +206,18 @@ def test_the_volumes_of_a_deleted_server_are_free(flavor: Flavor) -> None:
     assert dict(Volume.objects.values_list("name", "status")) == {"own": "available", "shared": "in-use"}
 
 
-def test_a_server_is_foreseen_where_the_scheduler_would_put_it(flavor: Flavor) -> None:
+def test_simulated_creation_uses_the_node_that_the_scheduler_would_choose(flavor: Flavor) -> None:
     make_node("compute1", vcpus=3)
     make_node("compute2", memory=65536, vcpus=3)
     model = SimulatedCloud.load()
-    assert [model.create_server(wanted(token=token)).host for token in ("one", "one", "two")] == [
+    assert [model.create_server(new_server(token=token)).host for token in ("one", "one", "two")] == [
         "compute2",
         "compute2",
         "compute1",
     ]
     with pytest.raises(NoValidHost):
-        model.create_server(wanted(token="three"))
+        model.create_server(new_server(token="three"))
     model.delete_server(model.find_created("web", "one").uuid)
-    assert model.create_server(wanted(token="three")).host == "compute2"
+    assert model.create_server(new_server(token="three")).host == "compute2"
     assert not Server.objects.exists()
     assert ComputeNode.objects.count() == 2

@@ -1,4 +1,4 @@
-"""A Prometheus server of the tests' own, filled with series that begin before now and end after it."""
+"""A Prometheus server for the tests, with series that begin before the current time and end after it."""
 
 import socket
 import subprocess
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-# How far the series reach before and after the moment that the server was filled at, and how dense they are; seconds.
+# How far the series extend before and after the start of the server, and the interval of their samples; in seconds.
 REACH, STEP = 3600, 15
 START_SECONDS = 120
 READY = "Server is ready to receive web requests."
@@ -16,7 +16,7 @@ READY = "Server is ready to receive web requests."
 
 @dataclass(frozen=True)
 class Series:
-    """One series: its value so many seconds after the server was filled, from ``begin`` to ``end``."""
+    """One series: ``value`` maps the seconds after the start of the server to a sample, from ``begin`` to ``end``."""
 
     name: str
     labels: Mapping[str, str]
@@ -26,7 +26,7 @@ class Series:
 
 
 def counter(rate: float) -> Callable[[float], float]:
-    """Return the values of a counter that grows by so much a second."""
+    """Return the values of a counter that grows by ``rate`` a second."""
     return lambda seconds: (seconds + REACH) * rate
 
 
@@ -54,7 +54,7 @@ def open_metrics(series: list[Series]) -> str:
 
 @contextmanager
 def prometheus(folder: Path, series: list[Series], web_configuration: str = "") -> Iterator[int]:
-    """Serve these series, and give the port of 127.0.0.1 that they are served on."""
+    """Serve these series and yield the port of 127.0.0.1."""
     (folder / "series").write_text(open_metrics(series))
     (folder / "configuration.yml").write_text("global: {}\n")
     (folder / "web.yml").write_text(web_configuration)
@@ -84,10 +84,10 @@ def free_port() -> int:
 
 
 def wait_until_ready(process: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Wait until it says that it answers, which it may do to nobody but those whom it knows.
+    """Wait until the log of the server says that it is ready, as the server may require credentials.
 
     Raises:
-        RuntimeError: it does not, and what it says instead.
+        RuntimeError: the server ended or is not ready in time; the message is its log.
     """
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and process.poll() is None:

@@ -1,4 +1,4 @@
-"""Readings from a Prometheus server that fails, refuses, hangs, or is no Prometheus."""
+"""Readings from a Prometheus server that fails, refuses, hangs, or is another program."""
 
 import json
 import time
@@ -19,7 +19,7 @@ SAMPLE = {"metric": {"fqdn": "compute1"}, "value": [0, "100"]}
 
 
 class Server(ThreadingHTTPServer):
-    """Gives the answers in their order, the last one again and again: a status, and a body or how many bytes hang."""
+    """Sends the responses in order and repeats the last: a status, and a body, None (hang) or "drops" (slow)."""
 
     answers: list[tuple[int, Any]]
 
@@ -52,10 +52,10 @@ class Handler(BaseHTTPRequestHandler):
             while not self.server.ended.wait(0.05):
                 self.wfile.write(b" ")
         except OSError:
-            pass  # the other side has hung up
+            pass  # the client closed the connection
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def server(settings: Settings) -> Iterator[Server]:
 
 
 def refusal(server: Server, *answers: tuple[int, Any]) -> str:
-    """Return what a reading says that fails, without the place that it begins with."""
+    """Return the error message of a reading that fails, without the name of the source."""
     server.answers = list(answers)
     with pytest.raises(DatasourceError) as problem:
         Prometheus().read(READING)
@@ -80,28 +80,28 @@ def refusal(server: Server, *answers: tuple[int, Any]) -> str:
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-def test_a_query_is_repeated_after_an_error_of_the_server(server: Server, status: int) -> None:
+def test_query_is_retried_after_a_server_error(server: Server, status: int) -> None:
     server.answers = [(status, {}), (status, {}), (200, {**ANSWER, "data": {"result": [SAMPLE]}})]
     assert Prometheus().read(READING) == {"compute1": 100}
 
 
-def test_an_error_that_stays_is_reported(server: Server) -> None:
+def test_permanent_server_error_is_reported(server: Server) -> None:
     assert refusal(server, (503, {})) == "is not available: status 503"
     assert server.requests == 3
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 422])
-def test_a_refused_query_is_not_repeated(server: Server, status: int) -> None:
+def test_refused_query_is_not_retried(server: Server, status: int) -> None:
     assert refusal(server, (status, b"<html>")) == f"refused the query with status {status}."
     assert server.requests == 1
 
 
-def test_the_reason_of_a_refusal_is_reported(server: Server) -> None:
+def test_reason_of_a_refusal_is_reported(server: Server) -> None:
     body = {"status": "error", "errorType": "execution", "error": "too many samples"}
     assert refusal(server, (422, body)) == "refused the query with status 422: too many samples"
 
 
-def test_a_redirect_is_not_followed(server: Server) -> None:
+def test_redirect_is_not_followed(server: Server) -> None:
     assert refusal(server, (302, b"")) == "refused the query with status 302."
     assert server.requests == 1
 
@@ -119,37 +119,37 @@ def test_a_redirect_is_not_followed(server: Server) -> None:
         {"status": "success", "data": {"resultType": "scalar", "result": [0, "1"]}},
     ],
 )
-def test_an_answer_that_is_not_prometheus_s_is_refused(server: Server, body: Any) -> None:
+def test_unexpected_response_body_is_reported(server: Server, body: Any) -> None:
     assert refusal(server, (200, body)) == "answered with status 200, and not as Prometheus does."
 
 
-def test_values_that_are_no_numbers_are_left_out(server: Server) -> None:
+def test_values_other_than_finite_numbers_are_omitted(server: Server) -> None:
     samples = [{**SAMPLE, "value": [0, value]} for value in ("NaN", "+Inf")]
     server.answers = [(200, {**ANSWER, "data": {"result": samples}})]
     assert Prometheus().read(READING) == {}
 
 
-def test_a_server_that_hangs_is_given_up(server: Server, settings: Settings) -> None:
+def test_hanging_server_times_out(server: Server, settings: Settings) -> None:
     settings.DATASOURCE_ATTEMPTS = 2
     assert refusal(server, (200, None)) == "is not available: ReadTimeout"
     assert server.requests == 2
 
 
-def test_a_server_that_answers_in_drops_is_given_up(server: Server, settings: Settings) -> None:
+def test_slow_response_times_out(server: Server, settings: Settings) -> None:
     settings.DATASOURCE_ATTEMPTS = 1
     begin = time.monotonic()
     assert refusal(server, (200, "drops")) == "is not available: no whole answer within 0.3 seconds"
     assert time.monotonic() - begin >= 0.3
 
 
-def test_a_server_that_is_not_there_is_given_up(settings: Settings) -> None:
+def test_unreachable_server_is_reported(settings: Settings) -> None:
     settings.PROMETHEUS_URL = "http://127.0.0.1:9"
     settings.DATASOURCE_ATTEMPTS, settings.DATASOURCE_WAIT = 2, 0
     with pytest.raises(DatasourceError, match=r"prometheus is not available: ConnectionError"):
         Prometheus().read(READING)
 
 
-def test_an_answer_beyond_all_bounds_is_not_read_to_its_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_over_the_size_limit_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cluster.datasources.http.MAX_BYTES", 1000)
     server.answers = [(200, b" " * 100_000)]
     with pytest.raises(DatasourceError, match="is larger than 1000 bytes"):

@@ -1,4 +1,4 @@
-"""The behaviour that all data sources share which answer over HTTP: the same samples in the wire format of each."""
+"""The behaviour of all data sources that use HTTP: the same samples in the wire format of each."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ RECORDED = Path(__file__).parent / "recorded"
 
 @dataclass(frozen=True)
 class Kind:
-    """A data source, the requests that it sends for samples, and its bodies with a reason."""
+    """A data source, the requests that it sends for samples, and its error bodies."""
 
     source: type[Datasource]
     requests: str
@@ -90,7 +90,7 @@ def reading(metric: str, aggregate: str = "mean", **columns: Any) -> Reading:
 
 
 def refusal(source: Datasource, metric: str = "host_power") -> str:
-    """Return what a reading that fails reports, without its beginning."""
+    """Return the error message of a reading that fails, without its first words."""
     with pytest.raises(DatasourceError) as problem:
         source.read(reading(metric))
     begin = f"The data source {source.name} "
@@ -103,7 +103,7 @@ def refusal(source: Datasource, metric: str = "host_power") -> str:
 
 @every_source
 @pytest.mark.parametrize("metric", METRICS)
-def test_each_metric_is_read_in_its_unit(source: Datasource, emulator: Emulator, metric: str) -> None:
+def test_metric_is_read_in_its_unit(source: Datasource, emulator: Emulator, metric: str) -> None:
     make_server(uuid=UUID(BUSY), vcpus=4)
     emulator.telemetry.vcpus = 4
     resource = NODE if metric.startswith("host_") else BUSY
@@ -114,7 +114,7 @@ def test_each_metric_is_read_in_its_unit(source: Datasource, emulator: Emulator,
 @every_source
 @pytest.mark.parametrize("metric", ["instance_cpu_usage", "instance_ram_usage", "host_power"])
 @pytest.mark.parametrize(("aggregate", "expected"), [("mean", 30), ("min", 10), ("max", 60), ("count", 3)])
-def test_the_samples_of_a_period_become_one_number(
+def test_samples_of_a_period_are_aggregated(
     source: Datasource, emulator: Emulator, metric: str, aggregate: str, expected: float
 ) -> None:
     make_server(uuid=UUID(BUSY), vcpus=2)
@@ -125,41 +125,39 @@ def test_the_samples_of_a_period_become_one_number(
 
 
 @every_source
-def test_a_server_that_we_do_not_know_is_left_out(source: Datasource, emulator: Emulator) -> None:
+def test_unknown_server_is_omitted(source: Datasource, emulator: Emulator) -> None:
     make_server(uuid=UUID(BUSY), vcpus=1)
     emulator.telemetry.samples = {"instance_cpu_usage": {BUSY: [50, 50, 50], UNKNOWN: [50, 50, 50]}}
     assert set(source.read(reading("instance_cpu_usage"))) == {BUSY}
 
 
 @every_source
-def test_no_server_uses_more_than_all_its_vcpus(source: Datasource, emulator: Emulator) -> None:
+def test_cpu_usage_of_a_server_is_at_most_100_percent(source: Datasource, emulator: Emulator) -> None:
     make_server(uuid=UUID(BUSY), vcpus=1)
     emulator.telemetry.samples = {"instance_cpu_usage": {BUSY: [101, 101, 101]}}
     assert source.read(reading("instance_cpu_usage")) == {BUSY: 100}
 
 
 @every_source
-def test_a_node_is_known_by_its_fully_qualified_name_and_by_its_short_one(
-    source: Datasource, emulator: Emulator
-) -> None:
+def test_node_is_found_by_its_fully_qualified_and_its_short_name(source: Datasource, emulator: Emulator) -> None:
     emulator.telemetry.samples = {"host_cpu_usage": {NODE: [40, 40, 40], "compute2": [5, 5, 5]}}
     found = {name: pytest.approx(value) for name, value in {NODE: 40, "compute1": 40, "compute2": 5}.items()}
     assert source.read(reading("host_cpu_usage")) == found
 
 
 @every_source
-def test_a_short_name_that_two_nodes_share_means_neither(source: Datasource, emulator: Emulator) -> None:
+def test_short_name_of_two_nodes_is_omitted(source: Datasource, emulator: Emulator) -> None:
     emulator.telemetry.samples = {"host_power": {"rack1.example.org": [1, 1, 1], "rack1.example.com": [2, 2, 2]}}
     assert source.read(reading("host_power")) == {"rack1.example.org": 1, "rack1.example.com": 2}
 
 
 @every_source
-def test_a_metric_without_series_has_no_values(source: Datasource) -> None:
+def test_metric_without_series_has_no_values(source: Datasource) -> None:
     assert source.read(reading("host_airflow")) == {}
 
 
 @every_source
-def test_the_metrics_that_have_series_now_are_known(source: Datasource, emulator: Emulator) -> None:
+def test_metrics_with_current_series_are_found(source: Datasource, emulator: Emulator) -> None:
     emulator.telemetry.samples = {
         "host_cpu_usage": {"compute1": [1, 1, 1]},
         "instance_cpu_usage": {BUSY: [1, 1, 1]},
@@ -169,13 +167,13 @@ def test_the_metrics_that_have_series_now_are_known(source: Datasource, emulator
 
 
 @every_source
-def test_a_source_without_samples_has_no_metrics(source: Datasource) -> None:
+def test_no_metrics_are_found_without_samples(source: Datasource) -> None:
     assert source.find_metrics() == set()
 
 
 @every_source
 @pytest.mark.parametrize("number", [1, 50])
-def test_the_same_requests_and_queries_are_sent_whatever_the_number_of_servers(
+def test_request_and_query_count_does_not_depend_on_the_number_of_servers(
     kind: Kind,
     source: Datasource,
     emulator: Emulator,
@@ -191,29 +189,29 @@ def test_the_same_requests_and_queries_are_sent_whatever_the_number_of_servers(
 
 
 @every_source
-def test_finding_metrics_takes_at_most_two_requests(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+def test_finding_metrics_sends_at_most_two_requests(kind: Kind, source: Datasource, emulator: Emulator) -> None:
     emulator.telemetry.samples = {"instance_ram_usage": {str(uuid4()): [1, 1, 1] for _ in range(50)}}
     source.find_metrics()
     assert emulator.count(kind.requests) <= 2
 
 
-def test_the_example_answer_of_prometheus_is_understood(emulator: Emulator, settings: Settings) -> None:
+def test_recorded_prometheus_response_is_parsed(emulator: Emulator, settings: Settings) -> None:
     emulator.telemetry.recorded = json.loads((RECORDED / "prometheus.json").read_text())
     settings.PROMETHEUS_METRICS, settings.PROMETHEUS_NODE_LABEL = {"host_power": "up"}, "instance"
     expected = {"localhost:9090": 1, "localhost:9100": 0}
     assert Prometheus().read(reading("host_power")) == Aetos().read(reading("host_power")) == expected
 
 
-def test_an_answer_of_gnocchi_4_7_is_understood(emulator: Emulator) -> None:
+def test_recorded_gnocchi_4_7_response_is_parsed(emulator: Emulator) -> None:
     for uuid in (BUSY, CALM):
         make_server(f"server-{uuid[0]}", make_node(f"node-{uuid[0]}"), uuid=UUID(uuid), vcpus=4)
     emulator.telemetry.recorded = json.loads((RECORDED / "gnocchi.json").read_text())
-    # 540 s of processor time in 300 s are 1.8 of 4 vcpus. The counter of the other server fell, as after a migration.
+    # 540 s of processor time in 300 s is 1.8 of 4 vcpus. The counter of the other server fell, as after a migration.
     assert Gnocchi().read(reading("instance_cpu_usage")) == {BUSY: pytest.approx(45)}
 
 
 @every_source
-def test_an_audit_makes_a_plan_of_the_samples(source: Datasource, emulator: Emulator) -> None:
+def test_audit_plans_actions_from_samples(source: Datasource, emulator: Emulator) -> None:
     busy, _ = make_node("compute1"), make_node("compute2")
     for uuid in (BUSY, CALM):
         make_server(f"server-{uuid[0]}", busy, uuid=UUID(uuid), vcpus=4)
@@ -228,7 +226,7 @@ def test_an_audit_makes_a_plan_of_the_samples(source: Datasource, emulator: Emul
 
 
 @every_source
-def test_the_state_of_a_strategy_says_what_the_source_has(source: Datasource, emulator: Emulator, api: Caller) -> None:
+def test_strategy_state_shows_available_metrics(source: Datasource, emulator: Emulator, api: Caller) -> None:
     emulator.telemetry.samples = {"instance_cpu_usage": {BUSY: [1, 1, 1]}}
     found = {entry["type"]: entry["state"] for entry in api.get("/strategies/workload_balance/state").json()}
     expected = (f"{source.name}: available", [{"instance_cpu_usage": "available"}])
@@ -240,7 +238,7 @@ def test_the_state_of_a_strategy_says_what_the_source_has(source: Datasource, em
 
 @every_source
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-def test_a_query_is_repeated_after_an_error_of_the_server(
+def test_query_is_retried_after_a_server_error(
     kind: Kind, source: Datasource, emulator: Emulator, status: int
 ) -> None:
     emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
@@ -249,7 +247,7 @@ def test_a_query_is_repeated_after_an_error_of_the_server(
 
 
 @every_source
-def test_an_error_that_stays_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+def test_permanent_server_error_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
     emulator.fail(kind.requests, 503, times=99)
     assert refusal(source) == "is not available: status 503"
     assert emulator.count(kind.requests) == 3
@@ -257,29 +255,29 @@ def test_an_error_that_stays_is_reported(kind: Kind, source: Datasource, emulato
 
 @every_source
 @pytest.mark.parametrize("status", [400, 403, 422])
-def test_a_refused_query_is_not_repeated(kind: Kind, source: Datasource, emulator: Emulator, status: int) -> None:
+def test_refused_query_is_not_retried(kind: Kind, source: Datasource, emulator: Emulator, status: int) -> None:
     emulator.fail(kind.requests, status, times=99, body=b"<html>")
     assert refusal(source) == f"refused the query with status {status}."
     assert emulator.count(kind.requests) == 1
 
 
 @every_source
-def test_a_server_that_does_not_know_the_address_is_not_queried_again(
-    kind: Kind, source: Datasource, emulator: Emulator
-) -> None:
+def test_query_with_status_404_is_not_retried(kind: Kind, source: Datasource, emulator: Emulator) -> None:
     emulator.fail(kind.requests, 404, times=99, body=b"<html>")
     assert refusal(source) == f"refused the query with status 404, and not as {kind.name.capitalize()} does."
     assert emulator.count(kind.requests) == 1
 
 
 @every_source
-def test_the_reason_of_a_refusal_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+def test_reason_of_a_refusal_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
     emulator.fail(kind.requests, 400, times=99, body=json.dumps(kind.refusal("too many samples")))
     assert refusal(source) == "refused the query with status 400: too many samples"
 
 
 @every_source
-def test_the_reason_of_a_refusal_shows_no_address(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+def test_addresses_are_removed_from_the_reason_of_a_refusal(
+    kind: Kind, source: Datasource, emulator: Emulator
+) -> None:
     emulator.fail(kind.requests, 400, times=99, body=json.dumps(kind.refusal("no way to http://10.0.0.1:9090/x")))
     assert refusal(source) == "refused the query with status 400: no way to (an address)"
 
@@ -297,30 +295,28 @@ def test_the_reason_of_a_refusal_shows_no_address(kind: Kind, source: Datasource
         '[{"group": {"original_resource_id": "a"}, "measures": {"measures": {"b": {"c": {"mean": [[1]]}}}}}]',
     ],
 )
-def test_an_answer_of_another_form_is_refused(kind: Kind, source: Datasource, emulator: Emulator, body: str) -> None:
+def test_unexpected_response_body_is_reported(kind: Kind, source: Datasource, emulator: Emulator, body: str) -> None:
     emulator.fail(kind.requests, 200, times=99, body=body)
     expected = f"answered with status 200, and not as {source.name.capitalize()} does."
     assert refusal(source) == expected
 
 
 @every_source
-def test_a_redirect_is_not_followed(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+def test_redirect_is_not_followed(kind: Kind, source: Datasource, emulator: Emulator) -> None:
     emulator.fail(kind.requests, 302, times=99, body=b"")
     assert refusal(source) == "refused the query with status 302."
     assert emulator.count(kind.requests) == 1
 
 
 @every_source
-def test_a_connection_that_breaks_is_made_again(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+def test_query_is_retried_after_a_broken_connection(kind: Kind, source: Datasource, emulator: Emulator) -> None:
     emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
     emulator.fail(kind.requests, times=2)
     assert source.read(reading("host_power")) == {"compute1": 100}
 
 
 @every_source
-def test_a_source_that_hangs_is_given_up(
-    kind: Kind, source: Datasource, emulator: Emulator, settings: Settings
-) -> None:
+def test_hanging_source_times_out(kind: Kind, source: Datasource, emulator: Emulator, settings: Settings) -> None:
     source.read(reading("host_power"))
     settings.DATASOURCE_ATTEMPTS, settings.DATASOURCE_TIMEOUT = 2, 0.2
     emulator.fail(kind.requests, 200, times=2, seconds=1)
@@ -329,7 +325,7 @@ def test_a_source_that_hangs_is_given_up(
 
 
 @every_source
-def test_a_source_that_is_not_there_is_given_up_without_its_address(
+def test_unreachable_source_is_reported_without_its_address(
     kind: Kind, source: Datasource, emulator: Emulator
 ) -> None:
     source.read(reading("host_power"))
@@ -341,7 +337,7 @@ def test_a_source_that_is_not_there_is_given_up_without_its_address(
 
 
 @every_source
-def test_an_answer_beyond_the_limit_is_not_read_to_its_end(
+def test_response_over_the_size_limit_is_refused(
     kind: Kind, source: Datasource, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cluster.datasources.http.MAX_BYTES", 1000)
@@ -354,14 +350,14 @@ def test_an_answer_beyond_the_limit_is_not_read_to_its_end(
 
 
 @behind_keystone
-def test_one_token_serves_many_readings(source: Datasource, emulator: Emulator) -> None:
+def test_one_token_is_used_for_many_readings(source: Datasource, emulator: Emulator) -> None:
     for _ in range(3):
         source.read(reading("host_power"))
     assert emulator.count(TOKENS) == 1
 
 
 @behind_keystone
-def test_a_token_that_is_no_longer_accepted_is_renewed(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+def test_expired_token_is_renewed(kind: Kind, source: Datasource, emulator: Emulator) -> None:
     emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
     source.read(reading("host_power"))
     emulator.tokens.clear()
@@ -370,13 +366,13 @@ def test_a_token_that_is_no_longer_accepted_is_renewed(kind: Kind, source: Datas
 
 
 @behind_keystone
-def test_a_renewed_token_that_is_refused_too_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+def test_refused_renewed_token_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
     emulator.fail(kind.requests, 401, times=99)
     assert refusal(source) == "refused the query with status 401."
 
 
 @behind_keystone
-def test_a_wrong_password_is_reported_and_not_repeated(source: Datasource, emulator: Emulator) -> None:
+def test_wrong_password_is_reported_and_not_retried(source: Datasource, emulator: Emulator) -> None:
     emulator.password = "another password"
     message = refusal(source)
     assert message.startswith("cannot be queried: The cloud refuses our credentials: ")
@@ -385,21 +381,21 @@ def test_a_wrong_password_is_reported_and_not_repeated(source: Datasource, emula
 
 
 @behind_keystone
-def test_a_request_to_a_keystone_in_trouble_is_repeated(source: Datasource, emulator: Emulator) -> None:
+def test_token_request_is_retried_after_a_server_error(source: Datasource, emulator: Emulator) -> None:
     emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
     emulator.fail("auth/tokens", 503, times=2)
     assert source.read(reading("host_power")) == {"compute1": 100}
 
 
 @behind_keystone
-def test_a_catalog_without_the_service_is_reported(source: Datasource, emulator: Emulator) -> None:
+def test_service_missing_from_the_catalog_is_reported(source: Datasource, emulator: Emulator) -> None:
     emulator.offered = {"identity"}
     service_type = source.service_type  # type: ignore[attr-defined]
     assert refusal(source) == f"is not in the cloud: its catalog has no endpoint of type {service_type}"
 
 
 @behind_keystone
-def test_a_service_that_was_added_to_the_catalog_is_found(source: Datasource, emulator: Emulator) -> None:
+def test_service_added_to_the_catalog_later_is_found(source: Datasource, emulator: Emulator) -> None:
     emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
     offered, emulator.offered = emulator.offered, {"identity"}
     assert refusal(source).startswith("is not in the cloud")
@@ -408,7 +404,7 @@ def test_a_service_that_was_added_to_the_catalog_is_found(source: Datasource, em
 
 
 @behind_keystone
-def test_a_request_to_a_service_with_an_untrusted_certificate_is_not_repeated(
+def test_request_with_an_untrusted_certificate_is_not_retried(
     kind: Kind, source: Datasource, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempts = []
@@ -422,13 +418,13 @@ def test_a_request_to_a_service_with_an_untrusted_certificate_is_not_repeated(
     assert len(attempts) == 1
 
 
-def test_a_refusal_of_aetos_may_be_a_text_alone(emulator: Emulator) -> None:
+def test_plain_text_refusal_of_aetos_is_reported(emulator: Emulator) -> None:
     emulator.fail(AETOS.requests, 403, body=json.dumps({"error_message": "RBAC Authorization Failed"}))
     assert refusal(Aetos()) == "refused the query with status 403: RBAC Authorization Failed"
 
 
 @behind_keystone
-def test_a_cloud_that_is_not_configured_is_reported(source: Datasource, settings: Settings) -> None:
+def test_unconfigured_cloud_is_reported(source: Datasource, settings: Settings) -> None:
     settings.OPENSTACK_CLOUD = "nowhere"
     message = refusal(datasource())
     reason = "OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud nowhere was not found."

@@ -1,4 +1,4 @@
-"""Races for pools with real threads on PostgreSQL: a server is in a pool once."""
+"""Concurrent changes of pools with real threads on PostgreSQL."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,29 +16,29 @@ from tests.builders import make_balancing_pool, make_server
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
 
-def race(*contestants: Any) -> None:
-    """Start all at once, and have whatever they raise raised."""
-    barrier = Barrier(len(contestants))
+def race(*calls: Any) -> None:
+    """Run the calls concurrently, and raise the first exception of one of them."""
+    barrier = Barrier(len(calls))
 
-    def run(contestant: Any) -> None:
+    def run(call: Any) -> None:
         barrier.wait(10)
         try:
-            contestant()
+            call()
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(len(contestants)) as threads:
-        list(threads.map(run, contestants))
+    with ThreadPoolExecutor(len(calls)) as threads:
+        list(threads.map(run, calls))
 
 
-def test_a_server_that_many_add_at_once_is_one_member() -> None:
+def test_concurrent_additions_of_a_server_create_one_member() -> None:
     make_balancing_pool("web")
     server = str(make_server().uuid)
     race(*[lambda: balancer().add_member("web", server, 80)] * 8)
     assert BalancingMember.objects.count() == 1
 
 
-def test_a_server_is_in_or_out_when_some_add_and_others_remove_it() -> None:
+def test_concurrent_additions_and_removals_leave_at_most_one_member() -> None:
     make_balancing_pool("web")
     server = str(make_server().uuid)
     adding, removing = (
@@ -49,7 +49,7 @@ def test_a_server_is_in_or_out_when_some_add_and_others_remove_it() -> None:
     assert BalancingMember.objects.count() <= 1
 
 
-def test_a_leaving_that_many_begin_at_once_is_counted_from_one_moment() -> None:
+def test_concurrent_drains_of_a_member_share_one_start_time() -> None:
     server = make_server()
     make_balancing_pool("web", server, connections=3)
     seen = []
@@ -63,13 +63,13 @@ def test_a_leaving_that_many_begin_at_once_is_counted_from_one_moment() -> None:
     assert (Draining.objects.count(), len(set(seen)), len(seen)) == (1, 1, 8)
 
 
-def test_no_connection_is_lost_or_counted_twice() -> None:
+def test_concurrent_connections_are_counted_exactly_once() -> None:
     make_balancing_pool("web", *(make_server(f"web-{number}") for number in range(3)))
     race(*[lambda: EmbeddedBalancer().open_connections("web", 10)] * 6)
     assert list(BalancingMember.objects.values_list("connections", flat=True)) == [20, 20, 20]
 
 
-def test_a_server_does_not_get_connections_after_it_has_left() -> None:
+def test_connections_opened_during_a_drain_are_counted_exactly_once() -> None:
     server = make_server()
     make_balancing_pool("web", server, make_server("web-2"))
 

@@ -1,4 +1,4 @@
-"""The console's pages of the cloud."""
+"""The console's pages of compute nodes, servers and storage."""
 
 import re
 from html import unescape
@@ -19,14 +19,14 @@ def browser(client: Client, reader: User) -> Client:
     return client
 
 
-def test_a_node_shows_how_much_of_it_is_used(browser: Client) -> None:
+def test_node_list_shows_capacity_and_usage(browser: Client) -> None:
     make_server("web-1", make_node("compute1", vcpus=16), vcpus=4)
     text = browser.get(reverse("cluster:nodes")).content.decode()
     assert "4 of 16 vCPU" in text
     assert 'width="250.00"' in text
 
 
-def test_a_nodes_page_lists_its_servers_and_those_on_their_way(browser: Client) -> None:
+def test_node_page_lists_servers_on_the_node_and_servers_that_migrate_to_it(browser: Client) -> None:
     node, other = make_node("compute1"), make_node("compute2")
     make_server("here", node)
     make_server("coming", other, destination=node)
@@ -37,33 +37,33 @@ def test_a_nodes_page_lists_its_servers_and_those_on_their_way(browser: Client) 
     assert "elsewhere" not in text
 
 
-def test_a_server_links_to_its_node(browser: Client) -> None:
+def test_server_page_links_to_its_node(browser: Client) -> None:
     node = make_node()
     text = browser.get(reverse("cluster:server", args=[make_server("web-1", node).uuid])).content.decode()
     assert reverse("cluster:node", args=[node.uuid]) in text
 
 
-def test_a_server_that_was_scheduled_nowhere_says_so(browser: Client) -> None:
+def test_server_page_shows_a_server_without_a_node_as_not_scheduled(browser: Client) -> None:
     text = browser.get(reverse("cluster:server", args=[make_server("web-1").uuid])).content.decode()
     assert "not scheduled" in text
 
 
-def test_an_empty_cloud_says_how_to_fill_it(browser: Client) -> None:
+def test_empty_node_list_shows_instructions(browser: Client) -> None:
     assert "load_topology" in browser.get(reverse("cluster:nodes")).content.decode()
 
 
-def test_a_filter_that_finds_nothing_offers_the_way_back(browser: Client) -> None:
+def test_filter_without_results_shows_a_message(browser: Client) -> None:
     make_server("web-1", make_node())
     assert "No results." in browser.get(reverse("cluster:servers"), {"name": "zzz"}).content.decode()
 
 
-def test_nobody_sees_the_cloud_without_the_right_to(client: Client, stranger: User) -> None:
+def test_node_and_server_lists_require_the_view_permission(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(reverse("cluster:nodes")).status_code == 403
     assert client.get(reverse("cluster:servers")).status_code == 403
 
 
-def test_a_node_tells_its_zone_its_aggregates_and_its_power_state(browser: Client) -> None:
+def test_node_page_shows_zone_aggregates_and_power_state(browser: Client) -> None:
     node = make_node("compute1", zone="az2", power_state="off")
     make_aggregate(1, "ssd", node)
     make_aggregate(2, "gone", node)
@@ -74,7 +74,7 @@ def test_a_node_tells_its_zone_its_aggregates_and_its_power_state(browser: Clien
         assert "ggregates" in text
 
 
-def test_the_page_of_a_node_that_is_down_leads_to_its_evacuation(client: Client, cloud_admin: User) -> None:
+def test_page_of_a_failed_node_links_to_the_evacuation_audit(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     node = make_node("compute1", state="down", forced_down=True)
     page = reverse("cluster:node", args=[node.uuid])
@@ -89,13 +89,13 @@ def test_the_page_of_a_node_that_is_down_leads_to_its_evacuation(client: Client,
     assert form["parameter-failed_node"].value() == "compute1"
 
 
-def test_who_may_create_no_audits_is_offered_no_evacuation(browser: Client) -> None:
+def test_evacuation_link_requires_the_permission_to_create_audits(browser: Client) -> None:
     node = make_node("compute1", state="down")
     make_server("web-1", node)
     assert "Evacuate…" not in browser.get(reverse("cluster:node", args=[node.uuid])).content.decode()
 
 
-def test_nodes_are_found_by_their_aggregate(browser: Client) -> None:
+def test_node_list_is_filtered_by_aggregate(browser: Client) -> None:
     make_aggregate(1, "ssd", make_node("compute1"))
     make_aggregate(2, "ssd-large", ComputeNode.objects.get())
     make_node("compute2")
@@ -103,7 +103,7 @@ def test_nodes_are_found_by_their_aggregate(browser: Client) -> None:
     assert (text.count(">compute1</a>"), "compute2" in text) == (1, False)
 
 
-def test_a_pool_shows_how_much_of_it_is_used_and_promised(browser: Client) -> None:
+def test_pool_list_shows_used_and_provisioned_capacity(browser: Client) -> None:
     make_volume("data", make_pool("a@lvm#one", max_over_subscription_ratio=2.0), size=25)
     text = browser.get(reverse("cluster:pools")).content.decode()
     assert "25 of 100 GB" in text
@@ -112,7 +112,7 @@ def test_a_pool_shows_how_much_of_it_is_used_and_promised(browser: Client) -> No
     assert f"{reverse('cluster:volumes')}?pool=a%40lvm%23one" in text
 
 
-def test_a_volume_tells_where_it_is_going_and_what_it_is_attached_to(browser: Client) -> None:
+def test_volume_list_shows_migration_destination_and_attached_server(browser: Client) -> None:
     server = make_server("web-1", make_node())
     make_volume("data", make_pool("a@lvm#one"), destination=make_pool("b@lvm#one"), attached_to=[server])
     text = browser.get(reverse("cluster:volumes")).content.decode()
@@ -120,21 +120,21 @@ def test_a_volume_tells_where_it_is_going_and_what_it_is_attached_to(browser: Cl
     assert reverse("cluster:server", args=[server.uuid]) in text
 
 
-def test_a_server_with_two_volumes_stands_once_at_each(browser: Client) -> None:
+def test_server_attached_to_two_volumes_is_listed_once_per_volume(browser: Client) -> None:
     server = make_server("web-1", make_node())
     make_volume("data", attached_to=[server])
     make_volume("logs", attached_to=[server])
     assert browser.get(reverse("cluster:volumes")).content.decode().count(">web-1</a>") == 2
 
 
-def test_volumes_are_found_by_their_pool(browser: Client) -> None:
+def test_volume_list_is_filtered_by_pool(browser: Client) -> None:
     make_volume("here", make_pool("a@lvm#one"))
     make_volume("elsewhere", make_pool("b@lvm#one"))
     text = browser.get(reverse("cluster:volumes"), {"pool": "a@lvm#one"}).content.decode()
     assert ("here" in text, "elsewhere" in text) == (True, False)
 
 
-def test_a_server_shows_its_volumes(browser: Client) -> None:
+def test_server_page_shows_its_volumes(browser: Client) -> None:
     server = make_server("web-1", make_node(), flavor="small")
     make_volume("data", make_pool(), attached_to=[server])
     make_volume("other")
@@ -142,14 +142,14 @@ def test_a_server_shows_its_volumes(browser: Client) -> None:
     assert ("data" in text, "other" in text, "small" in text) == (True, False, True)
 
 
-def test_pools_and_volumes_are_part_of_the_nodes_area(browser: Client) -> None:
+def test_node_list_links_to_pools_and_volumes(browser: Client) -> None:
     text = browser.get(reverse("cluster:nodes")).content.decode()
     assert reverse("cluster:pools") in text
     assert reverse("cluster:volumes") in text
     assert 'aria-current="page"' in text
 
 
-def test_nobody_sees_the_storage_without_the_right_to(client: Client, stranger: User) -> None:
+def test_pool_and_volume_lists_require_the_view_permission(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(reverse("cluster:pools")).status_code == 403
     assert client.get(reverse("cluster:volumes")).status_code == 403
@@ -157,7 +157,7 @@ def test_nobody_sees_the_storage_without_the_right_to(client: Client, stranger: 
 
 @pytest.mark.parametrize("size", [1, 20])
 @pytest.mark.parametrize(("page", "queries"), [("nodes", 7), ("servers", 8), ("pools", 6), ("volumes", 7)])
-def test_the_lists_take_the_same_queries_whatever_their_size(
+def test_list_query_count_does_not_depend_on_the_number_of_rows(
     browser: Client, django_assert_num_queries: Any, page: str, queries: int, size: int
 ) -> None:
     for number in range(size):

@@ -1,4 +1,4 @@
-"""Servers in pools of the embedded load balancer, and the connections that they are given."""
+"""Members of pools of the embedded load balancer, and their connections."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -41,16 +41,16 @@ def connect(number: int) -> None:
     EmbeddedBalancer().open_connections("web", number)
 
 
-# Looking.
+# Reading.
 
 
-def test_a_pool_is_found_by_its_name_or_its_uuid(pool: BalancingPool) -> None:
+def test_pool_is_found_by_name_and_by_uuid(pool: BalancingPool) -> None:
     expected = BalancerPool(str(pool.uuid), "web")
     assert [balancer().find_pool(name) for name in ("web", str(pool.uuid))] == [expected, expected]
 
 
 @pytest.mark.parametrize("name", ["none", "Web", "", "a\0b", "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"])
-def test_a_pool_that_does_not_exist_is_reported(server: str, name: str) -> None:
+def test_unknown_pool_raises_pool_not_found(server: str, name: str) -> None:
     calls = (
         balancer().find_pool,
         balancer().members,
@@ -62,19 +62,19 @@ def test_a_pool_that_does_not_exist_is_reported(server: str, name: str) -> None:
             call(name)
 
 
-def test_a_pool_that_was_deleted_is_not_there(server: str) -> None:
+def test_deleted_pool_raises_pool_not_found(server: str) -> None:
     BalancingPool.objects.all().soft_delete()
     with pytest.raises(BalancingPoolNotFound):
         add(server)
 
 
-def test_members_are_shown_with_their_connections(server: str) -> None:
+def test_members_are_returned_with_their_connections(server: str) -> None:
     add(server, port=8080, weight=3)
     connect(2)
     assert balancer().members("web") == [PoolMember(server, 8080, 3, 2)]
 
 
-def test_a_thousand_members_are_read_like_one(
+def test_member_query_count_does_not_depend_on_the_number_of_members(
     pool: BalancingPool, django_assert_num_queries: Callable[[int], AbstractContextManager[object]]
 ) -> None:
     for number in range(5):
@@ -86,40 +86,40 @@ def test_a_thousand_members_are_read_like_one(
 # Adding and removing.
 
 
-def test_a_server_that_is_added_twice_is_one_member(server: str) -> None:
+def test_server_added_twice_is_one_member(server: str) -> None:
     assert add(server) == add(server) == PoolMember(server, 80, 1, 0)
     assert shown() == [(80, 1, 0)]
 
 
-def test_a_server_can_be_in_several_pools(server: str) -> None:
+def test_server_can_be_in_several_pools(server: str) -> None:
     make_balancing_pool("api")
     add(server)
     balancer().add_member("api", server, 443)
     assert shown() == [(80, 1, 0), (443, 1, 0)]
 
 
-def test_a_member_that_is_added_again_gets_its_new_weight_and_keeps_its_connections(server: str) -> None:
+def test_repeated_addition_updates_the_weight_and_keeps_the_connections(server: str) -> None:
     add(server)
     connect(2)
     assert add(server, weight=7) == PoolMember(server, 80, 7, 2)
     assert shown() == [(80, 7, 2)]
 
 
-def test_a_member_does_not_change_its_port(server: str) -> None:
+def test_port_of_a_member_cannot_be_changed(server: str) -> None:
     add(server)
     with pytest.raises(OperationRefused, match=f"^Instance {server} is in pool web with port 80 already$"):
         add(server, port=443)
     assert shown() == [(80, 1, 0)]
 
 
-@pytest.mark.parametrize("missing", [str(uuid4()), "no UUID", ""], ids=["a UUID", "a word", "nothing"])
-def test_a_server_that_is_not_there_is_not_added(pool: BalancingPool, missing: str) -> None:
+@pytest.mark.parametrize("missing", [str(uuid4()), "no UUID", ""], ids=["unknown UUID", "not a UUID", "empty"])
+def test_unknown_server_is_not_added(pool: BalancingPool, missing: str) -> None:
     with pytest.raises(ServerNotFound):
         add(missing)
     assert shown() == []
 
 
-def test_a_server_that_was_deleted_is_not_added_but_stays_a_member_until_it_is_removed(server: str) -> None:
+def test_deleted_server_stays_a_member_until_removed_and_is_not_added_again(server: str) -> None:
     add(server)
     cloud().delete_server(server)
     assert balancer().members("web") == [PoolMember(server, 80, 1, 0)]
@@ -137,13 +137,13 @@ def test_a_server_that_was_deleted_is_not_added_but_stays_a_member_until_it_is_r
         ({"weight": 257}, "weight: 257 is not in the range from 0 to 256"),
     ],
 )
-def test_numbers_out_of_range_are_refused(server: str, options: dict[str, int], rule: str) -> None:
+def test_port_or_weight_out_of_range_is_refused(server: str, options: dict[str, int], rule: str) -> None:
     with pytest.raises(OperationRefused, match=f"^{rule}$"):
         add(server, **options)
     assert shown() == []
 
 
-def test_a_server_may_be_removed_repeatedly(server: str) -> None:
+def test_removal_is_idempotent(server: str) -> None:
     other = str(make_server("web-2").uuid)
     add(server)
     add(other)
@@ -161,7 +161,7 @@ def drain(server: str, grace_period: float = 60) -> MemberDraining:
     return caught.value
 
 
-def test_a_server_that_leaves_gets_no_new_connections_and_keeps_its_own(server: str) -> None:
+def test_draining_member_keeps_its_connections_and_gets_no_new_ones(server: str) -> None:
     add(server)
     connect(3)
     busy = drain(server)
@@ -174,13 +174,13 @@ def test_a_server_that_leaves_gets_no_new_connections_and_keeps_its_own(server: 
     assert shown() == [(80, 0, 3)]
 
 
-def test_a_server_without_connections_leaves_at_once(server: str) -> None:
+def test_member_without_connections_is_removed_at_once(server: str) -> None:
     add(server)
     balancer().remove_member("web", server, grace_period=60)
     assert (shown(), Draining.objects.count()) == ([], 0)
 
 
-def test_a_server_leaves_when_its_connections_have_ended(server: str) -> None:
+def test_draining_member_is_removed_after_its_last_connection_ends(server: str) -> None:
     add(server)
     connect(3)
     drain(server)
@@ -189,7 +189,7 @@ def test_a_server_leaves_when_its_connections_have_ended(server: str) -> None:
     assert (shown(), Draining.objects.count()) == ([], 0)
 
 
-def test_a_server_leaves_with_its_connections_when_the_grace_period_is_over(server: str) -> None:
+def test_draining_member_is_removed_after_the_grace_period(server: str) -> None:
     add(server)
     connect(3)
     until = drain(server).until
@@ -199,7 +199,7 @@ def test_a_server_leaves_with_its_connections_when_the_grace_period_is_over(serv
     assert (shown(), Draining.objects.count()) == ([], 0)
 
 
-def test_without_a_grace_period_connections_are_cut(server: str) -> None:
+def test_member_is_removed_at_once_without_a_grace_period(server: str) -> None:
     add(server)
     connect(3)
     drain(server)
@@ -207,7 +207,7 @@ def test_without_a_grace_period_connections_are_cut(server: str) -> None:
     assert (shown(), Draining.objects.count()) == ([], 0)
 
 
-def test_a_server_that_is_leaving_is_added_again_and_its_next_leaving_counts_again(server: str) -> None:
+def test_adding_a_draining_member_again_restarts_its_grace_period(server: str) -> None:
     add(server)
     connect(3)
     drain(server)
@@ -216,8 +216,8 @@ def test_a_server_that_is_leaving_is_added_again_and_its_next_leaving_counts_aga
     drain(server)
 
 
-@pytest.mark.parametrize("grace_period", [-1, float("nan"), 1e9], ids=["below zero", "no number", "too long"])
-def test_a_grace_period_that_is_none_is_refused(server: str, grace_period: float) -> None:
+@pytest.mark.parametrize("grace_period", [-1, float("nan"), 1e9], ids=["negative", "not a number", "too long"])
+def test_invalid_grace_period_is_refused(server: str, grace_period: float) -> None:
     add(server)
     with pytest.raises(OperationRefused, match=r"^grace_period: "):
         balancer().remove_member("web", server, grace_period)
@@ -227,14 +227,14 @@ def test_a_grace_period_that_is_none_is_refused(server: str, grace_period: float
 # Connections.
 
 
-def test_connections_go_to_members_by_their_weights(pool: BalancingPool) -> None:
+def test_connections_are_distributed_by_weight(pool: BalancingPool) -> None:
     for number, weight in enumerate([1, 3, 0]):
         add(str(make_server(f"web-{number}").uuid), weight=weight)
     connect(40)
     assert [connections for _, _, connections in shown()] == [10, 30, 0]
 
 
-def test_new_connections_go_to_those_who_have_few(pool: BalancingPool) -> None:
+def test_new_connections_go_to_the_members_with_the_fewest(pool: BalancingPool) -> None:
     add(str(make_server("web-1").uuid))
     connect(4)
     add(str(make_server("web-2").uuid))
@@ -242,7 +242,7 @@ def test_new_connections_go_to_those_who_have_few(pool: BalancingPool) -> None:
     assert [connections for _, _, connections in shown()] == [4, 4]
 
 
-def test_connections_of_those_who_leave_end_first(pool: BalancingPool) -> None:
+def test_connections_of_draining_members_end_first(pool: BalancingPool) -> None:
     servers = [str(make_server(f"web-{number}").uuid) for number in range(2)]
     for server in servers:
         add(server)
@@ -254,10 +254,10 @@ def test_connections_of_those_who_leave_end_first(pool: BalancingPool) -> None:
     assert [connections for _, _, connections in shown()] == [0, 0]
 
 
-# Which load balancers there are.
+# Other drivers and the simulated cloud.
 
 
-def test_what_is_foreseen_changes_no_pool(server: str) -> None:
+def test_simulation_changes_no_pool(server: str) -> None:
     add(server)
     with using_cloud(SimulatedCloud.load()):
         assert balancer().add_member("web", server, 80, weight=9).weight == 9
@@ -266,13 +266,13 @@ def test_what_is_foreseen_changes_no_pool(server: str) -> None:
     assert (shown(), Draining.objects.count()) == ([(80, 1, 0)], 0)
 
 
-def test_a_cloud_whose_driver_knows_of_no_load_balancers_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_driver_without_load_balancers_raises_cloud_misconfigured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(cloud()), "make_balancer", Cloud.make_balancer)
     with pytest.raises(CloudMisconfigured, match=r"^WATCHER_CLOUD: the driver of this cloud"):
         balancer()
 
 
-def test_members_of_a_server_that_is_purged_go_with_it(server: str) -> None:
+def test_members_of_a_purged_server_are_deleted(server: str) -> None:
     add(server)
     Server.objects.all().delete()
     assert shown() == []

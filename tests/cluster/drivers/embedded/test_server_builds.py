@@ -1,4 +1,4 @@
-"""Servers of the embedded cloud that were requested: they get a node, or are PENDING, or in ERROR."""
+"""Builds of requested servers by the embedded cloud: they get a node, or become PENDING or ERROR."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def die() -> None:
 
 
 def make_request(state: str = "building", **columns: object) -> Server:
-    """Make a server that was requested, and has no node yet."""
+    """Make a requested server without a node."""
     return make_server(state=state, node=None, **columns)
 
 
@@ -39,7 +39,7 @@ def again(server: Server) -> Server:
 
 
 @pytest.mark.parametrize("state", ["building", "pending", "error"])
-def test_a_server_that_never_ran_gets_a_node_and_runs(state: str) -> None:
+def test_server_that_never_ran_is_built_on_a_node(state: str) -> None:
     node, server = make_node(), make_request(state, fault={"code": 500})
     build(server)
     built = again(server)
@@ -47,18 +47,20 @@ def test_a_server_that_never_ran_gets_a_node_and_runs(state: str) -> None:
     assert built.launched_at is not None
 
 
-def test_a_server_that_finds_no_host_is_in_error_with_the_reason() -> None:
+def test_server_without_a_valid_host_is_in_error_with_the_reason() -> None:
     server = make_request()
     with pytest.raises(NoValidHost):
         build(server)
-    buried = again(server)
-    assert (buried.state, buried.task_state) == ("error", None)
-    assert buried.fault["message"] == "No valid host was found. There are not enough hosts available."
-    assert buried.fault["code"] == 500
+    failed = again(server)
+    assert (failed.state, failed.task_state) == ("error", None)
+    assert failed.fault["message"] == "No valid host was found. There are not enough hosts available."
+    assert failed.fault["code"] == 500
 
 
 @pytest.mark.parametrize("state", ["building", "pending"])
-def test_a_server_that_finds_no_host_is_pending_where_the_setting_says_so(settings: Settings, state: str) -> None:
+def test_server_without_a_valid_host_is_pending_if_the_pending_state_is_enabled(
+    settings: Settings, state: str
+) -> None:
     settings.USE_PENDING_STATE = True
     server = make_request(state)
     with pytest.raises(NoValidHost):
@@ -67,7 +69,7 @@ def test_a_server_that_finds_no_host_is_pending_where_the_setting_says_so(settin
     assert cloud().find_server(str(server.uuid)).status == "PENDING"
 
 
-def test_a_server_whose_building_fails_otherwise_is_in_error_whatever_the_setting_says(settings: Settings) -> None:
+def test_failed_build_ends_in_error_even_if_the_pending_state_is_enabled(settings: Settings) -> None:
     settings.USE_PENDING_STATE, settings.EMBEDDED_CLOUD_FAILURE_RATE = True, 1.0
     make_node()
     server = make_request()
@@ -76,7 +78,7 @@ def test_a_server_whose_building_fails_otherwise_is_in_error_whatever_the_settin
     assert (again(server).state, again(server).node) == ("error", None)
 
 
-def test_a_build_that_fails_leaves_alone_what_was_reset_meanwhile(settings: Settings) -> None:
+def test_failed_build_does_not_change_a_server_reset_during_the_build(settings: Settings) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1.0
     node, server = make_node(), make_request()
     with pytest.raises(OperationFailed, match="was taken out of its operation spawning"):
@@ -84,22 +86,22 @@ def test_a_build_that_fails_leaves_alone_what_was_reset_meanwhile(settings: Sett
     assert (again(server).state, again(server).node) == ("active", node)
 
 
-def test_a_build_that_fails_leaves_alone_what_its_successor_goes_on_with(settings: Settings) -> None:
+def test_failed_build_does_not_change_a_server_built_by_a_later_attempt(settings: Settings) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1.0
     node, server = make_node(), make_request()
 
-    def let_the_successor_begin() -> None:
+    def begin_a_later_attempt() -> None:
         with acting_for("action", 2), pytest.raises(Killed):
             cloud().build_server(str(server.uuid), die)
 
     with acting_for("action", 1), pytest.raises(OperationFailed, match="was taken out of its operation spawning"):
-        cloud().build_server(str(server.uuid), let_the_successor_begin)
+        cloud().build_server(str(server.uuid), begin_a_later_attempt)
     assert (again(server).state, again(server).node, again(server).task_state) == ("building", node, "spawning")
 
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_built(
+def test_server_built_while_another_process_finds_no_host_stays_active(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.USE_PENDING_STATE = True
@@ -124,7 +126,7 @@ def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_bui
     assert (again(server).state, again(server).node is None) == ("active", False)
 
 
-def test_a_server_that_becomes_pending_is_reported_once_after_the_commit(
+def test_pending_signal_is_sent_once_after_commit(
     settings: Settings, django_capture_on_commit_callbacks: object
 ) -> None:
     settings.USE_PENDING_STATE = True
@@ -142,19 +144,19 @@ def test_a_server_that_becomes_pending_is_reported_once_after_the_commit(
     assert reported == [str(server.uuid)]
 
 
-def test_a_server_that_has_run_is_not_built_but_rebuilt() -> None:
+def test_server_that_ran_before_is_not_built() -> None:
     server = make_server(node=make_node(), state="error")
     with pytest.raises(OperationRefused, match="has run before: it can be rebuilt"):
         build(server)
 
 
-def test_a_server_that_another_builds_is_busy() -> None:
+def test_server_built_by_another_owner_is_busy() -> None:
     server = make_request(task_state="spawning", operation_owner="another/1")
     with pytest.raises(CloudBusy):
         build(server)
 
 
-def test_who_goes_on_after_a_process_that_was_killed_builds_it_on_the_node_that_it_had(settings: Settings) -> None:
+def test_later_attempt_builds_the_server_on_the_reserved_node(settings: Settings) -> None:
     node, server = make_node(), make_request()
     with acting_for("action", 1), pytest.raises(Killed):
         cloud().build_server(str(server.uuid), die)
@@ -164,7 +166,7 @@ def test_who_goes_on_after_a_process_that_was_killed_builds_it_on_the_node_that_
     assert (again(server).state, again(server).node) == ("active", node)
 
 
-def test_a_server_is_built_in_the_requested_zone() -> None:
+def test_server_is_built_in_the_requested_zone() -> None:
     make_node("elsewhere")
     node, server = make_node("here", zone="az1"), make_request(pinned_az="az1")
     build(server)
@@ -172,19 +174,19 @@ def test_a_server_is_built_in_the_requested_zone() -> None:
 
 
 @pytest.mark.parametrize("state", ["pending", "building", "active"])
-def test_a_server_is_set_to_error(state: str) -> None:
+def test_server_state_is_reset_to_error(state: str) -> None:
     server = make_request(state)
     cloud().reset_state(str(server.uuid), "error")
     assert (again(server).state, again(server).task_state) == ("error", None)
 
 
-def test_a_server_on_a_node_is_set_to_active() -> None:
+def test_state_of_a_server_on_a_node_is_reset_to_active() -> None:
     server = make_server(node=make_node(), state="error", task_state="migrating", fault={"code": 500})
     cloud().reset_state(str(server.uuid), "active")
     assert (again(server).state, again(server).task_state, again(server).fault) == ("active", None, None)
 
 
-def test_a_server_that_is_on_no_node_cannot_be_set_to_active() -> None:
+def test_state_of_a_server_without_a_node_cannot_be_reset_to_active() -> None:
     server = make_request("pending")
     with pytest.raises(OperationRefused, match="is on no node"):
         cloud().reset_state(str(server.uuid), "active")

@@ -1,4 +1,4 @@
-"""The console's pages of nodes and profiles."""
+"""The console's pages of nodes of clusters and profiles."""
 
 import re
 from typing import Any
@@ -26,7 +26,7 @@ def show(browser: Client, page: str, /, *arguments: Any, **query: Any) -> str:
     return answer.content.decode()
 
 
-def test_a_node_shows_its_status_its_profile_and_its_server(browser: Client) -> None:
+def test_node_page_shows_status_profile_and_server(browser: Client) -> None:
     server = make_server("a server")
     node = make_member("web-1", status="ACTIVE", server=server, role="front", metadata={"team": "shop"})
     text = show(browser, "cluster:member", node.uuid)
@@ -35,14 +35,14 @@ def test_a_node_shows_its_status_its_profile_and_its_server(browser: Client) -> 
     assert ("state-active" in text, "front" in text, "shop" in text) == (True, True, True)
 
 
-def test_a_node_whose_server_is_gone_shows_which_one_it_was(browser: Client) -> None:
+def test_node_page_shows_the_id_of_a_deleted_server(browser: Client) -> None:
     server = make_server("a server")
     node = make_member("web-1", status="ERROR", server=server)
     server.delete()
     assert str(node.physical_id) in show(browser, "cluster:member", node.uuid)
 
 
-def test_a_node_leads_to_its_actions(browser: Client) -> None:
+def test_node_page_links_to_the_actions_of_the_node(browser: Client) -> None:
     node, other = make_member("web-1"), make_member("web-2")
     plan = make_plan()
     for one in (node, other):
@@ -55,7 +55,7 @@ def test_a_node_leads_to_its_actions(browser: Client) -> None:
     assert (str(mine.uuid) in text, str(others.uuid) in text) == (True, False)
 
 
-def test_a_profile_shows_what_servers_get_and_its_nodes(browser: Client) -> None:
+def test_profile_page_shows_the_server_properties_and_the_nodes(browser: Client) -> None:
     profile = make_profile("web", spec={"flavor": "small", "image": "an image", "metadata": {"tier": "gold"}})
     make_member("web-1", profile=profile)
     make_member("db-1", profile=make_profile("db"))
@@ -64,7 +64,7 @@ def test_a_profile_shows_what_servers_get_and_its_nodes(browser: Client) -> None
     assert ("web-1" in text, "db-1" in text) == (True, False)
 
 
-def test_lists_are_narrowed(browser: Client) -> None:
+def test_node_and_profile_lists_are_filtered(browser: Client) -> None:
     make_member("web-1", status="ERROR")
     make_member("db-1", profile=make_profile("other"))
     text = show(browser, "cluster:members", status="ERROR")
@@ -76,18 +76,18 @@ def test_lists_are_narrowed(browser: Client) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_an_empty_list_says_how_to_fill_it(browser: Client, page: str) -> None:
+def test_empty_list_shows_instructions(browser: Client, page: str) -> None:
     assert re.search(r">No \w+ yet\. ", show(browser, page))
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_nobody_sees_them_without_the_right_to(client: Client, stranger: User, page: str) -> None:
+def test_list_requires_the_view_permission(client: Client, stranger: User, page: str) -> None:
     client.force_login(stranger)
     assert client.get(reverse(page)).status_code == 403
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_list_takes_as_many_queries_whatever_its_length(
+def test_list_query_count_does_not_depend_on_the_number_of_rows(
     browser: Client, page: str, django_assert_num_queries: Any
 ) -> None:
     make_member("first")
@@ -96,6 +96,6 @@ def test_a_list_takes_as_many_queries_whatever_its_length(
     for number in range(10):
         make_member(str(number), profile=make_profile(str(number)), cluster=make_cluster(str(number)))
         make_policy(str(number))
-    # the session, the person, their projects, their saved filters, how many there are, the rows
+    # the session, the user, their projects, their saved filters, the number of rows, the rows
     with django_assert_num_queries(6):
         show(browser, page)

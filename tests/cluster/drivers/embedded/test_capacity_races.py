@@ -1,4 +1,4 @@
-"""Races for capacity with real threads on PostgreSQL: what there is, is given away once."""
+"""Concurrent operations with real threads on PostgreSQL: capacity is given to one operation only."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,15 +15,15 @@ from tests.waiting import PATIENCE
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
 
-def race(contestants: Iterable[Callable[[], None]]) -> int:
-    """Start all at once, and return how many were not refused."""
-    runners = list(contestants)
+def race(calls: Iterable[Callable[[], None]]) -> int:
+    """Run the calls concurrently, and return how many of them were not refused."""
+    runners = list(calls)
     barrier = Barrier(len(runners))
 
-    def run(contestant: Callable[[], None]) -> bool:
+    def run(call: Callable[[], None]) -> bool:
         barrier.wait(PATIENCE)
         try:
-            contestant()
+            call()
         except CloudError:
             return False
         finally:
@@ -34,34 +34,34 @@ def race(contestants: Iterable[Callable[[], None]]) -> int:
         return sum(threads.map(run, runners))
 
 
-def moving(volume: Volume, pool: str) -> Callable[[], None]:
+def migration_of(volume: Volume, pool: str) -> Callable[[], None]:
     return lambda: cloud().migrate_volume(str(volume.uuid), pool)
 
 
-def test_a_pool_is_never_promised_beyond_its_capacity() -> None:
+def test_concurrent_migrations_do_not_overcommit_a_pool() -> None:
     source = make_pool("a@lvm#one")
     make_pool("b@lvm#one", total_capacity_gb=45)
     volumes = [make_volume(f"data-{number}", source, size=10) for number in range(8)]
-    assert race(moving(volume, "b@lvm#one") for volume in volumes) == 4
+    assert race(migration_of(volume, "b@lvm#one") for volume in volumes) == 4
     numbers = Pool.objects.order_by("name").values_list("total_volumes", "allocated_capacity_gb", "virtual_free")
     assert list(numbers) == [(4, 40, 60), (4, 40, 5)]
 
 
-def test_volumes_that_change_places_neither_lock_each_other_out_nor_lose_capacity() -> None:
+def test_concurrent_exchanges_of_volumes_neither_deadlock_nor_lose_capacity() -> None:
     pools = [make_pool("a@lvm#one"), make_pool("b@lvm#one")]
     volumes = [make_volume(f"data-{number}", pools[number % 2], size=10) for number in range(8)]
-    assert race(moving(volume, pools[(number + 1) % 2].name) for number, volume in enumerate(volumes)) == 8
+    assert race(migration_of(volume, pools[(number + 1) % 2].name) for number, volume in enumerate(volumes)) == 8
     assert list(Pool.objects.values_list("allocated_capacity_gb", flat=True)) == [40, 40]
 
 
-def test_one_of_many_moves_of_one_volume_is_begun() -> None:
+def test_concurrent_migrations_of_one_volume_leave_it_in_one_pool() -> None:
     volume = make_volume("data", make_pool("a@lvm#one"))
     pools = [make_pool(f"b@lvm#{number}") for number in range(4)]
-    assert race(moving(volume, pool.name) for pool in pools) >= 1
+    assert race(migration_of(volume, pool.name) for pool in pools) >= 1
     assert sum(Pool.objects.values_list("total_volumes", flat=True)) == 1
 
 
-def test_servers_that_grow_at_once_do_not_outgrow_their_node() -> None:
+def test_concurrent_resizes_do_not_overcommit_a_node() -> None:
     node = make_node(vcpus=12)
     make_flavor("large", vcpus=4, memory=2048, disk=20)
     servers = [make_server(f"web-{number}", node, vcpus=2) for number in range(4)]
@@ -70,7 +70,7 @@ def test_servers_that_grow_at_once_do_not_outgrow_their_node() -> None:
 
 
 @pytest.mark.parametrize("kind", ["start", "reboot_server"])
-def test_a_node_is_switched_off_or_its_server_is_started_and_never_both(kind: str) -> None:
+def test_power_off_of_a_node_and_start_of_its_server_exclude_each_other(kind: str) -> None:
     begin = getattr(cloud(), kind)
     for number in range(10):
         node = make_node(f"compute{number}")
@@ -80,7 +80,7 @@ def test_a_node_is_switched_off_or_its_server_is_started_and_never_both(kind: st
     assert not Server.objects.filter(state="active", node__power_state="off").exists()
 
 
-def test_servers_that_the_scheduler_places_at_once_do_not_overbook_a_node() -> None:
+def test_concurrent_migrations_without_a_destination_do_not_overcommit_a_node() -> None:
     source = make_node("source")
     make_node("small", vcpus=4, memory=8192)
     make_node("smaller", vcpus=2, memory=4096)
@@ -90,33 +90,33 @@ def test_servers_that_the_scheduler_places_at_once_do_not_overbook_a_node() -> N
     assert list(used) == [("small", 4), ("smaller", 2), ("source", 6)]
 
 
-def test_of_many_who_evacuate_servers_at_once_one_moves_each_and_no_node_is_overbooked() -> None:
+def test_concurrent_evacuations_move_each_server_once_and_do_not_overcommit_a_node() -> None:
     failed = make_node("failed", state="down", power_state="off", status="disabled")
     make_node("small", vcpus=4)
     servers = [make_server(f"web-{number}", failed, vcpus=2) for number in range(3)]
-    contestants = [lambda server=server: cloud().evacuate(str(server.uuid)) for server in servers for _ in range(3)]
-    assert race(contestants) == 2
+    calls = [lambda server=server: cloud().evacuate(str(server.uuid)) for server in servers for _ in range(3)]
+    assert race(calls) == 2
     used = ComputeNode.objects.with_use().order_by("hostname").values_list("hostname", "used_vcpus")
     assert list(used) == [("failed", 2), ("small", 4)]
 
 
-def creating(token: str) -> Callable[[], None]:
+def creation_with(token: str) -> Callable[[], None]:
     def create() -> None:
         cloud().create_server(NewServer("web", "small", token))
 
     return create
 
 
-def test_nodes_are_never_given_away_beyond_their_capacity() -> None:
+def test_concurrent_creations_do_not_overcommit_a_node() -> None:
     make_flavor("small", vcpus=2)
     for number in range(2):
         make_node(f"compute{number}", vcpus=5)
-    assert race(creating(f"token {number}") for number in range(8)) == 4
+    assert race(creation_with(f"token {number}") for number in range(8)) == 4
     assert {use["vcpus"] for use in Server.objects.use_by_node(ComputeNode.objects.all()).values()} == {4}
 
 
-def test_of_many_who_create_with_one_token_one_makes_a_server() -> None:
+def test_concurrent_creations_with_one_token_create_one_server() -> None:
     make_flavor("small")
     make_node("compute1")
-    assert race(creating("token") for _ in range(8)) >= 1
+    assert race(creation_with("token") for _ in range(8)) >= 1
     assert Server.objects.count() == 1

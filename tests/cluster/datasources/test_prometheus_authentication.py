@@ -1,4 +1,4 @@
-"""A Prometheus server that wants to know who asks, and whose certificate must be trusted."""
+"""A Prometheus server with TLS, client certificates and a password."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from cluster.datasources.base import DatasourceError, Reading
 from cluster.datasources.prometheus import Prometheus
-from tests.cluster.datasources.server import Series, constant, prometheus
+from tests.cluster.datasources.prometheus_server import Series, constant, prometheus
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
 PASSWORD = "a password of the tests"
@@ -45,8 +45,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def known(served: Served, settings: Settings) -> Settings:
-    """Settings with all that the server wants."""
+def client_settings(served: Served, settings: Settings) -> Settings:
+    """Settings with the credentials and certificates that the server requires."""
     settings.PROMETHEUS_URL = f"https://127.0.0.1:{served.port}"
     settings.PROMETHEUS_USERNAME, settings.PROMETHEUS_PASSWORD = "watcher", PASSWORD
     settings.PROMETHEUS_CAFILE = str(served.certificates / "authority.pem")
@@ -59,37 +59,37 @@ def power() -> dict[str, float]:
     return dict(Prometheus().read(Reading("host_power", 300)))
 
 
-@pytest.mark.usefixtures("known")
-def test_who_is_known_and_trusts_the_certificate_gets_an_answer() -> None:
+@pytest.mark.usefixtures("client_settings")
+def test_request_with_credentials_and_certificates_succeeds() -> None:
     assert power() == {"compute1": 100}
 
 
-def test_a_wrong_password_is_refused_and_not_repeated(known: Settings) -> None:
-    known.PROMETHEUS_PASSWORD = "another password"
+def test_wrong_password_is_refused_and_not_retried(client_settings: Settings) -> None:
+    client_settings.PROMETHEUS_PASSWORD = "another password"
     with pytest.raises(DatasourceError, match=r"refused the query with status 401\.") as refusal:
         power()
     assert "password" not in str(refusal.value)
 
 
-def test_a_certificate_of_another_authority_is_not_trusted(known: Settings, served: Served) -> None:
-    known.PROMETHEUS_CAFILE = str(served.certificates / "another-authority.pem")
+def test_certificate_of_an_unknown_authority_is_not_trusted(client_settings: Settings, served: Served) -> None:
+    client_settings.PROMETHEUS_CAFILE = str(served.certificates / "another-authority.pem")
     with pytest.raises(DatasourceError, match=r"is not trusted: .*certificate verify failed"):
         power()
 
 
-def test_the_authorities_of_the_machine_count_where_none_is_named(known: Settings) -> None:
-    known.PROMETHEUS_CAFILE = ""
+def test_system_certificate_authorities_are_the_default(client_settings: Settings) -> None:
+    client_settings.PROMETHEUS_CAFILE = ""
     with pytest.raises(DatasourceError, match="is not trusted"):
         power()
 
 
-def test_a_caller_without_a_certificate_gets_no_answer(known: Settings) -> None:
-    known.PROMETHEUS_CERTFILE = ""
+def test_request_without_a_client_certificate_fails(client_settings: Settings) -> None:
+    client_settings.PROMETHEUS_CERTFILE = ""
     with pytest.raises(DatasourceError, match=r"(is not trusted|is not available)"):
         power()
 
 
-def test_a_file_of_authorities_that_is_gone_is_named(known: Settings, tmp_path: Path) -> None:
-    known.PROMETHEUS_CAFILE = str(tmp_path / "gone.pem")
+def test_missing_authority_file_is_reported(client_settings: Settings, tmp_path: Path) -> None:
+    client_settings.PROMETHEUS_CAFILE = str(tmp_path / "gone.pem")
     with pytest.raises(DatasourceError, match=r"cannot be queried: .*gone\.pem"):
         power()
