@@ -7,7 +7,7 @@ import pytest
 
 from cluster.models import ComputeNode, Server, Synchronization, Volume
 from tests.broker import delete_queues
-from tests.cluster.drivers.openstack.notifications.listening import CloudTopics
+from tests.cluster.drivers.openstack.notifications.listener import CloudTopics
 from tests.openstack.configuration import EXCHANGES, TOPICS
 from tests.openstack.conftest import Nova
 from tests.openstack.control_plane import PATIENCE

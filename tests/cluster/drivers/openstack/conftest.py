@@ -1,4 +1,4 @@
-"""The site on an emulated OpenStack cloud, which answers over HTTP."""
+"""The site with an emulated OpenStack cloud, which responds over HTTP."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.placement import inventory
 from tests.cluster.emulator.server import Emulator
 
 
 @pytest.fixture
 def emulator(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
-    """A cloud of two hosts, one flavor and nothing else; ours to speak to, with no time to lose."""
+    """The configured cloud: two hosts and one flavor, polled without waiting."""
     cloud = Emulator().start()
     (tmp_path / "clouds.yaml").write_text(cloud.clouds_yaml())
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
@@ -37,8 +37,8 @@ def emulator(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def server(emulator: Emulator) -> str:
-    """The UUID of a server on compute1, and flavors for it: what it has, and a larger one."""
+    """The UUID of a server on compute1. The cloud has its flavor and a larger one."""
     emulator.nova.add_flavor("f2", "m1.large", vcpus=4, ram=8192)
     key = emulator.nova.add_server("web", "compute1")
-    write_same_contents("a server and two flavors")
+    write_cached_contents("a server and two flavors")
     return key

@@ -6,7 +6,7 @@ from cluster.drivers.base import CloudError, NoValidHost, OperationFailed, Opera
 from cluster.drivers.ownership import acting_for
 from cluster.models import ComputeNode, Server
 from cluster.operations.synchronization import synchronize
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
 
@@ -31,7 +31,7 @@ def left(emulator: Emulator, server: str) -> str:
     """A server on compute1, which is down."""
     service(emulator)["state"] = "down"
     emulator.nova.add_host("compute3")
-    write_same_contents("three hosts, one of which is down")
+    write_cached_contents("three hosts, one of which is down")
     return server
 
 

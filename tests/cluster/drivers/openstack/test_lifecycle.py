@@ -17,7 +17,7 @@ from cluster.drivers.base import (
     cloud,
 )
 from cluster.models import Server
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.server import PROJECT, Emulator
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def known(emulator: Emulator) -> None:
-    write_same_contents("two hosts")
+    write_cached_contents("two hosts")
 
 
 def create(**attributes: object) -> CloudServer:

@@ -18,7 +18,7 @@ from cluster.drivers.base import (
 from cluster.models import ComputeNode
 from cluster.operations.synchronization import synchronize
 from tests.builders import make_node
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.maas import CONSUMER, SECRET, TOKEN, EmulatedMaas
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
@@ -42,7 +42,7 @@ def maas(emulator: Emulator, settings: Settings) -> Iterator[EmulatedMaas]:
 
 @pytest.fixture
 def node(maas: EmulatedMaas) -> str:
-    write_same_contents("two hosts, one in MAAS")
+    write_cached_contents("two hosts, one in MAAS")
     return make_uuid("compute1")
 
 

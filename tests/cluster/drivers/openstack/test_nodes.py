@@ -4,7 +4,7 @@ import pytest
 
 from cluster.drivers.base import CloudError, ComputeServiceNotFound, NodeNotFound, OperationFailed, cloud
 from cluster.models import ComputeNode
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
 
@@ -17,7 +17,7 @@ def node(emulator: Emulator) -> str:
     """A compute node whose machine Ironic knows."""
     key = make_uuid("compute1")
     emulator.ironic.add(MACHINE, "rack-1", compute_node_id=key)
-    write_same_contents("two hosts, one in Ironic")
+    write_cached_contents("two hosts, one in Ironic")
     return key
 
 

@@ -14,7 +14,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.ownership import acting_for
 from cluster.models import Volume
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.server import Emulator
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def volume(emulator: Emulator) -> str:
     emulator.cinder.add_pool(HERE, "lvm")
     emulator.cinder.add_pool(THERE, "ceph")
     emulator.cinder.add_volume(VOLUME, "data", HERE, volume_type="fast")
-    write_same_contents("a volume and two pools")
+    write_cached_contents("a volume and two pools")
     return VOLUME
 
 

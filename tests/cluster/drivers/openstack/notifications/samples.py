@@ -149,7 +149,7 @@ def stamp(time: datetime) -> str:
     return str(time.replace(tzinfo=None))
 
 
-def hear(event: str, payload: Any, time: datetime | None = None) -> bool:
+def handle(event: str, payload: Any, time: datetime | None = None) -> bool:
     """Handle a notification, and return whether it changed anything."""
     return {**NOVA, **CINDER}[event](payload, time or timezone.now())
 

@@ -1,4 +1,4 @@
-"""Audits see what notifications changed, without another reading of the cloud."""
+"""Audits read the changes of notifications without another synchronization."""
 
 from datetime import timedelta
 
@@ -11,13 +11,13 @@ from audits.strategies.base import COMPUTE
 from cluster.models import Synchronization
 from cluster.operations.synchronization import synchronize
 from tests.builders import make_strategy
-from tests.cluster.drivers.openstack.notifications.samples import hear, instance
+from tests.cluster.drivers.openstack.notifications.samples import handle, instance
 from tests.cluster.emulator.server import Emulator
 
 pytestmark = pytest.mark.django_db
 
 
-def test_the_next_audit_of_a_process_sees_a_server_on_its_new_node(emulator: Emulator, settings: Settings) -> None:
+def test_audit_after_a_notification_sees_the_server_on_its_new_node(emulator: Emulator, settings: Settings) -> None:
     settings.SYNC_MAX_AGE = timedelta(hours=1)
     emulator.nova.add_server("web", "compute1")
     synchronize()
@@ -30,6 +30,6 @@ def test_the_next_audit_of_a_process_sees_a_server_on_its_new_node(emulator: Emu
         return {node.hostname: [server.name for server in node.servers] for node in nodes}
 
     assert places() == {"compute1": ["web"], "compute2": []}
-    hear("instance.live_migration_post_dest.end", instance(host="compute2"))
+    handle("instance.live_migration_post_dest.end", instance(host="compute2"))
     assert places() == {"compute1": [], "compute2": ["web"]}
     assert Synchronization.current().succeeded_at == read

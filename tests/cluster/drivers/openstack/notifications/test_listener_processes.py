@@ -1,4 +1,4 @@
-"""Real ``manage.py listen_notifications`` processes at RabbitMQ, which are stopped, killed and cut off."""
+"""Real ``manage.py listen_notifications`` processes with RabbitMQ: stopped, killed and disconnected."""
 
 import signal
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from kombu import Connection
 from cluster.models import Server, Synchronization, Volume
 from tests.broker import BROKER_URL, Way
 from tests.builders import make_node, make_server
-from tests.cluster.drivers.openstack.notifications.listening import CloudTopics, cloud_topics, state_of
+from tests.cluster.drivers.openstack.notifications.listener import CloudTopics, cloud_topics, state_of
 from tests.cluster.drivers.openstack.notifications.samples import SERVER, ago, instance, message, volume
 from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import wait_for
@@ -49,7 +49,7 @@ def end(process: Process) -> str:
     return errors
 
 
-def test_a_listener_writes_what_nova_and_cinder_send_and_ends_with_a_signal(topics: CloudTopics) -> None:
+def test_listener_handles_nova_and_cinder_notifications_and_ends_on_sigterm(topics: CloudTopics) -> None:
     process = topics.start()
     topics.notify("instance.power_off.end", instance(state="stopped"))
     topics.notify("instance.exists", {"of no": "interest"})
@@ -62,7 +62,7 @@ def test_a_listener_writes_what_nova_and_cinder_send_and_ends_with_a_signal(topi
     assert topics.count_waiting() == 0
 
 
-def test_a_listener_starts_in_a_new_python(topics: CloudTopics) -> None:
+def test_listener_starts_in_a_new_python_process(topics: CloudTopics) -> None:
     process: Popen[str] = topics.start(starter=start_fresh_command)
     topics.notify("instance.power_off.end", instance(state="stopped"))
     wait_for(lambda: state_of(SERVER) == "stopped")
@@ -72,7 +72,7 @@ def test_a_listener_starts_in_a_new_python(topics: CloudTopics) -> None:
     assert "Traceback" not in errors
 
 
-def test_what_is_sent_while_no_listener_runs_waits_in_the_queue_of_the_pool(topics: CloudTopics) -> None:
+def test_notifications_wait_in_the_queue_while_no_listener_runs(topics: CloudTopics) -> None:
     end(topics.start())
     topics.notify("instance.power_off.end", instance(state="stopped"))
     wait_for(lambda: topics.count_waiting() == 1)
@@ -91,12 +91,12 @@ def test_two_listeners_share_the_messages(topics: CloudTopics) -> None:
     assert all(found.values_list("handled", flat=True))
 
 
-def test_a_message_that_was_written_and_not_acknowledged_is_harmless_when_it_comes_again(topics: CloudTopics) -> None:
+def test_redelivered_message_changes_nothing(topics: CloudTopics) -> None:
     way = Way()
     first = topics.start(way.url.replace("amqp://", "rabbit://").removesuffix("/"))
     Synchronization.current()
     with transaction.atomic():
-        # The handling waits for this row, and while it does so the way to the broker is cut.
+        # The connection to the broker is closed while the listener waits for this row.
         Synchronization.lock()
         topics.notify("instance.power_off.end", instance(state="stopped"))
         wait_for(lambda: Service.objects.filter(lag__gt=0).exists())
@@ -111,7 +111,7 @@ def test_a_message_that_was_written_and_not_acknowledged_is_harmless_when_it_com
     assert Server.objects.values().get(uuid=SERVER) == written
 
 
-def test_a_listener_that_was_killed_while_it_wrote_leaves_the_message_to_another(topics: CloudTopics) -> None:
+def test_message_of_a_killed_listener_is_handled_by_the_next_listener(topics: CloudTopics) -> None:
     first = topics.start()
     Synchronization.current()
     with transaction.atomic():
@@ -125,13 +125,13 @@ def test_a_listener_that_was_killed_while_it_wrote_leaves_the_message_to_another
 
 
 @pytest.mark.parametrize("options", ["amqp_durable_queues=true", "rabbit_quorum_queue=true"])
-def test_a_queue_has_the_options_of_the_address(topics: CloudTopics, options: str) -> None:
+def test_queue_is_declared_with_the_options_of_the_url(topics: CloudTopics, options: str) -> None:
     topics.start(f"{TRANSPORT_URL}/?{options}")
     topics.publish(message("instance.power_off.end", instance(state="stopped")))
     wait_for(lambda: state_of(SERVER) == "stopped")
 
 
-def test_a_listener_that_loses_its_database_handles_the_message_again(topics: CloudTopics) -> None:
+def test_message_is_handled_again_after_a_lost_database_connection(topics: CloudTopics) -> None:
     process = topics.start()
     Synchronization.current()
     with transaction.atomic():
@@ -145,7 +145,7 @@ def test_a_listener_that_loses_its_database_handles_the_message_again(topics: Cl
     assert "database lost" in end(process)
 
 
-def test_a_listener_that_loses_its_broker_says_so_and_goes_on_when_it_is_back(topics: CloudTopics) -> None:
+def test_listener_reports_a_lost_broker_and_resumes_after_reconnecting(topics: CloudTopics) -> None:
     way = Way()
     process = topics.start(way.url.replace("amqp://", "rabbit://").removesuffix("/"))
     way.cut()
@@ -157,7 +157,7 @@ def test_a_listener_that_loses_its_broker_says_so_and_goes_on_when_it_is_back(to
     assert "guest" not in end(process)
 
 
-def test_a_listener_waits_for_a_broker_that_does_not_answer_yet(topics: CloudTopics) -> None:
+def test_listener_waits_for_an_unreachable_broker(topics: CloudTopics) -> None:
     way = Way()
     way.cut()
     url = way.url.replace("amqp://", "rabbit://").removesuffix("/")
@@ -169,7 +169,7 @@ def test_a_listener_waits_for_a_broker_that_does_not_answer_yet(topics: CloudTop
     end(process)
 
 
-def test_a_listener_that_lags_says_so_and_that_it_caught_up(topics: CloudTopics) -> None:
+def test_listener_logs_its_lag_and_when_it_caught_up(topics: CloudTopics) -> None:
     process = topics.start()
     Synchronization.current()
     with transaction.atomic():
@@ -185,7 +185,7 @@ def test_a_listener_that_lags_says_so_and_that_it_caught_up(topics: CloudTopics)
 
 
 @pytest.mark.parametrize("url", [TRANSPORT_URL.replace("guest@", "wrong@"), f"{TRANSPORT_URL}/no-such-host"])
-def test_a_listener_without_rights_ends_with_one_line_and_status_2(topics: CloudTopics, url: str) -> None:
+def test_refused_login_or_virtual_host_ends_the_listener_with_status_2(topics: CloudTopics, url: str) -> None:
     process = start_command("listen_notifications", **{**topics.environment(url), "WATCHER_LOG_LEVEL": "ERROR"})
     _, errors = process.communicate(60)
     assert process.returncode == 2
@@ -193,7 +193,7 @@ def test_a_listener_without_rights_ends_with_one_line_and_status_2(topics: Cloud
     assert errors.count("\n") == 1
 
 
-def test_a_queue_that_another_program_made_in_another_way_is_refused_in_one_line(topics: CloudTopics) -> None:
+def test_queue_declared_with_other_properties_ends_the_listener_with_status_2(topics: CloudTopics) -> None:
     with Connection(BROKER_URL) as connection:
         connection.channel().queue_declare(topics.pool, durable=True, auto_delete=False)
     process = start_command("listen_notifications", **{**topics.environment(), "WATCHER_LOG_LEVEL": "ERROR"})

@@ -1,4 +1,4 @@
-"""Cinder's notifications change volumes and their attachments."""
+"""Cinder's notifications update volumes and their attachments."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from cluster.models import Synchronization, Volume, VolumeAttachment
 from tests.cluster.drivers.openstack.notifications.conftest import read_cloud
-from tests.cluster.drivers.openstack.notifications.samples import SERVER, VOLUME, ago, hear, volume
+from tests.cluster.drivers.openstack.notifications.samples import SERVER, VOLUME, ago, handle, volume
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
 
@@ -16,12 +16,12 @@ TYPE = "11111111-1111-1111-1111-111111111111"
 
 
 @pytest.fixture
-def storage(read: Emulator) -> Emulator:
+def storage(synced: Emulator) -> Emulator:
     """A cloud with a pool and a volume type, and no volume."""
-    read.cinder.add_type(TYPE, "fast", "lvm")
-    read.cinder.add_pool("block@lvm#gold", "lvm")
+    synced.cinder.add_type(TYPE, "fast", "lvm")
+    synced.cinder.add_pool("block@lvm#gold", "lvm")
     read_cloud("a server, a pool and a volume type")
-    return read
+    return synced
 
 
 def get() -> Volume:
@@ -33,32 +33,32 @@ def attached() -> list[str]:
     return [str(one.server.uuid) for one in VolumeAttachment.objects.present().select_related("server")]
 
 
-def test_a_created_volume_is_written_with_what_a_reading_would_know(storage: Emulator) -> None:
-    assert hear("volume.create.end", volume(volume_type=TYPE))
+def test_created_volume_has_the_same_values_as_after_a_synchronization(storage: Emulator) -> None:
+    assert handle("volume.create.end", volume(volume_type=TYPE))
     found = get()
     assert (found.name, found.size, found.status, found.project_id) == ("data", 10, "available", "a project")
     assert (str(found.pool), str(found.volume_type)) == ("block@lvm#gold", "fast")
     assert found.metadata == {"kind": "database"}
 
 
-def test_a_volume_is_attached_to_the_servers_that_are_known_and_detached(storage: Emulator) -> None:
-    hear("volume.attach.end", volume(SERVER, make_uuid("unknown")), ago(2))
+def test_volume_is_attached_to_known_servers_and_detached(storage: Emulator) -> None:
+    handle("volume.attach.end", volume(SERVER, make_uuid("unknown")), ago(2))
     assert (get().status, attached()) == ("in-use", [SERVER])
-    hear("volume.detach.end", volume(), ago(1))
+    handle("volume.detach.end", volume(), ago(1))
     assert (get().status, attached()) == ("available", [])
 
 
-def test_an_attachment_that_was_reserved_only_is_none(storage: Emulator) -> None:
+def test_reserved_attachment_is_ignored(storage: Emulator) -> None:
     reserved = {"id": make_uuid("one"), "instance_uuid": SERVER, "attach_status": "reserved"}
-    hear("volume.update.end", volume(volume_attachment=[reserved]))
+    handle("volume.update.end", volume(volume_attachment=[reserved]))
     assert attached() == []
 
 
-def test_a_payload_without_attachments_keeps_them(storage: Emulator) -> None:
-    hear("volume.attach.end", volume(SERVER), ago(2))
+def test_payload_without_attachments_keeps_the_attachments(storage: Emulator) -> None:
+    handle("volume.attach.end", volume(SERVER), ago(2))
     payload = volume(SERVER, size=20)
     del payload["volume_attachment"]
-    hear("volume.resize.end", payload, ago(1))
+    handle("volume.resize.end", payload, ago(1))
     assert (get().size, attached()) == (20, [SERVER])
 
 
@@ -72,55 +72,53 @@ def test_a_payload_without_attachments_keeps_them(storage: Emulator) -> None:
         ("volume.update.end", {"glance_metadata": [{"key": "min_ram"}]}, {"bootable": True}),
     ],
 )
-def test_an_event_changes_what_it_is_about(
+def test_event_updates_its_field(
     storage: Emulator, event: str, columns: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    hear("volume.create.end", volume(), ago(1))
-    hear(event, volume(**columns))
+    handle("volume.create.end", volume(), ago(1))
+    handle(event, volume(**columns))
     assert {name: getattr(get(), name) for name in expected} == expected
 
 
-def test_a_retyped_volume_has_its_new_type(storage: Emulator) -> None:
-    hear("volume.create.end", volume(), ago(1))
-    hear("volume.retype", volume(volume_type=TYPE))
+def test_retyped_volume_has_its_new_type(storage: Emulator) -> None:
+    handle("volume.create.end", volume(), ago(1))
+    handle("volume.retype", volume(volume_type=TYPE))
     assert str(get().volume_type) == "fast"
 
 
 @pytest.mark.parametrize("event", ["volume.delete.end", "volume.unmanage.end"])
-def test_a_deleted_volume_is_gone_with_its_attachments(storage: Emulator, event: str) -> None:
-    hear("volume.attach.end", volume(SERVER), ago(1))
-    hear(event, volume())
+def test_deleted_volume_and_its_attachments_are_marked_deleted(storage: Emulator, event: str) -> None:
+    handle("volume.attach.end", volume(SERVER), ago(1))
+    handle(event, volume())
     assert (bool(get().deleted_at), attached()) == (True, [])
 
 
-def test_a_deleted_volume_stays_deleted(storage: Emulator) -> None:
-    hear("volume.create.end", volume(), ago(3))
-    hear("volume.delete.end", volume(), ago(2))
-    assert not hear("volume.update.end", volume(), ago(1))
+def test_deleted_volume_stays_deleted_after_an_update(storage: Emulator) -> None:
+    handle("volume.create.end", volume(), ago(3))
+    handle("volume.delete.end", volume(), ago(2))
+    assert not handle("volume.update.end", volume(), ago(1))
 
 
-def test_an_older_notification_does_not_overwrite_a_newer_one(storage: Emulator) -> None:
-    hear("volume.resize.end", volume(size=20), ago(1))
-    assert not hear("volume.create.end", volume(size=10), ago(2))
+def test_older_notification_is_ignored(storage: Emulator) -> None:
+    handle("volume.resize.end", volume(size=20), ago(1))
+    assert not handle("volume.create.end", volume(size=10), ago(2))
     assert get().size == 20
 
 
-def test_a_notification_from_before_the_change_that_a_reading_saw_is_no_news(storage: Emulator) -> None:
+def test_notification_before_the_synchronized_update_time_is_ignored(storage: Emulator) -> None:
     storage.cinder.add_volume(VOLUME, "data", "block@lvm#gold", updated_at=ago(60).replace(tzinfo=None).isoformat())
     read_cloud()
-    assert not hear("volume.update.end", volume(), ago(90))
-    assert hear("volume.update.end", volume(), ago(30))
+    assert not handle("volume.update.end", volume(), ago(90))
+    assert handle("volume.update.end", volume(), ago(30))
 
 
-def test_a_notification_from_before_the_last_reading_is_no_news(storage: Emulator) -> None:
+def test_notification_before_the_last_synchronization_is_ignored(storage: Emulator) -> None:
     Synchronization.objects.update(succeeded_at=ago(5))
-    assert not hear("volume.create.end", volume(), ago(6))
+    assert not handle("volume.create.end", volume(), ago(6))
     assert not Volume.objects.exists()
 
 
-def test_a_notification_takes_a_fixed_number_of_queries(
-    storage: Emulator, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    hear("volume.attach.end", volume(SERVER), ago(2))
+def test_notification_uses_9_queries(storage: Emulator, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    handle("volume.attach.end", volume(SERVER), ago(2))
     with django_assert_num_queries(9):  # Two of them open and close a savepoint of the test.
-        hear("volume.update.end", volume(SERVER), ago(1))
+        handle("volume.update.end", volume(SERVER), ago(1))

@@ -8,7 +8,7 @@ from pytest_django import Settings
 from actions.models import Action, ActionParent
 from plans.models import ActionPlan
 from tests.builders import make_plan
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
 from tests.plans.inline import run_waiting
@@ -30,7 +30,7 @@ def full(emulator: Emulator) -> Emulator:
     attached = {"attachments": [{"attachment_id": make_uuid("attachment"), "server_id": WEB}], "status": "in-use"}
     emulator.cinder.add_volume(VOLUME, "data", HERE, volume_type=None, **attached)
     emulator.ironic.add(MACHINE, "rack-2", compute_node_id=IDLE)
-    write_same_contents("a server, a volume and an idle machine")
+    write_cached_contents("a server, a volume and an idle machine")
     return emulator
 
 

@@ -14,7 +14,7 @@ from cluster.operations.synchronization import synchronize
 from plans.models import ActionPlan
 from tests.api import Caller
 from tests.builders import make_plan
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
 from tests.plans.inline import run_waiting
@@ -33,7 +33,7 @@ def failed(emulator: Emulator) -> dict[str, Any]:
     emulator.nova.add_server("db", "compute1", "SHUTOFF")
     service: dict[str, Any] = emulator.nova.services[make_uuid("service of compute1")]
     set_state(emulator, service, "down")
-    write_same_contents("two servers on a host that is down")
+    write_cached_contents("two servers on a host that is down")
     synchronize_plugins()
     return service
 

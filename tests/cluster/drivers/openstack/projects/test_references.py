@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from cluster.drivers.base import NewServer, OperationRefused, cloud
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.server import PROJECT, Emulator
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def known(emulator: Emulator) -> None:
         emulator.nova.server_groups[key] = {"project_id": owner, "name": "apart"}
         for items in (emulator.neutron.networks, emulator.neutron.security_groups, emulator.neutron.ports):
             items.append({"id": key, "name": "", "shared": False, "project_id": owner})
-    write_same_contents("objects of two projects")
+    write_cached_contents("objects of two projects")
 
 
 def create(image: str | None = None, flavor: str = "m1.small", **properties: Any) -> None:

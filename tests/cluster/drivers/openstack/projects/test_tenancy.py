@@ -7,7 +7,7 @@ from cluster.models import Stack, Synchronization
 from cluster.operations.synchronization import synchronize
 from tests.api import Caller, fault
 from tests.builders import make_stack
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.server import PROJECT, Emulator
 from tests.conftest import person
 from watcher_site.accounts.projects import add_member
@@ -20,7 +20,7 @@ STACK = {"name": "shop", "template": {"version": 1, "resources": {"web": WEB}}}
 @pytest.fixture
 def member(emulator: Emulator) -> Caller:
     """A member of two projects, one of which is the site's own, on a cloud that has been read."""
-    write_same_contents("two hosts")
+    write_cached_contents("two hosts")
     user = person("mia", "member")
     for project in (PROJECT, "demo"):
         add_member("mia", project)

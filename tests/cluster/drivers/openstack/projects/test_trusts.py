@@ -18,7 +18,7 @@ from cluster.operations.synchronization import synchronize
 from cluster.operations.trusts import store_trust
 from tests.api import Caller, fault
 from tests.builders import make_stack
-from tests.cluster.drivers.openstack.same_contents import write_same_contents
+from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.server import PROJECT, SERVICES, Emulator
 from tests.plans.inline import run_waiting
 from watcher_site.keystone.users import KeystoneUser
@@ -33,7 +33,7 @@ STACK = {"name": "shop", "template": {"resources": {"web": SERVER}}}
 @pytest.fixture(autouse=True)
 def known(emulator: Emulator, settings: Settings) -> None:
     settings.KEYSTONE_URL = f"{emulator.url}{SERVICES['identity']}"
-    write_same_contents("two hosts")
+    write_cached_contents("two hosts")
 
 
 def person_of(emulator: Emulator, name: str = "mia", project: str = "demo", *roles: str) -> Caller:

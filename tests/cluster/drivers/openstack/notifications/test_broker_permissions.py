@@ -1,4 +1,4 @@
-"""A user of the broker who lacks a right that the listener needs."""
+"""A broker user without a permission that the listener requires."""
 
 import glob
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.broker import OwnBroker
-from tests.cluster.drivers.openstack.notifications.listening import CloudTopics
+from tests.cluster.drivers.openstack.notifications.listener import CloudTopics
 from tests.processes import start_command
 
 pytestmark = [
@@ -36,7 +36,7 @@ def control(broker: OwnBroker, *arguments: str) -> None:
 @pytest.mark.parametrize(
     ("configure", "write", "read"), [(NONE, ALL, ALL), (ALL, NONE, ALL), (ALL, ALL, NONE), (NONE, NONE, NONE)]
 )
-def test_a_listener_without_a_right_ends_with_one_line_and_status_2(
+def test_missing_permission_ends_the_listener_with_status_2(
     broker: OwnBroker, configure: str, write: str, read: str
 ) -> None:
     control(broker, "set_permissions", "watcher", configure, write, read)

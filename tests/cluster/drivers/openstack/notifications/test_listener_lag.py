@@ -1,4 +1,4 @@
-"""The age of the oldest message that a listener has not written yet."""
+"""The lag of a listener: the age of the oldest message that it has not handled."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from watcher_site.refusals import Invalid
 
 
 class Queue:
-    """Stands for the broker: the numbers of waiting messages that it gives, one after another."""
+    """A broker that returns these numbers of waiting messages in order."""
 
     def __init__(self, *numbers: int) -> None:
         self.numbers = list(numbers)
@@ -34,26 +34,26 @@ def progress() -> Progress:
     return found
 
 
-def test_a_message_that_is_being_handled_has_the_lag_of_its_own_age(progress: Progress) -> None:
+def test_lag_is_the_age_of_the_current_message(progress: Progress) -> None:
     progress.current = ago(5)
     assert 5 <= progress.lag(is_behind=True) < 50
 
 
-def test_while_messages_wait_the_lag_is_the_age_of_the_newest_that_was_handled(progress: Progress) -> None:
+def test_lag_is_the_age_of_the_newest_handled_message_while_messages_wait(progress: Progress) -> None:
     assert 100 <= progress.lag(is_behind=True) < 150
 
 
-def test_an_empty_queue_has_no_lag_however_old_the_last_message_is(progress: Progress) -> None:
+def test_empty_queue_has_no_lag(progress: Progress) -> None:
     assert progress.lag(is_behind=False) == 0
 
 
-def test_a_clock_of_the_cloud_that_is_ahead_makes_no_lag(progress: Progress) -> None:
+def test_message_dated_in_the_future_has_no_lag(progress: Progress) -> None:
     progress.current = timezone.now() + timedelta(minutes=1)
     assert progress.lag(is_behind=True) == 0
 
 
 @pytest.mark.django_db
-def test_rights_that_are_withdrawn_from_a_running_listener_are_named_without_the_words_of_the_broker() -> None:
+def test_withdrawn_permission_is_reported_without_the_message_of_the_broker() -> None:
     listener: Any = Listener("ctrl-1")
     listener.broker = Queue()
     listener.broker.count_waiting = refuse
@@ -68,7 +68,7 @@ def test_rights_that_are_withdrawn_from_a_running_listener_are_named_without_the
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("numbers", "is_behind"), [((1, 1), True), ((0, 1), False), ((1, 0), False)])
-def test_messages_that_wait_at_two_looks_make_a_listener_late(numbers: tuple[int, int], is_behind: bool) -> None:
+def test_listener_is_behind_if_messages_wait_at_two_checks(numbers: tuple[int, int], is_behind: bool) -> None:
     listener: Any = Listener("ctrl-1")
     listener.broker = Queue(*numbers)
     for _ in numbers:

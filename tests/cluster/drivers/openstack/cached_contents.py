@@ -1,4 +1,4 @@
-"""The contents of an emulated cloud that many tests start with, which a test process reads once.
+"""The contents of an emulated cloud that many tests start with, read once per test process.
 
 A reading takes more processor time than most tests. The emulator gives the same UUIDs to objects of the same names.
 """
@@ -16,8 +16,8 @@ from cluster.synchronization.cloud_contents import CloudContents
 READ: dict[str, CloudContents] = {}
 
 
-def write_same_contents(name: str) -> None:
-    """Synchronize with the cloud, which has the same contents whenever it has this name."""
+def write_cached_contents(name: str) -> None:
+    """Synchronize with the cloud, whose contents are the same for each use of this name."""
     began, holder = timezone.now(), Synchronization.claim(timedelta(0))
     assert holder
     if name not in READ:

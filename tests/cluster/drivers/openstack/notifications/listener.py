@@ -1,4 +1,4 @@
-"""A listener process, and what it hears: notifications that oslo.messaging's own notifier sends."""
+"""A listener process, and a topic for the notifications that oslo.messaging's own notifier sends to it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from tests.watcher_site.notifications.listener import TRANSPORT_URL
 from watcher_site.models import Service
 from watcher_site.notifications.rabbitmq.publisher import envelope
 
-# The same for all listeners of a test process, which are forked from one process that has loaded the site with it.
+# The same for all listeners of a test process: they are forked from one process that loaded the site with these names.
 NAME = f"watcher-test-{uuid4()}"
 
 
@@ -43,7 +43,7 @@ class CloudTopics:
         }
 
     def start(self, url: str = TRANSPORT_URL, starter: Callable[..., Any] = start_command) -> Any:
-        """Start a listener, and return when it receives."""
+        """Start a listener, and return when it receives messages."""
         before = set(Service.objects.values_list("pk", flat=True))
         process = starter("listen_notifications", **self.environment(url))
         self.processes.append(process)
@@ -73,7 +73,7 @@ class CloudTopics:
         transport.cleanup()
 
     def publish(self, message: dict[str, Any]) -> None:
-        """Send a message of Nova's with a time of its own."""
+        """Send a message with its own timestamp as Nova."""
         with Connection(BROKER_URL) as connection:
             producer = Producer(connection.channel(), auto_declare=False)
             options = {"content_type": "application/json", "content_encoding": "utf-8"}

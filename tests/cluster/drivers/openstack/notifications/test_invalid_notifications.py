@@ -1,4 +1,4 @@
-"""Payloads that cannot be used are counted, logged once and skipped."""
+"""Invalid notifications are counted, logged once per kind and skipped."""
 
 from threading import Event
 from typing import Any
@@ -40,7 +40,7 @@ def endpoint() -> Endpoint:
 
 
 def receive(endpoint: Endpoint, event: str, payload: Any, **columns: Any) -> tuple[str, list[str]]:
-    """Return the answer of the endpoint, and what it logged."""
+    """Return the result of the endpoint and the lines that it logged."""
     sent = {**message(event, payload), **columns}
     with capture_logs() as lines:
         answer = endpoint.info({}, sent["publisher_id"], event, sent["payload"], {"timestamp": sent["timestamp"]})
@@ -70,8 +70,8 @@ def receive(endpoint: Endpoint, event: str, payload: Any, **columns: Any) -> tup
         ("volume.create.end", [], "volume: $: it is no object."),
     ],
 )  # fmt: skip
-def test_an_unusable_payload_is_counted_and_named_in_one_line(
-    read: Emulator, endpoint: Endpoint, event: str, payload: Any, reason: str | None
+def test_invalid_payload_is_skipped_counted_and_logged_in_one_line(
+    synced: Emulator, endpoint: Endpoint, event: str, payload: Any, reason: str | None
 ) -> None:
     answer, lines = receive(endpoint, event, payload)
     assert (answer, endpoint.progress.handled, endpoint.progress.skipped) == (HANDLED, 1, 1)
@@ -81,19 +81,19 @@ def test_an_unusable_payload_is_counted_and_named_in_one_line(
 
 
 @pytest.mark.parametrize("timestamp", [None, "", "yesterday", 5])
-def test_a_notification_without_a_time_is_skipped(read: Emulator, endpoint: Endpoint, timestamp: Any) -> None:
+def test_invalid_timestamp_is_skipped(synced: Emulator, endpoint: Endpoint, timestamp: Any) -> None:
     answer, lines = receive(endpoint, "instance.lock", instance(locked=True), timestamp=timestamp)
     assert (answer, lines) == (HANDLED, ["notification skipped: timestamp is no time."])
     assert not Server.objects.get(uuid=SERVER).locked
 
 
-def test_a_time_in_the_future_does_not_keep_later_notifications_out(read: Emulator, endpoint: Endpoint) -> None:
+def test_timestamp_in_the_future_does_not_block_later_notifications(synced: Emulator, endpoint: Endpoint) -> None:
     receive(endpoint, "instance.lock", instance(locked=True), timestamp=stamp(ago(-3600)))
     receive(endpoint, "instance.unlock", instance(locked=False))
     assert not Server.objects.get(uuid=SERVER).locked
 
 
-def test_only_the_first_of_a_kind_is_logged(read: Emulator, endpoint: Endpoint) -> None:
+def test_only_the_first_invalid_notification_of_a_kind_is_logged(synced: Emulator, endpoint: Endpoint) -> None:
     receive(endpoint, "instance.lock", instance(version="2.0"))
     assert receive(endpoint, "instance.lock", instance(version="2.0")) == (HANDLED, [])
     assert endpoint.progress.skipped == 2
@@ -101,15 +101,15 @@ def test_only_the_first_of_a_kind_is_logged(read: Emulator, endpoint: Endpoint) 
     assert len(lines) == 1
 
 
-def test_the_kinds_that_are_remembered_are_limited(
-    read: Emulator, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+def test_number_of_logged_kinds_is_limited(
+    synced: Emulator, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "MAX_LOGGED_KINDS", 2)
     logged = [receive(endpoint, "instance.lock", instance(version=f"{major}.0"))[1] for major in range(2, 6)]
     assert [len(lines) for lines in logged] == [1, 1, 0, 0]
 
 
-def test_a_later_minor_version_is_read(read: Emulator, endpoint: Endpoint) -> None:
+def test_later_minor_version_is_accepted(synced: Emulator, endpoint: Endpoint) -> None:
     assert receive(endpoint, "instance.lock", instance(version="1.99", locked=True, brand_new="field")) == (
         HANDLED,
         [],
@@ -117,20 +117,20 @@ def test_a_later_minor_version_is_read(read: Emulator, endpoint: Endpoint) -> No
     assert Server.objects.get(uuid=SERVER).locked
 
 
-def test_what_contradicts_our_tables_is_skipped_and_changes_nothing(read: Emulator, endpoint: Endpoint) -> None:
+def test_notification_violating_a_database_constraint_is_skipped(synced: Emulator, endpoint: Endpoint) -> None:
     make_aggregate(2, "racks")
     answer, lines = receive(endpoint, "aggregate.create.end", aggregate(number=1, name="racks"))
     assert (answer, len(lines), HostAggregate.objects.count()) == (HANDLED, 1, 1)
     assert lines[0].startswith("notification skipped: What the cloud holds does not fit into our tables: ")
 
 
-def test_a_text_that_the_database_does_not_store_is_skipped(read: Emulator, endpoint: Endpoint) -> None:
+def test_text_that_the_database_cannot_store_is_skipped(synced: Emulator, endpoint: Endpoint) -> None:
     answer, _ = receive(endpoint, "instance.lock", instance(task_state="x" * 65 + "\0"))
     assert answer == HANDLED
 
 
-def test_a_fault_of_the_program_skips_one_notification(
-    read: Emulator, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+def test_notification_that_raises_an_unexpected_error_is_skipped(
+    synced: Emulator, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> bool:
         raise KeyError("secret")
@@ -140,8 +140,8 @@ def test_a_fault_of_the_program_skips_one_notification(
     assert (answer, endpoint.progress.skipped) == (HANDLED, 1)
 
 
-def test_a_lost_database_sends_a_notification_back_to_the_queue(
-    read: Emulator, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, settings: Settings
+def test_notification_is_requeued_after_a_lost_database_connection(
+    synced: Emulator, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     def lose(*_: Any) -> bool:
         raise OperationalError("the connection is closed")
