@@ -1,4 +1,4 @@
-"""The console's pages of the own account: tokens and password."""
+"""The account pages of the console: tokens and password."""
 
 import logging
 from datetime import timedelta
@@ -37,16 +37,16 @@ def status(token: str) -> int:
 
 
 @pytest.mark.parametrize("page", [ACCOUNT, NEW_TOKEN, PASSWORD])
-def test_a_login_is_needed(client: Client, page: str) -> None:
+def test_login_is_required(client: Client, page: str) -> None:
     assert client.get(reverse(page))["Location"].startswith(reverse("login"))
 
 
-def test_an_account_without_any_right_has_its_page(client: Client, stranger: User) -> None:
+def test_account_without_permissions_has_its_page(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(reverse(ACCOUNT)).status_code == 200
 
 
-def test_the_password_is_changed_only_by_accounts_that_have_one(client: Client, reader: User) -> None:
+def test_password_change_is_offered_only_to_accounts_with_a_password(client: Client, reader: User) -> None:
     shown = []
     for user in (reader, User.objects.create_user("by-openid")):
         client.force_login(user)
@@ -54,7 +54,7 @@ def test_the_password_is_changed_only_by_accounts_that_have_one(client: Client, 
     assert shown == [True, False]
 
 
-def test_a_new_token_is_shown_once_and_kept_by_no_cache(browser: Client) -> None:
+def test_new_token_is_shown_once_and_not_cached(browser: Client) -> None:
     answer = browser.post(reverse(NEW_TOKEN), FIELDS, follow=True)
     token = answer.context["secret"]
     assert answer["Cache-Control"] == "no-store"
@@ -64,7 +64,7 @@ def test_a_new_token_is_shown_once_and_kept_by_no_cache(browser: Client) -> None
     assert token not in later
 
 
-def test_a_reload_of_the_page_of_a_secret_neither_shows_nor_repeats_it(browser: Client) -> None:
+def test_reload_of_the_secret_page_neither_shows_nor_creates_a_token(browser: Client) -> None:
     answer = browser.post(reverse(NEW_TOKEN), FIELDS)
     assert answer["Location"] == reverse("account:secret")
     token = browser.get(answer["Location"]).context["secret"]
@@ -74,14 +74,14 @@ def test_a_reload_of_the_page_of_a_secret_neither_shows_nor_repeats_it(browser: 
     assert TokenDetails.objects.count() == 1
 
 
-def test_the_token_is_in_no_log_and_not_in_history(browser: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_token_is_neither_logged_nor_in_history(browser: Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     token = browser.post(reverse(NEW_TOKEN), FIELDS, follow=True).context["secret"]
     assert token not in caplog.text
     assert token not in str(list(HistoryEntry.objects.values()))
 
 
-def test_the_form_limits_the_token(browser: Client) -> None:
+def test_form_sets_the_limits_of_the_token(browser: Client) -> None:
     browser.post(reverse(NEW_TOKEN), FIELDS | {"group": "reader"})
     details = TokenDetails.objects.get()
     assert (details.name, details.read_only, details.group) == ("night job", True, "reader")
@@ -92,20 +92,20 @@ def test_the_form_limits_the_token(browser: Client) -> None:
     ("field", "value"),
     [("group", "cloud-admin"), ("hours", "0"), ("hours", "nan"), ("hours", "1e12"), ("name", "a\nb"), ("name", "")],
 )
-def test_a_value_that_breaks_a_rule_is_named_beside_its_field(browser: Client, field: str, value: str) -> None:
+def test_invalid_value_is_reported_at_its_field(browser: Client, field: str, value: str) -> None:
     answer = browser.post(reverse(NEW_TOKEN), FIELDS | {field: value})
     assert list(answer.context["form"].errors) == [field]
     assert not AuthToken.objects.exists()
 
 
-def test_the_page_lists_the_own_valid_tokens_only(browser: Client, reader: User, cloud_admin: User) -> None:
+def test_page_lists_only_the_valid_tokens_of_the_account(browser: Client, reader: User, cloud_admin: User) -> None:
     mine, others = make_token(reader)[0], make_token(cloud_admin)[0]
     expired, _ = AuthToken.objects.create(reader, expiry=timedelta(seconds=-1))
     page = text(browser.get(reverse(ACCOUNT)))
     assert [token.token_key in page for token in (mine, others, expired)] == [True, False, False]
 
 
-def test_a_token_is_revoked_after_a_question(browser: Client, reader: User) -> None:
+def test_token_is_revoked_after_confirmation(browser: Client, reader: User) -> None:
     made, token = make_token(reader)
     page = reverse("account:revoke-token", args=[made.token_key])
     assert "Revoke this token?" in text(browser.get(page))
@@ -114,14 +114,14 @@ def test_a_token_is_revoked_after_a_question(browser: Client, reader: User) -> N
     assert status(token) == 401
 
 
-def test_nobody_revokes_the_token_of_another_account(browser: Client, cloud_admin: User) -> None:
+def test_token_of_another_account_cannot_be_revoked(browser: Client, cloud_admin: User) -> None:
     made, token = make_token(cloud_admin)
     assert browser.post(reverse("account:revoke-token", args=[made.token_key])).status_code == 404
     assert status(token) == 200
 
 
 @pytest.mark.parametrize("page", [NEW_TOKEN, PASSWORD])
-def test_a_form_without_its_csrf_token_is_refused(reader: User, page: str) -> None:
+def test_form_without_a_csrf_token_is_refused(reader: User, page: str) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(reader)
     assert client.post(reverse(page), FIELDS | PASSWORDS).status_code == 403
@@ -129,7 +129,7 @@ def test_a_form_without_its_csrf_token_is_refused(reader: User, page: str) -> No
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_the_page_takes_the_same_queries_whatever_the_number_of_tokens(
+def test_page_query_count_does_not_depend_on_the_number_of_tokens(
     browser: Client, reader: User, count: int, django_assert_num_queries: Any
 ) -> None:
     for _ in range(count):
@@ -142,7 +142,7 @@ def test_the_page_takes_the_same_queries_whatever_the_number_of_tokens(
 # The password.
 
 
-def test_a_changed_password_ends_the_tokens_and_the_other_sessions(browser: Client, reader: User) -> None:
+def test_password_change_revokes_the_tokens_and_ends_the_other_sessions(browser: Client, reader: User) -> None:
     other = Client()
     other.force_login(reader)
     _, token = make_token(reader)
@@ -164,19 +164,17 @@ def test_a_changed_password_ends_the_tokens_and_the_other_sessions(browser: Clie
         ("new_password1", {"new_password1": "rob-password", "new_password2": "rob-password"}),
     ],
 )
-def test_a_password_that_breaks_a_rule_changes_nothing(
-    browser: Client, reader: User, field: str, values: dict[str, str]
-) -> None:
+def test_invalid_password_changes_nothing(browser: Client, reader: User, field: str, values: dict[str, str]) -> None:
     answer = browser.post(reverse(PASSWORD), PASSWORDS | values)
     assert list(answer.context["form"].errors) == [field]
     assert User.objects.get(pk=reader.pk).check_password("rob-password")
 
 
-def test_the_form_of_the_password_says_that_tokens_are_revoked(browser: Client) -> None:
+def test_password_form_announces_the_revocation_of_tokens(browser: Client) -> None:
     assert "All your tokens are revoked" in text(browser.get(reverse(PASSWORD)))
 
 
-def test_guessing_the_old_password_is_limited(browser: Client, reader: User, settings: Settings) -> None:
+def test_wrong_old_passwords_are_limited(browser: Client, reader: User, settings: Settings) -> None:
     settings.MOST_FAILED_LOGINS = 2
     for _ in range(2):
         browser.post(reverse(PASSWORD), PASSWORDS | {"old_password": "wrong"})
@@ -185,13 +183,13 @@ def test_guessing_the_old_password_is_limited(browser: Client, reader: User, set
     assert User.objects.get(pk=reader.pk).check_password("rob-password")
 
 
-def test_no_page_and_no_history_shows_a_typed_password(browser: Client) -> None:
+def test_typed_password_is_neither_shown_nor_in_history(browser: Client) -> None:
     answer = browser.post(reverse(PASSWORD), PASSWORDS | {"new_password2": "another one"})
     assert NEW not in text(answer)
     assert NEW not in str(list(HistoryEntry.objects.values()))
 
 
-def test_a_superuser_limits_a_token_to_any_group(client: Client) -> None:
+def test_superuser_can_limit_a_token_to_any_group(client: Client) -> None:
     root = User.objects.create_superuser("root", password="root-password")
     client.force_login(root)
     choices = client.get(reverse(NEW_TOKEN)).context["form"].fields["group"].choices

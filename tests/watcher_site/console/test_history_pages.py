@@ -39,9 +39,7 @@ def text(response: Any) -> str:
     return str(response.content.decode())
 
 
-def test_the_list_tells_who_did_what_and_why_with_a_link_to_what_is_still_there(
-    browser: Client, plan: ActionPlan
-) -> None:
+def test_list_shows_user_event_and_message_with_links_to_existing_objects(browser: Client, plan: ActionPlan) -> None:
     page = text(browser.get(reverse("history:list")))
     assert "rosa" in page
     assert "Skip action" in page
@@ -49,9 +47,7 @@ def test_the_list_tells_who_did_what_and_why_with_a_link_to_what_is_still_there(
     assert reverse("actions:detail", args=[plan.actions.get().uuid]) in page
 
 
-def test_entries_about_a_plan_and_actions_that_were_removed_are_shown_without_links(
-    browser: Client, plan: ActionPlan
-) -> None:
+def test_entries_of_removed_objects_have_no_links(browser: Client, plan: ActionPlan) -> None:
     action = plan.actions.get()
     record("action_plan.start", plan, caller=ROSA)
     remove_plans(ActionPlan.objects.all(), [plan.pk])
@@ -77,11 +73,11 @@ def test_entries_about_a_plan_and_actions_that_were_removed_are_shown_without_li
         ("object=a name", False),
     ],
 )
-def test_the_list_can_be_narrowed(browser: Client, plan: ActionPlan, query: str, shown: bool) -> None:
+def test_list_is_filtered(browser: Client, plan: ActionPlan, query: str, shown: bool) -> None:
     assert ("Skip action" in text(browser.get(f"{reverse('history:list')}?{query}"))) is shown
 
 
-def test_the_list_tells_what_was_changed_from_what_to_what(browser: Client) -> None:
+def test_list_shows_changed_values(browser: Client) -> None:
     details = {
         "name": {"from": "web", "to": "shop"},
         "plan_only": False,
@@ -95,7 +91,7 @@ def test_the_list_tells_what_was_changed_from_what_to_what(browser: Client) -> N
     assert [words in page for words in shown] == [1, 1, 1, 0, 0]
 
 
-def test_details_of_rules_read_as_people_write_them() -> None:
+def test_details_of_exclusions_are_readable() -> None:
     server = make_server("db")
     hours = {"opens": "08:00", "closes": "18:00", "weekdays": ["monday", "friday"]}
     changes = {"action_types": ["stop"], "window": None, "expires_at": "2999-01-01T00:00:00Z"}
@@ -115,12 +111,12 @@ def test_details_of_rules_read_as_people_write_them() -> None:
     ]
 
 
-def test_the_page_of_an_object_shows_what_was_done_to_it_and_to_its_parts(browser: Client, plan: ActionPlan) -> None:
+def test_page_of_an_object_shows_the_events_of_its_parts(browser: Client, plan: ActionPlan) -> None:
     for page in (reverse("plans:detail", args=[plan.uuid]), reverse("actions:detail", args=[plan.actions.get().uuid])):
         assert "skip action" in text(browser.get(page))
 
 
-def test_the_box_names_parts_of_the_object_as_the_list_does(browser: Client, plan: ActionPlan) -> None:
+def test_history_box_names_the_parts_of_the_object(browser: Client, plan: ActionPlan) -> None:
     action = plan.actions.get()
     record("action_plan.cancel", plan, caller=ROSA)
     box = text(browser.get(reverse("plans:detail", args=[plan.uuid]))).partition("history-heading")[2]
@@ -130,7 +126,7 @@ def test_the_box_names_parts_of_the_object_as_the_list_does(browser: Client, pla
     assert f'href="{reverse("plans:detail", args=[plan.uuid])}"' in box.partition("logs-heading")[0]
 
 
-def test_those_who_may_not_see_history_see_neither_list_nor_box(stranger: User, reader: User) -> None:
+def test_history_is_hidden_without_the_permission(stranger: User, reader: User) -> None:
     cluster = make_cluster("web")
     reader.groups.clear()
     reader.user_permissions.add(Permission.objects.get(codename="view_cluster"))
@@ -141,7 +137,7 @@ def test_those_who_may_not_see_history_see_neither_list_nor_box(stranger: User, 
     assert "history-heading" not in text(client.get(reverse("clusters:detail", args=[cluster.uuid])))
 
 
-def test_the_file_holds_what_the_list_was_narrowed_to(browser: Client, plan: ActionPlan) -> None:
+def test_export_has_the_filters_of_the_list(browser: Client, plan: ActionPlan) -> None:
     record("user.login", "bob", caller=ROSA)
     answer = browser.get(f"{reverse('history:export', args=['csv'])}?deed=action.skip&page=2")
     lines = b"".join(answer.streaming_content).decode().splitlines()
@@ -150,12 +146,12 @@ def test_the_file_holds_what_the_list_was_narrowed_to(browser: Client, plan: Act
     assert "attachment" in answer["Content-Disposition"]
 
 
-def test_a_filter_that_makes_no_sense_exports_nothing(browser: Client) -> None:
+def test_invalid_filter_exports_nothing(browser: Client) -> None:
     answer = browser.get(f"{reverse('history:export', args=['csv'])}?since=yesterday", follow=True)
     assert "Cannot export" in text(answer)
 
 
-def test_the_list_takes_the_same_queries_whatever_its_length(
+def test_list_query_count_does_not_depend_on_the_number_of_entries(
     browser: Client, django_assert_max_num_queries: Any
 ) -> None:
     clusters = [make_cluster(f"web-{number}") for number in range(30)]
@@ -167,20 +163,20 @@ def test_the_list_takes_the_same_queries_whatever_its_length(
 
 
 @pytest.mark.parametrize("event", ["action_plan.signal", "action_plan.cancel"])
-def test_the_page_of_an_action_shows_the_signals_to_its_plan(browser: Client, event: str) -> None:
+def test_page_of_an_action_shows_the_signals_to_its_plan(browser: Client, event: str) -> None:
     plan = make_plan({"a": []})
     record(event, plan, caller=ROSA)
     page = text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))
     assert ("rosa" in page, "No entries yet." in page) == (True, False)
 
 
-def test_the_page_of_an_action_shows_no_other_history_of_its_plan(browser: Client) -> None:
+def test_page_of_an_action_shows_no_other_events_of_its_plan(browser: Client) -> None:
     plan = make_plan({"a": []})
     record("action_plan.start", plan, caller=ROSA)
     assert "rosa" not in text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))
 
 
-def test_the_objects_that_details_and_messages_mention_are_links(browser: Client, plan: ActionPlan) -> None:
+def test_objects_in_details_and_messages_are_links(browser: Client, plan: ActionPlan) -> None:
     other = make_plan({"b": []})
     server = make_server("db-7")
     record(
@@ -196,12 +192,12 @@ def test_the_objects_that_details_and_messages_mention_are_links(browser: Client
     assert "unlike 00000000 " in page
 
 
-def test_an_entry_without_details_has_an_empty_cell(browser: Client) -> None:
+def test_entry_without_details_has_an_empty_cell(browser: Client) -> None:
     HistoryEntry.objects.create(user="rosa", deed="cluster.check")
     assert '<td class="message" data-label="Details"></td>' in text(browser.get(reverse("history:list")))
 
 
 @pytest.mark.parametrize("page", ["cluster:servers", "cluster:nodes"])
-def test_the_filter_of_states_is_labelled_in_the_language_of_the_reader(browser: Client, page: str) -> None:
+def test_state_filter_is_labelled_in_the_language_of_the_user(browser: Client, page: str) -> None:
     shown = text(browser.get(reverse(page), headers={"Accept-Language": "de"}))
     assert "Zustand" in shown.partition('for="id_state"')[2].partition("</label>")[0]

@@ -1,4 +1,4 @@
-"""Names with control characters on the pages of the console: none of the characters, but a mark for each."""
+"""Pages of the console replace control characters in names by marks."""
 
 import re
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def lists(patterns: Any = None, space: str = "") -> Iterator[str]:
                 yield f"{space}{pattern.name}"
 
 
-# A member of projects has these, and undelivered notifications show no name of a person.
+# The lists of projects require a membership, and undelivered notifications show no names that users enter.
 OTHERS = {"projects:servers", "projects:stacks", "projects:clusters", "notifications:undelivered"}
 LISTS = sorted(set(lists()) - OTHERS)
 
@@ -101,7 +101,7 @@ def text_of(browser: Client, address: str) -> str:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", LISTS)
-def test_a_list_marks_the_control_characters_of_its_rows(browser: Client, name: str) -> None:
+def test_list_marks_control_characters(browser: Client, name: str) -> None:
     make_hostile_rows()
     text = text_of(browser, reverse(name))
     assert '<span class="control">U+202E</span>' in text
@@ -109,7 +109,7 @@ def test_a_list_marks_the_control_characters_of_its_rows(browser: Client, name: 
 
 
 @pytest.mark.django_db
-def test_the_object_of_an_action_has_marks_in_the_list_of_actions(browser: Client) -> None:
+def test_list_of_actions_marks_control_characters_of_the_object(browser: Client) -> None:
     make_hostile_rows()
     marks = [f'<span class="control">{mark}</span>' for mark in ("U+202E", "␛", "U+2066")]
     cell = f'web{marks[0]}gnp.{marks[1]}[31m&lt;b&gt;{marks[2]} <span class="manner">'
@@ -118,7 +118,7 @@ def test_the_object_of_an_action_has_marks_in_the_list_of_actions(browser: Clien
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("page", ["", "preflight/", "timeline/", "timeline/?by=worker", "timeline/?by=node"])
-def test_a_page_of_a_plan_marks_the_control_characters_of_names(browser: Client, page: str) -> None:
+def test_plan_page_marks_control_characters(browser: Client, page: str) -> None:
     plan = make_hostile_rows()
     text = text_of(browser, f"{reverse('plans:detail', args=[plan.uuid])}{page}")
     assert "U+202E" in text
@@ -142,7 +142,7 @@ WITHOUT_PAGE = {302, 403, 404, 405}
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", sorted(RECORDS))
-def test_a_page_about_a_record_marks_the_control_characters_of_names(browser: Client, name: str) -> None:
+def test_record_page_marks_control_characters(browser: Client, name: str) -> None:
     make_hostile_rows()
     model = RECORDS[name]
     key = "uuid" if hasattr(model, "uuid") else "pk"
@@ -157,7 +157,7 @@ def test_a_page_about_a_record_marks_the_control_characters_of_names(browser: Cl
 @pytest.mark.parametrize(
     ("name", "model"), [("cluster:server", Server), ("clusters:detail", Cluster), ("stacks:detail", Stack)]
 )
-def test_the_heading_and_the_title_of_a_record_mark_its_name(browser: Client, name: str, model: Any) -> None:
+def test_heading_and_title_mark_control_characters(browser: Client, name: str, model: Any) -> None:
     make_hostile_rows()
     text = text_of(browser, reverse(name, args=[model.objects.order_by("pk")[0].uuid]))
     mark = '<span class="control">{}</span>'
@@ -168,7 +168,7 @@ def test_the_heading_and_the_title_of_a_record_mark_its_name(browser: Client, na
 
 
 @pytest.mark.django_db
-def test_a_form_keeps_the_name_that_it_sends_back(browser: Client) -> None:
+def test_form_keeps_the_original_name(browser: Client) -> None:
     make_hostile_rows()
     text = text_of(browser, reverse("clusters:change", args=[Cluster.objects.get().uuid]))
     assert f'value="{escape(HOSTILE)}"' in text
@@ -183,15 +183,15 @@ def test_a_form_keeps_the_name_that_it_sends_back(browser: Client) -> None:
         ("<textarea>a\u202e</textarea>\u202e", '<textarea>a\u202e</textarea><span class="control">U+202E</span>'),
     ],
 )
-def test_elements_of_text_have_plain_marks_and_fields_none(html: str, expected: str) -> None:
+def test_text_elements_have_plain_marks_and_textareas_none(html: str, expected: str) -> None:
     assert mark_invisible(html) == expected
 
 
-def test_html_without_control_characters_stays_as_it_is() -> None:
+def test_html_without_control_characters_is_unchanged() -> None:
     html = '<td title="a">b\n\t<i>c</i></td>'
     assert mark_invisible(html) == html
 
 
-def test_control_characters_are_marked_in_texts_and_in_attributes_that_are_read() -> None:
+def test_control_characters_are_marked_in_text_and_in_titles() -> None:
     html = mark_invisible('<a href="/\u202e" title="a\u202eb">c\u202ed</a>')
     assert html == '<a href="/\u202e" title="aU+202Eb">c<span class="control">U+202E</span>d</a>'

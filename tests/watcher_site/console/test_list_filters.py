@@ -54,7 +54,7 @@ def show(browser: Client, page: str, **filters: str) -> str:
 
 @pytest.mark.parametrize("page", LISTS)
 @pytest.mark.parametrize("text", ["0dd1e5ab", "0DD1E5AB-1111", str(FIRST), FIRST.hex, "wanted"])
-def test_the_filter_by_name_takes_uuids(browser: Client, page: str, text: str) -> None:
+def test_name_filter_accepts_names_and_uuid_prefixes(browser: Client, page: str, text: str) -> None:
     field, make = LISTS[page]
     make("is wanted", uuid=FIRST)
     make("another")
@@ -62,12 +62,12 @@ def test_the_filter_by_name_takes_uuids(browser: Client, page: str, text: str) -
 
 
 @pytest.mark.parametrize("text", ["0dd1e5a", "0dd1e5ax", "0dd1e5abb"])
-def test_fewer_than_eight_characters_or_other_digits_are_parts_of_names(browser: Client, text: str) -> None:
+def test_short_or_invalid_uuid_prefix_is_matched_as_a_name(browser: Client, text: str) -> None:
     make_server("web", uuid=FIRST)
     assert "No results." in show(browser, "cluster:servers", name=text)
 
 
-def test_objects_are_selected_by_the_uuid_of_a_related_one(browser: Client) -> None:
+def test_list_is_filtered_by_the_uuid_of_a_related_object(browser: Client) -> None:
     node = make_node("compute1")
     make_server("web-1", node)
     make_server("web-2", make_node("compute2"))
@@ -75,14 +75,14 @@ def test_objects_are_selected_by_the_uuid_of_a_related_one(browser: Client) -> N
 
 
 @pytest.mark.parametrize("field", ["plan", "audit"])
-def test_plans_are_selected_by_the_name_of_their_audit(browser: Client, field: str) -> None:
+def test_plans_are_filtered_by_the_name_of_their_audit(browser: Client, field: str) -> None:
     make_plan({}, audit=make_audit("evening-2026-11-21T12:10:30.420311"))
     make_plan({}, audit=make_audit("morning"))
     for text in ("even", "evening 2026-11-21 12:10:30"):
         assert "1\N{EN DASH}1 of 1" in show(browser, "plans:list", **{field: text})
 
 
-def test_plans_are_selected_by_their_uuids_and_by_those_of_their_audits(browser: Client) -> None:
+def test_plans_are_filtered_by_their_uuid_and_the_uuid_of_their_audit(browser: Client) -> None:
     audit = make_audit("evening")
     plan = make_plan({}, audit=audit)
     make_plan({}, audit=make_audit("morning"))
@@ -97,13 +97,13 @@ def note(event: str = "server.stop", target: Any = "web-1", request: str = "", *
 @pytest.mark.parametrize(
     "text", ["Start action plan", "start action plan", "action_plan.start", "Action plan", "action_plan"]
 )
-def test_history_takes_events_and_types_as_it_shows_them(browser: Client, text: str) -> None:
+def test_history_filter_accepts_displayed_events_and_object_types(browser: Client, text: str) -> None:
     note("action_plan.start", make_plan({}))
     note("server.reset_state")
     assert "1\N{EN DASH}1 of 1" in show(browser, "history:list", deed=text)
 
 
-def test_an_event_of_several_words_is_found_by_its_label(browser: Client) -> None:
+def test_event_with_a_label_of_several_words_is_found(browser: Client) -> None:
     note("action_plan.start", make_plan({}))
     note("server.reset_state")
     assert "1\N{EN DASH}1 of 1" in show(browser, "history:list", deed="Reset state server")
@@ -119,54 +119,52 @@ def test_an_event_of_several_words_is_found_by_its_label(browser: Client) -> Non
         ("request_id", "req-2", "No entry has the request ID req-2"),
     ],
 )
-def test_a_text_that_no_entry_has_is_reported_beside_the_field(
-    browser: Client, field: str, text: str, message: str
-) -> None:
+def test_text_without_matches_is_reported_at_the_field(browser: Client, field: str, text: str, message: str) -> None:
     note(request=REQUEST)
     assert message in show(browser, "history:list", **{field: text})
 
 
 @pytest.mark.parametrize("text", [str(FIRST), "0dd1e5ab", "web-1"])
-def test_history_takes_the_name_or_the_beginning_of_the_uuid_of_an_object(browser: Client, text: str) -> None:
+def test_history_is_filtered_by_the_name_or_a_uuid_prefix_of_an_object(browser: Client, text: str) -> None:
     note(target=make_server("web-1", uuid=FIRST))
     note(target="db")
     assert "1\N{EN DASH}1 of 1" in show(browser, "history:list", object=text)
 
 
-def test_the_beginning_of_the_uuid_of_a_plan_finds_the_events_of_its_actions(browser: Client) -> None:
+def test_uuid_prefix_of_a_plan_finds_the_events_of_its_actions(browser: Client) -> None:
     plan = make_plan({"a": []})
     note("action.skip", plan.actions.get(), within=plan)
     assert "1\N{EN DASH}1 of 1" in show(browser, "history:list", object=str(plan.uuid)[:8])
 
 
-def test_several_objects_with_a_beginning_are_listed_beside_the_field(browser: Client) -> None:
+def test_ambiguous_uuid_prefix_is_reported_at_the_field(browser: Client) -> None:
     for uuid in (FIRST, SECOND):
         note(target=make_server(f"web-{uuid}", uuid=uuid))
     assert f"Several match: {FIRST}, {SECOND}." in show(browser, "history:list", object="0dd1e5ab")
 
 
 @pytest.mark.parametrize("text", [REQUEST, "req-1f2e3d4c", "req-1f2e3d4c…"])
-def test_history_takes_the_beginning_of_the_id_of_a_request(browser: Client, text: str) -> None:
+def test_history_is_filtered_by_a_prefix_of_the_request_id(browser: Client, text: str) -> None:
     note(request=REQUEST)
     note(request="req-00000000-0000-4000-8000-123456789abc")
     assert "1\N{EN DASH}1 of 1" in show(browser, "history:list", request_id=text)
 
 
-def test_the_beginning_of_several_requests_is_reported_beside_the_field(browser: Client) -> None:
+def test_ambiguous_request_id_prefix_is_reported_at_the_field(browser: Client) -> None:
     note(request=REQUEST)
     note(request=REQUEST.replace("abc", "abd"))
     assert "Several match" in show(browser, "history:list", request_id="req-1f2e3d4c")
 
 
 @pytest.mark.parametrize("length", range(12, len(REQUEST)))
-def test_each_beginning_of_a_request_is_found_in_the_order_of_the_database(length: int) -> None:
+def test_every_prefix_of_a_request_id_matches_in_database_order(length: int) -> None:
     for other in ("req-1f2e3d4b-ffff-4fff-bfff-ffffffffffff", "req-1f2e3d4d-0000-4000-8000-000000000000"):
         note(request=other)
     note(request=REQUEST)
     assert {match.name for match in match_requests(REQUEST[:length])} == {REQUEST}
 
 
-def test_the_bounds_of_a_beginning_are_those_of_all_uuids_with_it() -> None:
+def test_uuid_range_covers_all_uuids_with_the_prefix() -> None:
     assert uuid_range("0dd1e5ab-1") == (
         UUID("0dd1e5ab-1000-0000-0000-000000000000"),
         UUID("0dd1e5ab-1fff-ffff-ffff-ffffffffffff"),
@@ -175,7 +173,7 @@ def test_the_bounds_of_a_beginning_are_those_of_all_uuids_with_it() -> None:
     assert uuid_range("") is None
 
 
-def test_the_first_and_the_last_value_take_two_queries(django_assert_num_queries: Any) -> None:
+def test_first_and_last_values_take_two_queries(django_assert_num_queries: Any) -> None:
     for _ in range(3):
         note(request=REQUEST)
     with django_assert_num_queries(2):

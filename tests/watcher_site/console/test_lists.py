@@ -33,7 +33,7 @@ def sorting_of(page: str) -> str:
     return found[0]
 
 
-def test_a_list_says_which_rows_it_shows_of_how_many(browser: Client) -> None:
+def test_list_shows_the_range_and_the_number_of_rows(browser: Client) -> None:
     for number in range(60):
         make_server(f"web-{number}")
     address = reverse("cluster:servers")
@@ -42,14 +42,14 @@ def test_a_list_says_which_rows_it_shows_of_how_many(browser: Client) -> None:
     assert "1\N{EN DASH}1 of 1" in text(browser.get(address, {"name": "web-7"}))
 
 
-def test_large_numbers_of_rows_are_grouped(browser: Client) -> None:
+def test_large_row_counts_have_group_separators(browser: Client) -> None:
     make_plan({str(number): [] for number in range(1001)})
     address = reverse("actions:list")
     assert "1\N{EN DASH}50 of 1,001" in text(browser.get(address))
     assert "1\N{EN DASH}50 von 1.001" in text(browser.get(address, headers={"accept-language": "de"}))
 
 
-def test_history_is_counted_up_to_a_limit(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_rows_are_counted_up_to_a_limit(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("watcher_site.console.paging.MOST_COUNTED", 100)
     for number in range(100):
         record("cluster.check", f"web-{number}", caller=CallingContext(user="rosa"))
@@ -60,7 +60,7 @@ def test_history_is_counted_up_to_a_limit(browser: Client, monkeypatch: pytest.M
     assert "51\N{EN DASH}100 of more than 100" in text(browser.get(address, {"page": 2}))
 
 
-def test_every_list_is_counted_up_to_a_limit(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_every_list_are_counted_up_to_a_limit(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("watcher_site.console.paging.MOST_COUNTED", 100)
     for number in range(101):
         make_server(f"web-{number}")
@@ -69,7 +69,7 @@ def test_every_list_is_counted_up_to_a_limit(browser: Client, monkeypatch: pytes
     assert "51\N{EN DASH}100 of more than 100" in text(browser.get(address, {"page": 3}))
 
 
-def test_a_list_is_sorted_by_a_form_that_keeps_its_filters(browser: Client) -> None:
+def test_sort_form_keeps_the_filters(browser: Client) -> None:
     for name, memory in (("web-1", 1), ("web-2", 2), ("db-1", 3)):
         make_server(name, memory=memory)
     page = text(browser.get(reverse("cluster:servers"), {"name": "web", "sort": "-memory", "page": 1}))
@@ -80,13 +80,13 @@ def test_a_list_is_sorted_by_a_form_that_keeps_its_filters(browser: Client) -> N
     assert page.index(">web-2<") < page.index(">web-1<")
 
 
-def test_the_default_order_is_one_of_the_choices(browser: Client) -> None:
+def test_default_order_is_a_choice_of_the_sort_form(browser: Client) -> None:
     make_server("web-1")
     page = text(browser.get(reverse("cluster:servers"), {"sort": ""}))
     assert [value for value, _ in OPTION.findall(sorting_of(page))][:3] == ["", "name", "-name"]
 
 
-def test_filtering_keeps_the_order(browser: Client) -> None:
+def test_filter_form_keeps_the_order(browser: Client) -> None:
     page = text(browser.get(reverse("cluster:servers"), {"sort": "-memory"}))
     assert (
         '<input type="hidden" name="sort" value="-memory">'
@@ -94,11 +94,11 @@ def test_filtering_keeps_the_order(browser: Client) -> None:
     )
 
 
-def test_a_list_without_rows_has_no_choice_of_an_order(browser: Client) -> None:
+def test_empty_list_has_no_sort_form(browser: Client) -> None:
     assert SORTING.search(text(browser.get(reverse("cluster:servers")))) is None
 
 
-def test_the_actions_of_a_plan_are_sorted_by_a_form_that_returns_to_them(browser: Client) -> None:
+def test_sort_form_of_a_plan_page_returns_to_the_actions(browser: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     form = sorting_of(
         text(browser.get(reverse("plans:detail", args=[plan.uuid]), {"server": "", "action_type": "nop"}))

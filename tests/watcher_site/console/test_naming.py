@@ -1,4 +1,4 @@
-"""Names that people read: UUIDs in messages as links, audits that were named after the time, hostile names."""
+"""Names on pages: UUIDs in messages as links, generated names of audits, names with control characters."""
 
 import re
 from datetime import timedelta
@@ -17,7 +17,7 @@ from watcher_site.templatetags.names import name, visible
 
 
 @pytest.mark.django_db
-def test_a_uuid_in_a_message_leads_to_what_it_names() -> None:
+def test_uuid_in_a_message_links_to_its_object() -> None:
     plan = make_plan({"a": []})
     text = linked(f"superseded by {plan.uuid}: {action(plan, 'a').uuid}.")
     named = f'<bdi>nop</bdi> <span class="uuid">{str(plan.uuid)[:8]}</span>'
@@ -27,25 +27,25 @@ def test_a_uuid_in_a_message_leads_to_what_it_names() -> None:
 
 
 @pytest.mark.django_db
-def test_a_node_is_called_by_its_host_name() -> None:
+def test_node_is_named_by_its_host_name() -> None:
     assert linked(str(make_node("compute1").uuid)).endswith("><bdi>compute1</bdi></a>")
 
 
 @pytest.mark.django_db
-def test_what_is_not_there_stays_as_it_is() -> None:
+def test_unknown_uuid_is_unchanged() -> None:
     unknown = str(uuid4())
     assert linked(unknown) == unknown
 
 
 @pytest.mark.django_db
-def test_what_was_written_around_it_is_never_run() -> None:
+def test_text_around_a_linked_uuid_is_escaped() -> None:
     plan = make_plan({"<b>": []})
     text = linked(f"<script> {action(plan, '<b>').uuid}")
     assert "&lt;script&gt; <a" in text
     assert "<bdi>nop &lt;b&gt;</bdi></a>" in text
 
 
-def test_in_lists_the_beginning_of_a_uuid_stands_for_it() -> None:
+def test_uuid_is_shortened_in_lists() -> None:
     assert shortened("see 353c1445-9fab-47ef-a921-1b8d55048f63, or not") == "see 353c1445, or not"
 
 
@@ -57,36 +57,36 @@ def test_in_lists_the_beginning_of_a_uuid_stands_for_it() -> None:
         ("nightly-2026", "nightly-2026"),
     ],
 )
-def test_a_name_that_was_made_up_leaves_the_parts_of_a_second_out(full: str, short: str) -> None:
+def test_generated_name_is_shown_without_fractional_seconds(full: str, short: str) -> None:
     assert brief(full) == short
 
 
-def test_a_lazy_head_stays_html() -> None:
+def test_lazy_heading_stays_safe_html() -> None:
     assert conditional_escape(head(lazy(format_html, SafeString)("<b>{}</b>", "skip"))) == "<b>skip</b>"
 
 
 @pytest.mark.parametrize(("label", "text"), [("memory", "Memory"), ("vCPU", "vCPU"), ("", "")])
-def test_a_head_begins_with_a_capital_but_for_units(label: str, text: str) -> None:
+def test_heading_is_capitalized_except_for_units(label: str, text: str) -> None:
     assert head(label) == text
 
 
 HOSTILE = "web\u202egnp.\x1b<b>"
 
 
-def test_a_name_with_control_characters_shows_them_and_keeps_its_direction_to_itself() -> None:
+def test_name_marks_control_characters_and_isolates_its_direction() -> None:
     mark = '<span class="control">{}</span>'
     assert name(HOSTILE) == f"<bdi>web{mark.format('U+202E')}gnp.{mark.format('␛')}&lt;b&gt;</bdi>"
 
 
-def test_in_a_title_control_characters_are_replaced_by_their_marks() -> None:
+def test_visible_replaces_control_characters_by_marks() -> None:
     assert visible(HOSTILE) == "webU+202Egnp.␛<b>"
 
 
-def test_a_name_in_a_script_that_needs_joiners_stays_as_it_is() -> None:
+def test_name_with_joiners_is_unchanged() -> None:
     assert name("a\u200cb") == "<bdi>a\u200cb</bdi>"
 
 
-def test_a_moment_less_than_a_minute_ago_is_shown_in_seconds_in_each_language() -> None:
+def test_recent_time_is_shown_in_seconds_in_each_language() -> None:
     moment = timezone.now() - timedelta(seconds=30)
     assert ago(moment).endswith(" seconds ago")
     with override("de"):

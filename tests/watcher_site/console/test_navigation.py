@@ -1,4 +1,4 @@
-"""The navigation: groups, the current place, rights, and addresses without their last slash."""
+"""The navigation: groups, the current entry, permissions, and addresses without a trailing slash."""
 
 import re
 from uuid import UUID
@@ -30,20 +30,20 @@ CURRENT = re.compile(r'aria-current="page"[^>]*>([^<]*)</a>')
         ("/v1/docs/", "API"),
     ],
 )
-def test_each_page_belongs_to_a_place(path: str, label: str) -> None:
+def test_path_belongs_to_a_navigation_entry(path: str, label: str) -> None:
     place = find_place(path)
     assert place is not None
     assert place.label == label
 
 
-def test_a_page_marks_its_place_and_no_other(client: Client, reader: User) -> None:
+def test_page_marks_only_its_navigation_entry(client: Client, reader: User) -> None:
     client.force_login(reader)
     # In the navigation of wide screens, and in the menu of others.
     assert CURRENT.findall(client.get(reverse("plans:list")).content.decode()) == ["Action plans"] * 2
 
 
 @pytest.mark.parametrize("path", ["/console/nothing/here/", f"/console/plans/{UUID(int=7)}/"])
-def test_a_page_that_does_not_exist_marks_no_place(client: Client, reader: User, path: str) -> None:
+def test_missing_page_marks_no_navigation_entry(client: Client, reader: User, path: str) -> None:
     client.force_login(reader)
     answer = client.get(path)
     assert answer.status_code == 404
@@ -51,13 +51,13 @@ def test_a_page_that_does_not_exist_marks_no_place(client: Client, reader: User,
 
 
 @pytest.mark.parametrize("place", [place for group in GROUPS[1:] for place in group.places], ids=lambda one: one.name)
-def test_a_list_is_titled_as_its_link_in_the_navigation(client: Client, cloud_admin: User, place: Place) -> None:
+def test_list_title_is_its_navigation_label(client: Client, cloud_admin: User, place: Place) -> None:
     add_member("alice", "acme")
     client.force_login(cloud_admin)
     assert f"<h1>{place.label}</h1>" in client.get(place.address).content.decode()
 
 
-def test_the_navigation_leaves_out_what_the_user_may_not_see(client: Client, stranger: User) -> None:
+def test_navigation_omits_pages_without_the_permission(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     text = client.get(reverse("home")).content.decode()
     assert f'href="{reverse("plans:list")}"' not in text
@@ -65,11 +65,11 @@ def test_the_navigation_leaves_out_what_the_user_may_not_see(client: Client, str
 
 
 @pytest.mark.parametrize("path", ["/console/plans", "/console/clusters/profiles", f"/console/plans/{UUID(int=7)}"])
-def test_a_path_without_its_slash_leads_to_the_page(client: Client, db: None, path: str) -> None:
+def test_path_without_a_trailing_slash_is_redirected(client: Client, db: None, path: str) -> None:
     answer = client.get(f"{path}?page=2")
     assert (answer.status_code, answer["Location"]) == (302, f"{path}/?page=2")
 
 
 @pytest.mark.parametrize("path", ["/console/nothing", "/console/history/export.csv/no"])
-def test_a_path_of_no_page_is_not_redirected(client: Client, db: None, path: str) -> None:
+def test_unknown_path_is_not_redirected(client: Client, db: None, path: str) -> None:
     assert client.get(path).status_code == 404

@@ -1,4 +1,4 @@
-"""A page shows one state of the database, whatever changes while it is composed."""
+"""A page shows a consistent snapshot of the database, despite concurrent changes."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ from watcher_site.models import HistoryEntry
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def aside(change: Callable[[], Any]) -> None:
+def commit_concurrently(change: Callable[[], Any]) -> None:
     """Commit a change on another connection."""
 
     def work() -> None:
@@ -33,14 +33,14 @@ def aside(change: Callable[[], Any]) -> None:
         pool.submit(work).result(60)
 
 
-def test_a_change_between_two_queries_of_a_page_is_not_shown(
+def test_change_between_two_queries_of_a_page_is_not_shown(
     client: Client, cloud_admin: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
     list_actions = views.list_actions
 
     def interrupted(*arguments: Any) -> Any:
-        aside(lambda: Action.objects.update(state="FAILED"))
+        commit_concurrently(lambda: Action.objects.update(state="FAILED"))
         return list_actions(*arguments)
 
     monkeypatch.setattr(views, "list_actions", interrupted)
@@ -50,7 +50,7 @@ def test_a_change_between_two_queries_of_a_page_is_not_shown(
     assert "state-failed" in client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
 
 
-def test_the_next_request_writes_on_the_connection_of_a_page(client: Client, cloud_admin: User) -> None:
+def test_connection_is_writable_after_a_page(client: Client, cloud_admin: User) -> None:
     plan = make_plan({"a": []})
     client.force_login(cloud_admin)
     assert client.get(reverse("plans:detail", args=[plan.uuid])).status_code == 200
@@ -60,14 +60,14 @@ def test_the_next_request_writes_on_the_connection_of_a_page(client: Client, clo
         assert ActionPlan.objects.get().state == "CANCELLED"
 
 
-def test_a_refused_page_is_still_recorded_in_history(client: Client, stranger: User) -> None:
+def test_refused_page_is_recorded_in_history(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(reverse("plans:detail", args=[make_plan({"a": []}).uuid])).status_code == 403
     assert HistoryEntry.objects.filter(outcome="refused").exists()
 
 
 @pytest.mark.postgresql
-def test_a_page_cannot_write(client: Client, cloud_admin: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_cannot_write(client: Client, cloud_admin: User, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []})
     monkeypatch.setattr(views, "efficacy_of", lambda plan: plan.save())
     client.force_login(cloud_admin)

@@ -1,4 +1,4 @@
-"""The filters of a list that a person saves under a name: own ones, limited in number, which can be deleted."""
+"""Saved filters of a list: their names, owners, limits and deletion."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def show(browser: Client, query: str = "", page: str = LIST) -> str:
     return str(browser.get(f"{reverse(page)}?{query}").content.decode())
 
 
-def test_saved_filters_stand_above_their_list(browser: Client) -> None:
+def test_saved_filters_are_linked_above_their_list(browser: Client) -> None:
     answer = save(browser, query="name=web&sort=-memory")
     assert answer["Location"] == f"{reverse(LIST)}?name=web&sort=-memory"
     link = f'<a href="{reverse(LIST)}?name=web&amp;sort=-memory"'
@@ -37,21 +37,21 @@ def test_saved_filters_stand_above_their_list(browser: Client) -> None:
     assert link not in show(browser, page="clusters:list")
 
 
-def test_the_list_offers_to_save_what_its_address_holds(browser: Client) -> None:
+def test_save_form_has_the_current_filters(browser: Client) -> None:
     page = show(browser, "name=web&state=&page=2&per_page=25&x=1")
     assert '<input type="hidden" name="query" value="name=web">' in page
     assert f'<input type="hidden" name="page" value="{LIST}">' in page
 
 
-def test_a_list_without_filters_has_nothing_to_save(browser: Client) -> None:
+def test_list_without_filters_has_no_save_form(browser: Client) -> None:
     assert "saved-filters" not in show(browser, "sort=name")
 
 
-def test_filters_that_are_refused_are_not_offered(browser: Client) -> None:
+def test_invalid_filters_cannot_be_saved_from_the_list(browser: Client) -> None:
     assert "Save these filters" not in show(browser, "state=flying")
 
 
-def test_the_current_filters_are_marked(browser: Client) -> None:
+def test_current_saved_filters_are_marked(browser: Client) -> None:
     save(browser)
     assert show(browser, "name=web").count('aria-current="true"') == 1
     assert 'aria-current="true"' not in show(browser, "name=db")
@@ -62,13 +62,13 @@ def test_only_filters_and_the_order_are_saved(browser: Client) -> None:
     assert SavedFilter.objects.get().query == "name=web&name=db"
 
 
-def test_filters_of_the_same_name_are_replaced(browser: Client) -> None:
+def test_saved_filters_of_the_same_name_are_replaced(browser: Client) -> None:
     save(browser)
     save(browser, query="name=db")
     assert [saved.query for saved in SavedFilter.objects.all()] == ["name=db"]
 
 
-def test_people_see_and_delete_their_own_filters_alone(browser: Client, reader: User) -> None:
+def test_users_see_and_delete_only_their_own_filters(browser: Client, reader: User) -> None:
     save(browser)
     saved, other = SavedFilter.objects.get(), Client()
     other.force_login(reader)
@@ -79,7 +79,7 @@ def test_people_see_and_delete_their_own_filters_alone(browser: Client, reader: 
     assert not SavedFilter.objects.exists()
 
 
-def test_two_people_may_use_the_same_name(browser: Client, reader: User) -> None:
+def test_users_can_use_the_same_name(browser: Client, reader: User) -> None:
     save(browser)
     other = Client()
     other.force_login(reader)
@@ -88,7 +88,7 @@ def test_two_people_may_use_the_same_name(browser: Client, reader: User) -> None
     assert "?name=db" in show(other)
 
 
-def test_the_number_of_filters_of_a_list_is_limited(browser: Client) -> None:
+def test_number_of_saved_filters_of_a_list_is_limited(browser: Client) -> None:
     for number in range(MOST_SAVED):
         save(browser, f"filter {number}")
     answer = save(browser, "one more", follow=True)
@@ -113,7 +113,7 @@ def test_the_number_of_filters_of_a_list_is_limited(browser: Client) -> None:
     ],
     ids=["no-name", "long-name", "nul", "nothing", "no-filter", "long", "long-when-encoded"],
 )
-def test_filters_that_cannot_be_saved_are_refused(browser: Client, fields: dict[str, str], message: str) -> None:
+def test_invalid_saved_filters_are_refused(browser: Client, fields: dict[str, str], message: str) -> None:
     answer = save(browser, **fields, follow=True)
     assert answer.status_code == 200
     assert message in answer.content.decode()
@@ -121,19 +121,19 @@ def test_filters_that_cannot_be_saved_are_refused(browser: Client, fields: dict[
 
 
 @pytest.mark.parametrize("page", ["", "home", "nothing", "plans:detail", "https://example.org", "audits:create"])
-def test_filters_belong_to_a_list(browser: Client, page: str) -> None:
+def test_saved_filters_require_a_list(browser: Client, page: str) -> None:
     assert save(browser, page=page).status_code == 404
     assert not SavedFilter.objects.exists()
 
 
-def test_a_name_is_shown_as_text(browser: Client) -> None:
+def test_name_of_saved_filters_is_escaped(browser: Client) -> None:
     save(browser, name="<b>\u202eweb")
     page = show(browser)
     assert "&lt;b&gt;" in page
     assert "U+202E" in page
 
 
-def test_saving_needs_a_login(client: Client) -> None:
+def test_saving_requires_a_login(client: Client) -> None:
     assert save(client)["Location"].startswith(reverse("login"))
     assert not SavedFilter.objects.exists()
 
@@ -145,9 +145,7 @@ def test_filters_are_deleted_with_their_account(browser: Client, cloud_admin: Us
 
 
 @pytest.mark.parametrize("number", [0, 10])
-def test_a_list_takes_one_query_for_the_saved_filters(
-    browser: Client, django_assert_num_queries: Any, number: int
-) -> None:
+def test_list_takes_one_query_for_saved_filters(browser: Client, django_assert_num_queries: Any, number: int) -> None:
     make_server("web-1")
     for place in range(number):
         save(browser, f"filter {place}")

@@ -1,4 +1,4 @@
-"""The console's pages of subscriptions and of what could not be delivered."""
+"""The pages of subscriptions and of undelivered notifications in the console."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -23,7 +23,7 @@ def browser(client: Client, cloud_admin: User, settings: Settings) -> Client:
     return client
 
 
-def test_a_person_subscribes_sees_the_secret_once_and_changes_it(browser: Client) -> None:
+def test_subscription_is_created_changed_and_deleted_with_its_secret_shown_once(browser: Client) -> None:
     fields = {"name": "pager", "url": PUBLIC, "event_types": "action.*, *.error", "enabled": "on"}
     made = browser.post(reverse("notifications:new"), fields, follow=True).content.decode()
     subscription = Subscription.objects.get()
@@ -39,7 +39,7 @@ def test_a_person_subscribes_sees_the_secret_once_and_changes_it(browser: Client
     assert not Subscription.objects.present().exists()
 
 
-def test_a_form_of_changes_that_is_saved_as_it_is_changes_nothing(browser: Client) -> None:
+def test_unchanged_form_changes_nothing(browser: Client) -> None:
     subscription = subscribe_to(f"{PUBLIC}/T0KEN?key=1")
     page = reverse("notifications:change", args=[subscription.uuid])
     form = browser.get(page).context["form"]
@@ -49,20 +49,20 @@ def test_a_form_of_changes_that_is_saved_as_it_is_changes_nothing(browser: Clien
     assert (stored.event_types, stored.enabled) == (subscription.event_types, True)
 
 
-def test_what_is_wrong_stands_beside_its_field(browser: Client) -> None:
+def test_invalid_field_is_reported_at_the_field(browser: Client) -> None:
     fields = {"name": "pager", "url": "ftp://example.org", "event_types": "*"}
     text = browser.post(reverse("notifications:new"), fields).content.decode()
     assert "must begin with https:// or http://" in text
     assert not Subscription.objects.exists()
 
 
-def test_all_that_is_wrong_is_reported_at_once(browser: Client) -> None:
+def test_all_invalid_fields_are_reported_together(browser: Client) -> None:
     fields = {"name": "a/b", "url": "ftp://example.org", "event_types": "nonsense"}
     form = browser.post(reverse("notifications:new"), fields).context["form"]
     assert form.errors.keys() == {"name", "url", "event_types"}
 
 
-def test_a_secret_is_made_again_and_no_page_with_one_is_kept(browser: Client) -> None:
+def test_renewed_secret_is_shown_and_not_cached(browser: Client) -> None:
     fields = {"name": "pager", "url": PUBLIC, "event_types": "*", "enabled": "on"}
     made = browser.post(reverse("notifications:new"), fields, follow=True)
     subscription = Subscription.objects.get()
@@ -72,7 +72,7 @@ def test_a_secret_is_made_again_and_no_page_with_one_is_kept(browser: Client) ->
     assert (secret in renewed.content.decode(), secret in made.content.decode()) == (True, False)
 
 
-def test_a_test_message_is_sent(browser: Client) -> None:
+def test_test_message_is_sent_only_for_an_enabled_subscription(browser: Client) -> None:
     subscription = subscribe_to(PUBLIC)
     where = reverse("notifications:test", args=[subscription.uuid])
     detail = reverse("notifications:detail", args=[subscription.uuid])
@@ -83,7 +83,7 @@ def test_a_test_message_is_sent(browser: Client) -> None:
     assert where not in browser.get(detail).content.decode()
 
 
-def test_a_broker_that_does_not_answer_is_reported(browser: Client, settings: Settings) -> None:
+def test_unavailable_broker_is_reported(browser: Client, settings: Settings) -> None:
     assert "Message broker" not in browser.get(reverse("notifications:list")).content.decode()
     make_undelivered()
     Delivery.objects.update(state=Delivery.State.PENDING, problem="The broker does not answer.")
@@ -91,14 +91,14 @@ def test_a_broker_that_does_not_answer_is_reported(browser: Client, settings: Se
     assert "The broker does not answer." in browser.get(reverse("notifications:list")).content.decode()
 
 
-def test_who_was_logged_out_reads_that_nothing_was_done(client: Client) -> None:
+def test_logged_out_user_is_informed_that_the_request_was_not_executed(client: Client) -> None:
     make_undelivered()
     text = client.post(reverse("notifications:resend-all"), follow=True).content.decode()
     assert "Your session has ended. The request was not executed" in text
     assert Delivery.objects.undelivered().exists()
 
 
-def test_dead_letters_are_sent_again_one_or_all(browser: Client) -> None:
+def test_dead_letters_are_resent_individually_and_together(browser: Client) -> None:
     first = make_undelivered(subscribe_to(PUBLIC))
     make_undelivered()
     text = browser.get(reverse("notifications:undelivered")).content.decode()
@@ -109,7 +109,7 @@ def test_dead_letters_are_sent_again_one_or_all(browser: Client) -> None:
     assert Delivery.objects.undelivered().count() == 0
 
 
-def test_sending_many_again_asks_how_many_and_which_and_keeps_to_the_filter(browser: Client) -> None:
+def test_bulk_resend_is_confirmed_and_limited_to_the_filter(browser: Client) -> None:
     pager, archive = subscribe_to(PUBLIC, "pager"), subscribe_to(PUBLIC, "archive")
     deliveries = [make_undelivered(one) for one in (pager, pager, archive, None)]
     shown = browser.get(reverse("notifications:undelivered"), {"receiver": "PAGER"}).content.decode()
@@ -126,7 +126,7 @@ def test_sending_many_again_asks_how_many_and_which_and_keeps_to_the_filter(brow
 
 
 @pytest.mark.parametrize("verb", ["resend", "delete-undelivered"])
-def test_a_button_of_a_dead_letter_leads_back_to_the_list_as_it_was(browser: Client, verb: str) -> None:
+def test_dead_letter_button_returns_to_the_filtered_list(browser: Client, verb: str) -> None:
     address = f"{reverse(f'notifications:{verb}', args=[make_undelivered().uuid])}?event=action&sort=-attempts"
     listed = browser.get(reverse("notifications:undelivered"), {"event": "action", "sort": "-attempts"})
     assert address.replace("&", "&amp;") in listed.content.decode()
@@ -134,7 +134,7 @@ def test_a_button_of_a_dead_letter_leads_back_to_the_list_as_it_was(browser: Cli
     assert not Delivery.objects.undelivered().exists()
 
 
-def test_what_a_dead_letter_is_of_is_named_and_has_a_link(browser: Client) -> None:
+def test_object_of_a_dead_letter_is_linked(browser: Client) -> None:
     server = make_server("web-1")
     (delivery, stranger) = (make_undelivered(), make_undelivered())
     Notification.objects.filter(pk=delivery.notification_id).update(object_uuid=server.uuid)
@@ -143,7 +143,7 @@ def test_what_a_dead_letter_is_of_is_named_and_has_a_link(browser: Client) -> No
     assert f'title="{stranger.notification.object_uuid}"' in text
 
 
-def test_what_waits_for_a_receiver_that_is_switched_off_stands_among_what_is_undelivered(browser: Client) -> None:
+def test_pending_deliveries_of_disabled_subscriptions_are_listed_as_undelivered(browser: Client) -> None:
     make_undelivered(subscribe_to(PUBLIC, "pager", enabled=False))
     make_undelivered(subscribe_to(PUBLIC, "archive"))
     make_undelivered()
@@ -154,7 +154,7 @@ def test_what_waits_for_a_receiver_that_is_switched_off_stands_among_what_is_und
     assert "Send again" not in text
 
 
-def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(browser: Client, reader: User) -> None:
+def test_url_is_reduced_to_its_host_without_the_change_permission(browser: Client, reader: User) -> None:
     pages = [
         reverse("notifications:detail", args=[subscribe_to(f"{PUBLIC}/T0KEN").uuid]),
         reverse("notifications:list"),
@@ -166,7 +166,7 @@ def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(browse
         assert ("http://192.0.2.7" in text, "T0KEN" in text) == (True, False)
 
 
-def test_a_reader_finds_no_button(client: Client, reader: User) -> None:
+def test_reader_sees_no_buttons(client: Client, reader: User) -> None:
     client.force_login(reader)
     subscription = subscribe_to(PUBLIC)
     make_undelivered(subscription)

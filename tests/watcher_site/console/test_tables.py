@@ -28,7 +28,7 @@ def rows_of(**values: object) -> str:
     )
 
 
-def test_a_row_has_a_cell_for_each_column_with_the_head_of_the_column() -> None:
+def test_row_has_labelled_cells() -> None:
     assert rows_of() == (
         f'<tr class="even"><td  data-label="Name"><div><a href="/console/servers/{UUID}/">web</a></div></td>'
         '<td  data-label="Node"><div>none</div></td>'
@@ -43,7 +43,7 @@ def test_markup_in_a_value_is_escaped() -> None:
     assert text.count("&lt;script&gt;") == 2
 
 
-def test_an_empty_cell_has_no_content() -> None:
+def test_empty_cell_has_no_content() -> None:
     assert '<td  data-label="Buttons"></td>' in table_rows(EmptyButtons([SimpleNamespace(buttons="")]))
 
 

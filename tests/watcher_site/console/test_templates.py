@@ -12,13 +12,13 @@ PAGES = sorted(TEMPLATES.rglob("*.html"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TEMPLATES)))
-def test_a_template_has_nothing_that_the_content_security_policy_forbids(page: Path) -> None:
+def test_template_obeys_the_content_security_policy(page: Path) -> None:
     text = page.read_text()
     assert re.findall(r"\sstyle=|\son[a-z]+=|javascript:|https?://", text) == []
     assert re.findall(r"<script(?![^>]*\bsrc=)|<style", text) == []
 
 
-def test_the_page_of_an_error_of_ours_needs_no_database(client: object) -> None:
+def test_error_page_requires_no_database(client: object) -> None:
     """No ``db`` fixture: a query would fail this test."""
     text = get_template("500.html").render({}, RequestFactory().get("/console/"))
     assert "Internal error" in text
@@ -32,9 +32,7 @@ def test_the_page_of_an_error_of_ours_needs_no_database(client: object) -> None:
         ("*/*", "application/json"),
     ],
 )
-def test_an_unknown_path_is_answered_as_html_to_browsers_only(
-    client: Client, db: None, accepted: str, kind: str
-) -> None:
+def test_unknown_path_is_html_only_for_browsers(client: Client, db: None, accepted: str, kind: str) -> None:
     answer = client.get("/no/such/path", headers={"accept": accepted})
     assert answer.status_code == 404
     assert answer["Content-Type"].startswith(kind)

@@ -26,7 +26,7 @@ def browser(client: Client, cloud_admin: User) -> Client:
 
 @pytest.fixture
 def manager(db: None) -> Client:
-    """Somebody who may look at everything and manage users, and no more."""
+    """Return the client of a reader who may also manage users."""
     manager = User.objects.create_user("mona", password="mona-password")
     manager.groups.add(Group.objects.get(name="reader"))
     manager.user_permissions.add(Permission.objects.get(codename="manage_users"))
@@ -56,28 +56,30 @@ VERBS = ["enable", "disable", "password", "groups", "add-project", "remove-proje
 
 @pytest.mark.parametrize("name", ["detail", *VERBS])
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_every_page_needs_the_right(client: Client, reader: User, stranger: User, name: str, method: str) -> None:
+def test_every_page_requires_the_permission(
+    client: Client, reader: User, stranger: User, name: str, method: str
+) -> None:
     client.force_login(reader)
     assert getattr(client, method)(page(name, stranger)).status_code == 403
     assert fresh(stranger).check_password("sam-password")
 
 
 @pytest.mark.parametrize("name", ["users:list", "users:new"])
-def test_the_list_and_the_form_need_the_right(client: Client, reader: User, name: str) -> None:
+def test_list_and_creation_form_require_the_permission(client: Client, reader: User, name: str) -> None:
     client.force_login(reader)
     assert client.get(reverse(name)).status_code == 403
 
 
-def test_readers_see_no_link_to_users(client: Client, reader: User) -> None:
+def test_reader_sees_no_link_to_users(client: Client, reader: User) -> None:
     client.force_login(reader)
     assert reverse("users:list") not in text(client.get(reverse("account:page")))
 
 
-def test_the_page_of_the_own_account_leads_those_with_the_right_to_users(browser: Client) -> None:
+def test_account_page_links_to_users_with_the_permission(browser: Client) -> None:
     assert reverse("users:list") in text(browser.get(reverse("account:page")))
 
 
-def test_the_list_shows_groups_projects_and_disabled_accounts(browser: Client, reader: User) -> None:
+def test_list_shows_groups_projects_and_disabled_accounts(browser: Client, reader: User) -> None:
     add_member("rob", "blue")
     set_active("rob", False)
     shown = text(browser.get(reverse("users:list"), {"name": "RO"}))
@@ -86,7 +88,7 @@ def test_the_list_shows_groups_projects_and_disabled_accounts(browser: Client, r
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_the_list_takes_the_same_queries_whatever_the_number_of_accounts(
+def test_list_query_count_does_not_depend_on_the_number_of_accounts(
     browser: Client, count: int, django_assert_num_queries: Any
 ) -> None:
     for number in range(count):
@@ -100,7 +102,7 @@ def test_the_list_takes_the_same_queries_whatever_the_number_of_accounts(
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_the_page_of_an_account_takes_the_same_queries_whatever_it_has(
+def test_account_page_query_count_does_not_depend_on_the_content(
     browser: Client, reader: User, count: int, django_assert_num_queries: Any
 ) -> None:
     for number in range(count):
@@ -112,7 +114,7 @@ def test_the_page_of_an_account_takes_the_same_queries_whatever_it_has(
         browser.get(page("detail", reader))
 
 
-def test_a_new_account_has_a_password_that_is_shown_once(browser: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_password_of_a_new_account_is_shown_once(browser: Client, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     answer = browser.post(reverse("users:new"), FIELDS, follow=True)
     password = answer.context["secret"]
@@ -128,18 +130,18 @@ def test_a_new_account_has_a_password_that_is_shown_once(browser: Client, caplog
 @pytest.mark.parametrize(
     ("field", "value"), [("name", "alice"), ("name", "a b"), ("group", "no-such"), ("project", " blue")]
 )
-def test_a_new_account_that_breaks_a_rule_is_not_created(browser: Client, field: str, value: str) -> None:
+def test_invalid_new_account_is_not_created(browser: Client, field: str, value: str) -> None:
     answer = browser.post(reverse("users:new"), FIELDS | {field: value})
     assert list(answer.context["form"].errors) == [field]
     assert not User.objects.filter(username="ines").exists()
 
 
-def test_a_refusal_beside_a_field_begins_with_a_capital(browser: Client) -> None:
+def test_error_at_a_field_is_capitalized(browser: Client) -> None:
     answer = browser.post(reverse("users:new"), FIELDS | {"name": "alice"})
     assert answer.context["form"].errors == {"name": ["There is a user alice already."]}
 
 
-def test_an_account_is_disabled_after_a_question_and_enabled_again(browser: Client, reader: User) -> None:
+def test_account_is_disabled_after_confirmation_and_enabled(browser: Client, reader: User) -> None:
     assert "Disable this account?" in text(browser.get(page("disable", reader)))
     assert fresh(reader).is_active
     browser.post(page("disable", reader))
@@ -149,7 +151,7 @@ def test_an_account_is_disabled_after_a_question_and_enabled_again(browser: Clie
     assert events() == [("user.disable", "rob", "success"), ("user.enable", "rob", "success")]
 
 
-def test_a_reset_password_is_shown_once_and_ends_sessions_and_tokens(browser: Client, reader: User) -> None:
+def test_reset_password_is_shown_once_and_ends_sessions_and_tokens(browser: Client, reader: User) -> None:
     other = Client()
     other.force_login(reader)
     _, token = make_token(reader)
@@ -161,7 +163,7 @@ def test_a_reset_password_is_shown_once_and_ends_sessions_and_tokens(browser: Cl
     assert answer.context["secret"] not in text(browser.get(page("detail", reader)))
 
 
-def test_the_groups_of_an_account_are_changed_and_recorded(browser: Client, reader: User) -> None:
+def test_groups_of_an_account_are_changed_and_recorded(browser: Client, reader: User) -> None:
     member = Group.objects.get(name="member")
     browser.post(page("groups", reader), {"groups": [member.pk]})
     assert list(fresh(reader).groups.all()) == [member]
@@ -170,7 +172,7 @@ def test_the_groups_of_an_account_are_changed_and_recorded(browser: Client, read
 
 
 @pytest.mark.parametrize("groups", [["0"], ["x"], ["\0"]])
-def test_groups_that_do_not_exist_change_nothing(browser: Client, reader: User, groups: list[str]) -> None:
+def test_missing_groups_change_nothing(browser: Client, reader: User, groups: list[str]) -> None:
     answer = browser.post(page("groups", reader), {"groups": groups}, follow=True)
     assert "choose groups of the list" in text(answer)
     assert fresh(reader).groups.get().name == "reader"
@@ -185,24 +187,24 @@ def test_projects_are_added_and_removed(browser: Client, reader: User) -> None:
 
 
 @pytest.mark.parametrize("project", ["", " ", "\0", "a" * 256])
-def test_a_project_that_breaks_a_rule_is_refused(browser: Client, reader: User, project: str) -> None:
+def test_invalid_project_is_refused(browser: Client, reader: User, project: str) -> None:
     answer = browser.post(page("add-project", reader), {"project": project}, follow=True)
     assert (answer.status_code, projects_of(reader)) == (200, frozenset())
     assert "project: " in text(answer)
 
 
-def test_a_token_of_another_account_is_revoked(browser: Client, reader: User) -> None:
+def test_token_of_another_account_is_revoked(browser: Client, reader: User) -> None:
     made, token = make_token(reader)
     assert made.token_key in text(browser.get(page("detail", reader)))
     browser.post(page("revoke-token", reader, made.token_key))
     assert Client().get("/v1/goals", headers={"X-Auth-Token": token}).status_code == 401
 
 
-# Nobody gains rights by administering others.
+# User managers cannot gain permissions through other accounts.
 
 
 @pytest.mark.parametrize("name", ["disable", "password", "groups", "add-project"])
-def test_an_account_with_more_rights_is_refused(manager: Client, cloud_admin: User, name: str) -> None:
+def test_change_of_an_account_with_more_permissions_is_refused(manager: Client, cloud_admin: User, name: str) -> None:
     answer = manager.post(page(name, cloud_admin), {"project": "blue"}, follow=True)
     assert "rights that you do not have" in text(answer)
     user = fresh(cloud_admin)
@@ -211,7 +213,7 @@ def test_an_account_with_more_rights_is_refused(manager: Client, cloud_admin: Us
     assert [outcome for *_, outcome in events()] == ["refused"]
 
 
-def test_a_disabled_account_with_more_rights_is_refused(manager: Client, cloud_admin: User) -> None:
+def test_change_of_a_disabled_account_with_more_permissions_is_refused(manager: Client, cloud_admin: User) -> None:
     User.objects.filter(pk=cloud_admin.pk).update(is_active=False)
     manager.post(page("enable", cloud_admin))
     manager.post(page("password", cloud_admin))
@@ -219,7 +221,7 @@ def test_a_disabled_account_with_more_rights_is_refused(manager: Client, cloud_a
     assert (user.is_active, user.check_password("alice-password")) == (False, True)
 
 
-def test_a_superuser_is_administered_by_superusers_only(browser: Client) -> None:
+def test_superuser_can_be_changed_only_by_superusers(browser: Client) -> None:
     root = User.objects.create_superuser("root", password="root-password")
     browser.post(page("password", root))
     assert fresh(root).check_password("root-password")
@@ -229,7 +231,7 @@ def test_a_superuser_is_administered_by_superusers_only(browser: Client) -> None
     assert not fresh(root).check_password("root-password")
 
 
-def test_the_page_of_an_account_with_more_rights_has_no_buttons(manager: Client, cloud_admin: User) -> None:
+def test_page_of_an_account_with_more_permissions_has_no_buttons(manager: Client, cloud_admin: User) -> None:
     make_token(cloud_admin)
     shown = text(manager.get(page("detail", cloud_admin)))
     assert "This account has rights that you do not have" in shown
@@ -237,38 +239,38 @@ def test_the_page_of_an_account_with_more_rights_has_no_buttons(manager: Client,
     assert "Revoke" not in shown
 
 
-def test_the_page_of_the_own_account_among_all_has_no_buttons(browser: Client, cloud_admin: User) -> None:
+def test_page_of_the_own_account_has_no_buttons(browser: Client, cloud_admin: User) -> None:
     shown = text(browser.get(page("detail", cloud_admin)))
     assert "Your own account is administered by another person." in shown
     assert not any(page(name, cloud_admin) in shown for name in VERBS)
 
 
-def test_no_group_of_a_new_account_is_chosen_beforehand(browser: Client) -> None:
+def test_group_of_a_new_account_has_no_default(browser: Client) -> None:
     assert '<option value="" selected>Choose a group</option>' in text(browser.get(reverse("users:new")))
     answer = browser.post(reverse("users:new"), FIELDS | {"group": ""})
     assert list(answer.context["form"].errors) == ["group"]
 
 
-def test_a_group_with_more_rights_is_not_given(manager: Client, stranger: User) -> None:
+def test_group_with_more_permissions_cannot_be_assigned(manager: Client, stranger: User) -> None:
     manager.post(page("groups", stranger), {"groups": [Group.objects.get(name="cloud-admin").pk]})
     answer = manager.post(reverse("users:new"), FIELDS | {"group": "cloud-admin"})
     assert "rights that you do not have" in text(answer)
     assert not Group.objects.get(name="cloud-admin").user_set.exists()
 
 
-def test_a_manager_of_users_gives_the_rights_that_they_have(manager: Client, stranger: User) -> None:
+def test_user_manager_can_assign_own_permissions(manager: Client, stranger: User) -> None:
     manager.post(page("groups", stranger), {"groups": [Group.objects.get(name="reader").pk]})
     assert fresh(stranger).groups.get().name == "reader"
 
 
-def test_the_token_of_an_account_with_more_rights_is_not_revoked(manager: Client, cloud_admin: User) -> None:
+def test_token_of_an_account_with_more_permissions_is_not_revoked(manager: Client, cloud_admin: User) -> None:
     made, token = make_token(cloud_admin)
     manager.post(page("revoke-token", cloud_admin, made.token_key))
     assert Client().get("/v1/goals", headers={"X-Auth-Token": token}).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["disable", "password", "groups", "add-project"])
-def test_the_own_account_is_administered_by_another_person(browser: Client, cloud_admin: User, name: str) -> None:
+def test_change_of_the_own_account_is_refused(browser: Client, cloud_admin: User, name: str) -> None:
     answer = browser.post(page(name, cloud_admin), {"project": "blue"}, follow=True)
     assert "administered by another person" in text(answer)
     user = fresh(cloud_admin)
@@ -276,12 +278,12 @@ def test_the_own_account_is_administered_by_another_person(browser: Client, clou
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_form_without_its_csrf_token_is_refused(cloud_admin: User, reader: User, name: str) -> None:
+def test_form_without_a_csrf_token_is_refused(cloud_admin: User, reader: User, name: str) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(cloud_admin)
     assert client.post(page(name, reader)).status_code == 403
 
 
-def test_an_account_that_does_not_exist_has_no_page(browser: Client) -> None:
+def test_missing_account_is_404(browser: Client) -> None:
     assert browser.get(reverse("users:detail", args=[10**9])).status_code == 404
     assert browser.get("/console/users/99999999999999999999999/").status_code == 404
