@@ -1,4 +1,4 @@
-"""The site with tokens of Keystone, and a Keystone on loopback."""
+"""Fixtures of a Keystone on loopback, and of a site that accepts its tokens."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ def running() -> Iterator[Keystone]:
 
 @pytest.fixture
 def keystone(running: Keystone, settings: Settings, tmp_path: Path) -> Iterator[Keystone]:
-    """Keystone, whose tokens are the only ones that the site accepts."""
+    """Run a Keystone whose tokens are the only tokens that the site accepts."""
     settings.TOKEN_SOURCES = ["keystone"]
     settings.KEYSTONE_CONFIG = str(running.write_options(tmp_path / "watcher.conf"))
     middleware.cache_clear()
@@ -38,14 +38,14 @@ def keystone(running: Keystone, settings: Settings, tmp_path: Path) -> Iterator[
 
 @pytest.fixture
 def both(keystone: Keystone, settings: Settings) -> Keystone:
-    """Keystone, beside the tokens of the site itself."""
+    """Run a Keystone whose tokens the site accepts in addition to local tokens."""
     settings.TOKEN_SOURCES = ["local", "keystone"]
     return keystone
 
 
 @pytest.fixture
 def hang(keystone: Keystone) -> Iterator[Callable[[], None]]:
-    """A function that makes Keystone hang, and returns when each thread that may wait for it does so.
+    """Return a function that makes Keystone hang, and returns when every thread that may wait for it waits.
 
     Keystone must have confirmed a token before, so that the site has a token of its own.
     """

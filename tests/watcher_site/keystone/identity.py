@@ -1,4 +1,4 @@
-"""A Keystone on loopback: it logs people in, issues, validates and revokes tokens, and can refuse to answer."""
+"""A Keystone on loopback: logins, the issue, validation and revocation of tokens, and outages."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -81,7 +81,7 @@ class Keystone(ThreadingHTTPServer):
 
 
 class KeystoneRequest(BaseHTTPRequestHandler):
-    """One request to it."""
+    """A request to the Keystone server."""
 
     server: Keystone
     protocol_version = "HTTP/1.1"
@@ -127,7 +127,7 @@ class KeystoneRequest(BaseHTTPRequestHandler):
         return self.answer(201, {"token": self.server.tokens[token]}, token)
 
     def log_in(self, user: Any, scope: Any) -> None:
-        """Issue a token in a scope to one of the people, if they have a role there."""
+        """Issue a token in a scope to a user who has a role in the scope."""
         roles = self.server.people.get(user["name"], {}) if user else {}
         place = "" if scope == "unscoped" else "system" if "system" in scope else scope["project"]["id"]
         if not user or (place and place not in roles):
@@ -138,7 +138,7 @@ class KeystoneRequest(BaseHTTPRequestHandler):
         return self.answer(201, {"token": self.server.tokens[token]}, token)
 
     def send_page(self, origin: str) -> None:
-        """Send the page of the single sign-on for rosa, who is logged in at the identity provider."""
+        """Send the single sign-on page for rosa, who is logged in at the identity provider."""
         form = f'<form action="{origin}" method="post"><input name="token" value="{self.server.issue(project=None)}">'
         page = f"{form}</form><script>document.forms[0].submit()</script>".encode()
         self.send_response(200)
@@ -152,7 +152,7 @@ class KeystoneRequest(BaseHTTPRequestHandler):
         if found is None:
             return self.answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": "Who are you?"}})
         if kind == "system" and found["methods"] == ["openid"]:
-            # As in Keystone, for people of an identity provider who have groups.
+            # As Keystone does for users of an identity provider who have groups.
             return self.answer(500, {"error": {"code": 500, "title": "Internal Server Error", "message": "Oops."}})
         places = self.server.people[found["user"]["name"]]
         systems = [{"all": True}] if "system" in places else []
@@ -181,4 +181,4 @@ class KeystoneRequest(BaseHTTPRequestHandler):
         self.wfile.write(sent)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The output of tests is theirs alone."""
+        """Log nothing."""

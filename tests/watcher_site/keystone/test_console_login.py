@@ -1,4 +1,4 @@
-"""The login at Keystone in the console: scopes, rights, the end of a session, and a Keystone that does not answer."""
+"""The login at Keystone in the console: scopes, permissions, the end of a session, and outages of Keystone."""
 
 import logging
 from typing import Any
@@ -24,7 +24,7 @@ ROSA = {"username": "rosa", "password": "password of rosa", "domain": "Default"}
 
 @pytest.fixture
 def site(running: Keystone, settings: Settings) -> Keystone:
-    """A site whose console takes users of Keystone, of whom rosa is an administrator of one project."""
+    """Run a Keystone for logins to the console, where rosa is an administrator of one project."""
     settings.KEYSTONE_URL = f"{running.url}/v3"
     running.people = {"rosa": {PROJECT: ["admin", "member"]}}
     return running
@@ -44,21 +44,21 @@ def text(answer: Any) -> str:
     return str(answer.content.decode())
 
 
-def end_sessions_token(client: Client, **values: float) -> None:
-    """Change what the session has about its token."""
+def change_session_token(client: Client, **values: float) -> None:
+    """Change the data of the token in the session."""
     session = client.session
     session[KEY] = {**session[KEY], **values}
     session.save()
 
 
-def test_a_login_begins_a_session_without_an_account(client: Client, site: Keystone) -> None:
+def test_login_starts_a_session_without_an_account(client: Client, site: Keystone) -> None:
     answer = client.post(reverse("login-keystone"), {**ROSA, "next": "/console/plans/"})
     assert answer["Location"] == "/console/plans/"
     assert client.get("/console/plans/").status_code == 200
     assert not User.objects.exists()
 
 
-def test_a_login_ends_the_session_of_an_account_that_was_disabled(client: Client, site: Keystone) -> None:
+def test_login_replaces_the_session_of_a_disabled_account(client: Client, site: Keystone) -> None:
     former = User.objects.create_user("former")
     client.force_login(former)
     User.objects.update(is_active=False)
@@ -67,16 +67,14 @@ def test_a_login_ends_the_session_of_an_account_that_was_disabled(client: Client
     assert client.get("/console/plans/").context["user"].get_username() == "rosa"
 
 
-def test_the_page_offers_keystone_only_where_it_is_set(client: Client, site: Keystone, settings: Settings) -> None:
+def test_login_page_offers_keystone_only_if_configured(client: Client, site: Keystone, settings: Settings) -> None:
     assert "Log in with Keystone" in text(client.get(reverse("login")))
     settings.KEYSTONE_URL = ""
     assert "Log in with Keystone" not in text(client.get(reverse("login")))
     assert client.get(reverse("login-keystone")).status_code == 404
 
 
-def test_the_button_leads_to_the_form_with_the_default_domain(
-    client: Client, site: Keystone, settings: Settings
-) -> None:
+def test_button_opens_the_form_with_the_default_domain(client: Client, site: Keystone, settings: Settings) -> None:
     settings.KEYSTONE_DOMAIN = "staff"
     answer = client.post(reverse("login-keystone"), {"next": "/console/plans/"})
     assert 'name="domain" value="staff"' in text(answer)
@@ -85,7 +83,7 @@ def test_the_button_leads_to_the_form_with_the_default_domain(
 
 
 @pytest.mark.parametrize("wrong", [{"password": "guess"}, {"username": "nobody"}, {"domain": "other"}])
-def test_a_wrong_login_is_refused_recorded_and_counted(client: Client, site: Keystone, wrong: dict[str, str]) -> None:
+def test_failed_login_is_refused_recorded_and_counted(client: Client, site: Keystone, wrong: dict[str, str]) -> None:
     answer = log_in(client, **wrong)
     assert "Keystone refused the user name, the password or the domain." in text(answer)
     entry = HistoryEntry.objects.get()
@@ -93,9 +91,7 @@ def test_a_wrong_login_is_refused_recorded_and_counted(client: Client, site: Key
     assert FailedLogins.objects.count() == 2
 
 
-def test_too_many_failed_logins_are_refused_without_a_request_to_keystone(
-    client: Client, site: Keystone, settings: Settings
-) -> None:
+def test_limited_login_sends_no_request_to_keystone(client: Client, site: Keystone, settings: Settings) -> None:
     settings.MOST_FAILED_LOGINS = 1
     log_in(client, password="guess")
     answer = log_in(client)
@@ -103,7 +99,7 @@ def test_too_many_failed_logins_are_refused_without_a_request_to_keystone(
     assert site.tokens == {}
 
 
-def test_failed_logins_at_keystone_do_not_limit_the_local_account_of_the_same_name(
+def test_failed_keystone_logins_do_not_limit_a_local_account_of_the_same_name(
     client: Client, site: Keystone, settings: Settings, reader: User
 ) -> None:
     settings.MOST_FAILED_LOGINS = 1
@@ -113,7 +109,7 @@ def test_failed_logins_at_keystone_do_not_limit_the_local_account_of_the_same_na
     assert answer.status_code == 302
 
 
-def test_the_password_and_the_tokens_are_in_no_log_and_not_readable_in_the_session(
+def test_password_and_tokens_are_neither_logged_nor_readable_in_the_session(
     client: Client, site: Keystone, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -122,13 +118,13 @@ def test_the_password_and_the_tokens_are_in_no_log_and_not_readable_in_the_sessi
     assert not [secret for secret in [ROSA["password"], *site.tokens] if secret in kept]
 
 
-def test_a_user_without_a_scope_is_refused(client: Client, site: Keystone) -> None:
+def test_user_without_a_scope_is_refused(client: Client, site: Keystone) -> None:
     site.people = {"rosa": {}}
     assert "no role in any project" in text(log_in(client))
     assert site.tokens == {}
 
 
-def test_a_user_whose_roles_give_no_right_is_refused(client: Client, site: Keystone) -> None:
+def test_user_with_roles_without_permissions_is_refused(client: Client, site: Keystone) -> None:
     site.people = {"rosa": {PROJECT: ["auditor"]}}
     answer = log_in(client)
     assert "None of your roles gives a right here in this scope: Project shop." in text(answer)
@@ -136,7 +132,7 @@ def test_a_user_whose_roles_give_no_right_is_refused(client: Client, site: Keyst
     assert KEY not in client.session
 
 
-def test_a_user_with_several_scopes_chooses_one(client: Client, site: Keystone) -> None:
+def test_user_with_several_scopes_chooses_one(client: Client, site: Keystone) -> None:
     site.people = {"rosa": {PROJECT: ["auditor"], "system": ["reader"]}}
     answer = client.post(reverse("login-keystone"), {**ROSA, "next": "/console/plans/"})
     assert answer["Location"] == reverse("login-scope")
@@ -148,13 +144,13 @@ def test_a_user_with_several_scopes_chooses_one(client: Client, site: Keystone) 
     assert client.get("/console/plans/").status_code == 200
 
 
-def test_a_scope_of_another_user_cannot_be_chosen(client: Client, site: Keystone) -> None:
+def test_scope_of_another_user_cannot_be_chosen(client: Client, site: Keystone) -> None:
     site.people = {"rosa": {PROJECT: ["reader"], "system": ["reader"]}}
     log_in(client)
     assert "Select a valid choice" in text(client.post(reverse("login-scope"), {"scope": "project:another"}))
 
 
-def test_a_choice_that_takes_too_long_ends_the_login(client: Client, site: Keystone) -> None:
+def test_expired_scope_choice_ends_the_login(client: Client, site: Keystone) -> None:
     site.people = {"rosa": {PROJECT: ["reader"], "system": ["reader"]}}
     log_in(client)
     session = client.session
@@ -165,7 +161,7 @@ def test_a_choice_that_takes_too_long_ends_the_login(client: Client, site: Keyst
     assert KEY not in client.session
 
 
-def test_the_scope_is_changed_on_the_page_of_the_account(rosa: Client, site: Keystone) -> None:
+def test_scope_is_changed_on_the_account_page(rosa: Client, site: Keystone) -> None:
     site.people["rosa"]["system"] = ["reader"]
     before = set(site.tokens)
     answer = rosa.post(reverse("account:scope"), {"scope": "system"}, follow=True)
@@ -179,7 +175,7 @@ def test_the_scope_is_changed_on_the_page_of_the_account(rosa: Client, site: Key
     )
 
 
-def test_the_account_page_names_keystone_and_offers_neither_tokens_nor_a_password(rosa: Client) -> None:
+def test_account_page_names_keystone_without_tokens_and_password(rosa: Client) -> None:
     page = text(rosa.get(reverse("account:page")))
     assert "Keystone, domain Default" in page
     assert "Project shop" in page
@@ -188,12 +184,12 @@ def test_the_account_page_names_keystone_and_offers_neither_tokens_nor_a_passwor
     assert [rosa.get(reverse(f"account:{name}")).status_code for name in ("password", "new-token")] == [403, 403]
 
 
-def test_the_page_of_the_scope_is_for_users_of_keystone_alone(client: Client, site: Keystone, reader: User) -> None:
+def test_scope_page_is_refused_for_local_accounts(client: Client, site: Keystone, reader: User) -> None:
     client.force_login(reader)
     assert client.get(reverse("account:scope")).status_code == 403
 
 
-def test_operations_are_recorded_with_the_name_the_id_and_the_project(rosa: Client) -> None:
+def test_operations_are_recorded_with_user_name_user_id_and_project(rosa: Client) -> None:
     plan = make_plan({"a": []})
     rosa.post(reverse("plans:start", args=[plan.uuid]))
     assert ActionPlan.objects.get().state == "PENDING"
@@ -201,7 +197,7 @@ def test_operations_are_recorded_with_the_name_the_id_and_the_project(rosa: Clie
     assert (entry.user, entry.user_id, entry.project_id) == ("rosa", "id-of-rosa", PROJECT)
 
 
-def test_logins_and_logouts_are_recorded_with_the_name_and_the_id(rosa: Client) -> None:
+def test_logins_and_logouts_are_recorded_with_user_name_and_user_id(rosa: Client) -> None:
     rosa.post(reverse("logout"))
     found = HistoryEntry.objects.order_by("pk").values_list("deed", "user", "user_id", "object_name")
     assert list(found) == [
@@ -210,20 +206,20 @@ def test_logins_and_logouts_are_recorded_with_the_name_and_the_id(rosa: Client) 
     ]
 
 
-def test_a_logout_revokes_the_tokens(rosa: Client, site: Keystone) -> None:
+def test_logout_revokes_the_tokens(rosa: Client, site: Keystone) -> None:
     assert len(site.tokens) == 2
     assert rosa.post(reverse("logout"))["Location"] == reverse("login")
     assert site.tokens == {}
     assert rosa.get("/console/plans/").status_code == 302
 
 
-def test_a_logout_works_without_keystone(rosa: Client, site: Keystone) -> None:
+def test_logout_works_without_keystone(rosa: Client, site: Keystone) -> None:
     site.is_failing = True
     assert rosa.post(reverse("logout")).status_code == 302
     assert rosa.get("/console/plans/").status_code == 302
 
 
-def test_a_login_makes_a_new_key_of_the_session(client: Client, site: Keystone) -> None:
+def test_login_changes_the_session_key(client: Client, site: Keystone) -> None:
     client.session.save()
     client.get(reverse("login-keystone"))
     session = client.session
@@ -235,50 +231,50 @@ def test_a_login_makes_a_new_key_of_the_session(client: Client, site: Keystone) 
     assert not Session.objects.filter(pk=before).exists()
 
 
-def test_a_session_ends_with_its_token(rosa: Client) -> None:
+def test_session_ends_with_its_token(rosa: Client) -> None:
     plan = make_plan({"a": []})
-    end_sessions_token(rosa, expires_at=1)
+    change_session_token(rosa, expires_at=1)
     answer = rosa.post(reverse("plans:start", args=[plan.uuid]), follow=True)
     assert "Your session has ended. The request was not executed: log in and try again." in text(answer)
     assert ActionPlan.objects.get().state == "RECOMMENDED"
     assert KEY not in rosa.session
 
 
-def test_a_session_ends_after_a_time_without_requests(rosa: Client, settings: Settings) -> None:
+def test_session_expires_after_the_idle_timeout(rosa: Client, settings: Settings) -> None:
     assert abs(rosa.session.get_expiry_age() - settings.SESSION_COOKIE_AGE) < 5
     assert rosa.session["seen_at"]
 
 
-def test_a_token_is_compared_with_keystone_at_intervals(rosa: Client, site: Keystone) -> None:
+def test_token_is_validated_at_intervals(rosa: Client, site: Keystone) -> None:
     rosa.get("/console/plans/")
     assert site.validations == []
-    end_sessions_token(rosa, checked_at=0)
+    change_session_token(rosa, checked_at=0)
     rosa.get("/console/plans/")
     rosa.get("/console/plans/")
     assert len(site.validations) == 1
     assert CHECK_SECONDS == 300
 
 
-def test_a_session_ends_when_its_token_was_revoked(rosa: Client, site: Keystone) -> None:
+def test_session_ends_after_its_token_is_revoked(rosa: Client, site: Keystone) -> None:
     site.tokens.clear()
-    end_sessions_token(rosa, checked_at=0)
+    change_session_token(rosa, checked_at=0)
     assert rosa.get("/console/plans/").status_code == 302
 
 
-def test_a_session_has_the_present_roles_of_its_token(rosa: Client, site: Keystone) -> None:
+def test_session_follows_changed_roles_of_its_token(rosa: Client, site: Keystone) -> None:
     for token in site.tokens.values():
         token["roles"] = [{"id": "member", "name": "member"}]
-    end_sessions_token(rosa, checked_at=0)
+    change_session_token(rosa, checked_at=0)
     assert rosa.get("/console/plans/").status_code == 403
 
 
-def test_a_session_goes_on_while_keystone_does_not_answer(rosa: Client, site: Keystone) -> None:
+def test_session_continues_during_a_keystone_outage(rosa: Client, site: Keystone) -> None:
     site.is_failing = True
-    end_sessions_token(rosa, checked_at=0)
+    change_session_token(rosa, checked_at=0)
     assert rosa.get("/console/plans/").status_code == 200
 
 
-def test_without_keystone_the_form_says_so_and_local_accounts_log_in(
+def test_keystone_outage_is_reported_and_local_accounts_can_log_in(
     client: Client, site: Keystone, reader: User
 ) -> None:
     site.is_failing = True
@@ -289,7 +285,7 @@ def test_without_keystone_the_form_says_so_and_local_accounts_log_in(
     assert client.post(reverse("login"), {"username": "rob", "password": "rob-password"}).status_code == 302
 
 
-def test_a_form_that_was_kept_is_there_again_after_the_choice_of_a_scope(client: Client, site: Keystone) -> None:
+def test_saved_form_is_restored_after_the_choice_of_a_scope(client: Client, site: Keystone) -> None:
     site.people["rosa"]["system"] = ["admin"]
     plan = make_plan({"a": []})
     path = reverse("plans:skip", args=[plan.uuid])
@@ -299,17 +295,17 @@ def test_a_form_that_was_kept_is_there_again_after_the_choice_of_a_scope(client:
     assert "not today" in text(client.post(reverse("login-scope"), {"scope": "system"}, follow=True))
 
 
-def test_a_page_of_another_site_is_not_gone_to_after_the_login(client: Client, site: Keystone) -> None:
+def test_redirect_to_another_site_after_login_is_ignored(client: Client, site: Keystone) -> None:
     answer = client.post(reverse("login-keystone"), {**ROSA, "next": "https://evil.example.org/"})
     assert answer["Location"] == reverse("home")
 
 
-def test_a_page_takes_no_query_for_the_user(rosa: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_page_takes_no_query_for_the_user(rosa: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     with django_assert_num_queries(1):  # That of the session.
         rosa.get(reverse("account:page"))
 
 
-def test_an_expired_token_of_a_login_is_not_used(client: Client, site: Keystone) -> None:
+def test_expired_token_of_a_login_is_not_used(client: Client, site: Keystone) -> None:
     site.people["rosa"]["system"] = ["reader"]
     log_in(client)
     for token in site.tokens.values():
@@ -317,6 +313,6 @@ def test_an_expired_token_of_a_login_is_not_used(client: Client, site: Keystone)
     assert "Log in again." in text(client.get(reverse("login-scope"), follow=True))
 
 
-def test_the_api_takes_the_session_with_the_same_rights(rosa: Client) -> None:
+def test_api_accepts_the_session_with_the_same_permissions(rosa: Client) -> None:
     assert rosa.get("/v1/action_plans").status_code == 200
     assert rosa.post("/v1/audits", {}, content_type="application/json").status_code in {400, 403}

@@ -1,4 +1,4 @@
-"""Operations of users of Keystone: each works without a row for the user, and history has their name and id."""
+"""Operations of Keystone users, who have no account: history records their names and ids."""
 
 from collections.abc import Callable
 from typing import Any
@@ -126,7 +126,7 @@ OPERATIONS: list[Callable[[], Request]] = [
 
 
 @pytest.mark.parametrize("prepare", OPERATIONS, ids=lambda prepare: prepare.__name__)
-def test_an_operation_is_recorded_with_the_name_and_the_id(
+def test_operation_is_recorded_with_user_name_user_id_and_project(
     caller: TokenCaller, prepare: Callable[[], Request]
 ) -> None:
     answer = caller.call(*prepare())
@@ -136,7 +136,7 @@ def test_an_operation_is_recorded_with_the_name_and_the_id(
     assert not User.objects.exists()
 
 
-def test_a_longest_name_is_stored_everywhere(keystone: Keystone) -> None:
+def test_longest_user_name_is_stored_everywhere(keystone: Keystone) -> None:
     name = "n" * 255
     caller, plan = TokenCaller(keystone.issue(name, "admin")), make_plan({"a": [], "b": []})
     assert caller.patch(f"/actions/{action(plan, 'a').uuid}", SKIP).status_code == 200
@@ -146,7 +146,7 @@ def test_a_longest_name_is_stored_everywhere(keystone: Keystone) -> None:
     assert Action.objects.filter(skipped_by=name).exists()
 
 
-def test_a_plan_runs_on_when_the_token_that_started_it_has_expired(keystone: Keystone, caller: TokenCaller) -> None:
+def test_plan_continues_after_the_token_expired(keystone: Keystone, caller: TokenCaller) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     caller.post(f"/action_plans/{plan.uuid}/start")
     for token in keystone.tokens.values():
@@ -155,21 +155,21 @@ def test_a_plan_runs_on_when_the_token_that_started_it_has_expired(keystone: Key
     assert ActionPlan.objects.get().state == ActionPlan.State.SUCCEEDED
 
 
-def test_a_server_is_owned_by_the_id_that_keystone_has_for_the_user(caller: TokenCaller) -> None:
+def test_server_is_owned_by_the_keystone_user_id(caller: TokenCaller) -> None:
     caller.call(*create_server())
     assert Server.objects.get().user_id == "id-of-rosa"
     [row] = caller.get(f"/servers/{Server.objects.get().uuid}/os-instance-actions").json()["instanceActions"]
     assert (row["user_id"], row["project_id"]) == ("id-of-rosa", PROJECT)
 
 
-def test_history_shows_and_filters_by_the_id_of_the_user(keystone: Keystone, caller: TokenCaller) -> None:
+def test_history_is_filtered_by_user_id(keystone: Keystone, caller: TokenCaller) -> None:
     caller.call(*start())
     TokenCaller(keystone.issue("ines", "admin")).call(*start())
     found = caller.get("/history/detail?user_id=id-of-ines").json()["history"]
     assert [(one["user"], one["user_id"]) for one in found] == [("ines", "id-of-ines")]
 
 
-def test_history_has_no_ids_of_users_before_1_14(keystone: Keystone, caller: TokenCaller) -> None:
+def test_history_has_no_user_ids_before_1_14(keystone: Keystone, caller: TokenCaller) -> None:
     caller.call(*start())
     earlier = TokenCaller(caller.headers["X-Auth-Token"], "1.13")
     [entry] = earlier.get("/history/detail").json()["history"]
@@ -177,7 +177,7 @@ def test_history_has_no_ids_of_users_before_1_14(keystone: Keystone, caller: Tok
     assert earlier.get("/history?user_id=id-of-rosa").status_code == 400
 
 
-def test_users_of_the_same_name_have_ids_of_their_own(keystone: Keystone) -> None:
+def test_users_with_the_same_name_are_recorded_with_different_ids(keystone: Keystone) -> None:
     tokens = [keystone.issue("rosa", "admin") for _ in range(2)]
     keystone.tokens[tokens[1]]["user"] = {"id": "another", "name": "rosa", "domain": {"id": "d", "name": "other"}}
     for token in tokens:

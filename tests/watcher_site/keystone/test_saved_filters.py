@@ -1,4 +1,4 @@
-"""The saved filters of users of Keystone, who have no account."""
+"""The saved filters of Keystone users, who have no account."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,7 +18,7 @@ def show(browser: Client) -> str:
     return str(browser.get(reverse(LIST)).content.decode())
 
 
-def test_users_of_keystone_have_filters_of_their_own(
+def test_keystone_user_has_separate_saved_filters(
     client: Client, cloud_admin: User, running: Keystone, settings: Settings
 ) -> None:
     settings.KEYSTONE_URL = f"{running.url}/v3"

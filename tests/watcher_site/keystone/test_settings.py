@@ -1,4 +1,4 @@
-"""The settings of Keystone's tokens: wrong ones stop the start with one line, and without them nothing is loaded."""
+"""The settings of Keystone's tokens: errors prevent the start with one line, and the defaults import no middleware."""
 
 import sys
 from pathlib import Path
@@ -37,14 +37,14 @@ def refusal(file: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ),
     ],
 )
-def test_a_wrong_setting_stops_the_start_with_one_line(
+def test_invalid_setting_prevents_the_start_with_one_line(
     command: list[str], variables: dict[str, str], line: str
 ) -> None:
     ended = run(*command, **variables)
     assert (ended.returncode, ended.stderr) == (2, line)
 
 
-def test_a_file_without_the_section_stops_the_start_with_one_line(tmp_path: Path) -> None:
+def test_file_without_the_section_prevents_the_start_with_one_line(tmp_path: Path) -> None:
     file = tmp_path / "watcher.conf"
     file.write_text("[DEFAULT]\n")
     ended = run("manage.py", "check", WATCHER_AUTH="local,keystone", **{FILE: str(file)})
@@ -52,21 +52,21 @@ def test_a_file_without_the_section_stops_the_start_with_one_line(tmp_path: Path
     assert (ended.returncode, ended.stderr) == (2, expected)
 
 
-def test_a_site_with_keystone_starts_without_its_answer(running: Keystone, tmp_path: Path) -> None:
+def test_site_starts_during_a_keystone_outage(running: Keystone, tmp_path: Path) -> None:
     file = running.write_options(tmp_path / "watcher.conf", auth_url="http://127.0.0.1:9")
     ended = run("manage.py", "check", WATCHER_AUTH="keystone", **{FILE: str(file)})
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("value", ["", "ldap", "local,ldap", "local,local", "Keystone"])
-def test_an_unknown_source_of_tokens_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_token_source_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WATCHER_AUTH", value)
     with pytest.raises(ImproperlyConfigured, match=r"^WATCHER_AUTH: must be local, keystone or local,keystone"):
         read_token_sources("WATCHER_AUTH")
 
 
 @pytest.mark.parametrize("value", ["local,keystone", "keystone, local"])
-def test_both_sources_may_be_named_in_any_order(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_sources_can_be_in_any_order(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WATCHER_AUTH", value)
     assert set(read_token_sources("WATCHER_AUTH")) == {"local", "keystone"}
 
@@ -80,11 +80,11 @@ def test_keystone_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch
         read_token_sources("WATCHER_AUTH")
 
 
-def test_a_missing_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "must be the path of a file" in refusal(tmp_path / "missing.conf", monkeypatch)
 
 
-def test_a_line_that_cannot_be_parsed_is_named_and_not_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_an_invalid_line_without_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "watcher.conf"
     file.write_text("[keystone_authtoken]\nsecret\n")
     assert refusal(file, monkeypatch) == "line 2 cannot be parsed."
@@ -107,14 +107,14 @@ def test_a_line_that_cannot_be_parsed_is_named_and_not_quoted(tmp_path: Path, mo
         ),
     ],
 )
-def test_a_wrong_option_is_refused(
+def test_invalid_option_is_refused(
     running: Keystone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], expected: str
 ) -> None:
     file = running.write_options(tmp_path / "watcher.conf", **options)
     assert refusal(file, monkeypatch).startswith(expected)
 
 
-def test_the_password_may_be_in_another_section(
+def test_password_can_be_in_another_section(
     running: Keystone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = running.write_options(tmp_path / "watcher.conf")
@@ -124,7 +124,7 @@ def test_the_password_may_be_in_another_section(
     assert read_keystone_file(FILE, is_needed=True) == str(file)
 
 
-def test_the_table_of_roles_is_read_with_scopes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_role_table_is_read_with_scopes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WATCHER_KEYSTONE_ROLES", "Operator=cloud-admin, system:auditor=reader,project:owner=member")
     assert read_roles("WATCHER_KEYSTONE_ROLES") == {
         "operator": "cloud-admin",
@@ -134,20 +134,20 @@ def test_the_table_of_roles_is_read_with_scopes(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("value", ["admin", "admin=root", "domain:admin=reader", "=reader", "system:=reader"])
-def test_a_wrong_table_of_roles_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_role_table_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WATCHER_KEYSTONE_ROLES", value)
     with pytest.raises(ImproperlyConfigured, match=r"^WATCHER_KEYSTONE_ROLES: must name one of cloud-admin, reader,"):
         read_roles("WATCHER_KEYSTONE_ROLES")
 
 
-def test_without_settings_the_tokens_are_those_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_token_source_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WATCHER_AUTH", FILE, "WATCHER_KEYSTONE_ROLES"):
         monkeypatch.delenv(name, raising=False)
     settings = run_path(str(ROOT / "watcher_site" / "settings.py"))
     assert (settings["TOKEN_SOURCES"], settings["KEYSTONE_ROLES"]) == (["local"], dict(ROLES))
 
 
-def test_without_keystone_its_middleware_is_not_imported() -> None:
+def test_middleware_is_not_imported_without_keystone() -> None:
     code = (
         "import sys; from watcher_site.wsgi import application; from django.test import Client;"
         "print(Client().get('/v1/goals', headers={'X-Auth-Token': ''}).status_code);"

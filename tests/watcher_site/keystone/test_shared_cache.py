@@ -1,4 +1,4 @@
-"""Tokens that memcached caches for all processes, and that go on without it."""
+"""The cache of validated tokens in memcached for all processes, and its outages."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,23 +24,23 @@ def memcached() -> Iterator[Memcached]:
     server.server_close()
 
 
-def be_another_process() -> None:
-    """Forget what this process has of Keystone, as one that starts."""
+def simulate_new_process() -> None:
+    """Clear the state of Keystone in this process, as in a new process."""
     middleware.cache_clear()
 
 
-def test_a_token_is_validated_once_for_all_processes(
+def test_token_is_validated_once_for_all_processes(
     keystone: Keystone, memcached: Memcached, settings: Settings, tmp_path: Path
 ) -> None:
     settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "o.conf", memcached_servers=memcached.address))
     token = keystone.issue("rosa", "admin")
     for _ in range(2):
         assert TokenCaller(token).get("/goals").status_code == 200
-        be_another_process()
+        simulate_new_process()
     assert keystone.validations == [token]
 
 
-def test_an_encrypted_cache_shows_nothing_of_the_user(
+def test_encrypted_cache_does_not_reveal_the_user(
     keystone: Keystone, memcached: Memcached, settings: Settings, tmp_path: Path
 ) -> None:
     options = {"memcache_security_strategy": "ENCRYPT", "memcache_secret_key": "a key of the site"}
@@ -54,7 +54,7 @@ def test_an_encrypted_cache_shows_nothing_of_the_user(
     assert b"rosa" not in stored
 
 
-def test_without_an_answer_of_memcached_tokens_are_validated_by_keystone(
+def test_tokens_are_validated_by_keystone_during_a_memcached_outage(
     keystone: Keystone, settings: Settings, tmp_path: Path
 ) -> None:
     settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "o.conf", memcached_servers="127.0.0.1:9"))
@@ -64,7 +64,7 @@ def test_without_an_answer_of_memcached_tokens_are_validated_by_keystone(
     assert keystone.validations == [token, token]
 
 
-def test_a_token_of_the_shared_cache_goes_on_while_all_threads_that_may_wait_for_keystone_do(
+def test_token_of_the_shared_cache_is_accepted_while_all_threads_wait_for_keystone(
     keystone: Keystone, memcached: Memcached, settings: Settings, tmp_path: Path, hang: Callable[[], None]
 ) -> None:
     settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "o.conf", memcached_servers=memcached.address))

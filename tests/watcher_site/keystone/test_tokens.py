@@ -1,4 +1,4 @@
-"""Tokens of Keystone in X-Auth-Token: which are accepted, and what is answered if Keystone does not confirm one."""
+"""Tokens of Keystone in X-Auth-Token: their acceptance, and the responses if Keystone refuses or fails."""
 
 import json
 from collections.abc import Callable
@@ -30,31 +30,33 @@ def get(client: Client, token: str, path: str = "/v1/goals", **headers: str) -> 
     return client.get(path, headers={"X-Auth-Token": token, "OpenStack-API-Version": "infra-optim 1.14", **headers})
 
 
-def test_a_valid_token_lets_in(client: Client, keystone: Keystone) -> None:
+def test_valid_token_authenticates(client: Client, keystone: Keystone) -> None:
     assert get(client, keystone.issue("rosa", "admin")).status_code == 200
 
 
-def test_a_token_is_validated_once_and_then_cached(client: Client, keystone: Keystone) -> None:
+def test_token_is_validated_once_and_then_cached(client: Client, keystone: Keystone) -> None:
     token = keystone.issue("rosa", "admin")
     for _ in range(3):
         assert get(client, token).status_code == 200
     assert keystone.validations == [token]
 
 
-def test_reading_one_action_takes_no_query_for_the_user(client: Client, keystone: Keystone) -> None:
+def test_read_of_an_action_takes_no_query_for_the_user(client: Client, keystone: Keystone) -> None:
     token, action = keystone.issue("rosa", "admin"), make_plan({"a": []}).actions.get()
     with CaptureQueriesContext(connection) as queries:
         assert get(client, token, f"/v1/actions/{action.uuid}").status_code == 200
     assert len(queries) == 1
 
 
-def test_no_account_is_made_for_the_user(client: Client, keystone: Keystone) -> None:
+def test_no_account_is_created_for_the_user(client: Client, keystone: Keystone) -> None:
     get(client, keystone.issue("rosa", "admin"))
     assert not User.objects.exists()
 
 
 @pytest.mark.parametrize("token", ["", "nonsense", "a" * 500, "\u00e9", "two words", "0" * 64])
-def test_a_forged_token_is_refused_in_the_shape_of_keystone(client: Client, keystone: Keystone, token: str) -> None:
+def test_forged_token_is_refused_in_the_error_format_of_keystone(
+    client: Client, keystone: Keystone, token: str
+) -> None:
     answer = get(client, token)
     assert answer.status_code == 401
     assert answer.json() == {
@@ -66,13 +68,13 @@ def test_a_forged_token_is_refused_in_the_shape_of_keystone(client: Client, keys
     }
 
 
-def test_a_refusal_names_the_address_of_keystone(client: Client, keystone: Keystone) -> None:
+def test_refusal_has_the_public_address_of_keystone(client: Client, keystone: Keystone) -> None:
     expected = 'Keystone uri="https://keystone.example.org/v3"'
     assert get(client, "nonsense")["WWW-Authenticate"] == expected
     assert client.get("/v1/goals")["WWW-Authenticate"] == expected
 
 
-def test_a_refusal_names_the_auth_url_if_no_public_address_is_set(
+def test_refusal_has_the_auth_url_without_a_public_address(
     client: Client, keystone: Keystone, settings: Settings, tmp_path: Any
 ) -> None:
     file = keystone.write_options(tmp_path / "other.conf", www_authenticate_uri=None)
@@ -80,31 +82,31 @@ def test_a_refusal_names_the_auth_url_if_no_public_address_is_set(
     assert client.get("/v1/goals")["WWW-Authenticate"] == f'Keystone uri="{keystone.url}"'
 
 
-def test_a_token_of_another_keystone_is_refused(client: Client, keystone: Keystone) -> None:
+def test_token_of_another_keystone_is_refused(client: Client, keystone: Keystone) -> None:
     token = keystone.issue("rosa", "admin")
     del keystone.tokens[token]
     assert get(client, token).status_code == 401
 
 
-def test_an_expired_token_is_refused(client: Client, keystone: Keystone) -> None:
+def test_expired_token_is_refused(client: Client, keystone: Keystone) -> None:
     assert get(client, keystone.issue("rosa", "admin", lifetime=timedelta(seconds=-1))).status_code == 401
 
 
-def test_a_cached_token_is_refused_when_it_has_expired(client: Client, keystone: Keystone) -> None:
+def test_cached_token_is_refused_after_its_expiry(client: Client, keystone: Keystone) -> None:
     token = keystone.issue("rosa", "admin", lifetime=timedelta(seconds=1.5))
     assert get(client, token).status_code == 200
     wait_for(lambda: get(client, token).status_code == 401)
     assert keystone.validations == [token]
 
 
-def test_a_token_without_a_scope_is_refused_and_logged(
+def test_token_without_a_scope_is_refused_and_logged(
     client: Client, keystone: Keystone, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert get(client, keystone.issue("rosa", project=None)).status_code == 401
     assert "A token without a scope was refused." in caplog.text
 
 
-def test_a_token_of_the_site_is_refused_if_only_those_of_keystone_are_accepted(
+def test_local_token_is_refused_if_only_keystone_is_a_source(
     client: Client, keystone: Keystone, cloud_admin: User
 ) -> None:
     token = AuthToken.objects.create(cloud_admin)[1]
@@ -112,50 +114,52 @@ def test_a_token_of_the_site_is_refused_if_only_those_of_keystone_are_accepted(
     assert client.get("/v1/goals", headers={"Authorization": f"Token {token}"}).status_code == 401
 
 
-def test_both_kinds_of_tokens_are_accepted_if_both_are_set(client: Client, both: Keystone, cloud_admin: User) -> None:
+def test_local_and_keystone_tokens_are_accepted_if_both_are_sources(
+    client: Client, both: Keystone, cloud_admin: User
+) -> None:
     own = AuthToken.objects.create(cloud_admin)[1]
     assert get(client, own).status_code == 200
     assert get(client, both.issue("rosa", "admin")).status_code == 200
     assert client.get("/v1/goals", headers={"Authorization": f"Token {own}"}).status_code == 200
 
 
-def test_a_token_of_the_site_is_never_sent_to_keystone(client: Client, both: Keystone, cloud_admin: User) -> None:
+def test_local_token_is_not_sent_to_keystone(client: Client, both: Keystone, cloud_admin: User) -> None:
     get(client, AuthToken.objects.create(cloud_admin)[1])
     get(client, "0" * 64)
     assert both.validations == []
 
 
-def test_a_token_of_keystone_is_not_looked_up_among_those_of_the_site(client: Client, both: Keystone) -> None:
+def test_keystone_token_takes_no_query_for_local_tokens(client: Client, both: Keystone) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert get(client, both.issue("rosa", "admin"), "/v1/actions").status_code == 200
     assert len(queries) == 1
 
 
-def test_the_roles_of_a_token_cannot_be_sent_as_headers(client: Client, keystone: Keystone) -> None:
+def test_identity_headers_of_the_client_are_ignored(client: Client, keystone: Keystone) -> None:
     forged = {"X-Roles": "admin", "X-Identity-Status": "Confirmed", "OpenStack-System-Scope": "all"}
     assert client.get("/v1/goals", headers=forged).status_code == 401
     assert get(client, keystone.issue("rosa", "nothing"), **forged).status_code == 403
 
 
-def test_an_unknown_role_gives_no_right(client: Client, keystone: Keystone) -> None:
+def test_unknown_role_has_no_permissions(client: Client, keystone: Keystone) -> None:
     token = keystone.issue("rosa", "load-balancer_member")
     for path in ("/v1", "/v1/goals", "/v1/servers", "/compute/v2.1/servers", f"/orchestration/v1/{PROJECT}/stacks"):
         assert get(client, token, path).status_code == 403
 
 
-def test_a_missing_right_is_recorded_with_the_name_and_the_id(client: Client, keystone: Keystone) -> None:
+def test_missing_permission_is_recorded_with_user_name_and_user_id(client: Client, keystone: Keystone) -> None:
     get(client, keystone.issue("rosa", "nothing"))
     entry = HistoryEntry.objects.get()
     assert (entry.user, entry.user_id, entry.outcome) == ("rosa", "id-of-rosa", "refused")
 
 
-def test_a_refused_token_is_recorded(client: Client, keystone: Keystone) -> None:
+def test_refused_token_is_recorded(client: Client, keystone: Keystone) -> None:
     get(client, "nonsense")
     entry = HistoryEntry.objects.get()
     assert (entry.deed, entry.outcome, entry.user) == ("user.login", "refused", "")
 
 
-def test_a_name_in_any_script_is_recorded(client: Client, keystone: Keystone) -> None:
+def test_user_name_in_any_script_is_recorded(client: Client, keystone: Keystone) -> None:
     token = keystone.issue("Zo\u00eb \u5c71\u7530", "admin")
     plan = make_plan({"a": []})
     assert TokenCaller(token).post(f"/action_plans/{plan.uuid}/start").status_code == 200
@@ -165,19 +169,19 @@ def test_a_name_in_any_script_is_recorded(client: Client, keystone: Keystone) ->
 # Service tokens
 
 
-def test_an_expired_token_is_accepted_with_the_token_of_a_service(client: Client, keystone: Keystone) -> None:
+def test_expired_token_is_accepted_with_a_service_token(client: Client, keystone: Keystone) -> None:
     service = keystone.issue("nova", "service", project="service")
     expired = keystone.issue("rosa", "admin", lifetime=timedelta(seconds=-1))
     assert get(client, expired, **{"X-Service-Token": service}).status_code == 200
 
 
-def test_the_token_of_a_person_is_none_of_a_service(client: Client, keystone: Keystone) -> None:
+def test_user_token_is_refused_as_a_service_token(client: Client, keystone: Keystone) -> None:
     person, expired = keystone.issue("ines", "member"), keystone.issue("rosa", "admin", lifetime=timedelta(seconds=-1))
     assert get(client, expired, **{"X-Service-Token": person}).status_code == 401
     assert get(client, keystone.issue("rosa", "admin"), **{"X-Service-Token": person}).status_code == 401
 
 
-def test_a_service_token_gives_no_rights_to_the_user(client: Client, keystone: Keystone) -> None:
+def test_service_token_adds_no_permissions_to_the_user(client: Client, keystone: Keystone) -> None:
     service = keystone.issue("nova", "service", "admin", **SYSTEM)
     assert get(client, keystone.issue("rosa", "nothing"), **{"X-Service-Token": service}).status_code == 403
 
@@ -192,21 +196,19 @@ def restricted(keystone: Keystone, path: str) -> str:
     return keystone.issue("rosa", "admin", application_credential=credential, catalog=catalog)
 
 
-def test_an_application_credential_is_held_to_its_access_rules(client: Client, keystone: Keystone) -> None:
+def test_access_rules_of_an_application_credential_are_enforced(client: Client, keystone: Keystone) -> None:
     token = restricted(keystone, "/v1/goals")
     assert get(client, token, "/v1/goals").status_code == 200
     assert get(client, token, "/v1/actions").status_code == 401
 
 
-def test_access_rules_that_cannot_be_checked_without_the_catalog_let_nobody_in(
-    client: Client, keystone: Keystone
-) -> None:
+def test_access_rules_without_a_catalog_are_refused(client: Client, keystone: Keystone) -> None:
     token = restricted(keystone, "/v1/goals")
     del keystone.tokens[token]["catalog"]
     assert get(client, token, "/v1/goals").status_code == 401
 
 
-# Keystone does not answer
+# Outages of Keystone
 
 
 def assert_unavailable(answer: Any) -> None:
@@ -215,26 +217,26 @@ def assert_unavailable(answer: Any) -> None:
     assert "Keystone does not answer" in json.loads(answer.json()["error_message"])["faultstring"]
 
 
-def test_without_keystone_tokens_are_answered_503(client: Client, keystone: Keystone) -> None:
+def test_keystone_outage_is_503(client: Client, keystone: Keystone) -> None:
     token = keystone.issue("rosa", "admin")
     keystone.shutdown()
     keystone.server_close()
     assert_unavailable(get(client, token))
 
 
-def test_a_failing_keystone_is_no_keystone(client: Client, keystone: Keystone) -> None:
+def test_keystone_error_is_503(client: Client, keystone: Keystone) -> None:
     keystone.is_failing = True
     assert_unavailable(get(client, keystone.issue("rosa", "admin")))
 
 
-def test_a_keystone_that_refuses_the_site_s_own_password_is_no_keystone(
+def test_refused_service_password_is_503(
     client: Client, keystone: Keystone, settings: Settings, tmp_path: Any
 ) -> None:
     settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "other.conf", password="wrong"))
     assert_unavailable(get(client, keystone.issue("rosa", "admin")))
 
 
-def test_a_keystone_that_hangs_is_waited_for_only_so_long(
+def test_request_to_keystone_has_a_timeout(
     client: Client, keystone: Keystone, settings: Settings, tmp_path: Any
 ) -> None:
     settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "other.conf", http_connect_timeout=1))
@@ -242,15 +244,13 @@ def test_a_keystone_that_hangs_is_waited_for_only_so_long(
     assert_unavailable(get(client, keystone.issue("rosa", "admin")))
 
 
-def test_an_address_that_speaks_no_tls_is_no_keystone(
-    client: Client, keystone: Keystone, settings: Settings, tmp_path: Any
-) -> None:
+def test_tls_error_of_keystone_is_503(client: Client, keystone: Keystone, settings: Settings, tmp_path: Any) -> None:
     address = keystone.url.replace("http:", "https:")
     settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "other.conf", auth_url=address))
     assert_unavailable(get(client, keystone.issue("rosa", "admin")))
 
 
-def test_without_keystone_cached_tokens_and_local_accounts_go_on(
+def test_cached_tokens_and_local_accounts_are_accepted_during_a_keystone_outage(
     client: Client, both: Keystone, cloud_admin: User
 ) -> None:
     token, own = both.issue("rosa", "admin"), AuthToken.objects.create(cloud_admin)[1]
@@ -264,7 +264,7 @@ def test_without_keystone_cached_tokens_and_local_accounts_go_on(
     assert client.get("/console/").status_code == 200
 
 
-def test_cached_tokens_go_on_while_all_threads_that_may_wait_for_keystone_do(
+def test_cached_token_is_accepted_while_all_threads_wait_for_keystone(
     client: Client, keystone: Keystone, hang: Callable[[], None]
 ) -> None:
     token = keystone.issue("rosa", "admin")
@@ -274,7 +274,7 @@ def test_cached_tokens_go_on_while_all_threads_that_may_wait_for_keystone_do(
     assert keystone.validations.count(token) == 1
 
 
-def test_a_token_that_is_not_cached_is_answered_503_if_all_threads_that_may_wait_for_keystone_do(
+def test_uncached_token_is_503_while_all_threads_wait_for_keystone(
     client: Client, keystone: Keystone, hang: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokens, "TURN_SECONDS", 0)
@@ -283,7 +283,7 @@ def test_a_token_that_is_not_cached_is_answered_503_if_all_threads_that_may_wait
     assert_unavailable(get(client, keystone.issue("rosa", "admin")))
 
 
-def test_tokens_are_accepted_again_when_keystone_is_back(client: Client, keystone: Keystone) -> None:
+def test_token_is_accepted_after_a_keystone_outage(client: Client, keystone: Keystone) -> None:
     token = keystone.issue("rosa", "admin")
     keystone.is_failing = True
     assert get(client, token).status_code == 503
@@ -291,7 +291,5 @@ def test_tokens_are_accepted_again_when_keystone_is_back(client: Client, keyston
     assert get(client, token).status_code == 200
 
 
-def test_the_site_waits_ten_seconds_for_keystone_unless_the_file_says_otherwise(
-    keystone: Keystone, settings: Settings
-) -> None:
+def test_default_keystone_timeout_is_ten_seconds(keystone: Keystone, settings: Settings) -> None:
     assert middleware(settings.KEYSTONE_CONFIG)._session.timeout == 10

@@ -1,4 +1,4 @@
-"""The site with logins at an OpenID provider on loopback."""
+"""Fixtures of a site with logins at an OpenID provider on loopback."""
 
 from collections.abc import Iterator
 

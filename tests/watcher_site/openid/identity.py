@@ -1,4 +1,4 @@
-"""An OpenID provider on loopback: discovery, signed ID tokens, proof keys, UserInfo, and answers that are wrong."""
+"""An OpenID provider on loopback: discovery, signed ID tokens, proof keys, UserInfo, and invalid responses."""
 
 import base64
 import hashlib
@@ -26,15 +26,15 @@ def make_key(name: str) -> rsa.RSAPrivateKey:
 
 
 class Provider(ThreadingHTTPServer):
-    """The provider at an address of its own, with one person who is always logged in.
+    """A provider with one user who is always logged in.
 
     Attributes:
-        claims: what the ID token has beside the claims of each; a value of None removes a claim.
+        claims: claims of the ID token in addition to the required claims; a value of None removes a claim.
         shifted: the seconds that are added to times in the ID token.
-        userinfo: what UserInfo has.
+        userinfo: the content of UserInfo.
         key: the name of the key that signs.
-        nonce: another nonce than that of the request.
-        configuration: what discovery has beside the endpoints.
+        nonce: a nonce in place of the nonce of the request.
+        configuration: the content of discovery in addition to the endpoints.
         paths: the paths of the requests, in order.
         is_failing: whether it answers 500 to all requests.
     """
@@ -72,7 +72,7 @@ class Provider(ThreadingHTTPServer):
 
 
 class ProviderRequest(BaseHTTPRequestHandler):
-    """One request to it."""
+    """A request to the provider."""
 
     server: Provider
 
@@ -89,14 +89,14 @@ class ProviderRequest(BaseHTTPRequestHandler):
             return self.answer(200, {"sub": "subject-of-rosa", **self.server.userinfo})
         if name == "auth":
             return self.authorize({key: value for key, [value] in parse_qs(address.query).items()})
-        return self.lead_to(parse_qs(address.query)["post_logout_redirect_uri"][0])
+        return self.redirect_to(parse_qs(address.query)["post_logout_redirect_uri"][0])
 
     def authorize(self, fields: dict[str, str]) -> None:
         code = uuid4().hex
         self.server.codes[code] = fields
-        self.lead_to(f"{fields['redirect_uri']}?{urlencode({'code': code, 'state': fields['state']})}")
+        self.redirect_to(f"{fields['redirect_uri']}?{urlencode({'code': code, 'state': fields['state']})}")
 
-    def lead_to(self, address: str) -> None:
+    def redirect_to(self, address: str) -> None:
         self.send_response(302)
         self.send_header("Location", address)
         self.send_header("Content-Length", "0")
@@ -126,12 +126,12 @@ class ProviderRequest(BaseHTTPRequestHandler):
         self.wfile.write(sent)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The output of tests is theirs alone."""
+        """Log nothing."""
 
 
 @contextmanager
 def serve_provider(settings: Any) -> Iterator[Provider]:
-    """Run a provider, and set the site to logins there."""
+    """Run a provider, and configure the site to use it for logins."""
     server = Provider()
     Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     settings.OIDC_ISSUER, settings.OIDC_NAME = server.url, "Staff"

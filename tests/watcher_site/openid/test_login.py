@@ -1,4 +1,4 @@
-"""The login by OpenID Connect: what proves a person, the account and its groups, the logout, and a lost provider."""
+"""The login by OpenID Connect: validation of ID tokens, the account and its groups, the logout, and outages."""
 
 import logging
 from html import unescape
@@ -30,7 +30,7 @@ def text(answer: Any) -> str:
 
 
 def begin(client: Client, **fields: str) -> str:
-    """Return the address at which the provider sends the browser back, after a login there."""
+    """Log in at the provider, and return the address to which it redirects the browser."""
     left = client.post(reverse("login-openid"), fields)
     where = left.context["where"]
     return str(requests.get(where, allow_redirects=False, timeout=10).headers["Location"])
@@ -49,7 +49,7 @@ def refusal(client: Client) -> str:
     return text(client.get(reverse("login")))
 
 
-def test_a_login_makes_an_account_with_the_groups_of_the_table(client: Client, provider: Provider) -> None:
+def test_login_creates_an_account_with_mapped_groups(client: Client, provider: Provider) -> None:
     answer = log_in(client, next="/console/plans/")
     assert answer["Location"] == "/console/plans/"
     assert client.get("/console/plans/").status_code == 200
@@ -59,7 +59,7 @@ def test_a_login_makes_an_account_with_the_groups_of_the_table(client: Client, p
     assert ExternalIdentity.objects.values_list("issuer", "subject").get() == (provider.url, "subject-of-rosa")
 
 
-def test_the_request_has_a_state_a_nonce_and_a_proof_key(client: Client, provider: Provider) -> None:
+def test_authorization_request_has_state_nonce_and_pkce_challenge(client: Client, provider: Provider) -> None:
     left = client.post(reverse("login-openid"))
     fields = parse_qs(urlsplit(left.context["where"]).query)
     assert (fields["response_type"], fields["code_challenge_method"]) == (["code"], ["S256"])
@@ -67,19 +67,19 @@ def test_the_request_has_a_state_a_nonce_and_a_proof_key(client: Client, provide
     assert fields["redirect_uri"] == [f"http://testserver{reverse(CALLBACK)}"]
 
 
-def test_the_page_leads_on_without_a_form_so_that_the_policy_stays_strict(client: Client, provider: Provider) -> None:
+def test_redirect_to_the_provider_keeps_the_strict_form_action_policy(client: Client, provider: Provider) -> None:
     left = client.post(reverse("login-openid"))
     assert "form-action 'self'" in left["Content-Security-Policy"].split("; ")
     assert f'<meta http-equiv="refresh" content="0; url={left.context["where"]}">' in text(left)
 
 
-def test_a_login_is_begun_by_a_form_of_the_site_alone(provider: Provider) -> None:
+def test_login_is_started_only_by_a_form_of_the_site(provider: Provider) -> None:
     client = Client(enforce_csrf_checks=True)
     assert client.post(reverse("login-openid")).status_code == 403
     assert client.get(reverse("login-openid")).status_code == 405
 
 
-def test_the_page_offers_the_provider_only_where_it_is_set(
+def test_login_page_offers_the_provider_only_if_configured(
     client: Client, provider: Provider, settings: Settings
 ) -> None:
     assert "Log in with Staff" in text(client.get(reverse("login")))
@@ -101,7 +101,7 @@ def test_the_page_offers_the_provider_only_where_it_is_set(
     ],
     ids=str,
 )
-def test_an_id_token_with_wrong_claims_is_refused(client: Client, provider: Provider, claims: dict[str, Any]) -> None:
+def test_id_token_with_invalid_claims_is_refused(client: Client, provider: Provider, claims: dict[str, Any]) -> None:
     provider.claims |= claims
     assert NOT_CONFIRMED in refusal(client)
     entry = HistoryEntry.objects.get()
@@ -110,32 +110,34 @@ def test_an_id_token_with_wrong_claims_is_refused(client: Client, provider: Prov
 
 
 @pytest.mark.parametrize("shifted", [{"exp": -3600}, {"iat": 3600}], ids=str)
-def test_an_id_token_of_another_time_is_refused(client: Client, provider: Provider, shifted: dict[str, int]) -> None:
+def test_id_token_with_invalid_times_is_refused(client: Client, provider: Provider, shifted: dict[str, int]) -> None:
     provider.shifted = shifted
     assert NOT_CONFIRMED in refusal(client)
 
 
-def test_a_clock_of_the_provider_that_is_a_little_ahead_is_accepted(client: Client, provider: Provider) -> None:
+def test_small_clock_difference_of_the_provider_is_accepted(client: Client, provider: Provider) -> None:
     provider.shifted = {"iat": 20}
     assert log_in(client)["Location"] == reverse("home")
 
 
-def test_an_id_token_of_another_key_is_refused(client: Client, provider: Provider) -> None:
+def test_id_token_signed_by_another_key_is_refused(client: Client, provider: Provider) -> None:
     provider.key = "another"
     assert NOT_CONFIRMED in refusal(client)
 
 
-def test_an_id_token_with_the_nonce_of_another_login_is_refused(client: Client, provider: Provider) -> None:
+def test_id_token_with_another_nonce_is_refused(client: Client, provider: Provider) -> None:
     provider.nonce = "another"
     assert NOT_CONFIRMED in refusal(client)
 
 
-def test_an_id_token_for_several_clients_is_taken_if_this_one_requested_it(client: Client, provider: Provider) -> None:
+def test_id_token_for_several_clients_is_accepted_if_authorized_for_the_site(
+    client: Client, provider: Provider
+) -> None:
     provider.claims |= {"aud": [CLIENT, "another"], "azp": CLIENT}
     assert log_in(client)["Location"] == reverse("home")
 
 
-def test_a_state_is_taken_once(client: Client, provider: Provider) -> None:
+def test_state_is_accepted_once(client: Client, provider: Provider) -> None:
     back = urlsplit(begin(client))
     client.get(f"{back.path}?{back.query}")
     client.logout()
@@ -143,7 +145,7 @@ def test_a_state_is_taken_once(client: Client, provider: Provider) -> None:
     assert "This login was not begun here, or too long ago." in text(client.get(reverse("login")))
 
 
-def test_the_state_of_another_browser_is_refused(client: Client, provider: Provider) -> None:
+def test_state_of_another_browser_is_refused(client: Client, provider: Provider) -> None:
     back = urlsplit(begin(Client()))
     begin(client)
     client.get(f"{back.path}?{back.query}")
@@ -151,29 +153,29 @@ def test_the_state_of_another_browser_is_refused(client: Client, provider: Provi
     assert provider.paths.count("token") == 0
 
 
-def test_a_code_of_another_login_is_refused_as_its_proof_is_missing(client: Client, provider: Provider) -> None:
+def test_code_of_another_login_is_refused_by_pkce(client: Client, provider: Provider) -> None:
     stolen, own = parse_qs(urlsplit(begin(Client())).query), parse_qs(urlsplit(begin(client)).query)
     client.get(reverse(CALLBACK), {"code": stolen["code"][0], "state": own["state"][0]})
     assert NOT_CONFIRMED in text(client.get(reverse("login")))
 
 
-def test_a_login_that_the_provider_refuses_is_reported(client: Client, provider: Provider) -> None:
+def test_login_refused_by_the_provider_is_reported(client: Client, provider: Provider) -> None:
     state = parse_qs(urlsplit(begin(client)).query)["state"][0]
     client.get(reverse(CALLBACK), {"error": "access_denied", "state": state})
     assert "You were not logged in at Staff." in text(client.get(reverse("login")))
 
 
-def test_a_page_of_another_site_is_not_gone_to_after_the_login(client: Client, provider: Provider) -> None:
+def test_redirect_to_another_site_after_login_is_ignored(client: Client, provider: Provider) -> None:
     assert log_in(client, next="https://evil.example.org/")["Location"] == reverse("home")
 
 
-def test_a_person_without_a_group_of_the_table_is_refused(client: Client, provider: Provider) -> None:
+def test_user_without_a_mapped_group_is_refused(client: Client, provider: Provider) -> None:
     provider.claims["groups"] = ["gardeners"]
     assert "None of your groups at Staff gives a right here." in refusal(client)
     assert not User.objects.exists()
 
 
-def test_the_groups_are_those_of_the_present_login(client: Client, provider: Provider) -> None:
+def test_login_updates_the_groups(client: Client, provider: Provider) -> None:
     log_in(client)
     provider.claims["groups"] = ["staff"]
     log_in(Client())
@@ -182,7 +184,7 @@ def test_the_groups_are_those_of_the_present_login(client: Client, provider: Pro
     assert (entry.user, entry.details) == ("rosa", {"groups": {"from": ["cloud-admin"], "to": ["reader"]}})
 
 
-def test_a_person_who_has_lost_all_groups_loses_them_here_as_well(client: Client, provider: Provider) -> None:
+def test_login_without_mapped_groups_removes_the_former_groups(client: Client, provider: Provider) -> None:
     log_in(client)
     _, token = make_token(User.objects.get())
     provider.claims["groups"] = []
@@ -199,7 +201,7 @@ def test_a_person_who_has_lost_all_groups_loses_them_here_as_well(client: Client
         ("https://example.org/groups", {"https://example.org/groups": ["staff", 7]}),
     ],
 )
-def test_the_claim_of_the_groups_may_be_elsewhere(
+def test_groups_claim_is_configurable(
     client: Client, provider: Provider, settings: Settings, path: str, claims: dict[str, Any]
 ) -> None:
     settings.OIDC_GROUPS_CLAIM, provider.claims = path, {"preferred_username": "rosa", **claims}
@@ -207,20 +209,20 @@ def test_the_claim_of_the_groups_may_be_elsewhere(
     assert User.objects.get().groups.get().name == "reader"
 
 
-def test_groups_that_the_id_token_lacks_are_those_of_userinfo(client: Client, provider: Provider) -> None:
+def test_groups_missing_in_the_id_token_are_read_from_userinfo(client: Client, provider: Provider) -> None:
     del provider.claims["groups"]
     provider.userinfo = {"groups": ["staff"]}
     log_in(client)
     assert User.objects.get().groups.get().name == "reader"
 
 
-def test_userinfo_about_another_person_is_refused(client: Client, provider: Provider) -> None:
+def test_userinfo_of_another_subject_is_refused(client: Client, provider: Provider) -> None:
     del provider.claims["groups"]
     provider.userinfo = {"sub": "another", "groups": ["staff"]}
     assert NOT_CONFIRMED in refusal(client)
 
 
-def test_a_group_that_does_not_exist_gives_no_right_and_is_logged(
+def test_mapped_group_that_does_not_exist_is_refused_and_logged(
     client: Client, provider: Provider, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.OIDC_GROUPS = {"cloud-team": "cloud-admins"}
@@ -229,7 +231,7 @@ def test_a_group_that_does_not_exist_gives_no_right_and_is_logged(
 
 
 @pytest.mark.parametrize("name", ["rosa", "ROSA"])
-def test_a_local_account_of_the_same_name_or_mail_address_is_not_taken_over(
+def test_local_account_with_the_same_name_or_email_is_not_taken_over(
     client: Client, provider: Provider, name: str
 ) -> None:
     local = User.objects.create_user(name, "rosa@example.org", "rosa-password")
@@ -240,16 +242,14 @@ def test_a_local_account_of_the_same_name_or_mail_address_is_not_taken_over(
     assert not local.groups.exists()
 
 
-def test_the_account_stays_that_of_the_subject_when_the_name_at_the_provider_changes(
-    client: Client, provider: Provider
-) -> None:
+def test_account_is_identified_by_the_subject_after_a_name_change(client: Client, provider: Provider) -> None:
     log_in(client)
     provider.claims["preferred_username"] = "ines"
     log_in(Client())
     assert User.objects.get().username == "rosa"
 
 
-def test_a_subject_of_another_issuer_has_an_account_of_its_own(client: Client, provider: Provider) -> None:
+def test_subject_of_another_issuer_has_a_separate_account(client: Client, provider: Provider) -> None:
     other = User.objects.create_user("other")
     ExternalIdentity.objects.create(user=other, issuer="https://other.example.org", subject="subject-of-rosa")
     log_in(client)
@@ -257,19 +257,19 @@ def test_a_subject_of_another_issuer_has_an_account_of_its_own(client: Client, p
 
 
 @pytest.mark.parametrize("name", [None, "", "Rosa Luxemburg <b>", "\x00", 7, "n" * 400])
-def test_any_name_at_the_provider_makes_a_valid_name(client: Client, provider: Provider, name: Any) -> None:
+def test_any_user_name_of_the_provider_becomes_a_valid_name(client: Client, provider: Provider, name: Any) -> None:
     provider.claims["preferred_username"] = name
     log_in(client)
     User.objects.get().clean_fields(exclude=["password"])
 
 
-def test_a_disabled_account_is_refused(client: Client, provider: Provider) -> None:
+def test_disabled_account_is_refused(client: Client, provider: Provider) -> None:
     log_in(client)
     User.objects.update(is_active=False)
     assert "Your account is disabled." in refusal(Client())
 
 
-def test_the_login_is_recorded_and_the_secret_and_the_code_are_in_no_log(
+def test_login_is_recorded_without_secrets_in_logs_and_history(
     client: Client, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -285,7 +285,7 @@ def test_the_login_is_recorded_and_the_secret_and_the_code_are_in_no_log(
     assert client.session[ID_TOKEN] not in kept
 
 
-def test_a_logout_leads_to_that_of_the_provider(client: Client, provider: Provider) -> None:
+def test_logout_redirects_to_the_logout_of_the_provider(client: Client, provider: Provider) -> None:
     log_in(client)
     token = client.session[ID_TOKEN]
     where = urlsplit(client.post(reverse("logout")).context["where"])
@@ -297,13 +297,15 @@ def test_a_logout_leads_to_that_of_the_provider(client: Client, provider: Provid
 
 
 @pytest.mark.parametrize("end", [None, "javascript:alert(1)"])
-def test_a_logout_ends_on_the_site_if_the_provider_has_none(client: Client, provider: Provider, end: Any) -> None:
+def test_logout_stays_on_the_site_without_a_valid_end_session_endpoint(
+    client: Client, provider: Provider, end: Any
+) -> None:
     provider.configuration["end_session_endpoint"] = end
     log_in(client)
     assert client.post(reverse("logout"))["Location"] == reverse("login")
 
 
-def test_a_logout_works_without_the_provider(client: Client, provider: Provider) -> None:
+def test_logout_succeeds_during_an_outage_of_the_provider(client: Client, provider: Provider) -> None:
     log_in(client)
     cache.clear()
     provider.is_failing = True
@@ -313,7 +315,7 @@ def test_a_logout_works_without_the_provider(client: Client, provider: Provider)
 @pytest.mark.parametrize(
     "configuration", [{"issuer": "https://other.example.org"}, {"token_endpoint": None}, {"jwks_uri": "ftp://x"}]
 )
-def test_a_configuration_that_is_not_of_the_issuer_or_lacks_an_endpoint_is_not_used(
+def test_invalid_provider_configuration_is_not_used(
     client: Client, provider: Provider, configuration: dict[str, Any]
 ) -> None:
     provider.configuration = configuration
@@ -321,7 +323,7 @@ def test_a_configuration_that_is_not_of_the_issuer_or_lacks_an_endpoint_is_not_u
     assert "Staff does not answer. Try again later, or log in with a local account." in text(answer)
 
 
-def test_without_the_provider_the_page_says_so_and_local_accounts_log_in(
+def test_provider_outage_is_reported_and_local_accounts_can_log_in(
     client: Client, provider: Provider, reader: User
 ) -> None:
     back = urlsplit(begin(client))
@@ -331,13 +333,13 @@ def test_without_the_provider_the_page_says_so_and_local_accounts_log_in(
     assert client.post(reverse("login"), {"username": "rob", "password": "rob-password"}).status_code == 302
 
 
-def test_the_configuration_of_the_provider_is_requested_once(client: Client, provider: Provider) -> None:
+def test_provider_configuration_is_cached(client: Client, provider: Provider) -> None:
     log_in(client)
     log_in(Client())
     assert provider.paths.count("openid-configuration") == 1
 
 
-def test_the_page_of_the_account_names_the_provider_and_offers_no_password(client: Client, provider: Provider) -> None:
+def test_account_page_names_the_provider_without_a_password_change(client: Client, provider: Provider) -> None:
     log_in(client)
     page = text(client.get(reverse("account:page")))
     assert f"OpenID provider {provider.url}" in page
@@ -345,9 +347,7 @@ def test_the_page_of_the_account_names_the_provider_and_offers_no_password(clien
     assert client.get(reverse("account:password")).status_code == 403
 
 
-def test_no_password_can_be_given_to_an_account_of_the_provider(
-    client: Client, provider: Provider, cloud_admin: User
-) -> None:
+def test_password_of_a_provider_account_cannot_be_set(client: Client, provider: Provider, cloud_admin: User) -> None:
     log_in(Client())
     with pytest.raises(Conflict, match="rosa logs in at http"):
         change_password("rosa", "something else entirely", "password")
@@ -361,7 +361,7 @@ def test_no_password_can_be_given_to_an_account_of_the_provider(
     assert not user.has_usable_password()
 
 
-def test_a_table_may_name_any_group_of_the_site(client: Client, provider: Provider, settings: Settings) -> None:
+def test_group_table_accepts_any_group_of_the_site(client: Client, provider: Provider, settings: Settings) -> None:
     Group.objects.create(name="operators")
     settings.OIDC_GROUPS = {"cloud-team": "operators"}
     log_in(client)
