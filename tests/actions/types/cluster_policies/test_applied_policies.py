@@ -1,4 +1,4 @@
-"""Operations on clusters follow the decisions of the policies."""
+"""Effect of the decisions of policies on the operations of clusters."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.cluster.policies.placed import cluster_on, hosts_in
 pytestmark = pytest.mark.django_db
 
 
-def test_new_servers_are_in_their_zones_and_on_their_hosts() -> None:
+def test_scale_out_places_servers_by_zone_and_affinity_policies() -> None:
     hosts_in("az1", "az1", "az2", "az3")
     cluster = make_cluster()
     make_binding(cluster, "senlin.policy.zone_placement-1.0", {"zones": [{"name": "az1"}, {"name": "az2"}]})
@@ -20,7 +20,7 @@ def test_new_servers_are_in_their_zones_and_on_their_hosts() -> None:
     assert set(Server.objects.values_list("node__hostname", flat=True)) == {"az1-1", "az1-2", "az2-3"}
 
 
-def test_nodes_that_a_recovery_creates_are_in_their_zones_and_on_their_hosts() -> None:
+def test_recovery_places_new_nodes_by_zone_and_affinity_policies() -> None:
     az1, *_ = hosts_in("az1", "az1", "az2")
     make_node("roomy", zone="az3", vcpus=100, memory=10**6, disk=10**4)
     cluster = cluster_on(az1)
@@ -32,14 +32,14 @@ def test_nodes_that_a_recovery_creates_are_in_their_zones_and_on_their_hosts() -
 
 
 @pytest.mark.parametrize("inputs", [{}, {"check_capacity": True}])
-def test_a_recovery_that_creates_no_node_needs_no_place(inputs: dict[str, bool]) -> None:
+def test_recovery_without_new_nodes_requires_no_placement(inputs: dict[str, bool]) -> None:
     cluster = cluster_on(*hosts_in("az1"))
     Cluster.objects.update(desired_capacity=1 if inputs else 2)
     make_binding(cluster, "senlin.policy.affinity-1.0")
     assert run("CLUSTER_RECOVER", cluster, **inputs).state == "SUCCEEDED"
 
 
-def test_a_plan_that_is_not_feasible_fails_and_creates_nothing() -> None:
+def test_infeasible_placement_fails_and_creates_no_node() -> None:
     hosts_in("az1")
     cluster = make_cluster()
     make_binding(cluster, "senlin.policy.affinity-1.0")
@@ -48,7 +48,7 @@ def test_a_plan_that_is_not_feasible_fails_and_creates_nothing() -> None:
     assert not Node.objects.exists()
 
 
-def test_shrinking_leaves_the_zones_even() -> None:
+def test_scale_in_balances_the_zones() -> None:
     az1, az2 = hosts_in("az1", "az2")
     cluster = cluster_on(az1, az1, az1, az2)
     make_binding(cluster, "senlin.policy.zone_placement-1.0", {"zones": [{"name": "az1"}, {"name": "az2"}]})
@@ -57,7 +57,7 @@ def test_shrinking_leaves_the_zones_even() -> None:
     assert list(cluster.members().values_list("index", flat=True)) == [3, 4]
 
 
-def test_nodes_whose_servers_are_to_stay_stand_alone_and_their_places_may_be_filled() -> None:
+def test_deletion_policy_keeps_the_servers_and_the_desired_capacity() -> None:
     cluster = cluster_on(*hosts_in("az1", "az1"))
     spec = {"criteria": "YOUNGEST_FIRST", "destroy_after_deletion": False, "reduce_desired_capacity": False}
     make_binding(cluster, "senlin.policy.deletion-1.1", spec)
@@ -66,7 +66,7 @@ def test_nodes_whose_servers_are_to_stay_stand_alone_and_their_places_may_be_fil
     assert (Server.objects.present().count(), again(cluster).desired_capacity) == (2, 2)
 
 
-def test_a_node_that_somebody_deletes_goes_with_its_server_and_its_data_say_nothing_else() -> None:
+def test_node_delete_ignores_destroy_after_deletion_of_the_policy() -> None:
     cluster = cluster_on(*hosts_in("az1", "az1"))
     make_binding(cluster, "senlin.policy.deletion-1.1", {"destroy_after_deletion": False})
     node = cluster.members().get(index=1)
@@ -75,7 +75,7 @@ def test_a_node_that_somebody_deletes_goes_with_its_server_and_its_data_say_noth
     assert "destroy_after_deletion" not in Action.objects.get().data["deletion"]
 
 
-def test_a_scaling_that_has_not_cooled_down_is_refused() -> None:
+def test_scaling_during_the_cooldown_is_refused() -> None:
     hosts_in("az1")
     cluster = make_cluster()
     spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"cooldown": 60}}

@@ -1,4 +1,4 @@
-"""A load-balancing policy is attached to a cluster with all that it does to the pool, or with nothing of it."""
+"""Attachment of a load-balancing policy to a cluster, with the changes of the pool or without any."""
 
 from typing import Any
 
@@ -35,11 +35,11 @@ def server(cluster: Cluster, index: int) -> Server:
     return Server.objects.get(uuid=cluster.members().get(index=index).physical_id)
 
 
-def in_pool() -> list[str]:
+def pool_members() -> list[str]:
     return sorted(BalancingMember.objects.values_list("server__name", flat=True))
 
 
-def test_an_attach_that_is_refused_half_way_leaves_the_pool_as_it_was(
+def test_failed_attach_undoes_its_changes_of_the_pool(
     cluster: Cluster, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_balancing_pool("web", server(cluster, 1))
@@ -53,21 +53,21 @@ def test_an_attach_that_is_refused_half_way_leaves_the_pool_as_it_was(
     monkeypatch.setattr(EmbeddedBalancer, "write_member", write_some)
     plan = attach(cluster, policy)
     assert (plan.state, PolicyBinding.objects.count()) == ("FAILED", 0)
-    assert in_pool() == [server(cluster, 1).name]
+    assert pool_members() == [server(cluster, 1).name]
     assert not Node.objects.filter(data__has_key=POOLED).exists()
 
 
-def test_a_member_whose_server_is_gone_is_left_out(cluster: Cluster, policy: Policy) -> None:
+def test_attach_omits_a_member_whose_server_was_deleted(cluster: Cluster, policy: Policy) -> None:
     make_balancing_pool("web")
     Server.objects.filter(pk=server(cluster, 2).pk).soft_delete()
     assert attach(cluster, policy).state == "SUCCEEDED"
-    assert in_pool() == [server(cluster, 1).name, server(cluster, 3).name]
+    assert pool_members() == [server(cluster, 1).name, server(cluster, 3).name]
     assert Node.objects.filter(data__has_key=POOLED).count() == 2
 
 
-def test_a_policy_that_is_not_enabled_yet_puts_nothing_in_until_it_is(cluster: Cluster, policy: Policy) -> None:
+def test_disabled_policy_adds_pool_members_only_when_it_is_enabled(cluster: Cluster, policy: Policy) -> None:
     make_balancing_pool("web")
     assert attach(cluster, policy, enabled=False).state == "SUCCEEDED"
-    assert in_pool() == []
+    assert pool_members() == []
     run("CLUSTER_UPDATE_POLICY", cluster, policy_id=str(policy.uuid), enabled=True)
-    assert len(in_pool()) == 3
+    assert len(pool_members()) == 3

@@ -1,4 +1,4 @@
-"""Actions on clusters ask the policies: those that decide first, those that do something once it is decided."""
+"""Calls of policies by cluster actions: policies that decide come first, then policies that act."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Acting(PolicyType):
-    """Does something to the cloud."""
+    """A policy that acts, and decides nothing."""
 
     name = "acting"
     description = "For tests."
@@ -36,7 +36,7 @@ def applied(settings: Settings) -> list[dict[str, object]]:
     return Acting.applied
 
 
-def test_a_policy_that_acts_is_called_when_all_is_decided(applied: list[dict[str, object]]) -> None:
+def test_acting_policy_is_called_after_all_decisions(applied: list[dict[str, object]]) -> None:
     make_node()
     cluster = make_cluster()
     make_binding(cluster, "acting")
@@ -49,7 +49,7 @@ def test_a_policy_that_acts_is_called_when_all_is_decided(applied: list[dict[str
     assert len(nodes) == 2
 
 
-def test_what_is_refused_leaves_no_trace_of_it(applied: list[dict[str, object]]) -> None:
+def test_acting_policy_is_not_called_if_the_operation_is_refused(applied: list[dict[str, object]]) -> None:
     cluster = make_cluster(size=2, max_size=3)
     make_binding(cluster, "acting")
     assert run("CLUSTER_SCALE_OUT", cluster, count=2).state == "FAILED"
@@ -57,7 +57,7 @@ def test_what_is_refused_leaves_no_trace_of_it(applied: list[dict[str, object]])
     assert applied == []
 
 
-def test_a_policy_that_refuses_fails_the_action_which_names_it() -> None:
+def test_message_of_the_action_names_the_policy_that_refused() -> None:
     cluster = make_cluster(size=2, max_size=3)
     binding = make_binding(
         cluster, "senlin.policy.scaling-1.0", {"event": "CLUSTER_SCALE_OUT", "adjustment": {"number": 2}}

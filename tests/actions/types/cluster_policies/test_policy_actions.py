@@ -1,4 +1,4 @@
-"""Policies are attached to clusters, changed there, and detached."""
+"""Actions that attach policies to clusters, update and detach them."""
 
 from collections.abc import Callable
 
@@ -48,70 +48,68 @@ def bindings() -> list[tuple[int, bool]]:
     return list(PolicyBinding.objects.present().order_by("pk").values_list("priority", "enabled"))
 
 
-def test_a_cluster_gets_a_policy_with_the_priority_of_its_type(cluster: Cluster, policy: Policy) -> None:
+def test_attached_policy_has_the_priority_of_its_type(cluster: Cluster, policy: Policy) -> None:
     assert attach(cluster, policy).state == "SUCCEEDED"
     assert (bindings(), Recording.calls) == ([(300, True)], ["attach"])
 
 
-def test_a_cluster_gets_a_policy_as_it_is_requested(cluster: Cluster, policy: Policy) -> None:
+def test_attach_stores_the_requested_priority_and_enabled(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy, priority=7, enabled=False)
     assert bindings() == [(7, False)]
 
 
 @pytest.mark.parametrize("status", ["INIT", "WARNING", "ERROR"])
-def test_the_status_of_the_cluster_stays(cluster: Cluster, policy: Policy, status: str) -> None:
+def test_attach_keeps_the_status_of_the_cluster(cluster: Cluster, policy: Policy, status: str) -> None:
     Cluster.objects.update(status=status)
     attach(cluster, policy)
     assert again(cluster).status == status
 
 
-def test_a_policy_that_is_attached_already_stays_as_it_is_and_that_is_a_success(
-    cluster: Cluster, policy: Policy
-) -> None:
+def test_attach_of_an_attached_policy_succeeds_and_changes_nothing(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy, priority=7)
     plan = attach(cluster, policy, priority=8)
     assert (plan.state, origin(plan).outputs) == ("SUCCEEDED", {"reason": "Policy already attached."})
     assert (bindings(), Recording.calls) == ([(7, True)], ["attach"])
 
 
-def test_a_cluster_gets_no_second_policy_of_a_type(cluster: Cluster, policy: Policy) -> None:
+def test_second_policy_of_a_singleton_type_is_refused(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy)
     plan = attach(cluster, make_policy("another", type="recording"))
     assert f"a cluster has one policy of type recording, and this one has {policy.uuid}" in origin(plan).status_message
     assert (len(bindings()), Recording.calls) == (1, ["attach"])
 
 
-def test_a_cluster_gets_several_policies_of_a_type_that_allows_it(cluster: Cluster) -> None:
+def test_several_policies_of_a_type_that_allows_them_are_attached(cluster: Cluster) -> None:
     attach(cluster, make_policy("one", type="several"))
     attach(cluster, make_policy("two", type="several"))
     assert len(bindings()) == 2
 
 
-def test_two_clusters_can_have_the_same_policy(cluster: Cluster, policy: Policy) -> None:
+def test_policy_can_be_attached_to_two_clusters(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy)
     attach(make_cluster("another"), policy)
     assert len(bindings()) == 2
 
 
-def test_a_policy_that_there_is_not_is_refused(cluster: Cluster) -> None:
+def test_unknown_policy_is_refused(cluster: Cluster) -> None:
     plan = run("CLUSTER_ATTACH_POLICY", cluster, policy_id=MISSING)
     assert f"policy_id: there is no policy {MISSING}" in origin(plan).status_message
     assert bindings() == []
 
 
-def test_a_policy_that_refuses_to_be_attached_is_not(cluster: Cluster) -> None:
+def test_policy_that_refuses_the_attach_is_not_attached(cluster: Cluster) -> None:
     plan = attach(cluster, make_policy(type="recording", spec={"refuses": True}))
     assert "Policy check failure: not now" in origin(plan).status_message
     assert bindings() == []
 
 
-def test_a_policy_whose_type_is_not_installed_is_not_attached(cluster: Cluster) -> None:
+def test_policy_of_a_missing_type_cannot_be_attached(cluster: Cluster) -> None:
     plan = attach(cluster, make_policy(type="vanished"))
     assert "Policy type vanished is not installed" in origin(plan).status_message
     assert bindings() == []
 
 
-def test_a_cluster_loses_a_policy_and_can_get_it_again(cluster: Cluster, policy: Policy) -> None:
+def test_detached_policy_can_be_attached_again(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy)
     assert detach(cluster, policy).state == "SUCCEEDED"
     assert bindings() == []
@@ -119,14 +117,14 @@ def test_a_cluster_loses_a_policy_and_can_get_it_again(cluster: Cluster, policy:
     assert (len(bindings()), Recording.calls) == (1, ["attach", "detach", "attach"])
 
 
-def test_a_policy_that_refuses_to_be_detached_stays(cluster: Cluster, policy: Policy) -> None:
+def test_policy_that_refuses_the_detach_stays_attached(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy)
     Policy.objects.update(spec={"refuses": True})
     assert detach(cluster, policy).state == "FAILED"
     assert len(bindings()) == 1
 
 
-def test_a_policy_whose_type_is_gone_can_be_detached(cluster: Cluster, policy: Policy) -> None:
+def test_policy_of_a_missing_type_can_be_detached(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy)
     Policy.objects.update(type="vanished")
     assert detach(cluster, policy).state == "SUCCEEDED"
@@ -134,7 +132,7 @@ def test_a_policy_whose_type_is_gone_can_be_detached(cluster: Cluster, policy: P
 
 
 @pytest.mark.parametrize("kind", ["CLUSTER_DETACH_POLICY", "CLUSTER_UPDATE_POLICY"])
-def test_a_policy_that_the_cluster_has_not_got_is_refused(cluster: Cluster, policy: Policy, kind: str) -> None:
+def test_detach_and_update_of_an_unattached_policy_fail(cluster: Cluster, policy: Policy, kind: str) -> None:
     attach(make_cluster("another"), policy)
     plan = run(kind, cluster, policy_id=str(policy.uuid))
     assert (plan.state, "Policy not attached." in origin(plan).status_message) == ("FAILED", True)
@@ -145,7 +143,7 @@ def test_a_policy_that_the_cluster_has_not_got_is_refused(cluster: Cluster, poli
     [({"priority": 1}, (1, True)), ({"enabled": False}, (300, False)), ({}, (300, True))],
     ids=["priority", "enabled", "nothing"],
 )
-def test_how_a_policy_is_applied_changes(
+def test_update_changes_priority_and_enabled(
     cluster: Cluster, policy: Policy, inputs: dict[str, object], left: tuple[int, bool]
 ) -> None:
     attach(cluster, policy)
@@ -156,11 +154,11 @@ def test_how_a_policy_is_applied_changes(
 @pytest.mark.parametrize(
     "inputs", [{}, {"policy_id": "x"}, {"policy_id": MISSING, "priority": -1}], ids=["none", "no UUID", "below 0"]
 )
-def test_inputs_that_make_no_sense_are_refused(cluster: Cluster, inputs: dict[str, object]) -> None:
+def test_invalid_inputs_are_refused(cluster: Cluster, inputs: dict[str, object]) -> None:
     assert "Invalid input parameters" in origin(run("CLUSTER_ATTACH_POLICY", cluster, **inputs)).status_message
 
 
-def test_two_that_attach_one_policy_attach_it_once(cluster: Cluster, policy: Policy, settings: Settings) -> None:
+def test_two_actions_attach_a_policy_once(cluster: Cluster, policy: Policy, settings: Settings) -> None:
     settings.ACTION_RETRY_INTERVAL = 0
     plans = [proposed("CLUSTER_ATTACH_POLICY", cluster, policy_id=str(policy.uuid)) for _ in range(2)]
     run_waiting()
@@ -168,7 +166,7 @@ def test_two_that_attach_one_policy_attach_it_once(cluster: Cluster, policy: Pol
     assert len(bindings()) == 1
 
 
-def test_what_was_written_of_the_cluster_before_the_lock_was_taken_stays(
+def test_attach_keeps_changes_of_the_cluster_written_before_the_lock(
     cluster: Cluster, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_before_the_lock(monkeypatch, name="renamed", desired_capacity=4)
@@ -178,7 +176,7 @@ def test_what_was_written_of_the_cluster_before_the_lock_was_taken_stays(
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_cluster_has_a_policy_once_whenever_its_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policy_is_attached_once_whenever_the_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     def attaching() -> ActionPlan:
         policy = make_policy(f"policy {Policy.objects.count()}", type="recording")
         return proposed("CLUSTER_ATTACH_POLICY", make_cluster(), policy_id=str(policy.uuid))
@@ -194,7 +192,7 @@ def test_a_cluster_has_a_policy_once_whenever_its_applier_is_killed(monkeypatch:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("other_policy", [False, True])
-def test_of_two_that_attach_at_once_without_a_lock_one_does(
+def test_one_of_two_concurrent_attaches_without_a_lock_succeeds(
     cluster: Cluster, policy: Policy, other_policy: bool
 ) -> None:
     rival = make_policy("another", type="recording") if other_policy else policy

@@ -1,4 +1,4 @@
-"""A process is killed between two policies: the next one removes the same nodes, though they were chosen at random."""
+"""An applier killed between two policies: the next one removes the same nodes, which were chosen at random."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -21,13 +21,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(tr
 
 SIZE, LEAVING = 4, 2
 SCALING, DELETION, BALANCING = (f"senlin.policy.{name}" for name in ("scaling-1.0", "deletion-1.1", "loadbalance-1.3"))
-# Between which two the process was killed, by what it had saved.
+# Stages at which the process was killed, by the data that it had saved.
 NOTHING, COUNT, CANDIDATES, TAKEN_OUT, BEGUN = range(5)
 
 
 @dataclass
 class Scaling:
-    """A cluster that was scaled in by a process that was killed, and by its successor."""
+    """A scale-in by an applier that was killed and by the next applier."""
 
     cluster: Cluster
     action: Action
@@ -43,7 +43,7 @@ class Scaling:
 
 @pytest.fixture
 def make() -> Callable[[], Cluster]:
-    """Make clusters whose members are in a pool, and that have a scaling, a deletion and a load-balancing policy."""
+    """Return a function that creates clusters with a pool, and a scaling, a deletion and a load-balancing policy."""
     host = make_node(vcpus=10_000, memory=10**8, disk=10**7)
     numbers = count()
 
@@ -64,7 +64,7 @@ def make() -> Callable[[], Cluster]:
 
 @pytest.fixture
 def taken_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The servers that were taken out of pools, each time that a member was there to be taken out."""
+    """Return the list of the servers that were removed from pools, one entry per removal."""
     seen: list[str] = []
     delete_member = EmbeddedBalancer.delete_member
 
@@ -85,10 +85,10 @@ def stage_of(cluster: Cluster, data: dict[str, Any]) -> int:
     return TAKEN_OUT if BALANCING in types else CANDIDATES if DELETION in types else COUNT if SCALING in types else 0
 
 
-def kill_while_it_decides(kill: Callable[[int], Scaling]) -> Iterator[Scaling]:
-    """Yield each scaling as the next applier left it: the first one was killed one change later each time.
+def kill_during_the_decisions(kill: Callable[[int], Scaling]) -> Iterator[Scaling]:
+    """Yield each scaling after the next applier: the first applier was killed one database write later each time.
 
-    What comes long before the first decision is left out: it is the same for actions of any type.
+    Writes long before the first decision are omitted, as they are the same for actions of any type.
     """
     first = bisect_left(range(50), COUNT, key=lambda changes: kill(changes).stage)
     for changes in count(first - 1):
@@ -102,7 +102,7 @@ def kill_while_it_decides(kill: Callable[[int], Scaling]) -> Iterator[Scaling]:
 def kill(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], Cluster], taken_out: list[str]
 ) -> Callable[[int], Scaling]:
-    """Scale a cluster in by a process that is killed after so many changes of the database, and by its successor."""
+    """Return a function that scales in a cluster by an applier killed after some database writes and the next one."""
 
     def kill_after(changes: int) -> Scaling:
         taken_out.clear()
@@ -117,9 +117,9 @@ def kill(
     return kill_after
 
 
-def test_another_worker_has_the_same_ones_go_and_takes_them_out_once(kill: Callable[[int], Scaling]) -> None:
+def test_next_applier_removes_the_same_nodes_and_each_pool_member_once(kill: Callable[[int], Scaling]) -> None:
     stages = set()
-    for scaling in kill_while_it_decides(kill):
+    for scaling in kill_during_the_decisions(kill):
         stages.add(scaling.stage)
         decided = scaling.decided
         assert scaling.action.state == "SUCCEEDED", scaling.action.status_message

@@ -1,4 +1,4 @@
-"""The order of a cluster's policies: a policy is applied after the policies whose decisions it needs."""
+"""Order of the policies of a cluster: a policy is applied after the policies whose decisions it requires."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -23,7 +23,7 @@ def cluster() -> Cluster:
 
 
 @pytest.mark.parametrize(("priority", "status"), [(5, 409), (100, 409), (101, 202), (None, 202)])
-def test_a_policy_is_not_attached_before_one_whose_decision_it_needs(
+def test_priority_before_a_policy_whose_decision_is_required_is_refused(
     api: Caller, cluster: Cluster, priority: int | None, status: int
 ) -> None:
     scaling = make_binding(cluster, SCALING, {"event": "CLUSTER_SCALE_IN"}).policy
@@ -38,7 +38,7 @@ def test_a_policy_is_not_attached_before_one_whose_decision_it_needs(
         )
 
 
-def test_a_policy_is_not_attached_after_one_that_needs_its_decision(api: Caller, cluster: Cluster) -> None:
+def test_priority_after_a_policy_that_requires_the_decision_is_refused(api: Caller, cluster: Cluster) -> None:
     deletion = make_binding(cluster, DELETION).policy
     make_policy("shrink", SCALING, spec={"event": "CLUSTER_SCALE_IN"})
     answer = api.post("/clusters/web/policies", {"policy": "shrink", "priority": 900})
@@ -49,7 +49,7 @@ def test_a_policy_is_not_attached_after_one_that_needs_its_decision(api: Caller,
     )
 
 
-def test_a_priority_that_breaks_the_order_of_policies_is_refused(api: Caller, cluster: Cluster) -> None:
+def test_update_of_a_priority_that_breaks_the_order_is_refused(api: Caller, cluster: Cluster) -> None:
     make_binding(cluster, SCALING, {"event": "CLUSTER_SCALE_IN"})
     deletion = make_binding(cluster, DELETION).policy
     path = f"/clusters/web/policies/{deletion.uuid}"

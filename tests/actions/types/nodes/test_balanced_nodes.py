@@ -1,4 +1,4 @@
-"""Actions on nodes of a cluster whose servers are in the pool of a load balancer."""
+"""Actions on nodes whose servers are members of the pool of a load balancer."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Two nodes, whose servers are in the pool."""
+    """Return a cluster of two nodes whose servers are in a pool."""
     host = make_node()
     made = cluster_on(host, host)
     make_balancing_pool("web")
@@ -31,8 +31,8 @@ def cluster() -> Cluster:
     return made
 
 
-def test_a_node_is_deleted_when_its_connections_have_ended(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The action retries more often than it may be deferred for other reasons."""
+def test_node_is_deleted_after_its_connections_have_ended(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The retries while connections are open do not count for the maximum number of retries."""
     BalancingMember.objects.update(connections=5)
     take_stock = EmbeddedBalancer.drain
 
@@ -49,7 +49,7 @@ def test_a_node_is_deleted_when_its_connections_have_ended(cluster: Cluster, mon
     assert left.server.uuid == cluster.members().get().physical_id
 
 
-def test_a_node_whose_pool_is_gone_is_deleted_all_the_same(cluster: Cluster) -> None:
+def test_node_is_deleted_if_its_pool_was_deleted(cluster: Cluster) -> None:
     BalancingPool.objects.all().soft_delete()
     delete_node(cluster.members().get(index=1))
     run_waiting()
@@ -57,12 +57,12 @@ def test_a_node_whose_pool_is_gone_is_deleted_all_the_same(cluster: Cluster) -> 
     assert Node.objects.present().count() == 1
 
 
-def test_new_nodes_are_put_in(cluster: Cluster) -> None:
+def test_new_nodes_are_added_to_the_pool(cluster: Cluster) -> None:
     assert run("CLUSTER_SCALE_OUT", cluster, count=2).state == "SUCCEEDED"
     assert BalancingMember.objects.count() == 4
 
 
-def test_those_that_came_are_put_in_also_where_another_one_did_not(cluster: Cluster) -> None:
+def test_created_nodes_are_added_to_the_pool_if_another_creation_fails(cluster: Cluster) -> None:
     ComputeNode.objects.update(vcpus=3, vcpu_ratio=1)
     assert run("CLUSTER_SCALE_OUT", cluster, count=2).state == "FAILED"
     [came] = cluster.members().filter(index__gt=2, status="ACTIVE")
@@ -70,7 +70,7 @@ def test_those_that_came_are_put_in_also_where_another_one_did_not(cluster: Clus
     assert BalancingMember.objects.count() == 3
 
 
-def test_a_scaling_of_which_a_part_failed_begins_no_cooldown(cluster: Cluster) -> None:
+def test_partly_failed_scaling_starts_no_cooldown(cluster: Cluster) -> None:
     spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"cooldown": 60}}
     binding = make_binding(cluster, "senlin.policy.scaling-1.0", spec)
     ComputeNode.objects.update(vcpus=3, vcpu_ratio=1)
@@ -79,7 +79,7 @@ def test_a_scaling_of_which_a_part_failed_begins_no_cooldown(cluster: Cluster) -
     assert binding.last_op is None
 
 
-def test_a_check_puts_back_those_that_run_and_were_about_to_leave(cluster: Cluster) -> None:
+def test_check_restores_the_weight_of_running_nodes_whose_removal_was_cancelled(cluster: Cluster) -> None:
     BalancingMember.objects.update(connections=5)
     scaling = proposed("CLUSTER_SCALE_IN", cluster)
     applier = Applier(InlineExecutor())

@@ -1,4 +1,4 @@
-"""An applier is killed at each change of the database in an operation on a node: one known server is left."""
+"""An applier killed at each database write of an operation on a node: exactly one known server is left."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from tests.plans.inline import run_waiting
 from tests.plans.kills import kill_at_every_change
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-# Fewer would mean that the operation is not what was killed.
+# With fewer kills, the appliers were not killed during the operation.
 AT_LEAST = 10
 
 
@@ -43,13 +43,13 @@ def outcomes(monkeypatch: pytest.MonkeyPatch, make: Callable[[], ActionPlan]) ->
     return found
 
 
-def test_a_node_gets_one_server_whenever_its_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_gets_one_server_whenever_the_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     for state, servers, node in outcomes(monkeypatch, creation):
         assert (state, servers, node.status) == ("SUCCEEDED", 1, "ACTIVE")
         assert Server.objects.present().get(uuid=node.physical_id).state == "active"
 
 
-def test_a_node_is_deleted_with_its_server_whenever_its_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_is_deleted_with_its_server_whenever_the_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     for state, servers, node in outcomes(monkeypatch, deletion):
         assert (state, servers) == ("SUCCEEDED", 1)
         assert node.deleted_at

@@ -1,4 +1,4 @@
-"""NODE_RECOVER on the embedded cloud: what skips, what fails, what it does, and how it is gone on with."""
+"""NODE_RECOVER on the embedded cloud: skips, failures, results and the recovery of interrupted actions."""
 
 from typing import Any
 from uuid import uuid4
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def derived(**options: Any) -> ActionContext:
-    """Return the surroundings of an action that another one derived: it does without locks."""
+    """Return the context of a derived action, which takes no locks."""
     return ActionContext(is_derived=True, **options)
 
 
@@ -36,7 +36,7 @@ def node() -> Node:
 
 @pytest.fixture
 def broken(node: Node) -> Node:
-    """A node in ERROR, whose server does not run."""
+    """Return a node in ERROR whose server does not run."""
     action("NODE_CREATE", node).execute()
     cloud().stop(str(again(node).physical_id))
     action("NODE_CHECK", node).execute()
@@ -44,22 +44,22 @@ def broken(node: Node) -> Node:
 
 
 def servers_of(node: Node) -> list[tuple[str, bool]]:
-    """Return the state of each server that there ever was, and whether it is deleted."""
+    """Return the state of each server, deleted servers included, and whether it is deleted."""
     return [(server.state, server.deleted_at is not None) for server in Server.objects.order_by("pk")]
 
 
-def test_a_node_that_is_gone_is_skipped() -> None:
+def test_deleted_node_is_skipped() -> None:
     with pytest.raises(ActionSkipException, match="not found"):
         action("NODE_RECOVER", str(uuid4())).pre_condition()
 
 
 @pytest.mark.parametrize("inputs", [{"operation": "EVACUATE"}, {"check": "yes"}, {"flavor": "x"}, {"operation": None}])
-def test_inputs_that_make_no_sense_are_refused(inputs: dict[str, Any]) -> None:
+def test_invalid_inputs_are_refused(inputs: dict[str, Any]) -> None:
     with pytest.raises(ActionFailed, match="Invalid input parameters"):
         recovery(Node(uuid=uuid4()), **inputs)
 
 
-def test_another_server_takes_the_place_of_a_broken_one(broken: Node) -> None:
+def test_server_is_replaced(broken: Node) -> None:
     context = derived()
     recover = recovery(broken, context)
     recover.pre_condition()
@@ -71,7 +71,7 @@ def test_another_server_takes_the_place_of_a_broken_one(broken: Node) -> None:
 
 
 @pytest.mark.parametrize(("state", "expected"), [("up", "compute1"), ("down", "other")])
-def test_the_host_that_it_was_placed_on_is_kept_while_it_is_up(broken: Node, state: str, expected: str) -> None:
+def test_new_server_is_placed_on_the_same_host_if_the_host_is_up(broken: Node, state: str, expected: str) -> None:
     Node.objects.filter(pk=broken.pk).update(data={"placement": {"host": "compute1"}})
     ComputeNode.objects.update(state=state)
     make_node("other", memory=10**6)
@@ -79,20 +79,20 @@ def test_the_host_that_it_was_placed_on_is_kept_while_it_is_up(broken: Node, sta
     assert Server.objects.present().get().node.hostname == expected
 
 
-def test_a_node_can_be_recovered_more_than_once(broken: Node) -> None:
+def test_node_can_be_recovered_repeatedly(broken: Node) -> None:
     recovery(broken).execute()
     recovery(broken).execute()
     assert [deleted for _, deleted in servers_of(broken)] == [True, True, False]
 
 
-def test_a_node_that_never_had_a_server_gets_one(node: Node) -> None:
+def test_node_without_a_server_gets_one(node: Node) -> None:
     Node.objects.filter(pk=node.pk).update(status="ERROR")
     recovery(node).pre_condition()
     recovery(node).execute()
     assert (again(node).status, servers_of(node)) == ("ACTIVE", [("active", False)])
 
 
-def test_a_server_that_nobody_wrote_down_goes_when_another_one_comes(node: Node) -> None:
+def test_unrecorded_server_is_deleted_when_a_new_one_is_created(node: Node) -> None:
     with acting_for("action", 1), pytest.raises(Killed):
         action("NODE_CREATE", node, checkpoint=die).execute()
     Node.objects.filter(pk=node.pk).update(status="ERROR")
@@ -101,7 +101,7 @@ def test_a_server_that_nobody_wrote_down_goes_when_another_one_comes(node: Node)
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
-def test_a_server_is_booted_or_built_again_where_that_is_requested(broken: Node, operation: str) -> None:
+def test_server_is_rebooted_or_rebuilt_if_requested(broken: Node, operation: str) -> None:
     context = derived()
     recovery(broken, context, operation=operation).execute()
     assert servers_of(broken) == [("active", False)]
@@ -110,7 +110,7 @@ def test_a_server_is_booted_or_built_again_where_that_is_requested(broken: Node,
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
-def test_a_server_that_is_gone_is_neither_booted_nor_built_again(broken: Node, operation: str) -> None:
+def test_reboot_and_rebuild_of_a_deleted_server_fail(broken: Node, operation: str) -> None:
     cloud().delete_server(str(broken.physical_id))
     with pytest.raises(ServerNotFound):
         recovery(broken, operation=operation).execute()
@@ -118,7 +118,7 @@ def test_a_server_that_is_gone_is_neither_booted_nor_built_again(broken: Node, o
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
-def test_a_boot_or_a_build_left_behind_is_gone_on_with(broken: Node, operation: str) -> None:
+def test_interrupted_reboot_or_rebuild_is_completed_by_the_next_attempt(broken: Node, operation: str) -> None:
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         recovery(broken, context, operation=operation).execute()
@@ -130,7 +130,7 @@ def test_a_boot_or_a_build_left_behind_is_gone_on_with(broken: Node, operation: 
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
-def test_an_interrupted_boot_or_build_leaves_the_server_free(broken: Node, operation: str) -> None:
+def test_abort_of_a_reboot_or_rebuild_frees_the_server(broken: Node, operation: str) -> None:
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         recovery(broken, context, operation=operation).execute()
@@ -141,19 +141,19 @@ def test_an_interrupted_boot_or_build_leaves_the_server_free(broken: Node, opera
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
-def test_a_node_without_a_server_can_only_be_recreated(node: Node, operation: str) -> None:
+def test_node_without_a_server_cannot_be_rebooted_or_rebuilt(node: Node, operation: str) -> None:
     Node.objects.filter(pk=node.pk).update(status="ERROR")
     with pytest.raises(ActionFailed, match=f"has no server: {operation} is not possible, RECREATE is"):
         recovery(node, operation=operation).pre_condition()
 
 
-def test_the_health_policy_says_what_is_done_where_nobody_else_does(broken: Node) -> None:
+def test_health_policy_sets_the_default_operation(broken: Node) -> None:
     decided = derived(data={"health": {"recover_action": "REBUILD"}})
     assert recovery(broken, decided).operation == "REBUILD"
     assert recovery(broken, decided, operation="RECREATE").operation == "RECREATE"
 
 
-def test_a_server_that_is_found_to_run_is_left_alone(broken: Node) -> None:
+def test_check_keeps_a_running_server(broken: Node) -> None:
     cloud().start(str(broken.physical_id))
     context = derived()
     assert recovery(broken, context, check=True).execute() == DONE
@@ -162,20 +162,20 @@ def test_a_server_that_is_found_to_run_is_left_alone(broken: Node) -> None:
     assert status_of(broken) == ("ACTIVE", "Check: Node is ACTIVE.")
 
 
-def test_a_server_that_is_found_not_to_run_is_replaced(broken: Node) -> None:
+def test_check_replaces_a_server_that_does_not_run(broken: Node) -> None:
     Node.objects.filter(pk=broken.pk).update(status="ACTIVE")
     recovery(broken, check=True).execute()
     assert servers_of(broken) == [("stopped", True), ("active", False)]
 
 
-def test_a_node_that_is_being_deleted_is_not_recovered(broken: Node) -> None:
+def test_node_in_deletion_cannot_be_recovered(broken: Node) -> None:
     Node.objects.filter(pk=broken.pk).update(status="DELETING")
     with pytest.raises(ActionFailed, match="is DELETING: something else is done to it"):
         recovery(broken).execute()
     assert servers_of(broken) == [("stopped", False)]
 
 
-def test_a_node_for_which_there_is_no_capacity_is_in_error_and_can_be_recovered_later(broken: Node) -> None:
+def test_node_without_capacity_is_in_error_and_can_be_recovered_later(broken: Node) -> None:
     Flavor.objects.update(vcpus=99)
     with pytest.raises(NoValidHost):
         recovery(broken).execute()
@@ -186,7 +186,7 @@ def test_a_node_for_which_there_is_no_capacity_is_in_error_and_can_be_recovered_
     assert (again(broken).status, servers_of(broken)) == ("ACTIVE", [("stopped", True), ("active", False)])
 
 
-def test_a_deletion_that_the_cloud_fails_leaves_the_node_in_error_with_its_server(
+def test_failed_deletion_of_the_old_server_leaves_the_node_in_error_with_its_server(
     broken: Node, settings: Settings
 ) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
@@ -195,7 +195,7 @@ def test_a_deletion_that_the_cloud_fails_leaves_the_node_in_error_with_its_serve
     assert (again(broken).status, again(broken).physical_id) == ("ERROR", broken.physical_id)
 
 
-def test_a_recovery_left_behind_is_gone_on_with_and_its_server_found(broken: Node) -> None:
+def test_interrupted_recreation_is_completed_with_the_server_already_created(broken: Node) -> None:
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         recovery(broken, context).execute()
@@ -207,7 +207,7 @@ def test_a_recovery_left_behind_is_gone_on_with_and_its_server_found(broken: Nod
     assert servers_of(broken) == [("stopped", True), ("active", False)]
 
 
-def test_a_recovery_that_was_only_not_recorded_is_done(broken: Node) -> None:
+def test_completed_recovery_without_a_recorded_outcome_is_not_repeated(broken: Node) -> None:
     context = derived()
     recovery(broken, context).execute()
     successor = recovery(broken, derived(data=context.data))
@@ -215,12 +215,12 @@ def test_a_recovery_that_was_only_not_recorded_is_done(broken: Node) -> None:
     assert successor.context.outputs == context.outputs
 
 
-def test_a_recovery_that_was_not_begun_is_begun_also_where_the_node_reads_active(broken: Node) -> None:
+def test_unstarted_recovery_is_executed_for_an_active_node(broken: Node) -> None:
     Node.objects.filter(pk=broken.pk).update(status="ACTIVE")
     assert recovery(broken).recover() is Recovery.AGAIN
 
 
-def test_a_recovery_that_was_deferred_too_often_leaves_the_node_in_error(broken: Node) -> None:
+def test_recovery_that_exceeds_its_retries_leaves_the_node_in_error(broken: Node) -> None:
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         recovery(broken, context).execute()
@@ -231,7 +231,7 @@ def test_a_recovery_that_was_deferred_too_often_leaves_the_node_in_error(broken:
     assert status_of(broken) == ("ERROR", "Its server was not recovered")
 
 
-def test_an_interrupted_recovery_leaves_no_half_made_server(broken: Node) -> None:
+def test_abort_of_a_recovery_deletes_the_unfinished_server(broken: Node) -> None:
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         recovery(broken, context).execute()
@@ -240,7 +240,7 @@ def test_an_interrupted_recovery_leaves_no_half_made_server(broken: Node) -> Non
     assert status_of(broken) == ("ERROR", "Its recovery was interrupted")
 
 
-def test_a_recovery_that_came_to_its_end_is_neither_aborted_nor_reverted(broken: Node) -> None:
+def test_completed_recovery_can_be_neither_aborted_nor_reverted(broken: Node) -> None:
     recovery(broken).execute()
     assert not recovery(broken).abort()
     with pytest.raises(ActionFailed, match="can not be reverted"):

@@ -1,4 +1,4 @@
-"""NODE_UPDATE on the embedded cloud: what changes, how a server gets to another profile, and what goes wrong."""
+"""NODE_UPDATE on the embedded cloud: changes of properties, changes of the profile, and failures."""
 
 from typing import Any
 from uuid import uuid4
@@ -37,7 +37,7 @@ def large() -> Profile:
     return make_profile("large", spec={"flavor": "large", "image": "old"})
 
 
-def test_what_is_written_of_a_node_changes(node: Node) -> None:
+def test_properties_of_the_node_are_updated(node: Node) -> None:
     changes = {"name": "db", "role": "primary", "metadata": {"rack": 4}, "tainted": True}
     assert update(node, **changes).execute() == DONE
     changed = again(node)
@@ -46,13 +46,13 @@ def test_what_is_written_of_a_node_changes(node: Node) -> None:
 
 
 @pytest.mark.parametrize("inputs", [{}, {"name": "web"}, {"tainted": False, "metadata": {}}])
-def test_where_nothing_changes_it_says_so(node: Node, inputs: dict[str, Any]) -> None:
+def test_update_without_changes_reports_that(node: Node, inputs: dict[str, Any]) -> None:
     context = derived()
     assert update(node, context, **inputs).execute() == DONE
     assert context.outputs == {"reason": "No property to update."}
 
 
-def test_the_profile_that_it_has_is_no_change(node: Node) -> None:
+def test_update_to_the_current_profile_is_no_change(node: Node) -> None:
     context = derived()
     update(node, context, new_profile_id=str(node.profile.uuid)).execute()
     assert context.outputs == {"reason": "No property to update."}
@@ -61,23 +61,23 @@ def test_the_profile_that_it_has_is_no_change(node: Node) -> None:
 @pytest.mark.parametrize(
     "inputs", [{"name": ""}, {"role": 3}, {"metadata": []}, {"tainted": "yes"}, {"new_profile_id": "large"}, {"x": 1}]
 )
-def test_inputs_that_make_no_sense_are_refused(inputs: dict[str, Any]) -> None:
+def test_invalid_inputs_are_refused(inputs: dict[str, Any]) -> None:
     with pytest.raises(ActionFailed, match="Invalid input parameters"):
         update(Node(uuid=uuid4()), **inputs)
 
 
-def test_a_node_that_is_gone_is_skipped() -> None:
+def test_deleted_node_is_skipped() -> None:
     with pytest.raises(ActionSkipException, match="not found"):
         action("NODE_UPDATE", str(uuid4())).pre_condition()
 
 
-def test_a_profile_that_there_is_not_is_refused(node: Node) -> None:
+def test_unknown_profile_is_refused(node: Node) -> None:
     missing = str(uuid4())
     with pytest.raises(ActionFailed, match=f"new_profile_id: there is no profile {missing}"):
         update(node, new_profile_id=missing).execute()
 
 
-def test_a_server_is_resized_where_only_the_flavor_is_another(node: Node, large: Profile) -> None:
+def test_server_is_resized_if_only_the_flavor_differs(node: Node, large: Profile) -> None:
     context = derived()
     assert update(node, context, new_profile_id=str(large.uuid), role="primary").execute() == DONE
     server = Server.objects.get()
@@ -86,14 +86,14 @@ def test_a_server_is_resized_where_only_the_flavor_is_another(node: Node, large:
     assert status_of(node) == ("ACTIVE", "Update succeeded")
 
 
-def test_a_server_is_rebuilt_where_only_the_image_is_another(node: Node) -> None:
+def test_server_is_rebuilt_if_only_the_image_differs(node: Node) -> None:
     context, newer = derived(), make_profile("newer", spec={"flavor": "small", "image": "new"})
     update(node, context, new_profile_id=str(newer.uuid)).execute()
     assert (Server.objects.get().uuid, context.outputs) == (node.physical_id, {"operation": "REBUILD"})
     assert again(node).profile == newer
 
 
-def test_another_server_takes_its_place_where_it_is_to_be_another_altogether(node: Node) -> None:
+def test_server_is_replaced_if_the_metadata_differs(node: Node) -> None:
     other = make_profile("other", spec={"flavor": "small", "image": "new", "metadata": {"a": "b"}})
     update(node, new_profile_id=str(other.uuid)).execute()
     server = Server.objects.present().get()
@@ -102,7 +102,7 @@ def test_another_server_takes_its_place_where_it_is_to_be_another_altogether(nod
     assert Server.objects.count() == 2
 
 
-def test_a_node_whose_server_is_gone_gets_the_profile_for_the_next_one(node: Node, large: Profile) -> None:
+def test_profile_of_a_node_without_server_is_used_for_its_next_server(node: Node, large: Profile) -> None:
     cloud().delete_server(str(node.physical_id))
     Node.objects.update(status="ERROR")
     update(node, new_profile_id=str(large.uuid)).execute()
@@ -111,7 +111,7 @@ def test_a_node_whose_server_is_gone_gets_the_profile_for_the_next_one(node: Nod
     assert Server.objects.present().get().flavor == "large"
 
 
-def test_a_server_that_the_cloud_will_not_resize_stays_as_it_is(node: Node, large: Profile) -> None:
+def test_refused_resize_keeps_the_server_and_the_profile(node: Node, large: Profile) -> None:
     Flavor.objects.filter(name="large").update(vcpus=999)
     with pytest.raises(CloudError) as refusal:
         update(node, new_profile_id=str(large.uuid)).execute()
@@ -120,7 +120,7 @@ def test_a_server_that_the_cloud_will_not_resize_stays_as_it_is(node: Node, larg
     assert Server.objects.get().flavor == "small"
 
 
-def test_a_server_that_finds_no_place_again_leaves_the_node_in_error(node: Node) -> None:
+def test_replacement_without_a_valid_host_leaves_the_node_in_error(node: Node) -> None:
     make_flavor("huge", vcpus=999)
     other = make_profile("other", spec={"flavor": "huge", "image": "new"})
     with pytest.raises(NoValidHost):
@@ -128,15 +128,15 @@ def test_a_server_that_finds_no_place_again_leaves_the_node_in_error(node: Node)
     assert (again(node).status, again(node).profile) == ("ERROR", other)
 
 
-def test_a_node_that_something_else_is_done_to_is_not_updated(node: Node, large: Profile) -> None:
+def test_node_in_deletion_cannot_be_updated(node: Node, large: Profile) -> None:
     Node.objects.update(status="DELETING")
     with pytest.raises(ActionFailed, match="is DELETING: something else is done to it"):
         update(node, new_profile_id=str(large.uuid)).execute()
     assert Server.objects.get().flavor == "small"
 
 
-def left_behind(node: Node, profile: Profile) -> ActionContext:
-    """Return what is known of an update that was killed while the cloud was at work."""
+def interrupted_update(node: Node, profile: Profile) -> ActionContext:
+    """Return the context of an update that was killed during the operation of the cloud."""
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         update(node, context, new_profile_id=str(profile.uuid)).execute()
@@ -145,9 +145,9 @@ def left_behind(node: Node, profile: Profile) -> ActionContext:
 
 
 @pytest.mark.parametrize("spec", [{"flavor": "large", "image": "old"}, {"flavor": "large", "image": "new"}])
-def test_an_update_left_behind_is_gone_on_with(node: Node, large: Profile, spec: dict[str, str]) -> None:
+def test_interrupted_update_is_completed_by_the_next_attempt(node: Node, large: Profile, spec: dict[str, str]) -> None:
     other = make_profile("other", spec=spec)
-    context = left_behind(node, other)
+    context = interrupted_update(node, other)
     with acting_for("action", 2):
         update(node, derived(data=context.data), new_profile_id=str(other.uuid)).execute()
     server = Server.objects.present().get()
@@ -155,20 +155,20 @@ def test_an_update_left_behind_is_gone_on_with(node: Node, large: Profile, spec:
     assert (again(node).status, again(node).profile) == ("ACTIVE", other)
 
 
-def test_an_update_that_was_only_not_recorded_is_not_done_again(node: Node, large: Profile) -> None:
+def test_completed_update_without_a_recorded_outcome_is_not_repeated(node: Node, large: Profile) -> None:
     context = derived()
     update(node, context, new_profile_id=str(large.uuid)).execute()
     assert update(node, derived(data=context.data), new_profile_id=str(large.uuid)).execute() == DONE
     assert status_of(node) == ("ACTIVE", "Update succeeded")
 
 
-def test_an_interrupted_resize_leaves_the_server_as_it_was(node: Node, large: Profile) -> None:
-    context = left_behind(node, large)
+def test_abort_of_a_resize_keeps_the_server(node: Node, large: Profile) -> None:
+    context = interrupted_update(node, large)
     with acting_for("action", 1):
         assert update(node, derived(data=context.data), new_profile_id=str(large.uuid)).abort()
     assert (Server.objects.get().flavor, Server.objects.get().task_state) == ("small", None)
     assert status_of(node) == ("ACTIVE", "Update failed: It was interrupted")
 
 
-def test_an_update_that_came_to_its_end_is_not_aborted(node: Node) -> None:
+def test_completed_update_cannot_be_aborted(node: Node) -> None:
     assert not update(node).abort()

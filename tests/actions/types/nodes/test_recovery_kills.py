@@ -1,4 +1,4 @@
-"""An applier is killed at each change of the database in a recovery: one known server is left."""
+"""An applier killed at each database write of a recovery: exactly one known server is left."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.plans.inline import run_waiting
 from tests.plans.kills import kill_at_every_change
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-# Fewer would mean that the recovery is not what was killed.
+# With fewer kills, the appliers were not killed during the recovery.
 AT_LEAST = 12
 
 
@@ -36,7 +36,7 @@ def node_recovery() -> ActionPlan:
     return proposed("NODE_RECOVER", node)
 
 
-def test_a_node_gets_one_other_server_whenever_its_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_gets_one_new_server_whenever_the_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     kills = 0
     for plan in kill_at_every_change(monkeypatch, node_recovery):
         node = Node.objects.latest("pk")
@@ -55,7 +55,7 @@ def cluster_recovery() -> ActionPlan:
     return proposed("CLUSTER_RECOVER", cluster, check_capacity=True)
 
 
-def test_a_cluster_has_the_servers_that_are_wanted_whenever_its_applier_is_killed(
+def test_cluster_reaches_its_desired_capacity_whenever_the_applier_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kills = 0

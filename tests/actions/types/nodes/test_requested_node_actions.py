@@ -1,4 +1,4 @@
-"""Node actions that a person requested: the locks that they take, and the rules of the node's cluster."""
+"""Requested (not derived) node actions: their locks, and the rules and policies of the node's cluster."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ Notes = list[tuple[str, str, str | None]]
 
 
 def make_action() -> Action:
-    """Return an action that is at work."""
+    """Return an action of a running plan."""
     return make_plan({"a": []}, state="ONGOING").actions.get()
 
 
@@ -32,7 +32,7 @@ def execute(kind: str, node: Node | Cluster, uuid: str = "", **inputs: Any) -> O
 
 
 def run(kind: str, node: Node | Cluster, **inputs: Any) -> Action:
-    """Run an action by its plan to its end."""
+    """Run a plan with one action to its end, and return the action."""
     plan = propose([ProposedAction(kind, {"resource_id": str(node.uuid), **inputs})])
     plan.launch()
     run_waiting()
@@ -44,14 +44,14 @@ def again(row: Any) -> Any:
 
 
 def sizes(cluster: Cluster) -> tuple[int, int]:
-    """Return how many nodes a cluster wants, and how many it has."""
+    """Return the desired capacity of a cluster and the number of its nodes."""
     return again(cluster).desired_capacity, cluster.members().count()
 
 
-# The locks
+# Locks
 
 
-def test_a_node_of_a_cluster_that_something_is_done_to_is_left_alone() -> None:
+def test_action_on_a_node_of_a_locked_cluster_is_deferred() -> None:
     cluster, holder = make_cluster(size=1), make_action()
     take_lock(cluster, str(holder.uuid))
     words = f"Failed in locking cluster {cluster.uuid}: action {holder.uuid} is at work on it"
@@ -59,7 +59,7 @@ def test_a_node_of_a_cluster_that_something_is_done_to_is_left_alone() -> None:
     assert not Lock.objects.exclude(action=holder.uuid).exists()
 
 
-def test_a_node_that_something_is_done_to_is_left_alone() -> None:
+def test_action_on_a_locked_node_is_deferred_and_does_not_lock_the_cluster() -> None:
     cluster, holder = make_cluster(size=1), make_action()
     node = cluster.members().get()
     take_lock(node, str(holder.uuid))
@@ -68,14 +68,14 @@ def test_a_node_that_something_is_done_to_is_left_alone() -> None:
     assert not find_holders(cluster)
 
 
-def test_nodes_of_one_cluster_are_looked_at_at_the_same_time() -> None:
+def test_nodes_of_one_cluster_can_be_checked_concurrently() -> None:
     cluster = make_cluster(size=2)
     for node in cluster.members():
         assert execute("NODE_CHECK", node).answer is Answer.OK
     assert len(find_holders(cluster)) == 2
 
 
-def test_a_cluster_waits_for_what_is_done_to_one_of_its_nodes() -> None:
+def test_cluster_action_is_deferred_while_a_node_is_locked() -> None:
     cluster, holder = make_cluster(size=1), make_action()
     execute("NODE_CHECK", cluster.members().get(), str(holder.uuid))
     words = f"Failed in locking cluster {cluster.uuid}: action {holder.uuid} is at work on it"
@@ -83,7 +83,7 @@ def test_a_cluster_waits_for_what_is_done_to_one_of_its_nodes() -> None:
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "SKIPPED", "CANCELLED"])
-def test_the_lock_of_an_action_that_ended_is_taken_over(state: str) -> None:
+def test_lock_of_an_ended_action_is_taken_over(state: str) -> None:
     node, holder = make_member(status="ACTIVE"), make_action()
     take_lock(node, str(holder.uuid))
     Action.objects.filter(pk=holder.pk).update(state=state)
@@ -91,22 +91,22 @@ def test_the_lock_of_an_action_that_ended_is_taken_over(state: str) -> None:
     assert not Lock.objects.filter(action=holder.uuid).exists()
 
 
-def test_the_lock_of_an_action_that_is_no_more_is_taken_over() -> None:
+def test_lock_of_a_deleted_action_is_taken_over() -> None:
     node, holder = make_member(status="ACTIVE"), make_action()
     take_lock(node, str(holder.uuid))
     holder.delete()
     assert execute("NODE_CHECK", node).answer is Answer.OK
 
 
-def test_an_action_that_is_executed_again_has_its_locks_still() -> None:
+def test_repeated_action_keeps_its_locks() -> None:
     node, holder = make_cluster(size=1).members().get(), make_action()
     for _ in range(2):
         assert execute("NODE_CHECK", node, str(holder.uuid)).answer is Answer.OK
     assert Lock.objects.count() == 2
 
 
-def test_an_action_that_lost_leaves_the_node_as_the_other_one_has_it() -> None:
-    """It was deferred once too often while the other one is in the middle of its work."""
+def test_action_without_the_lock_keeps_the_status_that_the_holder_set() -> None:
+    """Its post_condition is called when it exceeds its retries, while the lock holder is still running."""
     node, holder = make_member(status="DELETING"), make_action()
     take_lock(node, str(holder.uuid))
     loser = make("NODE_DELETE", {"resource_id": str(node.uuid)}, ActionContext(action_uuid=str(make_action().uuid)))
@@ -115,7 +115,7 @@ def test_an_action_that_lost_leaves_the_node_as_the_other_one_has_it() -> None:
     assert again(node).status == "DELETING"
 
 
-def test_a_node_that_left_meanwhile_is_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_on_a_node_that_just_left_its_cluster_is_deferred(monkeypatch: pytest.MonkeyPatch) -> None:
     node = make_cluster(size=1).members().get()
     found = [node, make_member()]
     check = make("NODE_CHECK", {"resource_id": str(node.uuid)}, ActionContext(action_uuid=str(make_action().uuid)))
@@ -126,7 +126,7 @@ def test_a_node_that_left_meanwhile_is_tried_again_later(monkeypatch: pytest.Mon
 # NODE_DELETE
 
 
-def test_a_cluster_wants_one_node_less_when_a_person_deletes_one() -> None:
+def test_node_delete_decreases_the_desired_capacity() -> None:
     cluster = make_cluster(size=3)
     assert run("NODE_DELETE", cluster.members()[1]).state == "SUCCEEDED"
     assert sizes(cluster) == (2, 2)
@@ -136,7 +136,7 @@ def test_a_cluster_wants_one_node_less_when_a_person_deletes_one() -> None:
     )
 
 
-def test_a_cluster_keeps_as_many_nodes_as_it_must_have() -> None:
+def test_node_delete_below_min_size_is_refused() -> None:
     cluster = make_cluster(size=2, min_size=2)
     assert run("NODE_DELETE", cluster.members()[0]).status_message == (
         "Action failed in execute: The target capacity (1) is less than the cluster's min_size (2)."
@@ -145,7 +145,7 @@ def test_a_cluster_keeps_as_many_nodes_as_it_must_have() -> None:
     assert not cluster.members().exclude(status="ACTIVE").exists()
 
 
-def test_a_node_that_is_being_deleted_does_not_count() -> None:
+def test_node_in_deletion_does_not_count_for_min_size() -> None:
     cluster = make_cluster(size=3, min_size=2)
     first, second, _ = cluster.members()
     Node.objects.filter(pk=first.pk).update(status="DELETING")
@@ -153,12 +153,12 @@ def test_a_node_that_is_being_deleted_does_not_count() -> None:
     assert again(second).status == "ACTIVE"
 
 
-def test_a_cluster_that_has_too_many_nodes_may_lose_one() -> None:
+def test_node_delete_is_allowed_in_a_cluster_above_max_size() -> None:
     cluster = make_cluster(size=4, max_size=2)
     assert run("NODE_DELETE", cluster.members()[0]).state == "SUCCEEDED"
 
 
-def test_a_deletion_that_failed_leaves_a_cluster_that_wants_as_many_as_before(settings: Settings) -> None:
+def test_failed_node_delete_keeps_the_desired_capacity(settings: Settings) -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=1)
     run("CLUSTER_CREATE", cluster)
@@ -168,8 +168,8 @@ def test_a_deletion_that_failed_leaves_a_cluster_that_wants_as_many_as_before(se
     assert (again(cluster).status, cluster.members().get().status) == ("WARNING", "ERROR")
 
 
-class Noting(PolicyType):
-    """Records its checks, and decides that a deleted node is to be replaced."""
+class RecordingPolicy(PolicyType):
+    """A policy that records its checks, and keeps the desired capacity when a node is deleted."""
 
     name = "noting"
     description = "for tests"
@@ -187,24 +187,24 @@ class Noting(PolicyType):
 
 
 @pytest.fixture
-def noting(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Notes:
-    settings.POLICY_TYPES = [f"{__name__}.Noting"]
-    monkeypatch.setattr(Noting, "noted", [])
-    return Noting.noted
+def checks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Notes:
+    settings.POLICY_TYPES = [f"{__name__}.RecordingPolicy"]
+    monkeypatch.setattr(RecordingPolicy, "noted", [])
+    return RecordingPolicy.noted
 
 
 def attach(cluster: Cluster) -> None:
     cluster.policy_bindings.create(policy=make_policy(type="noting"), priority=1)
 
 
-def test_the_policies_of_the_cluster_are_applied_to_the_node(noting: Notes) -> None:
+def test_cluster_policies_are_applied_to_node_delete(checks: Notes) -> None:
     cluster = make_cluster(size=2)
     attach(cluster)
     run("NODE_DELETE", cluster.members()[0])
-    assert noting == [("BEFORE", "NODE_DELETE", "a cluster-1"), ("AFTER", "NODE_DELETE", None)]
+    assert checks == [("BEFORE", "NODE_DELETE", "a cluster-1"), ("AFTER", "NODE_DELETE", None)]
 
 
-def test_a_policy_may_want_the_place_of_a_deleted_node_filled(noting: Notes) -> None:
+def test_policy_can_keep_the_desired_capacity_when_a_node_is_deleted(checks: Notes) -> None:
     cluster = make_cluster(size=2)
     attach(cluster)
     run("NODE_DELETE", cluster.members()[0])
@@ -212,18 +212,18 @@ def test_a_policy_may_want_the_place_of_a_deleted_node_filled(noting: Notes) -> 
     assert again(cluster).status == "WARNING"
 
 
-def test_policies_are_not_applied_to_derived_actions(noting: Notes) -> None:
+def test_policies_are_not_applied_to_derived_actions(checks: Notes) -> None:
     make_node()
     cluster = make_cluster()
     attach(cluster)
     run("CLUSTER_SCALE_OUT", cluster)
-    assert not noting
+    assert not checks
 
 
 # NODE_CREATE
 
 
-def test_a_new_node_joins_the_cluster_that_a_person_wants_it_in() -> None:
+def test_created_node_joins_the_requested_cluster() -> None:
     make_node()
     cluster = make_cluster(size=1)
     node = make_member()
@@ -233,7 +233,7 @@ def test_a_new_node_joins_the_cluster_that_a_person_wants_it_in() -> None:
     assert (sizes(cluster), again(cluster).next_index) == ((2, 2), 3)
 
 
-def test_a_node_does_not_join_a_cluster_that_is_full() -> None:
+def test_created_node_does_not_join_a_full_cluster() -> None:
     make_node()
     cluster, node = make_cluster(size=1, max_size=1), make_member()
     assert run("NODE_CREATE", node, cluster_id=str(cluster.uuid)).status_message == (
@@ -242,7 +242,7 @@ def test_a_node_does_not_join_a_cluster_that_is_full() -> None:
     assert (again(node).cluster, again(node).status, Server.objects.count()) == (None, "INIT", 0)
 
 
-def test_a_node_of_another_cluster_is_not_created_in_this_one() -> None:
+def test_node_of_another_cluster_is_refused() -> None:
     make_node()
     owner, other = make_cluster("owner"), make_cluster("other")
     node = make_member(cluster=owner, index=1)
@@ -250,13 +250,13 @@ def test_a_node_of_another_cluster_is_not_created_in_this_one() -> None:
     assert message == f"Action failed in execute: Node {node.uuid} is already owned by cluster {owner.uuid}."
 
 
-def test_a_node_whose_creation_fails_is_a_member_that_is_missed() -> None:
+def test_failed_node_create_leaves_a_member_in_error_and_the_cluster_in_warning() -> None:
     cluster, node = make_cluster(size=1), make_member()
     assert run("NODE_CREATE", node, cluster_id=str(cluster.uuid)).state == "FAILED"
     assert (sizes(cluster), again(cluster).status, again(node).status) == ((2, 2), "WARNING", "ERROR")
 
 
-def test_a_member_that_is_created_at_the_second_attempt_makes_the_cluster_want_no_more() -> None:
+def test_repeated_node_create_does_not_increase_the_desired_capacity_again() -> None:
     make_node()
     cluster = make_cluster(size=1, status="WARNING", desired_capacity=2)
     node = make_member(status="ERROR", cluster=cluster, index=2)
@@ -264,24 +264,24 @@ def test_a_member_that_is_created_at_the_second_attempt_makes_the_cluster_want_n
     assert (sizes(cluster), again(cluster).status) == ((2, 2), "ACTIVE")
 
 
-def test_the_policies_of_the_cluster_are_applied_to_a_new_node(noting: Notes) -> None:
+def test_cluster_policies_are_applied_to_node_create(checks: Notes) -> None:
     make_node()
     cluster = make_cluster()
     attach(cluster)
     run("NODE_CREATE", make_member(), cluster_id=str(cluster.uuid))
-    assert noting == [("BEFORE", "NODE_CREATE", "web"), ("AFTER", "NODE_CREATE", "web")]
+    assert checks == [("BEFORE", "NODE_CREATE", "web"), ("AFTER", "NODE_CREATE", "web")]
 
 
-# Others
+# Other actions
 
 
-def test_a_cluster_knows_what_a_person_found_out_about_a_node() -> None:
+def test_node_check_updates_the_status_reason_of_the_cluster() -> None:
     cluster = make_cluster(size=2)
     run("NODE_CHECK", cluster.members()[0])
     assert again(cluster).status_reason == "NODE_CHECK: number of active nodes is 1, below desired_capacity (2)"
 
 
-def test_a_node_that_stands_alone_is_deleted_as_it_ever_was() -> None:
+def test_node_without_a_cluster_is_deleted() -> None:
     node = make_member(status="ACTIVE")
     assert run("NODE_DELETE", node).state == "SUCCEEDED"
     assert again(node).deleted_at
