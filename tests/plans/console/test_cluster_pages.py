@@ -1,4 +1,4 @@
-"""The console's pages of clusters, and what it has done to them and to nodes."""
+"""Console pages of clusters, and operations on clusters and nodes."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def bind(cluster: Cluster, name: str = "grow", **columns: Any) -> PolicyBinding:
     return PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=100, **columns)
 
 
-def test_a_list_tells_how_many_nodes_each_cluster_has_and_may_have(browser: Client) -> None:
+def test_cluster_list_shows_the_number_of_nodes_and_its_bounds(browser: Client) -> None:
     make_cluster("web", size=3, min_size=1, max_size=5)
     make_cluster("db", status="ERROR", desired_capacity=2)
     text = show(browser, "clusters:list")
@@ -46,7 +46,7 @@ def test_a_list_tells_how_many_nodes_each_cluster_has_and_may_have(browser: Clie
     assert (">web<" in text, ">db<" in text) == (False, True)
 
 
-def test_a_cluster_shows_its_members_its_policies_and_what_was_done_to_it(browser: Client) -> None:
+def test_cluster_page_shows_members_policies_and_the_last_operation(browser: Client) -> None:
     make_node()
     cluster = make_cluster("web", size=1, metadata={"team": "shop"})
     bind(cluster)
@@ -61,7 +61,7 @@ def test_a_cluster_shows_its_members_its_policies_and_what_was_done_to_it(browse
     assert ("grow" in text, SCALING in text, "shop" in text, "2 of 2" in text) == (True, True, True, True)
 
 
-def test_a_cluster_says_who_holds_it_and_updates_itself_meanwhile(browser: Client) -> None:
+def test_locked_cluster_page_names_the_lock_holder_and_updates_itself(browser: Client) -> None:
     cluster = make_cluster("web")
     assert "Locked by" not in show(browser, "clusters:detail", cluster.uuid)
     plan = ActionPlan.objects.create()
@@ -71,7 +71,7 @@ def test_a_cluster_says_who_holds_it_and_updates_itself_meanwhile(browser: Clien
     assert ("Locked by" in text, action.name in text, 'hx-trigger="every 2s"' in text) == (True, True, True)
 
 
-def test_a_cluster_updates_itself_as_soon_as_an_operation_was_requested(browser: Client) -> None:
+def test_cluster_page_updates_itself_as_soon_as_an_operation_is_requested(browser: Client) -> None:
     cluster = make_cluster("web")
     where, poll = reverse("clusters:scale-out", args=[cluster.uuid]), 'hx-trigger="every 2s"'
     browser.post(where, {"count": "1", "plan_only": "on"})
@@ -104,7 +104,7 @@ def test_each_operation_on_a_policy_of_a_cluster_has_a_form(browser: Client, ver
     assert "Create the action plan for review" in browser.get(where).content.decode()
 
 
-def test_a_requested_operation_starts_at_once_and_the_message_leads_to_its_plan(browser: Client) -> None:
+def test_requested_operation_starts_immediately_with_a_link_to_its_plan(browser: Client) -> None:
     cluster = make_cluster("web")
     answer = browser.post(reverse("clusters:scale-out", args=[cluster.uuid]), {"count": "2"}, follow=True)
     action = Action.objects.get()
@@ -114,7 +114,7 @@ def test_a_requested_operation_starts_at_once_and_the_message_leads_to_its_plan(
     assert f'href="{reverse("plans:detail", args=[action.action_plan.uuid])}"' in answer.content.decode()
 
 
-def test_a_plan_to_look_at_first_is_shown(browser: Client) -> None:
+def test_plan_only_operation_redirects_to_its_recommended_plan(browser: Client) -> None:
     cluster = make_cluster("web")
     where = reverse("clusters:scale-out", args=[cluster.uuid])
     answer = browser.post(where, {"count": "2", "plan_only": "on"})
@@ -123,7 +123,7 @@ def test_a_plan_to_look_at_first_is_shown(browser: Client) -> None:
     assert answer["Location"] == reverse("plans:detail", args=[plan.uuid])
 
 
-def test_a_deletion_is_followed_on_the_page_of_its_plan(browser: Client) -> None:
+def test_deletion_redirects_to_its_plan(browser: Client) -> None:
     cluster, node = make_cluster("web", size=1), make_member(status="ACTIVE")
     for verb, record, fields in (("delete", cluster, {"force": "on"}), ("delete-node", node, {})):
         answer = browser.post(reverse(f"clusters:{verb}", args=[record.uuid]), fields)
@@ -142,7 +142,7 @@ def test_a_deletion_is_followed_on_the_page_of_its_plan(browser: Client) -> None
         ("delete", {}, "This field is required."),
     ],
 )
-def test_what_makes_no_sense_is_said_in_the_form(
+def test_invalid_operation_is_refused_in_its_form(
     browser: Client, verb: str, fields: dict[str, str], words: str
 ) -> None:
     cluster = make_cluster("web", size=1, max_size=5)
@@ -151,7 +151,7 @@ def test_what_makes_no_sense_is_said_in_the_form(
     assert not ActionPlan.objects.exists()
 
 
-def test_a_cluster_is_created_by_a_form(browser: Client) -> None:
+def test_cluster_is_created_by_a_form(browser: Client) -> None:
     profile = make_profile("small web")
     fields = {"name": "web", "profile": str(profile.uuid), "desired_capacity": "2", "max_size": "3"}
     answer = browser.post(reverse("clusters:create"), fields)
@@ -161,7 +161,7 @@ def test_a_cluster_is_created_by_a_form(browser: Client) -> None:
     assert Action.objects.get().action_type == "CLUSTER_CREATE"
 
 
-def test_a_cluster_of_bounds_that_make_no_sense_is_refused_beside_the_field(browser: Client) -> None:
+def test_invalid_bounds_of_a_new_cluster_are_refused_next_to_the_field(browser: Client) -> None:
     profile = make_profile("small web")
     fields = {"name": "web", "profile": str(profile.uuid), "min_size": "4", "max_size": "3"}
     text = browser.post(reverse("clusters:create"), fields).content.decode()
@@ -169,11 +169,11 @@ def test_a_cluster_of_bounds_that_make_no_sense_is_refused_beside_the_field(brow
     assert not Cluster.objects.exists()
 
 
-# Rights
+# Permissions
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_readers_see_no_buttons_and_may_do_nothing(client: Client, reader: User, verb: str) -> None:
+def test_readers_see_no_cluster_buttons_and_are_refused(client: Client, reader: User, verb: str) -> None:
     client.force_login(reader)
     cluster = bind(make_cluster("web", size=1)).cluster
     where = reverse(f"clusters:{verb}", args=[cluster.uuid])
@@ -185,7 +185,7 @@ def test_readers_see_no_buttons_and_may_do_nothing(client: Client, reader: User,
 
 
 @pytest.mark.parametrize("verb", ["disable", "detach"])
-def test_readers_leave_the_policies_of_a_cluster_alone(client: Client, reader: User, verb: str) -> None:
+def test_readers_cannot_change_policies_of_a_cluster(client: Client, reader: User, verb: str) -> None:
     client.force_login(reader)
     binding = bind(make_cluster("web"))
     where = reverse(f"clusters:{verb}", args=[binding.uuid])
@@ -194,7 +194,7 @@ def test_readers_leave_the_policies_of_a_cluster_alone(client: Client, reader: U
 
 
 @pytest.mark.parametrize("verb", NODE_VERBS)
-def test_readers_leave_nodes_alone(client: Client, reader: User, verb: str) -> None:
+def test_readers_cannot_operate_nodes(client: Client, reader: User, verb: str) -> None:
     client.force_login(reader)
     node = make_member(status="ACTIVE")
     where = reverse(f"clusters:{verb}", args=[node.uuid])
@@ -202,7 +202,7 @@ def test_readers_leave_nodes_alone(client: Client, reader: User, verb: str) -> N
     assert client.post(where).status_code == 403
 
 
-def test_who_may_start_no_plan_has_it_made_alone(client: Client, stranger: User) -> None:
+def test_operation_without_the_start_permission_creates_a_recommended_plan(client: Client, stranger: User) -> None:
     names = ["operate_cluster", "view_cluster"]
     stranger.user_permissions.set(Permission.objects.filter(codename__in=names))
     client.force_login(User.objects.get(pk=stranger.pk))
@@ -211,7 +211,7 @@ def test_who_may_start_no_plan_has_it_made_alone(client: Client, stranger: User)
     assert ActionPlan.objects.get().state == "RECOMMENDED"
 
 
-def test_nobody_sees_clusters_without_the_right_to(client: Client, stranger: User) -> None:
+def test_clusters_are_refused_without_the_view_permission(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     cluster = make_cluster("web")
     assert client.get(reverse("clusters:list")).status_code == 403
@@ -221,16 +221,18 @@ def test_nobody_sees_clusters_without_the_right_to(client: Client, stranger: Use
 # Queries
 
 
-def test_a_list_takes_as_many_queries_whatever_its_length(browser: Client, django_assert_num_queries: Any) -> None:
+def test_cluster_list_query_count_does_not_depend_on_the_number_of_clusters(
+    browser: Client, django_assert_num_queries: Any
+) -> None:
     make_cluster("first", size=1)
     show(browser, "clusters:list")
     for number in range(10):
         make_cluster(str(number), size=2)
-    with django_assert_num_queries(5):  # the session, the person, their saved filters, how many there are, the rows
+    with django_assert_num_queries(5):  # the session, the user, the saved filters, the count, the rows
         show(browser, "clusters:list")
 
 
-def test_a_page_takes_as_many_queries_however_many_members_there_are(
+def test_cluster_page_query_count_does_not_depend_on_the_number_of_members(
     browser: Client, django_assert_num_queries: Any
 ) -> None:
     small, large = make_cluster("small", size=1), make_cluster("large", size=60)

@@ -1,4 +1,4 @@
-"""The console tells of actions that others derived."""
+"""Derived actions in the console."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def reading(client: Client, reader: User) -> Client:
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch) -> ActionPlan:
-    """a derived x, and y which waits for x; b waits for a."""
+    """A plan whose action a derived x and y, of which y waits for x; b waits for a."""
     return waiting_plan(monkeypatch)
 
 
@@ -37,25 +37,25 @@ def text(client: Client, one: Action) -> str:
     return " ".join(client.get(reverse("actions:detail", args=[one.uuid])).content.decode().split())
 
 
-def test_a_derived_action_names_the_one_that_made_it(reading: Client, plan: ActionPlan) -> None:
+def test_derived_action_shows_the_action_that_derived_it(reading: Client, plan: ActionPlan) -> None:
     found = text(reading, action(plan, "x"))
     assert "Derived from" in found
     assert reverse("actions:detail", args=[action(plan, "a").uuid]) in found
 
 
-def test_an_action_that_waits_says_so_and_names_what_it_derived(reading: Client, plan: ActionPlan) -> None:
+def test_waiting_action_shows_the_actions_that_it_derived(reading: Client, plan: ActionPlan) -> None:
     found = text(reading, action(plan, "a"))
     assert "Action waits for 2 actions that it derived." in found
     assert "Derived from" not in found
     assert all(reverse("actions:detail", args=[action(plan, name).uuid]) in found for name in "xy")
 
 
-def test_the_table_of_a_plan_marks_derived_actions(reading: Client, plan: ActionPlan) -> None:
+def test_plan_table_marks_derived_actions(reading: Client, plan: ActionPlan) -> None:
     response = reading.get(reverse("plans:detail", args=[plan.uuid]))
     assert response.content.decode().count(">derived</span>") == 2
 
 
-def test_an_action_that_failed_with_another_says_that_no_phase_of_it_ran(reading: Client, plan: ActionPlan) -> None:
+def test_action_that_failed_with_another_shows_that_it_did_not_begin(reading: Client, plan: ActionPlan) -> None:
     Action.objects.filter(pk=action(plan, "b").pk).update(state="FAILED")
     assert "The action failed before it began." in text(reading, action(plan, "b"))
 
@@ -69,11 +69,11 @@ def places(picture: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def test_the_graph_shows_derived_actions_before_the_one_that_waits_for_them(plan: ActionPlan) -> None:
+def test_graph_shows_derived_actions_before_the_action_that_waits_for_them(plan: ActionPlan) -> None:
     assert places(picture_of(plan, 4)) == {"x": 1, "y": 2, "a": 3, "b": 4}
 
 
-def test_the_layers_of_a_large_plan_follow_what_is_derived(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layers_of_a_large_plan_are_updated_with_derived_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plans.console.graph.picture.DRAWN_ACTIONS", 1)
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
     assert len(picture_of(plan, 2)["layers"]) == 2
@@ -81,7 +81,7 @@ def test_the_layers_of_a_large_plan_follow_what_is_derived(monkeypatch: pytest.M
     assert len(picture_of(plan, 4)["layers"]) == 4
 
 
-def test_the_layers_of_a_large_plan_follow_what_a_person_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layers_of_a_large_plan_are_updated_with_changed_dependencies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plans.console.graph.picture.DRAWN_ACTIONS", 1)
     plan = make_plan({"a": [], "b": ["a"]})
     assert len(picture_of(plan, 2)["layers"]) == 2
@@ -89,7 +89,9 @@ def test_the_layers_of_a_large_plan_follow_what_a_person_changes(monkeypatch: py
     assert len(picture_of(ActionPlan.objects.get(pk=plan.pk), 2)["layers"]) == 1
 
 
-def test_the_layers_of_a_large_plan_follow_what_turns_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layers_of_a_large_plan_move_planned_actions_before_their_parent_when_it_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("plans.console.graph.picture.DRAWN_ACTIONS", 1)
     behave(monkeypatch, a=waits)
     plan = plan_to_derive({"a": []}, {"a": {"x": [], "y": ["x"]}})
@@ -100,6 +102,6 @@ def test_the_layers_of_a_large_plan_follow_what_turns_round(monkeypatch: pytest.
     assert [layer.counts for layer in shown] == [{"SKIPPED": 1}, {"PENDING": 1}, {"PENDING": 1}]
 
 
-def test_the_graph_shows_planned_actions_after_the_one_that_is_to_derive_them() -> None:
+def test_graph_shows_planned_actions_after_the_action_that_will_derive_them() -> None:
     plan = plan_to_derive({"a": [], "b": ["a"]}, {"a": {"x": [], "y": ["x"]}})
     assert places(picture_of(plan, 4)) == {"a": 1, "b": 2, "x": 2, "y": 3}

@@ -1,4 +1,4 @@
-"""The efficacy on a plan's page: before and after, if the indicators have both values."""
+"""Efficacy on the page of a plan: values before and after the plan, if the indicators have both."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 RATIO = {"name": "released_nodes_ratio", "description": "The share that is released.", "unit": "%", "value": 40.0}
 
 
-def promising(overall: list[dict[str, object]] | None = None, **values: float) -> ActionPlan:
+def make_plan_with_indicators(overall: list[dict[str, object]] | None = None, **values: float) -> ActionPlan:
     plan = make_plan({"a": []}, global_efficacy=overall or [])
     EfficacyIndicator.objects.bulk_create(
         EfficacyIndicator(action_plan=plan, name=name, value=value, description=f"About {name}.", unit="pieces")
@@ -23,37 +23,41 @@ def promising(overall: list[dict[str, object]] | None = None, **values: float) -
 
 
 def compared(**values: float) -> list[tuple[str, float, float]]:
-    return [(label, before, after) for label, before, after, _ in efficacy_of(promising(**values)).compared]
+    return [
+        (label, before, after) for label, before, after, _ in efficacy_of(make_plan_with_indicators(**values)).compared
+    ]
 
 
-def test_nodes_in_use_are_those_that_are_not_released() -> None:
+def test_active_nodes_after_the_plan_exclude_released_nodes() -> None:
     found = compared(compute_nodes_count=5, released_compute_nodes_count=2)
     assert found == [("Active compute nodes", 5, 3)]
 
 
-def test_the_spread_of_loads_is_shown_before_and_after() -> None:
+def test_standard_deviation_of_loads_is_shown_before_and_after() -> None:
     found = compared(standard_deviation_before_audit=0.3, standard_deviation_after_audit=0.1)
     assert found == [("Standard deviation of the node loads", 0.3, 0.1)]
 
 
-def test_what_is_planned_is_taken_from_what_there_is_to_move() -> None:
+def test_planned_migrations_are_subtracted_from_the_volumes_to_move() -> None:
     found = compared(volume_migrate_count=3, planned_volume_migrate_count=2)
     assert found == [("Free volumes to move", 3, 1)]
 
 
-def test_what_there_is_none_of_is_left_out() -> None:
+def test_indicators_with_value_zero_are_omitted() -> None:
     assert compared(volume_update_count=0, planned_volume_update_count=0) == []
 
 
-def test_an_indicator_without_a_counterpart_stands_alone() -> None:
-    efficacy = efficacy_of(promising(standard_deviation_after_audit=0.1, instance_migrations_count=13))
+def test_indicator_without_a_counterpart_is_shown_alone() -> None:
+    efficacy = efficacy_of(make_plan_with_indicators(standard_deviation_after_audit=0.1, instance_migrations_count=13))
     assert [one.name for one in efficacy.indicators] == ["standard_deviation_after_audit", "instance_migrations_count"]
     assert efficacy.compared == []
 
 
-def test_the_page_shows_them_with_units_and_descriptions(client: Client, cloud_admin: User) -> None:
+def test_plan_page_shows_indicators_with_units_and_descriptions(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
-    plan = promising([RATIO], compute_nodes_count=5, released_compute_nodes_count=2, instance_migrations_count=13)
+    plan = make_plan_with_indicators(
+        [RATIO], compute_nodes_count=5, released_compute_nodes_count=2, instance_migrations_count=13
+    )
     text = " ".join(client.get(reverse("plans:detail", args=[plan.uuid])).content.decode().split())
     for words in ("Active compute nodes", "<strong>3 </strong>", "Released nodes ratio", "<strong>40 %</strong>"):
         assert words in text
@@ -61,7 +65,7 @@ def test_the_page_shows_them_with_units_and_descriptions(client: Client, cloud_a
     assert "About instance_migrations_count." in text
 
 
-def test_a_plan_that_promises_nothing_has_no_such_part(client: Client, cloud_admin: User) -> None:
+def test_plan_page_without_indicators_has_no_efficacy_section(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     text = client.get(reverse("plans:detail", args=[make_plan({"a": []}).uuid])).content.decode()
     assert "Efficacy" not in text

@@ -27,7 +27,7 @@ def post(client: Client, page: str = "new", *arguments: Any, **fields: Any) -> s
     return client.post(reverse(f"exclusions:{page}", args=arguments), {**FORM, **fields}, follow=True).content.decode()
 
 
-def test_a_rule_is_made_with_what_the_form_says(administrator: Client) -> None:
+def test_exclusion_is_created_with_the_fields_of_the_form(administrator: Client) -> None:
     server = make_server("db")
     window = {**OFFICE_HOURS, "weekdays": ["monday"], "first_day": "2030-01-01"}
     named = {"action_types": ["migrate"], "servers": f"db\n{server.uuid}"}
@@ -49,15 +49,13 @@ def test_a_rule_is_made_with_what_the_form_says(administrator: Client) -> None:
         ({"action_types": ["fly"]}, "fly is not one of the available choices"),
     ],
 )
-def test_what_makes_no_sense_is_said_beside_the_field(
-    administrator: Client, fields: dict[str, Any], words: str
-) -> None:
+def test_invalid_value_is_refused_next_to_its_field(administrator: Client, fields: dict[str, Any], words: str) -> None:
     make_exclusion("freeze")
     assert words in post(administrator, **fields)
     assert Exclusion.objects.count() == 1
 
 
-def test_all_that_makes_no_sense_is_said_at_once(administrator: Client) -> None:
+def test_all_invalid_values_are_reported_together(administrator: Client) -> None:
     make_exclusion("freeze")
     wrong = {
         "name": "FREEZE",
@@ -80,13 +78,13 @@ def test_all_that_makes_no_sense_is_said_at_once(administrator: Client) -> None:
     assert Exclusion.objects.count() == 1
 
 
-def test_an_owner_that_is_taken_away_is_who_saves_it(administrator: Client) -> None:
+def test_removed_owner_becomes_the_saving_user(administrator: Client) -> None:
     rule = make_exclusion(owner="databases")
     post(administrator, "change", rule.uuid, owner="")
     assert Exclusion.objects.get().owner == "alice"
 
 
-def test_a_rule_is_tried_from_the_form_and_not_saved(administrator: Client) -> None:
+def test_exclusion_is_tried_in_the_form_without_being_saved(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     text = post(administrator, action_types=["nop"], plan=str(plan.uuid), **{"try": "1"})
     assert "<strong>2</strong> actions would be skipped" in text
@@ -94,7 +92,7 @@ def test_a_rule_is_tried_from_the_form_and_not_saved(administrator: Client) -> N
     assert "Choose a plan to test against." in post(administrator, **{"try": "1"})
 
 
-def test_a_change_leaves_alone_what_the_form_shows_unchanged(administrator: Client) -> None:
+def test_unchanged_fields_of_the_form_keep_their_stored_values(administrator: Client) -> None:
     server = make_server("db")
     said = {"reason": "licence", "zone": "Europe/Berlin", "targets": {"servers": ["db"]}, "window": OFFICE_HOURS}
     rule = make_exclusion("never db", expires_at="2999-01-01T00:00", **said)
@@ -109,7 +107,7 @@ def test_a_change_leaves_alone_what_the_form_shows_unchanged(administrator: Clie
     assert (changed.targets, changed.window, changed.expires_at) == (rule.targets, rule.window, rule.expires_at)
 
 
-def test_the_page_of_a_rule_tells_what_it_says_and_what_it_skipped_and_tries_it(administrator: Client) -> None:
+def test_exclusion_page_shows_its_fields_skipped_actions_and_a_trial(administrator: Client) -> None:
     rule = make_exclusion(reason="audit week", action_types=["nop"])
     plan = propose([nop("a")])
     text = administrator.get(reverse("exclusions:detail", args=[rule.uuid]), {"plan": str(plan.uuid)}).content.decode()
@@ -118,7 +116,7 @@ def test_the_page_of_a_rule_tells_what_it_says_and_what_it_skipped_and_tries_it(
     assert "frozen" in administrator.get(reverse("exclusions:list")).content.decode()
 
 
-def test_a_rule_is_disabled_and_enabled_by_buttons_and_found_by_the_switch(administrator: Client) -> None:
+def test_exclusion_is_disabled_and_enabled_by_buttons_and_filtered_by_enabled(administrator: Client) -> None:
     rule = make_exclusion()
     page = reverse("exclusions:detail", args=[rule.uuid])
     assert 'id="disable"' in administrator.get(page).content.decode()
@@ -132,7 +130,7 @@ def test_a_rule_is_disabled_and_enabled_by_buttons_and_found_by_the_switch(admin
     assert "Exclusion frozen enabled." in post(administrator, "enable", rule.uuid)
 
 
-def test_a_rule_is_deleted_after_a_question(administrator: Client) -> None:
+def test_exclusion_is_deleted_after_confirmation(administrator: Client) -> None:
     rule = make_exclusion()
     where = reverse("exclusions:delete", args=[rule.uuid])
     assert "Delete this exclusion?" in administrator.get(where).content.decode()
@@ -140,7 +138,7 @@ def test_a_rule_is_deleted_after_a_question(administrator: Client) -> None:
     assert not Exclusion.objects.present().exists()
 
 
-def test_who_may_not_change_rules_sees_no_button_and_reaches_no_form(client: Client, reader: User) -> None:
+def test_readers_see_no_exclusion_buttons_and_are_refused(client: Client, reader: User) -> None:
     rule = make_exclusion()
     client.force_login(reader)
     text = client.get(reverse("exclusions:detail", args=[rule.uuid])).content.decode()
@@ -150,7 +148,7 @@ def test_who_may_not_change_rules_sees_no_button_and_reaches_no_form(client: Cli
         assert client.post(reverse(f"exclusions:{page}", args=arguments), FORM).status_code == 403
 
 
-def test_who_may_not_see_rules_sees_none(client: Client, stranger: User) -> None:
+def test_exclusions_are_refused_without_the_view_permission(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(reverse("exclusions:list")).status_code == 403
     assert client.get(reverse("exclusions:detail", args=[make_exclusion().uuid])).status_code == 403

@@ -1,4 +1,4 @@
-"""The geometry of a plan's picture."""
+"""The geometry of the graph of a plan."""
 
 import re
 from itertools import combinations
@@ -24,12 +24,12 @@ edge_lists = st.integers(1, 40).flatmap(
 )
 
 
-def test_a_layer_is_the_longest_path_from_the_start() -> None:
+def test_layer_of_an_action_is_its_longest_path_from_the_start() -> None:
     assert compute_layers([1, 2, 3, 4], [(1, 2), (2, 3), (1, 3)]) == {1: 0, 2: 1, 3: 2, 4: 0}
 
 
 @given(edge_lists)
-def test_no_two_boxes_overlap_and_all_lie_inside_the_picture(graph: tuple[int, list[Edge]]) -> None:
+def test_boxes_do_not_overlap_and_lie_inside_the_picture(graph: tuple[int, list[Edge]]) -> None:
     size, edges = graph
     picture = draw_picture(range(size), edges)
     nodes = [node for band in picture.bands for node in band.nodes]
@@ -39,14 +39,14 @@ def test_no_two_boxes_overlap_and_all_lie_inside_the_picture(graph: tuple[int, l
 
 
 @given(edge_lists)
-def test_every_edge_leads_to_a_later_layer(graph: tuple[int, list[Edge]]) -> None:
+def test_edges_lead_to_later_layers(graph: tuple[int, list[Edge]]) -> None:
     size, edges = graph
     layer = compute_layers(range(size), edges)
     assert all(layer[parent] < layer[child] for parent, child in edges)
 
 
 def points_of(path: str) -> list[tuple[float, float]]:
-    """Return points along a path of horizontal lines and curves, a few for each."""
+    """Return points along a path of horizontal lines and curves."""
     found: list[tuple[float, float]] = []
     x, y = 0.0, 0.0
     for kind, numbers in re.findall("([MHC])([^MHC]*)", path):
@@ -67,7 +67,7 @@ def points_of(path: str) -> list[tuple[float, float]]:
 
 
 @given(edge_lists)
-def test_no_edge_passes_behind_a_box(graph: tuple[int, list[Edge]]) -> None:
+def test_edges_do_not_cross_boxes(graph: tuple[int, list[Edge]]) -> None:
     size, edges = graph
     picture = draw_picture(range(size), edges)
     nodes = [node for band in picture.bands for node in band.nodes]
@@ -80,36 +80,36 @@ def test_no_edge_passes_behind_a_box(graph: tuple[int, list[Edge]]) -> None:
     ]
 
 
-def test_a_box_has_the_numbers_of_the_edges_to_it_and_from_it() -> None:
+def test_box_has_the_numbers_of_its_incoming_and_outgoing_edges() -> None:
     picture = draw_picture(range(4), [(0, 1), (1, 2), (1, 3)])
     assert picture.incoming[1] == picture.outgoing[0][0]
     assert {picture.incoming[2], picture.incoming[3]} == set(picture.outgoing[1])
 
 
-def test_a_layer_that_waits_for_the_whole_layer_before_it_has_one_arrow() -> None:
+def test_layer_that_waits_for_the_whole_previous_layer_has_one_arrow() -> None:
     edges = [(parent, child) for parent in range(30) for child in range(30, 60)]
     picture = draw_picture(range(60), edges)
     assert len(picture.arrows) == 1
     assert picture.lines == []
 
 
-def test_parents_that_several_children_share_meet_in_one_point() -> None:
+def test_parents_shared_by_several_children_meet_in_one_point() -> None:
     picture = draw_picture(range(7), [(0, 3), (1, 3), (0, 4), (1, 4), (2, 5)])
     assert (len(picture.lines), len(picture.arrows)) == (2, 3)
 
 
-def test_an_empty_plan_has_an_empty_picture() -> None:
+def test_empty_plan_has_an_empty_picture() -> None:
     assert draw_picture([], []).width == 0
 
 
-def test_what_an_action_derived_comes_after_what_that_had_waited_for() -> None:
-    """1 before 2, which derives 3 and after it 4."""
+def test_derived_actions_are_placed_after_the_parents_of_their_origin() -> None:
+    """Action 1 is a parent of 2, which derives 3 and its child 4."""
     edges = with_derived_edges([(1, 2), (3, 4), (3, 2), (4, 2)], {1: None, 2: None, 3: 2, 4: 2})
     assert compute_layers([1, 2, 3, 4], edges) == {1: 0, 3: 1, 4: 2, 2: 3}
 
 
-def test_so_does_what_a_derived_action_derived() -> None:
-    """1 before 2, which derives 3, which derives 4."""
+def test_actions_of_a_nested_derivation_are_placed_before_their_origin() -> None:
+    """Action 1 is a parent of 2, which derives 3, which derives 4."""
     edges = with_derived_edges([(1, 2), (3, 2), (4, 3)], {1: None, 2: None, 3: 2, 4: 3})
     assert compute_layers([1, 2, 3, 4], edges) == {1: 0, 4: 1, 3: 2, 2: 3}
 
@@ -120,7 +120,7 @@ def make_large_plan() -> ActionPlan:
     return make_plan({**chain, **{f"wide-{number}": [] for number in range(199)}})
 
 
-def test_the_layers_of_a_large_plan_lead_to_their_actions(client: Client, cloud_admin: User) -> None:
+def test_layers_of_a_large_plan_link_to_their_actions(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     plan = make_large_plan()
     address = reverse("plans:detail", args=[plan.uuid])
@@ -136,12 +136,12 @@ def test_the_layers_of_a_large_plan_lead_to_their_actions(client: Client, cloud_
 
 
 @pytest.mark.parametrize("first", ["0", "x", "-1", "151", "9" * 30])
-def test_layers_from_a_number_that_is_none_begin_with_the_first(first: str) -> None:
+def test_invalid_layer_number_selects_the_first_layer(first: str) -> None:
     found = [Layer(number, {"PENDING": 1}) for number in range(1, 151)]
     assert layers_from(found, first)["layers"][0].number == 1
 
 
-def test_the_graph_in_german_has_numbers_that_svg_reads(client: Client, cloud_admin: User) -> None:
+def test_german_graph_has_numbers_with_decimal_points(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     plan = make_plan({"a": [], "b": ["a"]})
     page = client.get(reverse("plans:detail", args=[plan.uuid]), headers={"Accept-Language": "de"}).content.decode()

@@ -1,4 +1,4 @@
-"""Marks in the console and at the command line."""
+"""Marks in the console and by the command ``mark_unhealthy``."""
 
 import io
 from typing import Any
@@ -39,7 +39,7 @@ def send(browser: Client, verb: str, record: Any, **fields: str) -> str:
     return browser.post(reverse(f"marks:{verb}", args=[record.uuid]), fields, follow=True).content.decode()
 
 
-def test_a_server_is_marked_with_a_reason_and_the_mark_cleared(browser: Client, server: Server) -> None:
+def test_server_is_marked_with_a_reason_and_its_mark_cleared(browser: Client, server: Server) -> None:
     text = show(browser, "cluster:server", server)
     assert (reverse("marks:mark-server", args=[server.uuid]) in text, "Clear mark" in text) == (True, False)
     assert "Mark unhealthy?" in show(browser, "marks:mark-server", server)
@@ -49,7 +49,7 @@ def test_a_server_is_marked_with_a_reason_and_the_mark_cleared(browser: Client, 
     assert Server.objects.get().unhealthy_reason is None
 
 
-def test_the_page_of_a_server_tells_of_the_mark_of_its_node(browser: Client, server: Server) -> None:
+def test_server_page_shows_the_mark_of_its_node(browser: Client, server: Server) -> None:
     node = make_member(status="ACTIVE", server=server)
     assert "Node web is marked unhealthy." in send(browser, "mark-node", node)
     text = show(browser, "cluster:server", server)
@@ -59,7 +59,7 @@ def test_the_page_of_a_server_tells_of_the_mark_of_its_node(browser: Client, ser
     assert Node.objects.get().status == "ACTIVE"
 
 
-def test_the_list_of_servers_says_which_are_marked_whatever_holds_the_mark(browser: Client, server: Server) -> None:
+def test_server_list_shows_marks_of_resources(browser: Client, server: Server) -> None:
     assert "marked unhealthy" not in browser.get(reverse("cluster:servers")).content.decode()
     resource = make_resource(Stack.objects.create(name="shop"), physical_id=str(server.uuid))
     send(browser, "mark-resource", resource, reason="<slow>")
@@ -68,9 +68,7 @@ def test_the_list_of_servers_says_which_are_marked_whatever_holds_the_mark(brows
 
 
 @pytest.mark.parametrize("is_nested", [False, True])
-def test_the_page_of_a_server_names_its_resource_and_the_stack_that_this_is_in(
-    browser: Client, server: Server, is_nested: bool
-) -> None:
+def test_server_page_links_its_resource_and_stack(browser: Client, server: Server, is_nested: bool) -> None:
     root = Stack.objects.create(name="shop")
     stack = make_stack("shop-inner", make_resource(root, "inner", type="stack")) if is_nested else root
     resource = make_resource(stack, "web", physical_id=str(server.uuid))
@@ -83,7 +81,7 @@ def test_the_page_of_a_server_names_its_resource_and_the_stack_that_this_is_in(
     ("columns", "reason", "words"),
     [({"task_state": "migrating"}, "", "while it is in task_state migrating"), ({}, "x" * 256, "at most 255")],
 )
-def test_what_is_refused_is_said_in_the_form_that_keeps_the_reason(
+def test_refused_mark_is_reported_in_the_form_and_keeps_the_reason(
     browser: Client, server: Server, columns: dict[str, str], reason: str, words: str
 ) -> None:
     Server.objects.update(**columns)
@@ -92,13 +90,13 @@ def test_what_is_refused_is_said_in_the_form_that_keeps_the_reason(
     assert Server.objects.get().unhealthy_reason is None
 
 
-def test_who_may_not_mark_has_no_button_and_reads_why(client: Client, reader: User, server: Server) -> None:
+def test_readers_see_no_mark_button_and_are_refused(client: Client, reader: User, server: Server) -> None:
     client.force_login(reader)
     assert "marks/" not in show(client, "cluster:server", server)
     assert client.post(reverse("marks:mark-server", args=[server.uuid])).status_code == 403
 
 
-def test_stacks_and_their_resources_are_marked_and_cleared(browser: Client) -> None:
+def test_stacks_and_resources_are_marked_and_cleared(browser: Client) -> None:
     stack = Stack.objects.create(name="shop")
     web = make_resource(stack, "web")
     assert "Resource web is marked unhealthy." in send(browser, "mark-resource", web, reason="slow")
@@ -118,7 +116,7 @@ def run(*arguments: str) -> str:
     return out.getvalue().strip()
 
 
-def test_the_command_marks_and_clears(server: Server) -> None:
+def test_command_marks_and_clears(server: Server) -> None:
     assert run("server", str(server.uuid), "--reason", "slow") == "server web-1: unhealthy: slow"
     assert run("server", str(server.uuid), "--reset") == "server web-1: not marked unhealthy"
     web = make_resource(Stack.objects.create(name="shop"), "web")
@@ -128,7 +126,7 @@ def test_the_command_marks_and_clears(server: Server) -> None:
 
 
 @pytest.mark.parametrize("field", ["name", "uuid"])
-def test_the_command_marks_what_is_within_another_stack(field: str) -> None:
+def test_command_marks_resources_of_a_nested_stack(field: str) -> None:
     shop = Stack.objects.create(name="shop")
     pool = make_resource(shop, "pool", type="stack")
     nested = Stack.objects.create(name="shop-pool-x", root=shop, parent_resource=pool)
@@ -148,7 +146,7 @@ def test_the_command_marks_what_is_within_another_stack(field: str) -> None:
         (["stack", "nope"], "The Stack (nope) could not be found."),
     ],
 )
-def test_the_command_refuses_in_one_line(arguments: list[str], words: str) -> None:
+def test_command_reports_a_refusal_in_one_line(arguments: list[str], words: str) -> None:
     with pytest.raises(CommandError) as caught:
         run(*arguments)
     assert words in str(caught.value)

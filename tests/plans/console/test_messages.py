@@ -1,4 +1,4 @@
-"""Messages on pages: names in place of UUIDs, and the news first; the API keeps the stored texts."""
+"""Messages on pages: names instead of UUIDs, and counts first; the API returns the stored texts."""
 
 from typing import Any
 
@@ -38,11 +38,11 @@ def text_of(client: Client, name: str, *arguments: Any) -> str:
         ("Action plan was cancelled by bob.", "Action plan was cancelled by bob."),
     ],
 )
-def test_the_message_of_a_plan_begins_with_the_news(message: str, shown: str) -> None:
+def test_plan_message_begins_with_the_counts(message: str, shown: str) -> None:
     assert lead_with_counts(message) == shown
 
 
-def test_the_row_of_an_action_names_its_object_in_the_message(administrator: Client) -> None:
+def test_message_in_an_action_row_names_the_target(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     uuid = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
     Action.objects.update(
@@ -53,20 +53,20 @@ def test_the_row_of_an_action_names_its_object_in_the_message(administrator: Cli
     assert "Instance web-1 is not running." in text_of(administrator, "plans:detail", plan.uuid)
 
 
-def test_the_row_of_an_action_names_other_objects(administrator: Client) -> None:
+def test_message_in_an_action_row_links_other_objects(administrator: Client) -> None:
     server = make_server("db-7")
     Action.objects.filter(pk=make_plan({"a": []}).actions.get().pk).update(status_message=f"Waits for {server.uuid}.")
     link = f'Waits for <a href="/console/servers/{server.uuid}/" title="{server.uuid}"><bdi>db-7</bdi></a>.'
     assert link in text_of(administrator, "actions:list")
 
 
-def test_an_object_that_was_deleted_is_named_without_a_link(administrator: Client) -> None:
+def test_deleted_object_is_named_without_a_link(administrator: Client) -> None:
     server = make_server("<db>", deleted_at=timezone.now())
     Action.objects.filter(pk=make_plan({"a": []}).actions.get().pk).update(status_message=f"Waits for {server.uuid}.")
     assert "Waits for &lt;db&gt;." in text_of(administrator, "actions:list")
 
 
-def test_the_list_of_plans_names_the_actions_that_were_skipped(administrator: Client) -> None:
+def test_plan_list_names_skipped_actions(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []}, state="SUCCEEDED")
     skipped = action(plan, "a")
     message = f"One or more actions were skipped. 1 of 2: {skipped.uuid} by bob (closing)."
@@ -78,7 +78,7 @@ def test_the_list_of_plans_names_the_actions_that_were_skipped(administrator: Cl
 
 
 @pytest.mark.parametrize("number", [2, 8])
-def test_names_are_found_in_the_same_queries_whatever_the_number(
+def test_name_query_count_does_not_depend_on_the_number_of_objects(
     db: None, number: int, django_assert_num_queries: Any
 ) -> None:
     servers = [make_server(f"web-{one}") for one in range(number)]
@@ -87,16 +87,16 @@ def test_names_are_found_in_the_same_queries_whatever_the_number(
     assert {strip_tags(name) for name in names.values()} == {one.name for one in servers}
 
 
-def test_a_uuid_that_was_cut_is_left_out() -> None:
+def test_truncated_uuid_is_omitted() -> None:
     assert name_objects("3 failed: Instance 156274ba-0b8c-4c…", {}) == "3 failed: Instance …"
 
 
-def test_a_whole_uuid_at_the_end_of_a_cut_message_is_kept() -> None:
+def test_complete_uuid_at_the_end_of_a_truncated_message_is_named() -> None:
     uuid = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
     assert name_objects(f"3 failed: Instance {uuid}…", {uuid: "<web>"}) == "3 failed: Instance &lt;web&gt;…"
 
 
-def test_the_page_of_a_plan_leaves_out_a_uuid_that_was_cut(administrator: Client) -> None:
+def test_plan_page_omits_a_truncated_uuid(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="FAILED")
     ActionPlan.objects.update(status_message="1 of 1 failed: Instance 156274ba-0b8c-4c…")
     assert "Instance …" in text_of(administrator, "plans:detail", plan.uuid)

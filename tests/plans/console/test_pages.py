@@ -1,4 +1,4 @@
-"""The console's pages of action plans: who sees them, which buttons stand there, what a refusal looks like."""
+"""Console pages of action plans: permissions, buttons and refusals."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ from watcher_site.models import Service
 
 @pytest.fixture
 def administrator(client: Client, django_user_model: type[User]) -> Client:
-    """A browser in which somebody with every right is logged in."""
+    """A browser in which a superuser is logged in."""
     client.force_login(django_user_model.objects.create_superuser("alice"))
     return client
 
@@ -32,7 +32,7 @@ def page(client: Client, plan: ActionPlan, **options: Any) -> str:
 
 
 def press(client: Client, verb: str, plan: ActionPlan) -> str:
-    """Press a button, and return the page that follows."""
+    """Press a button, and return the resulting page."""
     return client.post(reverse(f"plans:{verb}", args=[plan.uuid]), follow=True).content.decode()
 
 
@@ -43,25 +43,25 @@ def log_in_with(client: Client, *permissions: str) -> Client:
     return client
 
 
-def test_nobody_sees_a_plan_without_logging_in(client: Client, db: None) -> None:
+def test_plan_page_redirects_to_the_login_without_a_session(client: Client, db: None) -> None:
     plan = make_plan({"a": []})
     response = client.get(reverse("plans:detail", args=[plan.uuid]))
     assert response.headers["Location"].startswith(reverse("login"))
 
 
-def test_who_lacks_the_right_to_see_plans_reads_so(client: Client, db: None) -> None:
+def test_plan_list_without_the_view_permission_is_403_with_the_reason(client: Client, db: None) -> None:
     response = log_in_with(client).get(reverse("plans:list"))
     assert response.status_code == 403
     assert "your account does not have the permission" in response.content.decode()
 
 
-def test_a_deleted_plan_is_not_found(administrator: Client) -> None:
+def test_deleted_plan_returns_404(administrator: Client) -> None:
     plan = make_plan({"a": []})
     plan.remove()
     assert administrator.get(reverse("plans:detail", args=[plan.uuid])).status_code == 404
 
 
-def test_the_list_shows_how_far_each_plan_is(administrator: Client) -> None:
+def test_plan_list_shows_the_progress_of_each_plan(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []}, audit=make_audit("nightly"), strategy=make_strategy())
     Action.objects.filter(pk=plan.actions.first().pk).update(state="SUCCEEDED")
     text = administrator.get(reverse("plans:list")).content.decode()
@@ -69,7 +69,7 @@ def test_the_list_shows_how_far_each_plan_is(administrator: Client) -> None:
     assert "1 of 2" in text
 
 
-def test_the_list_can_be_narrowed_to_a_state(administrator: Client) -> None:
+def test_plan_list_is_filtered_by_state(administrator: Client) -> None:
     recommended, failed = make_plan(), make_plan(state="FAILED")
     text = administrator.get(reverse("plans:list"), {"state": "FAILED"}).content.decode()
     assert str(failed.uuid) in text
@@ -87,38 +87,38 @@ BUTTONS = {
 
 
 @pytest.mark.parametrize(("state", "expected"), BUTTONS.items())
-def test_a_plan_has_the_buttons_that_its_state_allows(administrator: Client, state: str, expected: set[str]) -> None:
+def test_plan_page_has_the_buttons_allowed_in_its_state(administrator: Client, state: str, expected: set[str]) -> None:
     text = page(administrator, make_plan({"a": []}, state=state))
     assert {verb for verb in ("start", "cancel", "delete") if f'id="{verb}"' in text} == expected
 
 
-def test_a_reader_finds_no_button(client: Client, db: None) -> None:
+def test_readers_see_no_buttons(client: Client, db: None) -> None:
     text = page(log_in_with(client, "view_actionplan"), make_plan({"a": []}))
     assert not [verb for verb in ("start", "cancel", "delete") if f'id="{verb}"' in text]
 
 
 @pytest.mark.parametrize("verb", ["start", "cancel", "delete"])
-def test_the_server_refuses_a_reader_who_sends_a_buttons_form_anyway(client: Client, db: None, verb: str) -> None:
+def test_readers_are_refused_when_they_send_the_form_of_a_button(client: Client, db: None, verb: str) -> None:
     plan = make_plan({"a": []})
     log_in_with(client, "view_actionplan")
     assert client.post(reverse(f"plans:{verb}", args=[plan.uuid])).status_code == 403
     assert ActionPlan.objects.present().get().state == "RECOMMENDED"
 
 
-def test_start_hands_the_plan_to_the_appliers(administrator: Client) -> None:
+def test_start_button_sets_the_plan_pending(administrator: Client) -> None:
     plan = make_plan({"a": []})
     assert "Action plan started." in press(administrator, "start", plan)
     assert ActionPlan.objects.get().state == "PENDING"
 
 
-def test_a_plan_that_was_started_meanwhile_says_so(administrator: Client) -> None:
+def test_start_of_an_already_started_plan_is_refused_with_its_state(administrator: Client) -> None:
     changed = timezone.now() - timedelta(minutes=3)
     text = press(administrator, "start", make_plan({"a": []}, state="ONGOING", updated_at=changed))
     assert "Cannot start the action plan: it is already ONGOING (updated 3\xa0minutes ago)." in text
 
 
 @pytest.mark.parametrize(("verb", "state"), [("cancel", "SUCCEEDED"), ("cancel", "CANCELLING"), ("delete", "ONGOING")])
-def test_an_operation_that_the_state_does_not_allow_is_refused_without_a_question(
+def test_operation_not_allowed_in_the_state_is_refused_without_a_dialog(
     administrator: Client, verb: str, state: str
 ) -> None:
     plan = make_plan({"a": []}, state=state)
@@ -126,14 +126,14 @@ def test_an_operation_that_the_state_does_not_allow_is_refused_without_a_questio
     assert f"Cannot {verb} the action plan: it is already {state}." in text
 
 
-def test_a_get_changes_nothing(administrator: Client) -> None:
+def test_get_requests_do_not_change_a_plan(administrator: Client) -> None:
     plan = make_plan({"a": []})
     for verb in ("start", "cancel", "delete"):
         administrator.get(reverse(f"plans:{verb}", args=[plan.uuid]))
     assert ActionPlan.objects.present().get().state == "RECOMMENDED"
 
 
-def test_cancel_asks_first(administrator: Client) -> None:
+def test_cancel_requires_confirmation(administrator: Client) -> None:
     plan = make_plan({"a": []})
     question = administrator.get(reverse("plans:cancel", args=[plan.uuid])).content.decode()
     assert "Cancel this action plan?" in question
@@ -142,27 +142,25 @@ def test_cancel_asks_first(administrator: Client) -> None:
     assert ActionPlan.objects.get().state == "CANCELLED"
 
 
-def test_a_plan_that_waits_cannot_be_deleted_and_says_why(administrator: Client) -> None:
+def test_deleting_a_running_plan_is_refused_with_the_advice_to_cancel_it(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     assert "Cannot delete the action plan: it is ONGOING. Cancel it first." in press(administrator, "delete", plan)
     assert ActionPlan.objects.present().exists()
 
 
-def test_delete_leads_to_the_list(administrator: Client) -> None:
+def test_delete_redirects_to_the_plan_list(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="SUCCEEDED")
     assert f"Deleted action plan {plan.uuid}." in press(administrator, "delete", plan)
 
 
 @pytest.mark.parametrize(
-    ("state", "moves"), [("RECOMMENDED", True), ("PENDING", True), ("ONGOING", True), ("SUCCEEDED", False)]
+    ("state", "updates"), [("RECOMMENDED", True), ("PENDING", True), ("ONGOING", True), ("SUCCEEDED", False)]
 )
-def test_the_page_updates_itself_only_while_something_can_happen(
-    administrator: Client, state: str, moves: bool
-) -> None:
-    assert ('hx-trigger="every' in page(administrator, make_plan({"a": []}, state=state))) == moves
+def test_plan_page_updates_itself_only_in_states_that_change(administrator: Client, state: str, updates: bool) -> None:
+    assert ('hx-trigger="every' in page(administrator, make_plan({"a": []}, state=state))) == updates
 
 
-def test_an_update_is_the_part_that_moves_alone(administrator: Client) -> None:
+def test_update_contains_only_the_changing_part_of_the_page(administrator: Client) -> None:
     text = page(administrator, make_plan({"a": []}, state="ONGOING"), headers={"HX-Request": "true"})
     assert text.lstrip().startswith('<div id="progress"')
 
@@ -181,7 +179,7 @@ def same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["plans:detail", "actions:detail", "plans:list"])
-def test_a_part_that_has_not_changed_is_not_sent_again(administrator: Client, same_moment: None, name: str) -> None:
+def test_unchanged_part_is_answered_with_304(administrator: Client, same_moment: None, name: str) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
     record = plan.actions.earliest("pk") if name == "actions:detail" else plan
     url = reverse(name, args=[] if name == "plans:list" else [record.uuid])
@@ -192,7 +190,7 @@ def test_a_part_that_has_not_changed_is_not_sent_again(administrator: Client, sa
     assert request_part(administrator, url, first).status_code == 200
 
 
-def test_a_part_that_has_not_changed_takes_few_queries(
+def test_query_count_of_an_unchanged_part_is_limited(
     administrator: Client, same_moment: None, django_assert_num_queries: Any
 ) -> None:
     url = reverse("plans:detail", args=[make_plan({"a": [], "b": ["a"]}, state="ONGOING").uuid])
@@ -201,7 +199,7 @@ def test_a_part_that_has_not_changed_takes_few_queries(
         request_part(administrator, url, version)
 
 
-def test_a_new_event_changes_the_version_of_a_plan(administrator: Client, same_moment: None) -> None:
+def test_new_action_event_changes_the_version_of_a_plan(administrator: Client, same_moment: None) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     url = reverse("plans:detail", args=[plan.uuid])
     version = version_in(request_part(administrator, url))
@@ -210,7 +208,7 @@ def test_a_new_event_changes_the_version_of_a_plan(administrator: Client, same_m
 
 
 @pytest.mark.parametrize(("state", "is_shown"), [("ONGOING", True), ("SUCCEEDED", False)])
-def test_a_page_that_updates_itself_says_without_javascript_that_it_does_not(
+def test_self_updating_page_shows_a_notice_without_javascript(
     administrator: Client, state: str, is_shown: bool
 ) -> None:
     url = reverse("plans:detail", args=[make_plan({"a": []}, state=state).uuid])
@@ -218,14 +216,14 @@ def test_a_page_that_updates_itself_says_without_javascript_that_it_does_not(
     assert ("Without JavaScript this page does not update itself." in page) == is_shown
 
 
-def test_an_update_after_the_session_ended_loads_the_page_again(client: Client, db: None) -> None:
+def test_update_after_the_session_ended_reloads_the_page(client: Client, db: None) -> None:
     plan = make_plan({"a": []})
     response = client.get(reverse("plans:detail", args=[plan.uuid]), headers={"HX-Request": "true"})
     assert response.headers["HX-Refresh"] == "true"
 
 
 @pytest.mark.parametrize("size", [5, 100])
-def test_a_plans_page_takes_the_same_queries_whatever_its_size(
+def test_plan_page_query_count_does_not_depend_on_the_number_of_actions(
     administrator: Client, django_assert_num_queries: Any, size: int
 ) -> None:
     graph: dict[str, list[str]] = {str(number): [str(number - 1)] if number else [] for number in range(size)}
@@ -234,37 +232,37 @@ def test_a_plans_page_takes_the_same_queries_whatever_its_size(
         page(administrator, plan)
 
 
-def test_a_large_plan_shows_its_layers_instead_of_every_action(administrator: Client) -> None:
+def test_large_plan_shows_layers_instead_of_actions(administrator: Client) -> None:
     graph = {str(number): [str(number - 1)] if number % 2 else [] for number in range(302)}
     text = page(administrator, make_plan(graph))
     assert 'id="layers"' in text
     assert "151 PENDING" in text
 
 
-def test_the_table_of_actions_can_be_narrowed_to_a_state(administrator: Client) -> None:
+def test_action_table_is_filtered_by_state(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     Action.objects.filter(pk=plan.actions.first().pk).update(state="FAILED")
     response = administrator.get(reverse("plans:detail", args=[plan.uuid]), {"state": "FAILED"})
     assert [one.state for one in response.context["table"].data] == ["FAILED"]
 
 
-def test_a_plan_without_actions_says_that_there_is_nothing_to_do(administrator: Client) -> None:
+def test_plan_without_actions_shows_that_the_audit_found_nothing_to_change(administrator: Client) -> None:
     assert "The audit found nothing to change" in page(administrator, make_plan())
 
 
-def test_what_people_and_clouds_wrote_is_shown_and_never_run(administrator: Client) -> None:
+def test_texts_of_users_and_clouds_are_escaped(administrator: Client) -> None:
     text = page(administrator, make_plan({"<script>alert(1)</script>": []}, status_message="<b>bold</b>"))
     assert "<script>alert(1)" not in text
     assert "&lt;b&gt;bold" in text
 
 
-def test_who_may_see_plans_but_no_actions_does_not_find_them_on_the_plans_page(client: Client, stranger: User) -> None:
+def test_plan_page_requires_the_view_permission_for_actions(client: Client, stranger: User) -> None:
     stranger.user_permissions.add(Permission.objects.get(codename="view_actionplan"))
     client.force_login(stranger)
     assert client.get(f"/console/plans/{make_plan({'a': []}).uuid}/").status_code == 403
 
 
-def test_a_plan_that_is_over_says_how_its_actions_ended(administrator: Client) -> None:
+def test_ended_plan_shows_the_number_of_actions_by_state(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []}, state="SUCCEEDED")
     plan.actions.filter(input_parameters__message="a").update(state="SKIPPED")
     plan.actions.filter(input_parameters__message="b").update(state="SUCCEEDED")
@@ -273,7 +271,7 @@ def test_a_plan_that_is_over_says_how_its_actions_ended(administrator: Client) -
     assert "actions finished, " not in text
 
 
-def test_a_skipped_action_is_not_said_to_have_finished(administrator: Client) -> None:
+def test_skipped_actions_are_not_counted_as_finished(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     Action.objects.filter(pk=plan.actions.first().pk).update(state="SKIPPED")
     text = " ".join(page(administrator, plan).split())
@@ -281,7 +279,7 @@ def test_a_skipped_action_is_not_said_to_have_finished(administrator: Client) ->
     assert "<span>0 of 2<br>" in administrator.get(reverse("plans:list")).content.decode()
 
 
-def test_a_message_leads_to_the_actions_that_it_names(administrator: Client) -> None:
+def test_status_message_links_the_actions_that_it_names(administrator: Client) -> None:
     plan = make_plan({"a": []})
     named = plan.actions.get()
     ActionPlan.objects.update(state="SUCCEEDED", status_message=f"1 of 1: {named.uuid} by bob.")
@@ -300,12 +298,12 @@ def with_events(number: int) -> ActionPlan:
     return plan
 
 
-def test_events_have_a_date(administrator: Client) -> None:
+def test_action_events_show_their_date(administrator: Client) -> None:
     assert ">2026-03-01 12:00:05</time>" in page(administrator, with_events(1))
 
 
 @pytest.mark.parametrize(("number", "more"), [(12, False), (13, True)])
-def test_where_there_are_more_events_they_can_be_shown(administrator: Client, number: int, more: bool) -> None:
+def test_more_than_twelve_events_are_shown_on_request(administrator: Client, number: int, more: bool) -> None:
     plan = with_events(number)
     assert ("Show more events" in page(administrator, plan)) == more
     address = reverse("plans:detail", args=[plan.uuid])
@@ -326,23 +324,21 @@ def choose(client: Client, plan: ActionPlan, value: str) -> str:
         ("stop", "continue", "If an action fails, dependent actions run."),
     ],
 )
-def test_what_a_failure_does_is_changed_by_a_button(
-    administrator: Client, before: str, offered: str, sentence: str
-) -> None:
+def test_on_failure_is_changed_by_a_button(administrator: Client, before: str, offered: str, sentence: str) -> None:
     plan = make_plan({"a": []}, on_failure=before)
     assert f'name="on_failure" value="{offered}"' in " ".join(page(administrator, plan).split())
     assert sentence in choose(administrator, plan, offered)
     assert ActionPlan.objects.get().on_failure == offered
 
 
-def test_once_the_plan_has_begun_there_is_no_such_button_and_what_comes_late_is_refused(administrator: Client) -> None:
+def test_on_failure_button_is_absent_and_its_form_refused_after_the_plan_began(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     assert 'id="on-failure"' not in page(administrator, plan)
     assert "on_failure update not allowed for actionplan state: ONGOING" in choose(administrator, plan, "stop")
     assert ActionPlan.objects.get().on_failure == "continue"
 
 
-def test_who_may_not_change_plans_has_no_such_button(client: Client, db: None) -> None:
+def test_readers_cannot_change_on_failure(client: Client, db: None) -> None:
     plan = make_plan({"a": []})
     log_in_with(client, "view_actionplan", "view_action")
     assert 'id="on-failure"' not in page(client, plan)
@@ -365,7 +361,7 @@ MISSING = {
         ("celery", [Service.APPLIER, Service.WORKER], None),
     ],
 )
-def test_a_plan_that_nobody_executes_says_what_is_to_be_started(
+def test_plan_page_names_the_process_that_must_be_started(
     administrator: Client, settings: Settings, executor: str, alive: list[str], missing: str | None
 ) -> None:
     settings.EXECUTOR = executor
@@ -375,14 +371,14 @@ def test_a_plan_that_nobody_executes_says_what_is_to_be_started(
     assert [words.split(" is ")[0] for words in MISSING if words in text] == ([missing] if missing else [])
 
 
-def test_how_long_an_action_sleeps_is_shown_in_seconds(administrator: Client) -> None:
+def test_duration_of_a_sleep_action_is_shown_in_seconds(administrator: Client) -> None:
     plan = make_plan({"a": []})
     plan.actions.update(action_type="sleep", input_parameters={"duration": 25})
     (cell,) = re.findall(r"<div>([^<]*)<span class=\"manner\">([^<]*)<", page(administrator, plan))
     assert (cell[0].strip(), cell[1]) == ("", "25 s")
 
 
-def test_a_plan_that_no_audit_proposed_names_the_requested_operation(administrator: Client) -> None:
+def test_plan_without_an_audit_is_named_after_its_operation(administrator: Client) -> None:
     cluster = make_cluster("shop")
     inputs = {"resource_id": str(cluster.uuid), "resource_name": "shop"}
     plan = propose([ProposedAction("CLUSTER_SCALE_OUT", inputs), ProposedAction("nop", {"message": "x"})])

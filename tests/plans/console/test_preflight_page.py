@@ -1,4 +1,4 @@
-"""The preflight of a plan, in the console."""
+"""The preflight page of a plan in the console."""
 
 import re
 from datetime import timedelta
@@ -32,25 +32,25 @@ def page(browser: Client, plan: ActionPlan, query: str = "") -> str:
     return " ".join(browser.get(f"{reverse('plans:preflight', args=[plan.uuid])}{query}").content.decode().split())
 
 
-def test_the_page_of_a_plan_leads_there_for_all_who_may_see_it(browser: Client) -> None:
+def test_plan_page_links_the_preflight_for_readers(browser: Client) -> None:
     plan = make_plan({"a": []})
     address = reverse("plans:preflight", args=[plan.uuid])
     assert address in browser.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "CANCELLING"])
-def test_nothing_leads_there_where_nothing_begins_any_more(browser: Client, state: str) -> None:
+def test_ended_or_cancelling_plan_has_no_preflight_link(browser: Client, state: str) -> None:
     plan = make_plan({"a": []}, state=state)
     assert 'id="preflight"' not in browser.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
 
 
-def test_where_all_would_succeed_it_says_so(browser: Client) -> None:
+def test_preflight_of_a_plan_that_would_succeed_has_no_table(browser: Client) -> None:
     shown = page(browser, make_plan({"a": [], "b": ["a"]}))
     assert "In the current state of the cloud, all 2 actions would succeed. No action was executed." in shown
     assert "<table" not in shown
 
 
-def test_it_counts_and_names_what_would_not_just_succeed_with_the_reason(browser: Client) -> None:
+def test_preflight_counts_outcomes_and_lists_actions_that_would_not_succeed(browser: Client) -> None:
     plan = failing(1)
     bad = action(plan, "bad-0")
     shown = page(browser, plan)
@@ -61,7 +61,7 @@ def test_it_counts_and_names_what_would_not_just_succeed_with_the_reason(browser
     assert reverse("actions:detail", args=[action(plan, "fine").uuid]) not in shown
 
 
-def test_what_would_be_skipped_is_not_said_to_have_been(browser: Client) -> None:
+def test_skips_are_described_in_the_conditional(browser: Client) -> None:
     plan = make_plan({"a": []})
     plan.actions.update(input_parameters={"message": "a", "skip_pre_condition": True})
     shown = page(browser, plan)
@@ -69,60 +69,62 @@ def test_what_would_be_skipped_is_not_said_to_have_been(browser: Client) -> None
     assert "was skipped" not in shown
 
 
-def test_it_can_be_narrowed_to_one_outcome(browser: Client) -> None:
+def test_preflight_is_filtered_by_outcome(browser: Client) -> None:
     plan = failing(1)
     shown = page(browser, plan, "?outcome=SUCCEEDED")
     assert str(action(plan, "fine").uuid) in shown
     assert str(action(plan, "bad-0").uuid) not in shown
 
 
-def test_an_unknown_outcome_does_not_narrow_the_list(browser: Client) -> None:
+def test_unknown_outcome_filter_is_ignored(browser: Client) -> None:
     assert "Actions that would not succeed" in page(browser, failing(1), "?outcome=GREEN")
 
 
-def test_what_a_large_plan_would_run_into_stands_on_several_pages(browser: Client) -> None:
+def test_list_of_outcomes_is_paginated(browser: Client) -> None:
     plan = failing(ACTIONS_PER_PAGE + 1)
     last = str(action(plan, f"bad-{ACTIONS_PER_PAGE}").uuid)
     assert [last in page(browser, plan, query) for query in ("", "?page=2")] == [False, True]
 
 
-def test_a_plan_that_ended_has_none_and_says_why(browser: Client) -> None:
+def test_preflight_of_an_ended_plan_is_refused_with_the_reason(browser: Client) -> None:
     plan = make_plan({"a": []}, state="FAILED")
     answer = browser.get(reverse("plans:preflight", args=[plan.uuid]), follow=True)
     assert answer.redirect_chain == [(reverse("plans:detail", args=[plan.uuid]), 302)]
     assert "nothing of it begins any more" in answer.content.decode()
 
 
-def test_it_tells_when_a_mirrored_cloud_was_read(browser: Client, settings: Settings) -> None:
+def test_preflight_shows_when_a_mirrored_cloud_was_read(browser: Client, settings: Settings) -> None:
     settings.CLOUD = "tests.plans.preflight.test_preflight.MirroredCloud"
     assert "The cloud has not been read yet" in page(browser, make_plan({"a": []}))
 
 
-def test_who_may_see_no_plans_sees_none(client: Client, stranger: User) -> None:
+def test_preflight_is_refused_without_the_view_permission_for_plans(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(reverse("plans:preflight", args=[make_plan().uuid])).status_code == 403
 
 
-def test_there_is_none_of_a_plan_that_is_not_there(browser: Client) -> None:
+def test_preflight_of_an_unknown_plan_returns_404(browser: Client) -> None:
     assert browser.get(reverse("plans:preflight", args=[uuid4()])).status_code == 404
 
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_the_number_of_queries_does_not_grow(browser: Client, size: int, django_assert_max_num_queries: Any) -> None:
+def test_query_count_does_not_depend_on_the_number_of_actions(
+    browser: Client, size: int, django_assert_max_num_queries: Any
+) -> None:
     plan = failing(size)
     with django_assert_max_num_queries(23):
         page(browser, plan)
 
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_a_stored_result_takes_fewer_queries(browser: Client, size: int, django_assert_max_num_queries: Any) -> None:
+def test_stored_result_uses_fewer_queries(browser: Client, size: int, django_assert_max_num_queries: Any) -> None:
     plan = failing(size)
     page(browser, plan)
     with django_assert_max_num_queries(10):
         page(browser, plan)
 
 
-def test_the_pages_of_a_result_are_those_of_one_computation(browser: Client) -> None:
+def test_pages_and_filters_of_a_result_use_one_computation(browser: Client) -> None:
     plan = failing(ACTIONS_PER_PAGE + 1)
     page(browser, plan)
     with patch("plans.preflight_storage.preflight") as computation:
@@ -131,7 +133,7 @@ def test_the_pages_of_a_result_are_those_of_one_computation(browser: Client) -> 
     computation.assert_not_called()
 
 
-def test_check_again_computes_another_result(browser: Client) -> None:
+def test_check_again_button_computes_another_result(browser: Client) -> None:
     plan = failing(1)
     page(browser, plan)
     answer = browser.post(reverse("plans:preflight", args=[plan.uuid]))
@@ -141,12 +143,12 @@ def test_check_again_computes_another_result(browser: Client) -> None:
     computation.assert_called_once()
 
 
-def test_who_may_see_no_plans_cannot_have_one_checked_again(client: Client, stranger: User) -> None:
+def test_check_again_is_refused_without_the_view_permission_for_plans(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.post(reverse("plans:preflight", args=[make_plan().uuid])).status_code == 403
 
 
-def test_the_page_says_when_its_result_was_computed(browser: Client) -> None:
+def test_preflight_page_shows_when_its_result_was_computed(browser: Client) -> None:
     plan = failing(1)
     page(browser, plan)
     plan.preflight_results.update(computed_at=timezone.now() - timedelta(minutes=3))
@@ -154,7 +156,7 @@ def test_the_page_says_when_its_result_was_computed(browser: Client) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_result_is_stored_after_the_transaction_that_only_reads(browser: Client) -> None:
+def test_result_is_stored_outside_the_read_only_transaction(browser: Client) -> None:
     plan = failing(1)
     page(browser, plan)
     assert plan.preflight_results.count() == 1

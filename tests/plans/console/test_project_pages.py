@@ -1,4 +1,4 @@
-"""The console's pages for members of projects: their servers, stacks and clusters, and nothing of other projects."""
+"""Console pages for members of projects, which show the servers, stacks and clusters of these projects only."""
 
 from time import time
 from typing import Any
@@ -80,19 +80,19 @@ def buttons_of(records: dict[str, Any]) -> list[str]:
 LISTS = ("projects:servers", "projects:stacks", "projects:clusters")
 
 
-def test_lists_show_what_belongs_to_the_projects_of_the_member_and_no_host(member: Client, records: Any) -> None:
+def test_lists_show_only_records_of_the_members_projects_without_hosts(member: Client, records: Any) -> None:
     for name in LISTS:
         text = member.get(reverse(name)).content.decode()
         assert ("acme" in text, "other" in text, HOST in text) == (True, False, False), name
 
 
-def test_pages_show_own_records_and_their_parts_and_no_host(member: Client, records: Any) -> None:
+def test_pages_show_records_of_the_members_projects_without_hosts(member: Client, records: Any) -> None:
     for path in pages_of(records["acme"]):
         text = member.get(path).content.decode()
         assert ("acme" in text, HOST in text) == (True, False), path
 
 
-def test_pages_show_what_those_of_administrators_show(member: Client, records: Any) -> None:
+def test_pages_show_the_same_fields_as_pages_of_administrators(member: Client, records: Any) -> None:
     own = records["acme"]
     Server.objects.update(memory=2048)
     server, stack, cluster = (member.get(path).content.decode() for path in pages_of(own))
@@ -101,7 +101,7 @@ def test_pages_show_what_those_of_administrators_show(member: Client, records: A
     assert "2 GB" in " ".join(server.split())
 
 
-def test_no_control_of_a_tree_is_in_another_one(member: Client, records: Any) -> None:
+def test_summaries_of_a_resource_tree_contain_no_links(member: Client, records: Any) -> None:
     stack = records["acme"]["stack"]
     group = make_resource(stack, "group", type="scaling_group", status="CREATE_COMPLETE")
     make_resource(make_stack("inner", holder=group, project_id="acme"), "inner-web", status="CREATE_COMPLETE")
@@ -112,7 +112,7 @@ def test_no_control_of_a_tree_is_in_another_one(member: Client, records: Any) ->
 
 
 @pytest.mark.parametrize("kind", ["stack", "cluster"])
-def test_a_page_of_a_project_can_be_refreshed_without_scripts_during_an_operation(
+def test_project_page_shows_a_notice_without_javascript_during_an_operation(
     member: Client, records: Any, kind: str
 ) -> None:
     path = reverse(f"projects:{kind}", args=[records["acme"][kind].uuid])
@@ -125,7 +125,7 @@ def test_a_page_of_a_project_can_be_refreshed_without_scripts_during_an_operatio
     assert (words in page, "was deleted." in page) == (True, True)
 
 
-def test_records_of_other_projects_are_not_found_by_any_page_or_button(member: Client, records: Any) -> None:
+def test_pages_and_buttons_of_records_of_other_projects_return_404(member: Client, records: Any) -> None:
     paths = [*pages_of(records["other"]), *buttons_of(records["other"])]
     assert {path: member.get(path).status_code for path in paths} == dict.fromkeys(paths, 404)
     buttons = buttons_of(records["other"])
@@ -133,13 +133,13 @@ def test_records_of_other_projects_are_not_found_by_any_page_or_button(member: C
     assert not Action.objects.exists()
 
 
-def test_each_button_of_an_own_record_asks_first(member: Client, records: Any) -> None:
+def test_each_button_requires_confirmation(member: Client, records: Any) -> None:
     buttons = buttons_of(records["acme"])
     assert {path: member.get(path).status_code for path in buttons} == dict.fromkeys(buttons, 200)
     assert not Action.objects.exists()
 
 
-def test_people_without_a_project_are_refused_all_of_it(client: Client, stranger: User, records: Any) -> None:
+def test_project_pages_are_refused_without_a_project(client: Client, stranger: User, records: Any) -> None:
     client.force_login(stranger)
     paths = [*map(reverse, LISTS), *pages_of(records["acme"]), *buttons_of(records["acme"])]
     assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 403)
@@ -147,11 +147,11 @@ def test_people_without_a_project_are_refused_all_of_it(client: Client, stranger
     assert {path: client.post(path).status_code for path in buttons} == dict.fromkeys(buttons, 403)
 
 
-def test_people_who_are_not_logged_in_are_sent_to_the_login(client: Client, records: Any) -> None:
+def test_project_pages_redirect_to_the_login_without_a_session(client: Client, records: Any) -> None:
     assert "/login/" in client.get(reverse("projects:servers"))["Location"]
 
 
-def test_a_reader_of_a_project_by_keystone_sees_its_records_and_no_buttons(
+def test_keystone_reader_of_a_project_sees_its_records_without_buttons(
     client: Client, records: Any, settings: Settings
 ) -> None:
     settings.KEYSTONE_URL = "http://127.0.0.1:9/v3"
@@ -167,7 +167,7 @@ def test_a_reader_of_a_project_by_keystone_sees_its_records_and_no_buttons(
     assert {path: client.post(path).status_code for path in buttons} == dict.fromkeys(buttons, 403)
 
 
-def test_the_pages_of_all_projects_stay_closed_to_members(member: Client, records: Any) -> None:
+def test_pages_of_all_projects_are_refused_to_members(member: Client, records: Any) -> None:
     server, stack = records["acme"]["server"], records["acme"]["stack"]
     paths = [
         reverse("cluster:servers"),
@@ -179,20 +179,20 @@ def test_the_pages_of_all_projects_stay_closed_to_members(member: Client, record
     assert [member.get(path).status_code for path in paths] == [403] * len(paths)
 
 
-def test_the_navigation_of_a_member_has_their_pages_alone(member: Client, records: Any) -> None:
+def test_navigation_of_a_member_has_only_the_project_pages(member: Client, records: Any) -> None:
     text = member.get(reverse("home")).content.decode()
     shown = {name: f'href="{reverse(name)}"' in text for name in (*LISTS, "cluster:servers", "plans:list")}
     assert shown == {**dict.fromkeys(LISTS, True), "cluster:servers": False, "plans:list": False}
     assert (HOST in text, "Services" in text) == (False, False)
 
 
-def test_the_navigation_of_an_administrator_has_no_pages_for_members(client: Client, cloud_admin: User) -> None:
+def test_navigation_of_an_administrator_has_no_project_pages(client: Client, cloud_admin: User) -> None:
     add_member("alice", "acme")
     client.force_login(cloud_admin)
     assert reverse("projects:servers") not in client.get(reverse("home")).content.decode()
 
 
-def test_a_member_deletes_a_server(member: Client, records: Any) -> None:
+def test_member_deletes_a_server(member: Client, records: Any) -> None:
     server = records["acme"]["server"]
     answer = member.post(reverse("projects:server-delete", args=[server.uuid]), follow=True)
     assert answer.redirect_chain == [(reverse("projects:servers"), 302)]
@@ -200,7 +200,7 @@ def test_a_member_deletes_a_server(member: Client, records: Any) -> None:
     assert not Server.objects.present().filter(pk=server.pk).exists()
 
 
-def test_a_member_rebuilds_a_server_from_an_image(member: Client, records: Any) -> None:
+def test_member_rebuilds_a_server_from_an_image(member: Client, records: Any) -> None:
     path = reverse("projects:server-rebuild", args=[records["acme"]["server"].uuid])
     assert member.post(path, {"image": "x" * 256}).status_code == 200
     answer = member.post(path, {"image": "another image"}, follow=True)
@@ -209,14 +209,14 @@ def test_a_member_rebuilds_a_server_from_an_image(member: Client, records: Any) 
     assert Server.objects.get(name="acme server").image == "another image"
 
 
-def test_a_second_rebuild_is_refused_beside_the_form(member: Client, records: Any) -> None:
+def test_second_rebuild_is_refused_in_the_form(member: Client, records: Any) -> None:
     path = reverse("projects:server-rebuild", args=[records["acme"]["server"].uuid])
     member.post(path)
     answer = member.post(path)
     assert (answer.status_code, "conflicts with the following action" in answer.content.decode()) == (200, True)
 
 
-def test_a_member_gives_up_a_server_that_waits_for_capacity(member: Client, records: Any) -> None:
+def test_member_resets_a_server_that_waits_for_capacity(member: Client, records: Any) -> None:
     waiting = make_server("waiting", None, project_id="acme", state="pending", vcpus=9999)
     page = reverse("projects:server", args=[waiting.uuid])
     assert reverse("projects:server-reset", args=[waiting.uuid]) in member.get(page).content.decode()
@@ -226,14 +226,14 @@ def test_a_member_gives_up_a_server_that_waits_for_capacity(member: Client, reco
     assert waiting.state == "error"
 
 
-def test_the_state_of_another_server_is_not_reset(member: Client, records: Any) -> None:
+def test_reset_of_an_active_server_is_refused(member: Client, records: Any) -> None:
     server = records["acme"]["server"]
     answer = member.post(reverse("projects:server-reset", args=[server.uuid]), follow=True)
     assert "while it is in vm_state active" in answer.content.decode()
     assert not Action.objects.exists()
 
 
-def test_a_member_marks_a_resource_and_updates_the_stack(member: Client, records: Any) -> None:
+def test_member_marks_a_resource_and_updates_the_stack(member: Client, records: Any) -> None:
     stack, resource = records["acme"]["stack"], records["acme"]["resource"]
     answer = member.post(reverse("projects:resource-mark", args=[resource.uuid]), {"reason": "it hangs"}, follow=True)
     assert (answer.redirect_chain[0][0], "it hangs" in answer.content.decode()) == (
@@ -249,7 +249,7 @@ def test_a_member_marks_a_resource_and_updates_the_stack(member: Client, records
     assert Stack.objects.get(pk=stack.pk).status == "UPDATE_COMPLETE"
 
 
-def test_a_member_deletes_a_stack(member: Client, records: Any) -> None:
+def test_member_deletes_a_stack(member: Client, records: Any) -> None:
     stack = records["acme"]["stack"]
     answer = member.post(reverse("projects:stack-delete", args=[stack.uuid]))
     assert answer["Location"] == reverse("projects:stacks")
@@ -257,7 +257,7 @@ def test_a_member_deletes_a_stack(member: Client, records: Any) -> None:
     assert not Stack.objects.present().filter(pk=stack.pk).exists()
 
 
-def test_a_member_scales_a_cluster_at_once_and_deletes_it(member: Client, records: Any) -> None:
+def test_member_scales_a_cluster_without_plan_only_and_deletes_it(member: Client, records: Any) -> None:
     cluster = records["acme"]["cluster"]
     path = reverse("projects:cluster-scale-out", args=[cluster.uuid])
     assert "Plan only" not in member.get(path).content.decode()
@@ -271,12 +271,12 @@ def test_a_member_scales_a_cluster_at_once_and_deletes_it(member: Client, record
     assert not Cluster.objects.present().filter(pk=cluster.pk).exists()
 
 
-# Of the lists, then the pages, of servers, stacks and clusters; three of each are for the session.
+# The lists, then the pages of servers, stacks and clusters; three queries of each are for the session.
 QUERIES = (8, 7, 6, 6, 8, 8)
 
 
 @pytest.mark.parametrize("count", [1, 6])
-def test_pages_of_projects_take_the_same_queries_whatever_their_size(
+def test_project_page_query_count_does_not_depend_on_the_number_of_records(
     member: Client, records: Any, count: int, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     host, cluster, stack = Server.objects.all()[0].node, records["acme"]["cluster"], records["acme"]["stack"]
@@ -293,11 +293,11 @@ def test_pages_of_projects_take_the_same_queries_whatever_their_size(
             member.get(path)
 
 
-def test_a_record_that_is_not_there_is_not_found(member: Client) -> None:
+def test_unknown_record_returns_404(member: Client) -> None:
     assert member.get(reverse("projects:server", args=[uuid4()])).status_code == 404
 
 
-def test_a_member_creates_a_stack_in_a_project(member: Client) -> None:
+def test_member_creates_a_stack_in_a_project(member: Client) -> None:
     make_flavor("small")
     body = {"name": "shop", "project_id": "acme", "resources.0.name": "web", "resources.0.flavor": "small"}
     answer = member.post(reverse("projects:stack-create"), body, follow=True)
@@ -306,7 +306,7 @@ def test_a_member_creates_a_stack_in_a_project(member: Client) -> None:
     assert (stack.project_id, Action.objects.get().action_plan.state) == ("acme", "PENDING")
 
 
-def test_a_member_creates_a_cluster_of_a_profile_of_the_project(member: Client) -> None:
+def test_member_creates_a_cluster_with_a_profile_of_the_project(member: Client) -> None:
     make_flavor("small")
     own = make_profile("own", project_id="acme")
     body = {"name": "web", "project_id": "acme", "profile": str(own.uuid), "desired_capacity": "1"}
@@ -316,14 +316,14 @@ def test_a_member_creates_a_cluster_of_a_profile_of_the_project(member: Client) 
     assert cluster.project_id == "acme"
 
 
-def test_a_member_creates_nothing_in_another_project(member: Client) -> None:
+def test_member_cannot_create_a_stack_in_another_project(member: Client) -> None:
     make_flavor("small")
     body = {"name": "shop", "project_id": "other", "resources.0.name": "web", "resources.0.flavor": "small"}
     assert "Select a valid choice" in member.post(reverse("projects:stack-create"), body).content.decode()
     assert not Stack.objects.exists()
 
 
-def test_the_profiles_of_other_projects_are_not_offered(member: Client) -> None:
+def test_profiles_of_other_projects_are_not_offered(member: Client) -> None:
     make_profile("foreign", project_id="other")
     make_profile("shared")
     page = member.get(reverse("projects:cluster-create")).content.decode()
@@ -332,12 +332,12 @@ def test_the_profiles_of_other_projects_are_not_offered(member: Client) -> None:
 
 
 @pytest.mark.parametrize("page", ["projects:stack-create", "projects:cluster-create"])
-def test_a_person_without_projects_has_no_form_for_them(client: Client, page: str) -> None:
+def test_creation_forms_are_refused_without_a_project(client: Client, page: str) -> None:
     client.force_login(person("nobody"))
     assert client.get(reverse(page)).status_code == 403
 
 
-def test_a_members_template_is_continued_with_the_chosen_project(member: Client) -> None:
+def test_template_form_keeps_the_chosen_project(member: Client) -> None:
     make_flavor("small")
     body = {"name": "shop", "project_id": "shop", "resources.0.name": "web", "resources.0.flavor": "small"}
     page = member.post(reverse("projects:stack-create"), body | {"document": "1"}).content.decode()
@@ -345,7 +345,7 @@ def test_a_members_template_is_continued_with_the_chosen_project(member: Client)
     assert "flavor: small" in page
 
 
-def test_invisible_characters_in_metadata_are_marked(member: Client) -> None:
+def test_invisible_characters_in_metadata_are_made_visible(member: Client) -> None:
     server = make_server("web", project_id="acme", metadata={"ro\u202ele": "a\x1bb"})
     page = member.get(reverse("projects:server", args=[server.uuid])).content.decode()
     assert "roU+202Ele" in page

@@ -1,4 +1,4 @@
-"""The console's form of when a plan is to begin, and what plans that wait look like."""
+"""The schedule form of the console, and the pages of scheduled plans."""
 
 import re
 from datetime import timedelta
@@ -34,7 +34,7 @@ def page(client: Client, plan: ActionPlan) -> str:
 
 
 def written(**days: str) -> dict[str, Any]:
-    """Return nights as they are stored."""
+    """Return a nightly window as it is stored."""
     return {**NIGHTS, "weekdays": list(WEEKDAYS), "first_day": None, "last_day": None, **days}
 
 
@@ -42,7 +42,7 @@ def again(plan: ActionPlan) -> ActionPlan:
     return ActionPlan.objects.get(pk=plan.pk)
 
 
-def test_a_plan_is_started_for_a_time_and_says_so(administrator: Client) -> None:
+def test_plan_is_started_for_a_time_that_the_page_shows(administrator: Client) -> None:
     plan = make_plan({"a": []})
     text = send(administrator, plan, start_at="2100-01-31T22:00", **BERLIN)
     assert "Action plan started. An applier will run it at its scheduled time." in text
@@ -50,19 +50,19 @@ def test_a_plan_is_started_for_a_time_and_says_so(administrator: Client) -> None
     assert (again(plan).state, f"{again(plan).opens_at:%H:%M}") == ("PENDING", "21:00")
 
 
-def test_a_plan_without_a_schedule_offers_the_zone_of_the_reader(administrator: Client) -> None:
+def test_zone_of_a_new_schedule_defaults_to_the_zone_of_the_user(administrator: Client) -> None:
     plan = make_plan({"a": []})
     with timezone.override("Europe/Berlin"):
         assert ScheduleForm(plan)["zone"].value() == "Europe/Berlin"
 
 
-def test_an_empty_form_starts_the_plan_now(administrator: Client) -> None:
+def test_empty_schedule_form_starts_the_plan_now(administrator: Client) -> None:
     plan = make_plan({"a": []})
     assert "An applier will run it." in send(administrator, plan, zone="UTC")
     assert (again(plan).state, again(plan).opens_at, again(plan).window) == ("PENDING", None, None)
 
 
-def test_the_window_of_a_plan_that_runs_is_changed_and_what_it_was_is_shown(administrator: Client) -> None:
+def test_window_of_a_running_plan_is_changed_and_the_form_shows_its_values(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     text = send(administrator, plan, weekdays=["friday", "saturday"], last_day="2100-01-31", **NIGHTS, **BERLIN)
     assert "22:00–04:00, Friday, Saturday, until 2100-01-31 (Europe/Berlin)" in text  # noqa: RUF001
@@ -72,21 +72,21 @@ def test_the_window_of_a_plan_that_runs_is_changed_and_what_it_was_is_shown(admi
     assert 'name="start_at"' not in form
 
 
-def test_a_schedule_is_taken_back_by_emptying_its_fields(administrator: Client) -> None:
+def test_emptied_fields_remove_the_schedule(administrator: Client) -> None:
     plan = make_plan({"a": []})
     send(administrator, plan, start_at="2100-01-31T22:00", **NIGHTS, **BERLIN)
     assert "Schedule saved." in send(administrator, plan, **BERLIN)
     assert (again(plan).start_at, again(plan).window, again(plan).opens_at) == (None, None, None)
 
 
-def test_another_zone_moves_the_time_with_its_clock(administrator: Client) -> None:
+def test_changed_zone_keeps_the_local_time(administrator: Client) -> None:
     plan = make_plan({"a": []})
     send(administrator, plan, start_at="2100-01-31T22:00", **BERLIN)
     send(administrator, plan, start_at="2100-01-31T22:00", zone="UTC")
     assert f"{again(plan).opens_at:%H:%M}" == "22:00"
 
 
-def test_a_time_that_has_passed_may_stay_while_the_window_is_changed(administrator: Client) -> None:
+def test_past_start_time_may_be_kept_when_the_window_is_changed(administrator: Client) -> None:
     past = timezone.now() - timedelta(days=1)
     plan = make_plan({"a": []}, state="PENDING", start_at=past, opens_at=past)
     assert "Schedule saved." in send(administrator, plan, start_at=f"{past:%Y-%m-%dT%H:%M}", zone="UTC", **NIGHTS)
@@ -107,7 +107,7 @@ def test_a_time_that_has_passed_may_stay_while_the_window_is_changed(administrat
         ({"zone": "Atlantis"}, "zone", "Select a valid choice"),
     ],
 )
-def test_what_makes_no_sense_stands_beside_its_field_and_changes_nothing(
+def test_invalid_value_is_refused_next_to_its_field_and_changes_nothing(
     administrator: Client, fields: dict[str, str], field: str, words: str
 ) -> None:
     plan = make_plan({"a": []})
@@ -116,7 +116,7 @@ def test_what_makes_no_sense_stands_beside_its_field_and_changes_nothing(
     assert (again(plan).state, again(plan).start_at, again(plan).window) == ("RECOMMENDED", None, None)
 
 
-def test_a_form_that_was_sent_after_the_session_ended_is_there_again(client: Client, cloud_admin: User) -> None:
+def test_form_sent_after_the_session_ended_is_shown_again_after_the_login(client: Client, cloud_admin: User) -> None:
     plan = make_plan({"a": []})
     url = reverse("plans:schedule", args=[plan.uuid])
     login = client.post(url, {"start_at": "2100-01-31T22:00", **BERLIN})
@@ -130,33 +130,33 @@ BUTTON = 'id="schedule"'
 
 
 @pytest.mark.parametrize(
-    ("state", "is_there"), [("RECOMMENDED", True), ("PENDING", True), ("ONGOING", True), ("CANCELLING", False)]
+    ("state", "is_shown"), [("RECOMMENDED", True), ("PENDING", True), ("ONGOING", True), ("CANCELLING", False)]
 )
-def test_the_button_is_there_while_something_is_still_to_begin(
-    administrator: Client, state: str, is_there: bool
+def test_schedule_button_is_shown_until_the_plan_ends_or_is_cancelled(
+    administrator: Client, state: str, is_shown: bool
 ) -> None:
-    assert (BUTTON in page(administrator, make_plan({"a": []}, state=state))) is is_there
+    assert (BUTTON in page(administrator, make_plan({"a": []}, state=state))) is is_shown
 
 
-def test_the_schedule_of_an_ended_plan_cannot_be_changed(administrator: Client) -> None:
+def test_schedule_of_an_ended_plan_cannot_be_changed(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="SUCCEEDED")
     text = administrator.get(reverse("plans:schedule", args=[plan.uuid]), follow=True).content.decode()
     assert "Cannot schedule the action plan: it is already SUCCEEDED" in text
 
 
-def test_a_plan_that_ended_while_the_form_was_filled_in_says_so(administrator: Client) -> None:
+def test_schedule_sent_after_the_plan_ended_is_refused_with_its_state(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="SUCCEEDED")
     assert f"Action plan {plan.uuid} is SUCCEEDED" in send(administrator, plan, **NIGHTS, **BERLIN)
 
 
-def test_a_reader_finds_no_button_and_is_refused(client: Client, reader: User) -> None:
+def test_readers_see_no_schedule_button_and_are_refused(client: Client, reader: User) -> None:
     client.force_login(reader)
     plan = make_plan({"a": []})
     assert BUTTON not in page(client, plan)
     assert client.post(reverse("plans:schedule", args=[plan.uuid]), {"zone": "UTC"}).status_code == 403
 
 
-def test_a_plan_that_waits_for_its_window_says_when_it_opens_on_its_page_and_in_the_list(
+def test_plan_page_and_list_show_when_the_window_opens(
     administrator: Client,
 ) -> None:
     opens_at = timezone.now() + timedelta(hours=3, minutes=1)
@@ -167,25 +167,25 @@ def test_a_plan_that_waits_for_its_window_says_when_it_opens_on_its_page_and_in_
     assert "in 3\xa0hours" in administrator.get(reverse("plans:list")).content.decode()
 
 
-def test_a_plan_whose_window_is_over_for_good_says_so(administrator: Client) -> None:
+def test_plan_page_shows_that_the_window_expired(administrator: Client) -> None:
     past = timezone.now() - timedelta(days=1)
     plan = make_plan({"a": []}, state="ONGOING", window=written(last_day="2001-01-01"), opens_at=past, closes_at=past)
     assert "The maintenance window is over" in page(administrator, plan)
 
 
-def test_a_plan_says_when_its_window_opens_next_though_no_applier_has_looked(administrator: Client) -> None:
+def test_plan_page_shows_the_next_opening_before_an_applier_updates_it(administrator: Client) -> None:
     past = timezone.now() - timedelta(days=3)
     plan = make_plan({"a": []}, state="PENDING", window=written(first_day="2100-01-31"), opens_at=past, closes_at=past)
     assert "Sun 2100-01-31 22:00 UTC" in page(administrator, plan)
 
 
-def test_start_says_that_the_plan_was_scheduled_before(administrator: Client) -> None:
+def test_start_message_mentions_the_schedule(administrator: Client) -> None:
     plan = make_plan({"a": []}, opens_at=timezone.now() + timedelta(days=1))
     text = administrator.post(reverse("plans:start", args=[plan.uuid]), follow=True).content.decode()
     assert "An applier will run it at its scheduled time." in text
 
 
-def test_a_zone_that_is_not_known_here_breaks_no_page(administrator: Client) -> None:
+def test_unknown_zone_of_a_plan_does_not_break_its_pages(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="PENDING", zone="Europe/Atlantis", start_at=timezone.now())
     assert "UTC" in page(administrator, plan)
     assert administrator.get(reverse("plans:schedule", args=[plan.uuid])).status_code == 200

@@ -1,4 +1,4 @@
-"""The console's buttons Suspend, Resume and Cancel: of an action, beside it on its plan's page, and of a plan."""
+"""The buttons Suspend, Resume and Cancel on the pages of actions and plans."""
 
 from typing import Any
 
@@ -48,26 +48,26 @@ def offered(text: str) -> set[str]:
         ("SUCCEEDED", None, set()),
     ],
 )
-def test_an_action_has_the_buttons_that_its_state_allows(
+def test_action_page_has_the_buttons_allowed_in_its_state(
     administrator: Client, state: str, control: str | None, buttons: set[str]
 ) -> None:
     assert offered(page_of(administrator, make_action(state, control=control))) == buttons
 
 
-def test_an_action_that_may_be_skipped_offers_no_cancellation(administrator: Client) -> None:
+def test_action_that_can_be_skipped_has_no_cancel_button(administrator: Client) -> None:
     plan = make_plan({"a": []})
     text = page_of(administrator, plan.actions.get())
     assert "Skip this action" in text
     assert offered(text) == set()
 
 
-def test_the_page_of_an_action_shows_one_state(administrator: Client) -> None:
+def test_action_page_shows_the_state_once(administrator: Client) -> None:
     text = page_of(administrator, make_action("PENDING"))
     assert "PENDING" in text
     assert "INIT" not in text
 
 
-def test_a_signal_that_is_pending_is_shown(administrator: Client) -> None:
+def test_pending_signal_is_shown(administrator: Client) -> None:
     one = make_action(control="SUSPEND")
     assert "takes effect at the next checkpoint" in page_of(administrator, one)
     assert "SUSPEND takes effect at the next checkpoint." in page_of(administrator, one.action_plan)
@@ -81,7 +81,7 @@ def test_a_signal_that_is_pending_is_shown(administrator: Client) -> None:
         ("ONGOING", "cancel", "CANCEL", "The action will be aborted at its next checkpoint."),
     ],
 )
-def test_a_button_gives_its_signal_and_returns_to_the_action(
+def test_button_sends_its_signal_and_returns_to_the_action(
     administrator: Client, state: str, button: str, control: str, words: str
 ) -> None:
     one = make_action(state)
@@ -91,27 +91,27 @@ def test_a_button_gives_its_signal_and_returns_to_the_action(
     assert Action.objects.get().control == control
 
 
-def test_what_has_not_begun_is_cancelled_at_once(administrator: Client) -> None:
+def test_pending_action_is_cancelled_immediately(administrator: Client) -> None:
     one = make_action("PENDING")
     answer = administrator.post(reverse("actions:cancel", args=[one.uuid]), follow=True)
     assert "Action cancelled." in answer.content.decode()
     assert Action.objects.get().status_message == "Action was cancelled by alice."
 
 
-def test_to_cancel_asks_first(administrator: Client) -> None:
+def test_cancel_requires_confirmation(administrator: Client) -> None:
     answer = administrator.get(reverse("actions:cancel", args=[make_action().uuid]))
     assert "Cancel this action?" in answer.content.decode()
     assert "A cancelled action cannot be restored" in answer.content.decode()
     assert Action.objects.get().control is None
 
 
-def test_a_signal_that_comes_too_late_is_refused_in_the_words_of_the_console(administrator: Client) -> None:
+def test_signal_to_an_ended_action_is_refused_with_its_state(administrator: Client) -> None:
     one = make_action("SUCCEEDED")
     answer = administrator.post(reverse("actions:suspend", args=[one.uuid]), follow=True)
     assert "Cannot suspend the action: nop a is SUCCEEDED (updated" in answer.content.decode()
 
 
-def test_beside_what_runs_stand_the_buttons_on_the_page_of_its_plan(administrator: Client) -> None:
+def test_plan_page_has_signal_buttons_for_running_actions(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": [], "c": []}, state="ONGOING")
     for name, state in (("a", "ONGOING"), ("b", "SUSPENDED")):
         Action.objects.filter(pk=action(plan, name).pk).update(state=state)
@@ -121,14 +121,16 @@ def test_beside_what_runs_stand_the_buttons_on_the_page_of_its_plan(administrato
     assert text.count('id="cancel-') == 2
 
 
-def test_a_button_on_the_page_of_the_plan_returns_there(administrator: Client) -> None:
+def test_button_on_the_plan_page_returns_to_the_plan_page(administrator: Client) -> None:
     one = make_action()
     answer = administrator.post(reverse("actions:suspend", args=[one.uuid]), {"page": "plan"})
     assert answer.url == f"{reverse('plans:detail', args=[one.action_plan.uuid])}#action-{str(one.uuid)[:8]}"
 
 
 @pytest.mark.parametrize("number", [1, 30])
-def test_the_buttons_cost_no_queries(administrator: Client, django_assert_max_num_queries: Any, number: int) -> None:
+def test_query_count_does_not_depend_on_the_number_of_buttons(
+    administrator: Client, django_assert_max_num_queries: Any, number: int
+) -> None:
     plan = make_plan({f"action {order}": [] for order in range(number)}, state="ONGOING")
     plan.actions.update(state="ONGOING")
     with django_assert_max_num_queries(20):
@@ -146,14 +148,14 @@ def test_the_buttons_cost_no_queries(administrator: Client, django_assert_max_nu
         ("SUCCEEDED", "alice", set()),
     ],
 )
-def test_a_plan_has_the_buttons_that_its_state_allows(
+def test_plan_page_has_the_buttons_allowed_in_its_state(
     administrator: Client, state: str, suspended_by: str | None, buttons: set[str]
 ) -> None:
     plan = make_plan({"a": []}, state=state, suspended_by=suspended_by)
     assert offered(page_of(administrator, plan)) == buttons
 
 
-def test_a_plan_is_suspended_and_resumed_and_says_by_whom(administrator: Client) -> None:
+def test_plan_is_suspended_and_resumed_and_its_page_names_the_user(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     text = administrator.post(reverse("plans:suspend", args=[plan.uuid]), follow=True).content.decode()
     assert "Suspended by <strong>alice</strong>" in text
@@ -163,7 +165,7 @@ def test_a_plan_is_suspended_and_resumed_and_says_by_whom(administrator: Client)
 
 
 @pytest.mark.parametrize("name", ["actions:suspend", "actions:resume", "actions:cancel"])
-def test_who_may_only_read_has_no_button_and_no_way_around_it(client: Client, reader: User, name: str) -> None:
+def test_readers_see_no_signal_buttons_and_cannot_signal_actions(client: Client, reader: User, name: str) -> None:
     client.force_login(reader)
     one = make_action()
     assert offered(page_of(client, one)) == offered(page_of(client, one.action_plan)) == set()
@@ -171,6 +173,6 @@ def test_who_may_only_read_has_no_button_and_no_way_around_it(client: Client, re
 
 
 @pytest.mark.parametrize("name", ["plans:suspend", "plans:resume"])
-def test_nor_of_a_plan(client: Client, reader: User, name: str) -> None:
+def test_readers_cannot_signal_plans(client: Client, reader: User, name: str) -> None:
     client.force_login(reader)
     assert client.post(reverse(name, args=[make_action().action_plan.uuid])).status_code == 403

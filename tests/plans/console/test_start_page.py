@@ -1,4 +1,4 @@
-"""The question before a plan starts: what it names, and what it leaves to the button."""
+"""The confirmation before a plan starts."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -41,49 +41,49 @@ def make_migrations(number: int) -> ActionPlan:
     return plan
 
 
-def question(client: Client, plan: ActionPlan, **headers: str) -> str:
+def confirmation(client: Client, plan: ActionPlan, **headers: str) -> str:
     answer: HttpResponse = client.get(reverse("plans:start", args=[plan.uuid]), headers=headers)
     return " ".join(answer.content.decode().split())
 
 
-def test_the_question_counts_the_actions_by_type_and_names_servers_and_nodes(administrator: Client) -> None:
+def test_confirmation_counts_actions_by_type_and_names_servers_and_nodes(administrator: Client) -> None:
     plan = make_migrations(6)
     Action.objects.filter(pk=plan.actions.order_by("pk")[5].pk).update(state="SKIPPED")
-    text = question(administrator, plan)
+    text = confirmation(administrator, plan)
     assert '5: <span class="secondary">5 migrate</span>' in text
     assert "web-0, web-1, web-2, web-3 and 1 more" in text
     assert "compute1, compute2" in text
     assert "<dt>Skipped</dt> <dd> 1 </dd>" in text
 
 
-def test_the_question_says_that_the_plan_begins_now(administrator: Client) -> None:
-    assert "now, as soon as an applier is free" in question(administrator, make_migrations(1))
+def test_confirmation_says_that_the_plan_begins_now(administrator: Client) -> None:
+    assert "now, as soon as an applier is free" in confirmation(administrator, make_migrations(1))
 
 
-def test_the_question_names_the_scheduled_time(administrator: Client) -> None:
+def test_confirmation_shows_the_scheduled_time(administrator: Client) -> None:
     plan = make_migrations(1)
     ActionPlan.objects.filter(pk=plan.pk).update(opens_at=datetime(2050, 3, 1, 22, tzinfo=UTC), zone="UTC")
-    assert "Tue 2050-03-01 22:00 UTC" in question(administrator, plan)
+    assert "Tue 2050-03-01 22:00 UTC" in confirmation(administrator, plan)
 
 
-def test_the_question_warns_that_no_applier_runs(administrator: Client) -> None:
-    assert "No applier is running" in question(administrator, make_migrations(1))
+def test_confirmation_warns_that_no_applier_runs(administrator: Client) -> None:
+    assert "No applier is running" in confirmation(administrator, make_migrations(1))
 
 
-def test_the_question_starts_no_plan(administrator: Client) -> None:
+def test_confirmation_page_does_not_start_the_plan(administrator: Client) -> None:
     plan = make_migrations(1)
-    question(administrator, plan)
+    confirmation(administrator, plan)
     plan.refresh_from_db()
     assert plan.state == "RECOMMENDED"
 
 
-def test_the_question_in_the_dialog_requests_the_preflight(administrator: Client) -> None:
+def test_confirmation_dialog_requests_the_preflight(administrator: Client) -> None:
     plan = make_migrations(1)
     where = reverse("plans:preflight", args=[plan.uuid])
-    assert f'hx-get="{where}"' in question(administrator, plan, hx_request="true")
+    assert f'hx-get="{where}"' in confirmation(administrator, plan, hx_request="true")
 
 
-def test_the_preflight_answers_the_dialog_with_its_verdict_alone(administrator: Client) -> None:
+def test_preflight_in_the_dialog_contains_only_its_result(administrator: Client) -> None:
     plan = make_plan({"a": []})
     answer = administrator.get(reverse("plans:preflight", args=[plan.uuid]), headers={"hx-request": "true"})
     text = answer.content.decode()
@@ -91,23 +91,23 @@ def test_the_preflight_answers_the_dialog_with_its_verdict_alone(administrator: 
     assert "<html" not in text
 
 
-def test_the_preflight_of_a_plan_that_ended_answers_the_dialog_with_a_conflict(administrator: Client) -> None:
+def test_preflight_of_an_ended_plan_in_the_dialog_is_a_conflict(administrator: Client) -> None:
     plan = make_plan({"a": []}, state=ActionPlan.State.SUCCEEDED)
     answer = administrator.get(reverse("plans:preflight", args=[plan.uuid]), headers={"hx-request": "true"})
     assert answer.status_code == 409
 
 
 @pytest.mark.parametrize("number", [1, 30])
-def test_the_question_takes_the_same_queries_for_every_plan(
+def test_confirmation_query_count_does_not_depend_on_the_number_of_actions(
     administrator: Client, number: int, django_assert_num_queries: Assertion
 ) -> None:
     plan = make_migrations(number)
     with django_assert_num_queries(9):
-        question(administrator, plan)
+        confirmation(administrator, plan)
 
 
 @pytest.mark.parametrize("verb", ["start", "cancel", "delete"])
-def test_a_dialog_begins_with_its_heading(administrator: Client, verb: str) -> None:
+def test_dialog_begins_with_its_heading(administrator: Client, verb: str) -> None:
     where = reverse(f"plans:{verb}", args=[make_plan({"a": []}).uuid])
     text = administrator.get(where, headers={"hx-request": "true"}).content.decode()
     assert '<h2 id="dialog-title" tabindex="-1" autofocus>' in text

@@ -21,7 +21,7 @@ def administrator(client: Client, cloud_admin: User) -> Client:
 
 
 def migration(plan: ActionPlan, name: str, **columns: Any) -> Action:
-    """Make a migration of a new server, whose name in the plan may be another one than that of the server."""
+    """Make a migration of a new server; the name in its parameters may differ from that of the server."""
     server = make_server(columns.pop("called", name), project_id=columns.pop("project", ""))
     parameters = {
         "resource_id": str(server.uuid),
@@ -35,7 +35,7 @@ def migration(plan: ActionPlan, name: str, **columns: Any) -> Action:
 
 @pytest.fixture
 def plan(db: None) -> ActionPlan:
-    """A plan whose actions each differ from the others in one filter."""
+    """A plan whose actions differ from each other in one filter."""
     plan = make_plan()
     migration(plan, "web-1", source="compute1", project="shop")
     migration(plan, "db-1", source="compute2", called="database", state="SKIPPED", skipped_by="bob", reason="closing")
@@ -80,7 +80,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize(("query", "expected"), EXPECTED)
-def test_the_actions_of_a_plan_can_be_filtered_and_sorted(
+def test_actions_of_a_plan_are_filtered_and_sorted(
     administrator: Client, plan: ActionPlan, query: dict[str, str], expected: list[str]
 ) -> None:
     assert shown(administrator, plan, **query) == expected
@@ -91,12 +91,12 @@ def test_actions_are_found_by_a_part_of_the_uuid_of_their_server(administrator: 
     assert shown(administrator, plan, server=uuid[:8]) == ["migrate web-1"]
 
 
-def test_an_action_is_found_by_the_beginning_of_its_uuid(administrator: Client, plan: ActionPlan) -> None:
+def test_action_is_found_by_a_prefix_of_its_uuid(administrator: Client, plan: ActionPlan) -> None:
     assert shown(administrator, plan, text=str(plan.actions.earliest("pk").uuid)[:8]) == ["migrate web-1"]
 
 
 @pytest.mark.parametrize("query", [{"state": "GREEN"}, {"layer": "x"}, {"text": "\x00"}, {"action_type": "stop"}])
-def test_a_filter_that_is_not_valid_selects_nothing_and_says_why(
+def test_invalid_filter_selects_no_actions_and_is_reported(
     administrator: Client, plan: ActionPlan, query: dict[str, str]
 ) -> None:
     response = administrator.get(reverse("plans:detail", args=[plan.uuid]), query)
@@ -104,7 +104,7 @@ def test_a_filter_that_is_not_valid_selects_nothing_and_says_why(
     assert "invalid-feedback" in response.content.decode()
 
 
-def test_a_message_is_not_searched_for_those_who_may_not_read_it(
+def test_text_filter_does_not_search_messages_hidden_from_the_user(
     client: Client, stranger: User, settings: Settings
 ) -> None:
     plan = make_plan({"a": []})
@@ -115,7 +115,7 @@ def test_a_message_is_not_searched_for_those_who_may_not_read_it(
     assert shown(client, plan, text="valid host") == []
 
 
-def test_the_following_page_keeps_the_filters(administrator: Client, plan: ActionPlan) -> None:
+def test_pages_of_the_table_keep_the_filters(administrator: Client, plan: ActionPlan) -> None:
     url = f"{reverse('plans:detail', args=[plan.uuid])}?server=web&per_page=50"
     text = administrator.get(url).content.decode()
     assert f'hx-get="{url.replace("&", "&amp;")}"' in text
@@ -123,17 +123,17 @@ def test_the_following_page_keeps_the_filters(administrator: Client, plan: Actio
 
 
 @pytest.mark.parametrize(("size", "rows"), [("25", 25), ("50", 30), ("0", 30), ("1000000", 30), ("x", 30)])
-def test_the_page_size_is_one_of_those_offered(administrator: Client, size: str, rows: int) -> None:
+def test_unavailable_page_size_is_replaced_by_the_default(administrator: Client, size: str, rows: int) -> None:
     plan = make_plan({str(number): [] for number in range(30)})
     response = administrator.get(reverse("plans:detail", args=[plan.uuid]), {"per_page": size})
     assert len(response.context["table"].paginated_rows) == rows
 
 
-def test_a_page_size_of_zero_is_ignored_by_lists(administrator: Client, plan: ActionPlan) -> None:
+def test_page_size_of_zero_is_ignored_by_lists(administrator: Client, plan: ActionPlan) -> None:
     assert administrator.get(reverse("actions:list"), {"per_page": "0"}).status_code == 200
 
 
-def test_filters_take_the_same_queries_whatever_the_number_of_actions(
+def test_filter_query_count_does_not_depend_on_the_number_of_actions(
     administrator: Client, plan: ActionPlan, django_assert_num_queries: Any
 ) -> None:
     url = reverse("plans:detail", args=[plan.uuid])

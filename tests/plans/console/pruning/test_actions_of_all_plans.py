@@ -48,21 +48,21 @@ def skipped() -> int:
     return Action.objects.filter(state="SKIPPED").count()
 
 
-def test_the_list_offers_to_skip_all_actions_on_all_its_pages(administrator: Client, plans: list[ActionPlan]) -> None:
+def test_action_list_offers_to_skip_all_actions_of_all_pages(administrator: Client, plans: list[ActionPlan]) -> None:
     text = administrator.get(reverse("actions:list")).content.decode()
     assert "Skip all 90…" in text
     assert text.count('name="actions"') == 50
     assert '<input type="checkbox" class="form-check-input" id="choose-all"' in text
 
 
-def test_actions_of_plans_that_began_are_not_offered(administrator: Client, plans: list[ActionPlan]) -> None:
+def test_actions_of_started_plans_are_not_offered(administrator: Client, plans: list[ActionPlan]) -> None:
     ActionPlan.objects.filter(pk=plans[0].pk).update(state="ONGOING")
     text = administrator.get(reverse("actions:list"), {"action_plan": str(plans[0].uuid)}).content.decode()
     assert 'name="actions"' not in text
     assert "Skip all 60…" in administrator.get(reverse("actions:list")).content.decode()
 
 
-def test_the_dialog_names_the_numbers_of_actions_and_of_plans(administrator: Client, plans: list[ActionPlan]) -> None:
+def test_dialog_shows_the_numbers_of_actions_and_plans(administrator: Client, plans: list[ActionPlan]) -> None:
     text = send(administrator, "skip", all="matching", place="").content.decode()
     assert "Skip all 90 matching actions?" in text
     assert "in 3 plans" in text
@@ -88,7 +88,7 @@ def test_more_actions_than_the_limit_are_not_offered_for_confirmation(
     assert 'name="confirmed"' not in text
 
 
-def test_the_list_counts_no_more_actions_than_can_be_skipped_at_once(
+def test_list_counts_no_more_actions_than_can_be_skipped_together(
     administrator: Client, plans: list[ActionPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views, "MOST_COUNTED", 89)
@@ -97,28 +97,26 @@ def test_the_list_counts_no_more_actions_than_can_be_skipped_at_once(
     assert "Set filters to skip or restore all actions that match: at most 89 at once." in text
 
 
-def test_a_list_with_a_filter_that_is_not_valid_offers_no_action(
-    administrator: Client, plans: list[ActionPlan]
-) -> None:
+def test_list_with_an_invalid_filter_offers_no_action(administrator: Client, plans: list[ActionPlan]) -> None:
     response = administrator.get(reverse("actions:list"), {"action_plan": "unknown"})
     assert response.status_code == 200
     assert "skip-matching" not in response.content.decode()
 
 
-def test_the_history_of_each_plan_has_its_own_skips(administrator: Client, plans: list[ActionPlan]) -> None:
+def test_history_of_each_plan_has_its_own_skips(administrator: Client, plans: list[ActionPlan]) -> None:
     confirm(administrator, "skip")
     for plan in plans:
         uuids = set(plan.actions.values_list("uuid", flat=True))
         assert set(HistoryEntry.objects.filter(within=plan.uuid).values_list("object_uuid", flat=True)) == uuids
 
 
-def test_only_the_actions_that_match_the_filters_are_skipped(administrator: Client, plans: list[ActionPlan]) -> None:
+def test_only_actions_that_match_the_filters_are_skipped(administrator: Client, plans: list[ActionPlan]) -> None:
     confirm(administrator, "skip", place=f"action_plan={plans[1].uuid}&per_page=25")
     assert set(Action.objects.filter(state="SKIPPED").values_list("action_plan", flat=True)) == {plans[1].pk}
     assert skipped() == 30
 
 
-def test_a_filter_that_is_not_valid_skips_no_action(administrator: Client, plans: list[ActionPlan]) -> None:
+def test_invalid_filter_skips_no_actions(administrator: Client, plans: list[ActionPlan]) -> None:
     text = send(administrator, "skip", all="matching", place="action_plan=unknown").content.decode()
     assert "No actions left to skip" in text
 
@@ -159,7 +157,7 @@ def test_selected_actions_of_two_plans_are_skipped_and_the_page_is_kept(
     assert response.redirect_chain[-1][0] == (f"/console/actions/?state=PENDING&page=2#action-{str(chosen[0])[:8]}")
 
 
-def test_all_matching_actions_of_all_plans_are_restored_after_a_question(
+def test_all_matching_actions_of_all_plans_are_restored_after_confirmation(
     administrator: Client, plans: list[ActionPlan]
 ) -> None:
     for plan in plans[:2]:
@@ -178,13 +176,11 @@ def test_selected_actions_of_two_plans_are_restored(administrator: Client, plans
     assert skipped() == 58
 
 
-def test_without_a_selection_the_list_asks_for_one(administrator: Client, plans: list[ActionPlan]) -> None:
+def test_skip_without_a_selection_is_refused(administrator: Client, plans: list[ActionPlan]) -> None:
     assert "Select at least one action." in send(administrator, "skip").content.decode()
 
 
-def test_a_reader_is_neither_offered_skips_nor_allowed_to_skip(
-    client: Client, reader: User, plans: list[ActionPlan]
-) -> None:
+def test_readers_see_no_skip_buttons_and_are_refused(client: Client, reader: User, plans: list[ActionPlan]) -> None:
     client.force_login(reader)
     text = client.get(reverse("actions:list")).content.decode()
     assert 'name="actions"' not in text
@@ -195,7 +191,7 @@ def test_a_reader_is_neither_offered_skips_nor_allowed_to_skip(
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_skipping_takes_the_same_queries_for_any_number_of_plans(
+def test_skip_query_count_does_not_depend_on_the_number_of_plans(
     administrator: Client, plans: list[ActionPlan], django_assert_max_num_queries: Any, number: int
 ) -> None:
     ActionPlan.objects.filter(pk__in=[plan.pk for plan in plans[number:]]).update(state="SUCCEEDED")
@@ -205,7 +201,7 @@ def test_skipping_takes_the_same_queries_for_any_number_of_plans(
     assert skipped() == 30 * number
 
 
-def test_a_list_that_follows_gets_new_buttons_if_only_rows_of_other_pages_changed(
+def test_updated_list_has_new_buttons_if_only_rows_of_other_pages_changed(
     administrator: Client, plans: list[ActionPlan]
 ) -> None:
     version = re.search(r'hx-ptag="(\w+)"', administrator.get(reverse("actions:list")).content.decode())[1]

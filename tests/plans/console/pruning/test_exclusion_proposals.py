@@ -1,4 +1,4 @@
-"""The form of an exclusion that is filled in for skipped actions."""
+"""The exclusion form, filled in for skipped actions."""
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -26,7 +26,7 @@ def plan(db: None) -> ActionPlan:
     return plan
 
 
-def test_the_form_is_filled_in_for_the_skipped_actions(administrator: Client, plan: ActionPlan) -> None:
+def test_exclusion_form_is_filled_in_for_the_skipped_actions(administrator: Client, plan: ActionPlan) -> None:
     uuids = [action.uuid for action in plan.actions.all()]
     fields = {"actions": uuids, "confirmed": "yes", "reason": "month-end closing", "exclude": "yes"}
     response = administrator.post(reverse("plans:skip", args=[plan.uuid]), fields, follow=True)
@@ -38,7 +38,7 @@ def test_the_form_is_filled_in_for_the_skipped_actions(administrator: Client, pl
     assert set(plan.actions.values_list("state", flat=True)) == {"SKIPPED"}
 
 
-def test_what_the_filled_in_form_sends_is_saved(administrator: Client, plan: ActionPlan) -> None:
+def test_filled_in_exclusion_form_can_be_saved(administrator: Client, plan: ActionPlan) -> None:
     form = administrator.get(f"{reverse('exclusions:new')}?action={plan.actions.earliest('pk').uuid}").context["form"]
     fields = {name: form[name].value() or "" for name in ("action_types", "servers", "zone")}
     administrator.post(reverse("exclusions:new"), {**fields, "name": "closing"})
@@ -47,19 +47,19 @@ def test_what_the_filled_in_form_sends_is_saved(administrator: Client, plan: Act
     assert (exclusion.action_types, exclusion.targets) == (["migrate"], {"servers": [server]})
 
 
-def test_actions_without_a_server_propose_their_types_only(administrator: Client) -> None:
+def test_actions_without_a_server_propose_only_their_types(administrator: Client) -> None:
     action = make_plan({"a": []}).actions.get()
     form = administrator.get(f"{reverse('exclusions:new')}?action={action.uuid}&action=x").context["form"]
     assert (form["action_types"].value(), form["servers"].value()) == (["nop"], None)
 
 
-def test_the_page_of_an_action_leads_to_the_form(administrator: Client, plan: ActionPlan) -> None:
+def test_action_page_links_the_exclusion_form(administrator: Client, plan: ActionPlan) -> None:
     uuid = plan.actions.earliest("pk").uuid
     text = administrator.get(reverse("actions:detail", args=[uuid])).content.decode()
     assert f"{reverse('exclusions:new')}?action={uuid}" in text
 
 
-def test_who_may_not_add_exclusions_is_not_offered_one(client: Client, stranger: User, plan: ActionPlan) -> None:
+def test_exclusion_is_not_offered_without_the_add_permission(client: Client, stranger: User, plan: ActionPlan) -> None:
     names = ["view_actionplan", "view_action", "skip_action"]
     stranger.user_permissions.set(Permission.objects.filter(codename__in=names))
     client.force_login(stranger)

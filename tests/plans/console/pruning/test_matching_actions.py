@@ -1,4 +1,4 @@
-"""Skipping and restoring all actions of a plan that match the filters, and the boxes of skipped actions."""
+"""Skipping and restoring all actions of a plan that match the filters, or selected skipped actions."""
 
 import re
 from typing import Any
@@ -50,20 +50,20 @@ def skipped(plan: ActionPlan) -> set[str]:
 MATCHING = {"2", "12", *(f"2{number}" for number in range(10))}
 
 
-def test_the_page_offers_to_skip_all_that_match_over_its_pages(administrator: Client, plan: ActionPlan) -> None:
+def test_plan_page_offers_to_skip_all_matching_actions_of_all_pages(administrator: Client, plan: ActionPlan) -> None:
     text = administrator.get(f"{reverse('plans:detail', args=[plan.uuid])}?{PLACE}").content.decode()
     assert "Skip all 12 matching…" in text
     assert "Select all actions on this page" in text
 
 
-def test_the_first_step_names_the_number_and_changes_nothing(administrator: Client, plan: ActionPlan) -> None:
+def test_skip_dialog_shows_the_number_and_changes_nothing(administrator: Client, plan: ActionPlan) -> None:
     text = send(administrator, "skip", plan).content.decode()
     assert "Skip all 12 matching actions?" in text
     assert "12 \N{MULTIPLICATION SIGN} nop" in text
     assert skipped(plan) == set()
 
 
-def test_all_that_match_are_skipped_with_one_reason(administrator: Client, plan: ActionPlan) -> None:
+def test_all_matching_actions_are_skipped_with_one_reason(administrator: Client, plan: ActionPlan) -> None:
     response = confirm(administrator, "skip", plan, reason="closing")
     assert "12 actions skipped." in response.content.decode()
     assert response.redirect_chain[-1][0].endswith(f"?{PLACE}#actions-heading")
@@ -72,15 +72,13 @@ def test_all_that_match_are_skipped_with_one_reason(administrator: Client, plan:
     assert HistoryEntry.objects.filter(deed="action.skip").count() == 12
 
 
-def test_a_filter_that_is_not_valid_skips_nothing(administrator: Client, plan: ActionPlan) -> None:
+def test_invalid_filter_skips_no_actions(administrator: Client, plan: ActionPlan) -> None:
     text = send(administrator, "skip", plan, place="state=GREEN").content.decode()
     assert "No actions left to skip" in text
     assert skipped(plan) == set()
 
 
-def test_other_matching_actions_than_the_confirmed_ones_are_shown_again(
-    administrator: Client, plan: ActionPlan
-) -> None:
+def test_changed_matches_are_shown_again_for_confirmation(administrator: Client, plan: ActionPlan) -> None:
     dialog = send(administrator, "skip", plan).content.decode()
     confirmed = re.search(r'name="confirmed" value="(\w+)"', dialog)[1]
     skip_action(action(plan, "2").uuid, "bob")
@@ -93,7 +91,7 @@ def test_other_matching_actions_than_the_confirmed_ones_are_shown_again(
     assert skipped(plan) == {"2"}
 
 
-def test_as_many_others_are_not_taken_for_the_confirmed_ones(administrator: Client, plan: ActionPlan) -> None:
+def test_equal_number_of_other_matches_requires_another_confirmation(administrator: Client, plan: ActionPlan) -> None:
     dialog = send(administrator, "skip", plan).content.decode()
     confirmed = re.search(r'name="confirmed" value="(\w+)"', dialog)[1]
     skip_action(action(plan, "2").uuid, "bob")
@@ -102,14 +100,14 @@ def test_as_many_others_are_not_taken_for_the_confirmed_ones(administrator: Clie
     assert skipped(plan) == {"2"}
 
 
-def test_nothing_matches_in_a_plan_that_began(administrator: Client, plan: ActionPlan) -> None:
+def test_matching_actions_of_a_started_plan_cannot_be_skipped(administrator: Client, plan: ActionPlan) -> None:
     ActionPlan.objects.update(state="ONGOING")
     text = send(administrator, "skip", plan, confirmed="x").content.decode()
     assert "Actions of this plan can no longer be skipped: the plan is ONGOING" in text
     assert skipped(plan) == set()
 
 
-def test_all_that_match_are_restored_after_a_question(administrator: Client, plan: ActionPlan) -> None:
+def test_all_matching_actions_are_restored_after_confirmation(administrator: Client, plan: ActionPlan) -> None:
     skip_actions(plan, plan.actions.values_list("uuid", flat=True), "alice")
     assert "Restore 12 actions?" in send(administrator, "restore", plan).content.decode()
     assert len(skipped(plan)) == 30
@@ -117,7 +115,9 @@ def test_all_that_match_are_restored_after_a_question(administrator: Client, pla
     assert len(skipped(plan)) == 18
 
 
-def test_what_was_skipped_automatically_is_left_out_of_all_that_match(administrator: Client, plan: ActionPlan) -> None:
+def test_automatically_skipped_actions_are_not_restored_with_all_matching(
+    administrator: Client, plan: ActionPlan
+) -> None:
     skip_actions(plan, plan.actions.values_list("uuid", flat=True), "alice")
     Action.objects.filter(pk=action(plan, "2").pk).update(skipped_by=None)
     confirm(administrator, "restore", plan)
@@ -125,7 +125,7 @@ def test_what_was_skipped_automatically_is_left_out_of_all_that_match(administra
     assert len(skipped(plan)) == 19
 
 
-def test_the_selected_skipped_rows_are_restored_at_once(administrator: Client, plan: ActionPlan) -> None:
+def test_selected_skipped_actions_are_restored(administrator: Client, plan: ActionPlan) -> None:
     chosen = [action(plan, name).uuid for name in "123"]
     skip_actions(plan, chosen, "alice")
     page = administrator.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
@@ -139,12 +139,12 @@ def test_the_selected_skipped_rows_are_restored_at_once(administrator: Client, p
     assert skipped(plan) == {"3"}
 
 
-def test_no_selected_rows_are_no_restored_ones(administrator: Client, plan: ActionPlan) -> None:
+def test_restore_without_a_selection_is_refused(administrator: Client, plan: ActionPlan) -> None:
     url = reverse("plans:restore", args=[plan.uuid])
     assert "Select at least one action." in administrator.post(url, {"place": PLACE}, follow=True).content.decode()
 
 
-def test_a_reader_may_not_skip_all_that_match(client: Client, reader: User, plan: ActionPlan) -> None:
+def test_readers_cannot_skip_or_restore_matching_actions(client: Client, reader: User, plan: ActionPlan) -> None:
     client.force_login(reader)
     assert send(client, "skip", plan, confirmed="x").status_code == 403
     assert send(client, "restore", plan, confirmed="x").status_code == 403
@@ -152,7 +152,7 @@ def test_a_reader_may_not_skip_all_that_match(client: Client, reader: User, plan
 
 
 @pytest.mark.parametrize("size", [30, 100])
-def test_skipping_all_that_match_takes_the_same_queries_whatever_their_number(
+def test_skip_query_count_does_not_depend_on_the_number_of_matching_actions(
     administrator: Client, django_assert_max_num_queries: Any, size: int
 ) -> None:
     plan = make_plan({str(number): [] for number in range(size)})

@@ -1,4 +1,4 @@
-"""The console's Restore button, beside an action and on its own page."""
+"""The Restore button in the table of actions and on the page of an action."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def restore(client: Client, one: Action, **options: Any) -> Any:
     return client.post(url, {"only": str(one.uuid)}, **options)
 
 
-def test_beside_what_a_person_skipped_stands_a_button(administrator: Client, plan: ActionPlan) -> None:
+def test_action_skipped_by_a_user_has_a_restore_button(administrator: Client, plan: ActionPlan) -> None:
     one = plan.actions.get(state="SKIPPED")
     text = administrator.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
     assert f'id="restore-{one.uuid}"' in text
@@ -41,25 +41,27 @@ def test_beside_what_a_person_skipped_stands_a_button(administrator: Client, pla
 
 
 @pytest.mark.parametrize("number", [1, 30])
-def test_the_buttons_cost_no_queries(administrator: Client, django_assert_max_num_queries: Any, number: int) -> None:
+def test_query_count_does_not_depend_on_the_number_of_buttons(
+    administrator: Client, django_assert_max_num_queries: Any, number: int
+) -> None:
     plan = make_plan({f"action {order}": [] for order in range(number)})
     skip_actions(plan, plan.actions.values_list("uuid", flat=True), "alice")
     with django_assert_max_num_queries(20):
         administrator.get(reverse("plans:detail", args=[plan.uuid]))
 
 
-def test_the_button_restores_the_action(administrator: Client, plan: ActionPlan) -> None:
+def test_button_restores_the_action(administrator: Client, plan: ActionPlan) -> None:
     answer = restore(administrator, plan.actions.get(state="SKIPPED"), follow=True)
     assert "1 action restored." in answer.content.decode()
     assert not plan.actions.filter(state="SKIPPED").exists()
 
 
-def test_htmx_loads_the_page_again(administrator: Client, plan: ActionPlan) -> None:
+def test_restore_by_htmx_reloads_the_page(administrator: Client, plan: ActionPlan) -> None:
     answer = restore(administrator, plan.actions.get(state="SKIPPED"), headers={"HX-Request": "true"})
     assert answer.headers["HX-Refresh"] == "true"
 
 
-def test_what_another_tab_restored_is_named(administrator: Client, plan: ActionPlan) -> None:
+def test_action_restored_concurrently_is_reported(administrator: Client, plan: ActionPlan) -> None:
     one = plan.actions.get(state="SKIPPED")
     restore(administrator, one)
     text = restore(administrator, one, follow=True).content.decode()
@@ -67,21 +69,21 @@ def test_what_another_tab_restored_is_named(administrator: Client, plan: ActionP
     assert "State transition" not in text
 
 
-def test_what_was_skipped_automatically_stays_so_and_says_so(administrator: Client) -> None:
+def test_automatically_skipped_action_cannot_be_restored(administrator: Client) -> None:
     one = make_plan({"a": []}).actions.get()
     one.skip_automatically("the server is gone")
     one.save_state()
     assert "skipped automatically and cannot be restored" in restore(administrator, one, follow=True).content.decode()
 
 
-def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client, plan: ActionPlan) -> None:
+def test_restore_in_a_started_plan_is_refused_with_the_reason(administrator: Client, plan: ActionPlan) -> None:
     ActionPlan.objects.update(state="ONGOING")
     answer = restore(administrator, plan.actions.get(state="SKIPPED"), follow=True)
     assert "Actions of this plan can no longer be restored: the plan is ONGOING" in answer.content.decode()
     assert plan.actions.filter(state="SKIPPED").count() == 1
 
 
-def test_on_its_own_page_it_is_restored_too(administrator: Client, plan: ActionPlan) -> None:
+def test_action_is_restored_on_its_own_page(administrator: Client, plan: ActionPlan) -> None:
     one = plan.actions.get(state="SKIPPED")
     assert "with its plan again." in administrator.get(reverse("actions:detail", args=[one.uuid])).content.decode()
     answer = administrator.post(reverse("actions:restore", args=[one.uuid]), follow=True)
@@ -89,7 +91,7 @@ def test_on_its_own_page_it_is_restored_too(administrator: Client, plan: ActionP
     assert Action.objects.get(pk=one.pk).state == "PENDING"
 
 
-def test_a_reader_finds_no_button_and_is_refused(client: Client, reader: User, plan: ActionPlan) -> None:
+def test_readers_see_no_restore_button_and_are_refused(client: Client, reader: User, plan: ActionPlan) -> None:
     client.force_login(reader)
     one = plan.actions.get(state="SKIPPED")
     assert ">Restore</button>" not in client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()

@@ -1,4 +1,4 @@
-"""Skipping in the console: one action or many, with a reason, and what happens when it cannot be done."""
+"""Skipping one or several actions in the console, and its refusals."""
 
 import html
 import re
@@ -30,7 +30,7 @@ def states(plan: ActionPlan) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("state", "expected"), [("RECOMMENDED", 2), ("PENDING", 2), ("ONGOING", 0), ("SUCCEEDED", 0)])
-def test_every_pending_action_has_a_button_while_the_plan_can_be_pruned(
+def test_pending_actions_have_a_skip_button_until_the_plan_begins(
     administrator: Client, state: str, expected: int
 ) -> None:
     plan = make_plan({"a": [], "b": [], "c": []}, state=state)
@@ -40,7 +40,7 @@ def test_every_pending_action_has_a_button_while_the_plan_can_be_pruned(
     assert text.count('name="actions"') == expected
 
 
-def test_a_reader_finds_no_skip_button_and_is_refused(client: Client, reader: User) -> None:
+def test_readers_see_no_skip_button_and_are_refused(client: Client, reader: User) -> None:
     plan = make_plan({"a": []})
     client.force_login(reader)
     assert 'name="only"' not in client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
@@ -49,20 +49,20 @@ def test_a_reader_finds_no_skip_button_and_is_refused(client: Client, reader: Us
     assert states(plan) == {"a": "PENDING"}
 
 
-def test_the_first_step_asks_for_the_reason_and_changes_nothing(administrator: Client) -> None:
+def test_skip_dialog_requests_a_reason_and_changes_nothing(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     text = send(administrator, plan, only=action(plan, "a").uuid)
     assert "Skip this action?" in text
     assert states(plan) == {"a": "PENDING", "b": "PENDING"}
 
 
-def test_the_button_beside_an_action_leaves_the_boxes_aside(administrator: Client) -> None:
+def test_button_of_an_action_ignores_selected_actions(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     text = send(administrator, plan, only=action(plan, "a").uuid, actions=[action(plan, "b").uuid])
     assert str(action(plan, "b").uuid) not in text
 
 
-def test_many_are_skipped_with_one_reason(administrator: Client) -> None:
+def test_selected_actions_are_skipped_with_one_reason(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": [], "c": []})
     chosen = [action(plan, name).uuid for name in "ab"]
     assert "2 actions skipped." in send(administrator, plan, actions=chosen, reason="closing", confirmed="yes")
@@ -71,7 +71,7 @@ def test_many_are_skipped_with_one_reason(administrator: Client) -> None:
     assert action(plan, "b").skipped_by == "alice"
 
 
-def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client) -> None:
+def test_skip_in_a_started_plan_is_refused_with_the_reason(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     text = send(administrator, plan, actions=[action(plan, "a").uuid], confirmed="yes")
     assert "Actions of this plan can no longer be skipped: the plan is ONGOING (updated just now)." in text
@@ -79,7 +79,7 @@ def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client)
     assert states(plan) == {"a": "PENDING"}
 
 
-def test_a_reason_that_does_not_fit_has_to_be_typed_again(administrator: Client) -> None:
+def test_too_long_reason_is_refused(administrator: Client) -> None:
     plan = make_plan({"a": []})
     text = send(administrator, plan, actions=[action(plan, "a").uuid], reason="x" * 300, confirmed="yes")
     assert "at most 223 characters" in text
@@ -87,11 +87,11 @@ def test_a_reason_that_does_not_fit_has_to_be_typed_again(administrator: Client)
 
 
 @pytest.mark.parametrize("fields", [{}, {"actions": ["nonsense"]}, {"only": "\x00"}])
-def test_a_form_that_names_no_action_says_so(administrator: Client, fields: dict[str, Any]) -> None:
+def test_form_without_an_action_is_refused(administrator: Client, fields: dict[str, Any]) -> None:
     assert "Select at least one action." in send(administrator, make_plan({"a": []}), **fields)
 
 
-def test_one_comes_back_to_the_page_of_the_table_and_to_the_row(administrator: Client) -> None:
+def test_skip_returns_to_the_page_and_the_row_of_the_table(administrator: Client) -> None:
     plan = make_plan({"a": []})
     fields = {"only": str(action(plan, "a").uuid), "confirmed": "yes", "place": "page=2&sort=state"}
     response = administrator.post(reverse("plans:skip", args=[plan.uuid]), fields)
@@ -99,20 +99,20 @@ def test_one_comes_back_to_the_page_of_the_table_and_to_the_row(administrator: C
     assert response.headers["Location"] == f"{reverse('plans:detail', args=[plan.uuid])}?page=2&sort=state{row}"
 
 
-def test_nobody_is_led_to_another_site(administrator: Client) -> None:
+def test_skip_does_not_redirect_to_another_site(administrator: Client) -> None:
     plan = make_plan({"a": []})
     response = administrator.post(reverse("plans:skip", args=[plan.uuid]), {"place": "//evil.example/\n"})
     assert response.headers["Location"].startswith(reverse("plans:detail", args=[plan.uuid]))
 
 
-def test_another_plans_action_is_not_skipped_here(administrator: Client) -> None:
+def test_action_of_another_plan_is_not_skipped(administrator: Client) -> None:
     plan, other = make_plan({"a": []}), make_plan({"a": []})
     text = send(administrator, plan, actions=[action(other, "a").uuid], confirmed="yes")
     assert "1 action not found." in text
     assert states(other) == {"a": "PENDING"}
 
 
-def test_what_another_tab_skipped_is_named_with_who_when_and_why(administrator: Client) -> None:
+def test_action_skipped_concurrently_is_named_with_user_time_and_reason(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     skip_action(action(plan, "a").uuid, "bob", "month-end closing")
     uuids = [action(plan, name).uuid for name in "ab"]
@@ -122,7 +122,7 @@ def test_what_another_tab_skipped_is_named_with_who_when_and_why(administrator: 
     assert states(plan) == {"a": "SKIPPED", "b": "PENDING"}
 
 
-def test_the_reason_and_what_can_still_be_skipped_stay_in_the_form(administrator: Client) -> None:
+def test_refused_form_keeps_the_reason_and_the_remaining_actions(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     skip_action(action(plan, "a").uuid, "bob")
     uuids = [action(plan, name).uuid for name in "ab"]
@@ -131,7 +131,7 @@ def test_the_reason_and_what_can_still_be_skipped_stay_in_the_form(administrator
     assert re.findall(r'name="actions" value="(.*?)"', text) == [str(action(plan, "b").uuid)]
 
 
-def test_the_first_step_already_tells_what_cannot_be_skipped(administrator: Client) -> None:
+def test_dialog_reports_actions_that_cannot_be_skipped(administrator: Client) -> None:
     plan = make_plan({"a": []})
     skip_action(action(plan, "a").uuid, "bob")
     text = send(administrator, plan, only=action(plan, "a").uuid)
@@ -140,14 +140,14 @@ def test_the_first_step_already_tells_what_cannot_be_skipped(administrator: Clie
 
 
 def log_in(client: Client, page: str) -> str:
-    """Fill in the login page as a browser does, with its hidden fields, and return the page that follows."""
+    """Submit the login page with its hidden fields, as a browser does, and return the resulting page."""
     hidden = dict(re.findall(r'type="hidden"\s+name="(\w+)"\s+value="(.*?)"', page))
     fields = {name: html.unescape(value) for name, value in hidden.items()}
     person = {"username": "alice", "password": "alice-password"}
     return client.post(reverse("login"), {**fields, **person}, follow=True).content.decode()
 
 
-def test_who_was_logged_out_meanwhile_finds_the_form_as_it_was(administrator: Client) -> None:
+def test_form_sent_after_a_logout_is_shown_again_after_the_login(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     administrator.logout()
     page = send(administrator, plan, actions=[action(plan, "b").uuid], reason="audit week", confirmed="yes")
@@ -157,7 +157,7 @@ def test_who_was_logged_out_meanwhile_finds_the_form_as_it_was(administrator: Cl
     assert states(plan) == {"a": "PENDING", "b": "PENDING"}
 
 
-def test_a_mistyped_password_does_not_lose_the_form(administrator: Client) -> None:
+def test_wrong_password_keeps_the_form(administrator: Client) -> None:
     plan = make_plan({"a": []})
     administrator.logout()
     page = send(administrator, plan, actions=[action(plan, "a").uuid], reason="audit week", confirmed="yes")
@@ -166,7 +166,7 @@ def test_a_mistyped_password_does_not_lose_the_form(administrator: Client) -> No
     assert kept in html.unescape(again)
 
 
-def test_a_kept_form_comes_once(administrator: Client) -> None:
+def test_kept_form_is_shown_only_once(administrator: Client) -> None:
     plan = make_plan({"a": []})
     administrator.logout()
     log_in(administrator, send(administrator, plan, actions=[action(plan, "a").uuid], reason="x", confirmed="yes"))
@@ -175,7 +175,7 @@ def test_a_kept_form_comes_once(administrator: Client) -> None:
 
 
 @pytest.mark.parametrize(("origin", "kept"), [("http://testserver", True), ("http://evil.example", False)])
-def test_a_form_of_an_earlier_session_is_shown_again_if_it_is_our_own(
+def test_form_of_an_earlier_session_is_shown_again_only_from_the_same_origin(
     cloud_admin: User, origin: str, kept: bool
 ) -> None:
     plan = make_plan({"a": []})

@@ -1,4 +1,4 @@
-"""The console's forms for stacks: made, updated and deleted by plans."""
+"""The console's forms that create, update and delete stacks by plans."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -35,7 +35,7 @@ def at(verb: str, stack: Stack) -> str:
     return reverse(f"stacks:{verb}", args=[stack.uuid])
 
 
-def test_a_stack_is_made_and_the_page_of_its_plan_tells_how_far_it_is(browser: Client) -> None:
+def test_stack_is_created_by_a_plan_whose_page_is_shown(browser: Client) -> None:
     assert "Create the action plan for review" in browser.get(reverse("stacks:create")).content.decode()
     answer = browser.post(reverse("stacks:create"), NEW, follow=True)
     plan, made = ActionPlan.objects.get(), Stack.objects.get()
@@ -44,7 +44,7 @@ def test_a_stack_is_made_and_the_page_of_its_plan_tells_how_far_it_is(browser: C
     assert (plan.state, made.name, made.project_id, made.template) == ("PENDING", "shop", "acme", normalise(TEXT))
 
 
-def test_a_plan_to_look_at_shows_what_would_be_made(browser: Client) -> None:
+def test_plan_only_creation_shows_the_proposed_actions(browser: Client) -> None:
     answer = browser.post(reverse("stacks:create"), NEW | {"plan_only": "on"}, follow=True)
     assert ActionPlan.objects.get().state == "RECOMMENDED"
     assert "create_resource" in answer.content.decode()
@@ -63,7 +63,7 @@ def test_a_plan_to_look_at_shows_what_would_be_made(browser: Client) -> None:
         ({"name": "taken", "project_id": ""}, "Another stack of the project is called taken."),
     ],
 )
-def test_a_mistake_is_shown_beside_what_was_typed(browser: Client, change: dict[str, str], words: str) -> None:
+def test_invalid_value_is_refused_and_the_input_kept(browser: Client, change: dict[str, str], words: str) -> None:
     make_stack("taken")
     answer = browser.post(reverse("stacks:create"), NEW | change)
     assert answer.status_code == 200
@@ -71,7 +71,7 @@ def test_a_mistake_is_shown_beside_what_was_typed(browser: Client, change: dict[
     assert not ActionPlan.objects.exists()
 
 
-def test_a_template_that_is_left_as_it_was_shown_is_not_sent(browser: Client, stack: Stack) -> None:
+def test_unchanged_template_is_not_sent(browser: Client, stack: Stack) -> None:
     assert "flavor: small" in browser.get(at("update", stack)).content.decode()
     shown = format_template(stack.template).replace("\n", "\r\n")
     browser.post(at("update", stack), {"template": shown, "revision": "3"})
@@ -80,26 +80,26 @@ def test_a_template_that_is_left_as_it_was_shown_is_not_sent(browser: Client, st
     assert "template" not in action.input_parameters
 
 
-def test_a_template_that_was_changed_is_what_the_stack_shall_be_like(browser: Client, stack: Stack) -> None:
+def test_changed_template_is_sent(browser: Client, stack: Stack) -> None:
     browser.post(at("update", stack), {"template": "resources: {}", "revision": "3", "plan_only": "on"})
     action = Action.objects.get(derived_from=None)
     assert action.input_parameters["template"] == normalise({"resources": {}})
 
 
-def test_a_timeout_that_was_changed_is_sent(browser: Client, stack: Stack) -> None:
+def test_changed_timeout_is_sent(browser: Client, stack: Stack) -> None:
     shown = format_template(stack.template).replace("\n", "\r\n")
     browser.post(at("update", stack), {"template": shown, "revision": "3", "timeout_mins": "90"})
     action = Action.objects.get()
     assert (action.input_parameters["timeout_mins"], action.timeout) == (90, 5400)
 
 
-def test_what_was_typed_over_a_template_that_changed_meanwhile_is_refused(browser: Client, stack: Stack) -> None:
+def test_update_of_an_outdated_template_is_refused(browser: Client, stack: Stack) -> None:
     answer = browser.post(at("update", stack), {"template": "resources: {}", "revision": "2"})
     assert "The stack was changed after this page was loaded" in answer.content.decode()
     assert not ActionPlan.objects.exists()
 
 
-def test_a_stack_is_deleted_by_a_plan_which_may_be_looked_at_first(browser: Client, stack: Stack) -> None:
+def test_stack_deletion_can_be_planned_for_review(browser: Client, stack: Stack) -> None:
     assert "Create the action plan for review" in browser.get(at("delete", stack)).content.decode()
     answer = browser.post(at("delete", stack), {"plan_only": "on"})
     plan = ActionPlan.objects.get()
@@ -107,7 +107,7 @@ def test_a_stack_is_deleted_by_a_plan_which_may_be_looked_at_first(browser: Clie
 
 
 @pytest.mark.parametrize("plan_only", [True, False])
-def test_no_verb_is_offered_that_an_operation_in_progress_would_refuse(
+def test_operations_are_not_offered_while_another_is_in_progress(
     browser: Client, stack: Stack, plan_only: bool
 ) -> None:
     make_resource(stack, "web")
@@ -119,19 +119,19 @@ def test_no_verb_is_offered_that_an_operation_in_progress_would_refuse(
     assert ("state-update_in_progress" in browser.get(reverse("stacks:list")).content.decode()) is not plan_only
 
 
-def test_the_list_of_stacks_is_narrowed_by_the_status_that_it_shows(browser: Client, stack: Stack) -> None:
+def test_stack_list_is_filtered_by_the_displayed_status(browser: Client, stack: Stack) -> None:
     update_stack(stack)
     for status, is_found in (("UPDATE_IN_PROGRESS", True), (stack.status, False)):
         page = browser.get(reverse("stacks:list"), {"status": status}).content.decode()
         assert (at("detail", stack) in page) is is_found
 
 
-def test_a_stack_within_another_has_no_forms(browser: Client, stack: Stack) -> None:
+def test_nested_stack_has_no_forms(browser: Client, stack: Stack) -> None:
     inner = make_stack("shop-inner-x", make_resource(stack, "inner", type="stack"))
     assert {browser.get(at(verb, inner)).status_code for verb in ("update", "delete")} == {404}
 
 
-def test_who_may_only_look_is_refused(client: Client, reader: User, stack: Stack) -> None:
+def test_readers_are_refused_the_stack_forms(client: Client, reader: User, stack: Stack) -> None:
     client.force_login(reader)
     for where in (reverse("stacks:create"), at("update", stack), at("delete", stack)):
         assert (client.get(where).status_code, client.post(where, NEW).status_code) == (403, 403)

@@ -1,4 +1,4 @@
-"""The form that describes a new stack by rows of resources, and the check of a template."""
+"""The form for a new stack with rows of resources, and the check of a template."""
 
 from typing import Any
 
@@ -49,13 +49,13 @@ def send(browser: Client, rows: list[dict[str, str]], **others: str) -> Any:
     return browser.post(ADDRESS, fields(rows, **others))
 
 
-def test_the_rows_become_the_template_of_the_stack(browser: Client) -> None:
+def test_rows_of_resources_become_the_template_of_the_stack(browser: Client) -> None:
     assert send(browser, ROWS, project_id="acme", timeout_mins="7").status_code == 302
     stack = Stack.objects.get()
     assert (stack.template, stack.project_id, stack.timeout_mins) == (normalise(TEMPLATE), "acme", 7)
 
 
-def test_rows_are_continued_as_a_template(browser: Client) -> None:
+def test_rows_of_resources_are_converted_to_a_template(browser: Client) -> None:
     page = send(browser, ROWS, document="1").content.decode()
     assert "<textarea" in page
     assert "type: scaling_group" in page
@@ -63,26 +63,26 @@ def test_rows_are_continued_as_a_template(browser: Client) -> None:
     assert not Stack.objects.exists()
 
 
-def test_a_check_shows_the_capacity_and_creates_nothing(browser: Client) -> None:
+def test_check_shows_the_capacity_and_creates_no_stack(browser: Client) -> None:
     page = send(browser, ROWS, check="1").content.decode()
     assert "The template is valid: 4 servers, 7 vCPU, 11 GB of memory." in page
     assert 'value="database"' in page
     assert not ActionPlan.objects.exists()
 
 
-def test_a_template_is_checked_before_it_is_sent(browser: Client) -> None:
+def test_template_is_checked_without_creating_the_stack(browser: Client) -> None:
     text = "resources: {web: {type: server, properties: {flavor: small}}}"
     page = browser.post(ADDRESS, {"name": "shop", "template": text, "check": "1"}).content.decode()
     assert "The template is valid: 1 server, 1 vCPU, 1 GB of memory." in page
 
 
-def test_the_check_of_a_template_names_its_mistake(browser: Client) -> None:
+def test_check_of_a_template_reports_its_error(browser: Client) -> None:
     text = "resources: {web: {type: server, properties: {flavor: huge}}}"
     page = browser.post(ADDRESS, {"name": "shop", "template": text, "check": "1"}).content.decode()
     assert "the cloud has no flavor huge" in page
 
 
-def test_a_changed_template_is_checked_before_it_is_sent(browser: Client) -> None:
+def test_changed_template_is_checked_without_updating_the_stack(browser: Client) -> None:
     stack = make_stack(template=normalise(TEMPLATE), revision=2)
     changes = {"template": "resources: {web: {type: server, properties: {flavor: huge}}}", "revision": "2"}
     page = browser.post(reverse("stacks:update", args=[stack.uuid]), changes | {"check": "1"}).content.decode()
@@ -106,7 +106,7 @@ def test_a_changed_template_is_checked_before_it_is_sent(browser: Client) -> Non
     ],
 )
 @pytest.mark.parametrize("button", ["", "check", "document"])
-def test_a_mistake_in_a_row_is_shown_beside_the_rows(
+def test_error_in_a_row_is_reported_with_the_rows(
     browser: Client, rows: list[dict[str, str]], words: str, button: str
 ) -> None:
     answer = send(browser, rows, **({button: "1"} if button else {}))
@@ -115,6 +115,6 @@ def test_a_mistake_in_a_row_is_shown_beside_the_rows(
     assert not Stack.objects.exists()
 
 
-def test_the_template_form_is_a_link_away(browser: Client) -> None:
+def test_form_links_to_the_template_form(browser: Client) -> None:
     assert 'href="?document=1"' in browser.get(ADDRESS).content.decode()
     assert "<textarea" in browser.get(ADDRESS, {"document": "1"}).content.decode()

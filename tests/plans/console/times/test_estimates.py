@@ -1,4 +1,4 @@
-"""The estimate of the time left of a running plan."""
+"""The estimated time left of a running plan."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ NOW = timezone.now()
 
 @pytest.fixture
 def past() -> None:
-    """Past actions of type nop, of which half took up to 10 minutes, and one that failed at once."""
+    """Past nop actions with a median duration of 10 minutes, and one that failed immediately."""
     cache.clear()
     plan = make_plan({name: [] for name in "abcd"}, state="SUCCEEDED")
     for minutes, action in zip((9, 10, 60, 0), plan.actions.order_by("pk"), strict=True):
@@ -32,7 +32,7 @@ def past() -> None:
 
 
 def running(graph: dict[str, list[str]], *begun: str, **columns: object) -> ActionPlan:
-    """Make a plan of which these actions began 4 minutes ago."""
+    """Make a plan in which these actions began 4 minutes ago."""
     start = NOW - timedelta(minutes=4)
     plan = make_plan(graph, **{"state": "ONGOING", "start_time": start, **columns})
     plan.actions.filter(input_parameters__message__in=begun).update(state="ONGOING", attempt=1, start_time=start)
@@ -44,26 +44,26 @@ def minutes_left(plan: ActionPlan) -> float | None:
     return left and left.total_seconds() / 60
 
 
-def test_actions_in_a_chain_take_the_median_of_their_type_one_after_the_other(past: None) -> None:
+def test_estimate_adds_the_median_durations_of_a_chain(past: None) -> None:
     assert minutes_left(running({"a": [], "b": ["a"], "c": ["b"], "d": []}, "a", "d")) == 26
 
 
-def test_actions_that_may_run_at_once_share_the_running_processes(past: None) -> None:
+def test_estimate_divides_independent_actions_among_the_running_processes(past: None) -> None:
     assert minutes_left(running({name: [] for name in "abcdef"}, "a", "b")) == 26
 
 
-def test_there_is_no_estimate_without_past_actions_of_each_type(past: None) -> None:
+def test_estimate_requires_past_actions_of_each_type(past: None) -> None:
     plan = running({"a": [], "b": []}, "a")
     plan.actions.filter(state="PENDING").update(action_type="sleep")
     assert minutes_left(plan) is None
 
 
 @pytest.mark.parametrize("columns", [{"state": "PENDING"}, {"suspended_by": "rosa"}, {"state": "CANCELLING"}])
-def test_a_plan_that_does_not_go_on_has_no_estimate(past: None, columns: dict[str, str]) -> None:
+def test_pending_suspended_or_cancelling_plan_has_no_estimate(past: None, columns: dict[str, str]) -> None:
     assert minutes_left(running({"a": []}, "a", **columns)) is None
 
 
-def test_the_page_of_a_plan_tells_the_time_left(past: None, client: Client, cloud_admin: User) -> None:
+def test_plan_page_shows_the_time_left(past: None, client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     plan = running({"a": [], "b": ["a"]}, "a")
     plan.actions.filter(state="ONGOING").update(start_time=timezone.now() - timedelta(minutes=4))

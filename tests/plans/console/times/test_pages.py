@@ -1,4 +1,4 @@
-"""Started, ended, duration and started by, on the pages of plans and actions."""
+"""Start, end, duration and starting user on the pages of plans and actions."""
 
 from datetime import timedelta
 
@@ -50,13 +50,13 @@ def text(client: Client, name: str, *arguments: object) -> str:
     return " ".join(client.get(reverse(name, args=arguments)).content.decode().split())
 
 
-def test_a_plan_s_page_tells_when_it_ran_and_who_started_it(browser: Client, plan: ActionPlan) -> None:
+def test_plan_page_shows_times_duration_and_the_user_who_started_it(browser: Client, plan: ActionPlan) -> None:
     shown = text(browser, "plans:detail", plan.uuid)
     for words in ("by rosa", "3 min 20 s", "Ended", "42 s", "1 retry"):
         assert words in shown
 
 
-def test_a_plan_s_page_tells_how_long_it_was_suspended(browser: Client, plan: ActionPlan) -> None:
+def test_plan_page_shows_the_suspended_duration(browser: Client, plan: ActionPlan) -> None:
     ActionPlan.objects.filter(pk=plan.pk).update(signals=2)
     for signal, seconds in (("SUSPEND", 700), ("RESUME", 640)):
         HistoryEntry.objects.create(
@@ -69,7 +69,7 @@ def test_a_plan_s_page_tells_how_long_it_was_suspended(browser: Client, plan: Ac
 
 
 @pytest.mark.parametrize(("state", "updates"), [("ONGOING", True), ("SUCCEEDED", False)])
-def test_the_timeline_of_a_running_plan_can_be_refreshed_without_scripts(
+def test_timeline_of_a_running_plan_shows_a_notice_without_javascript(
     browser: Client, plan: ActionPlan, state: str, updates: bool
 ) -> None:
     ActionPlan.objects.update(state=state)
@@ -78,38 +78,38 @@ def test_the_timeline_of_a_running_plan_can_be_refreshed_without_scripts(
     ) is updates
 
 
-def test_a_timeline_links_to_its_plan_by_name_and_not_to_itself(browser: Client) -> None:
+def test_timeline_links_to_its_plan_by_name_and_not_to_itself(browser: Client) -> None:
     plan = make_plan(audit=make_audit("Tonight"), state="SUCCEEDED", start_time=NOW, end_time=NOW)
     shown = text(browser, "plans:timeline", plan.uuid)
     to_itself = f'href="{reverse("plans:timeline", args=[plan.uuid])}"'
     assert ("Tonight</bdi></a>" in shown, to_itself in shown) == (True, False)
 
 
-def test_the_list_of_plans_tells_when_they_ran(browser: Client, plan: ActionPlan) -> None:
+def test_plan_list_shows_duration_and_the_user_who_started_each_plan(browser: Client, plan: ActionPlan) -> None:
     shown = text(browser, "plans:list")
     for words in ("by rosa", "took 3 min 20 s"):
         assert words in shown
 
 
-def test_a_plan_whose_end_is_not_known_does_not_seem_to_run(browser: Client, plan: ActionPlan) -> None:
+def test_ended_plan_without_an_end_time_is_not_shown_as_running(browser: Client, plan: ActionPlan) -> None:
     ActionPlan.objects.update(end_time=None)
     assert "running for" not in text(browser, "plans:list")
 
 
 @pytest.mark.parametrize("column", ["start_time", "end_time"])
-def test_the_list_of_plans_is_sorted_by_its_times(browser: Client, plan: ActionPlan, column: str) -> None:
+def test_plan_list_is_sorted_by_its_times(browser: Client, plan: ActionPlan, column: str) -> None:
     never = make_plan()
     rows = browser.get(reverse("plans:list"), {"sort": f"-{column}"}).context["table"].rows
     assert [row.record.pk for row in rows] == [plan.pk, never.pk]
 
 
-def test_an_action_s_page_tells_of_its_attempts(browser: Client, plan: ActionPlan) -> None:
+def test_action_page_shows_its_attempts(browser: Client, plan: ActionPlan) -> None:
     shown = text(browser, "actions:detail", action(plan, "a").uuid)
     for words in ("by rosa, with the plan", "42 s", "Attempts", "the first <time", "1 time", "for 48 s in total"):
         assert words in shown
 
 
-def test_an_action_that_failed_before_it_began_is_not_shown_as_executed(browser: Client) -> None:
+def test_action_that_failed_before_it_began_is_not_shown_as_executed(browser: Client) -> None:
     plan = make_plan({"a": []}, state="FAILED")
     a = action(plan, "a")
     Action.objects.filter(pk=a.pk).update(state="FAILED", attempt=0)
@@ -120,7 +120,7 @@ def test_an_action_that_failed_before_it_began_is_not_shown_as_executed(browser:
         assert "result-success" not in page
 
 
-def test_a_migration_names_the_node_that_the_cloud_chose(browser: Client) -> None:
+def test_migration_shows_the_node_chosen_by_the_cloud(browser: Client) -> None:
     plan = make_plan(state="SUCCEEDED")
     migration = Action.objects.create(
         action_plan=plan,

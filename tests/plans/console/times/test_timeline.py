@@ -43,7 +43,7 @@ def looks(timeline: Timeline) -> list[list[str]]:
     return [[bar.look for bar in lane.bars] for lane in timeline.lanes]
 
 
-def test_bars_are_as_long_as_their_intervals() -> None:
+def test_bar_widths_are_proportional_to_the_intervals() -> None:
     timeline = drawn(row("a", (Kind.RUNNING, 0, 50, 1)), row("b", (Kind.QUEUED, 0, 75, 0), (Kind.RUNNING, 75, 100, 1)))
     places = [[(float(bar.x), float(bar.width)) for bar in lane.bars] for lane in timeline.lanes]
     assert places == [[(LABEL, PLOT / 2)], [(LABEL, 3 * PLOT / 4), (LABEL + 3 * PLOT / 4, PLOT / 4)]]
@@ -63,7 +63,7 @@ def test_only_the_last_attempt_has_the_colour_of_the_state() -> None:
     assert looks(drawn(failed)) == [["running fill-skipped", "deferred", last, "suspended", last]]
 
 
-def test_actions_of_a_process_at_the_same_time_have_rows_of_their_own() -> None:
+def test_overlapping_actions_of_a_process_have_separate_rows() -> None:
     rows = [
         *(row("a", (Kind.RUNNING, 0, 10, 1)), row("b", (Kind.RUNNING, 5, 20, 1)), row("c", (Kind.RUNNING, 10, 30, 1))),
         row("d", (Kind.RUNNING, 0, 30, 1), host="other"),
@@ -71,20 +71,20 @@ def test_actions_of_a_process_at_the_same_time_have_rows_of_their_own() -> None:
     assert [(lane.label, lane.rows) for lane in drawn(*rows, by=BY_WORKER).lanes] == [("h", 2), ("other", 1)]
 
 
-def test_nodes_have_their_sums_beside_the_picture() -> None:
+def test_nodes_show_the_number_and_duration_of_their_actions() -> None:
     rows = [row(str(n), (Kind.RUNNING, n, n + 5, 1), node="compute-1") for n in (0, 10)]
     groups = drawn(*rows, by=BY_NODE).groups
     assert [(one.label, one.actions, one.running) for one in groups] == [("compute-1", 2, timedelta(seconds=10))]
 
 
-def test_a_pause_of_the_plan_is_as_high_as_the_picture() -> None:
+def test_suspension_of_the_plan_is_drawn_over_the_whole_height() -> None:
     pause = Interval(Kind.SUSPENDED, at(-50), at(50))
     timeline = drawn(row("a", (Kind.RUNNING, 0, 100, 1)), pauses=[pause])
     assert [(float(bar.x), float(bar.width)) for bar in timeline.pauses] == [(LABEL, PLOT / 2)]
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 45, 3600, 100_000, 40_000_000])
-def test_the_axis_has_few_marks_whatever_the_time(seconds: int) -> None:
+def test_axis_has_at_most_nine_ticks(seconds: int) -> None:
     assert 1 <= len(drawn(row("a", (Kind.RUNNING, 0, seconds, 1))).ticks) <= 9
 
 
@@ -119,7 +119,7 @@ def text(client: Client, plan: ActionPlan, **options: object) -> str:
     return " ".join(client.get(reverse("plans:timeline", args=[plan.uuid]), options).content.decode().split())
 
 
-def test_the_page_has_the_times_as_a_picture_and_as_a_table(browser: Client, plan: ActionPlan) -> None:
+def test_timeline_page_shows_times_as_a_picture_and_as_a_table(browser: Client, plan: ActionPlan) -> None:
     shown = text(browser, plan)
     for words in (
         "2 of 3 actions began",
@@ -131,7 +131,7 @@ def test_the_page_has_the_times_as_a_picture_and_as_a_table(browser: Client, pla
 
 
 @pytest.mark.parametrize("by", ["action", "worker", "node", "nonsense"])
-def test_the_page_takes_the_same_queries_whatever_its_size(
+def test_timeline_query_count_does_not_depend_on_the_number_of_actions(
     browser: Client, plan: ActionPlan, by: str, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     with CaptureQueriesContext(connection) as few:
@@ -142,11 +142,11 @@ def test_the_page_takes_the_same_queries_whatever_its_size(
         assert "3 of 3 actions began" in text(browser, plan, by=by)
 
 
-def test_the_page_of_a_plan_that_has_not_begun_has_no_picture(browser: Client, db: None) -> None:
+def test_timeline_of_a_plan_that_has_not_begun_has_no_picture(browser: Client, db: None) -> None:
     assert "No action of the plan has begun yet." in text(browser, make_plan({"a": []}))
 
 
-def test_an_update_without_a_change_costs_nothing(browser: Client, plan: ActionPlan) -> None:
+def test_unchanged_timeline_is_answered_with_304(browser: Client, plan: ActionPlan) -> None:
     url = reverse("plans:timeline", args=[plan.uuid])
     version = browser.get(url).context["version"]
     assert browser.get(url, headers={"HX-Request": "true", "HX-PTag": version}).status_code == 304
