@@ -1,4 +1,4 @@
-"""The action types that no strategy of the story asks for, run by the applier on an OpenStack cloud."""
+"""Action types run by the applier on an OpenStack cloud, except those of the other modules."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ WEB, IDLE = make_uuid("web"), make_uuid("compute2")
 
 
 @pytest.fixture
-def full(emulator: Emulator) -> Emulator:
-    """A cloud with a server, a volume that it uses, two pools and an idle machine."""
+def populated(emulator: Emulator) -> Emulator:
+    """A cloud with a server, its attached volume, two pools and an idle machine."""
     emulator.nova.add_flavor("f2", "m1.large", vcpus=4)
     emulator.nova.add_server("web", "compute1")
     emulator.cinder.add_type("11111111-1111-1111-1111-111111111111", "fast", "lvm")
@@ -35,7 +35,7 @@ def full(emulator: Emulator) -> Emulator:
 
 
 def run(kind: str, **parameters: Any) -> tuple[str, str]:
-    """Run a plan of one action, and return its state and its message."""
+    """Run a plan of one action, and return its state and status message."""
     plan = make_plan()
     action = Action.objects.create(action_plan=plan, action_type=kind, input_parameters=parameters)
     ActionPlan.objects.get(pk=plan.pk).launch()
@@ -44,53 +44,53 @@ def run(kind: str, **parameters: Any) -> tuple[str, str]:
     return ended.state, ended.status_message or ""
 
 
-def test_a_server_is_resized(full: Emulator) -> None:
+def test_server_is_resized(populated: Emulator) -> None:
     assert run("resize", resource_id=WEB, flavor="m1.large") == ("SUCCEEDED", "")
-    assert full.nova.servers[WEB]["flavor"]["vcpus"] == 4
+    assert populated.nova.servers[WEB]["flavor"]["vcpus"] == 4
 
 
-def test_a_server_is_stopped(full: Emulator) -> None:
+def test_server_is_stopped(populated: Emulator) -> None:
     assert run("stop", resource_id=WEB) == ("SUCCEEDED", "")
-    assert full.nova.servers[WEB]["status"] == "SHUTOFF"
+    assert populated.nova.servers[WEB]["status"] == "SHUTOFF"
 
 
-def test_a_volume_in_use_is_migrated(full: Emulator) -> None:
+def test_attached_volume_is_migrated(populated: Emulator) -> None:
     outcome = run("volume_migrate", resource_id=VOLUME, migration_type="migrate", destination_node=THERE)
     assert outcome == ("SUCCEEDED", "")
-    assert full.cinder.volumes[VOLUME]["os-vol-host-attr:host"] == THERE
+    assert populated.cinder.volumes[VOLUME]["os-vol-host-attr:host"] == THERE
 
 
-def test_a_volume_is_retyped(full: Emulator) -> None:
+def test_volume_is_retyped(populated: Emulator) -> None:
     outcome = run("volume_migrate", resource_id=VOLUME, migration_type="retype", destination_type="fast")
     assert outcome == ("SUCCEEDED", "")
-    assert full.cinder.volumes[VOLUME]["volume_type"] == "fast"
+    assert populated.cinder.volumes[VOLUME]["volume_type"] == "fast"
 
 
-def test_an_idle_machine_is_switched_off(full: Emulator) -> None:
+def test_idle_compute_node_is_powered_off(populated: Emulator) -> None:
     assert run("change_node_power_state", resource_id=IDLE, state="off") == ("SUCCEEDED", "")
-    assert full.ironic.nodes[MACHINE]["power_state"] == "power off"
+    assert populated.ironic.nodes[MACHINE]["power_state"] == "power off"
 
 
-def test_a_machine_with_running_servers_is_not_switched_off(full: Emulator) -> None:
-    full.nova.servers[WEB]["OS-EXT-SRV-ATTR:host"] = "compute2"
+def test_compute_node_with_running_servers_is_not_powered_off(populated: Emulator) -> None:
+    populated.nova.servers[WEB]["OS-EXT-SRV-ATTR:host"] = "compute2"
     state, message = run("change_node_power_state", resource_id=IDLE, state="off")
     assert (state, message.split(": ", 1)[1]) == ("FAILED", "Compute node compute2 has 1 running server")
 
 
-def test_a_flavor_that_is_not_there_fails_the_action(full: Emulator) -> None:
+def test_unknown_flavor_fails_the_action(populated: Emulator) -> None:
     state, message = run("resize", resource_id=WEB, flavor="huge")
     assert (state, message.split(": ", 1)[1]) == ("FAILED", "Flavor huge not found")
 
 
-def test_a_volume_that_is_gone_skips_the_action(full: Emulator) -> None:
-    del full.cinder.volumes[VOLUME]
+def test_deleted_volume_skips_the_action(populated: Emulator) -> None:
+    del populated.cinder.volumes[VOLUME]
     state, message = run("volume_migrate", resource_id=VOLUME, migration_type="migrate", destination_node=THERE)
     assert (state, message) == ("SKIPPED", f"Action was skipped automatically: Volume {VOLUME} not found")
 
 
-def test_without_cinder_a_volume_is_not_migrated(full: Emulator) -> None:
-    full.offered.remove("block-storage")
-    full.tokens.clear()
+def test_volume_migration_without_cinder_fails(populated: Emulator) -> None:
+    populated.offered.remove("block-storage")
+    populated.tokens.clear()
     state, message = run("volume_migrate", resource_id=VOLUME, migration_type="migrate", destination_node=THERE)
     assert (state, message.split(": ", 1)[1]) == (
         "FAILED",
@@ -98,8 +98,8 @@ def test_without_cinder_a_volume_is_not_migrated(full: Emulator) -> None:
     )
 
 
-def test_without_ironic_a_machine_is_not_switched(full: Emulator) -> None:
-    full.ironic.nodes.clear()
+def test_power_off_of_a_node_unknown_to_ironic_fails(populated: Emulator) -> None:
+    populated.ironic.nodes.clear()
     state, message = run("change_node_power_state", resource_id=IDLE, state="off")
     assert (state, message.split(": ", 1)[1]) == (
         "FAILED",
@@ -107,7 +107,7 @@ def test_without_ironic_a_machine_is_not_switched(full: Emulator) -> None:
     )
 
 
-def test_a_migration_is_rolled_back(full: Emulator, settings: Settings) -> None:
+def test_migration_is_rolled_back(populated: Emulator, settings: Settings) -> None:
     settings.ROLLBACK = True
     plan = make_plan()
     move = {"resource_id": WEB, "migration_type": "live", "source_node": "compute1"}
@@ -119,5 +119,5 @@ def test_a_migration_is_rolled_back(full: Emulator, settings: Settings) -> None:
     ActionPlan.objects.get(pk=plan.pk).launch()
     run_waiting()
     assert ActionPlan.objects.get(pk=plan.pk).state == "FAILED"
-    assert full.count("POST .*/action") == 2
-    assert full.nova.servers[WEB]["OS-EXT-SRV-ATTR:host"] == "compute1"
+    assert populated.count("POST .*/action") == 2
+    assert populated.nova.servers[WEB]["OS-EXT-SRV-ATTR:host"] == "compute1"

@@ -1,4 +1,4 @@
-"""The decision engine on a cloud that it has to read first."""
+"""The decision engine with a cloud that it synchronizes."""
 
 from datetime import timedelta
 
@@ -35,20 +35,20 @@ def reread(row: Audit) -> Audit:
     return Audit.objects.get(pk=row.pk)
 
 
-def test_an_audit_looks_at_the_cloud_as_it_is(emulator: Emulator, engine: DecisionEngine) -> None:
+def test_audit_synchronizes_the_cloud_first(emulator: Emulator, engine: DecisionEngine) -> None:
     answered = audit()
     engine.run_next_audit()
     assert (reread(answered).state, ComputeNode.objects.count()) == ("SUCCEEDED", 2)
 
 
-def test_an_audit_soon_after_a_reading_does_not_read_again(emulator: Emulator, engine: DecisionEngine) -> None:
+def test_audit_uses_a_recent_synchronization(emulator: Emulator, engine: DecisionEngine) -> None:
     synchronize()
     audit()
     engine.run_next_audit()
     assert emulator.count(READING) == 1
 
 
-def test_an_audit_reads_again_what_is_older_than_it_may_be(
+def test_audit_synchronizes_again_after_the_maximum_age(
     emulator: Emulator, engine: DecisionEngine, settings: Settings
 ) -> None:
     settings.SYNC_MAX_AGE = timedelta(0)
@@ -58,9 +58,7 @@ def test_an_audit_reads_again_what_is_older_than_it_may_be(
     assert emulator.count(READING) == 2
 
 
-def test_an_audit_of_a_cloud_that_cannot_be_read_fails_with_the_reason(
-    emulator: Emulator, engine: DecisionEngine
-) -> None:
+def test_audit_fails_with_the_reason_if_the_synchronization_fails(emulator: Emulator, engine: DecisionEngine) -> None:
     emulator.fail(READING, 503, times=99, message="Out of order.")
     answered = audit()
     engine.run_next_audit()
@@ -70,16 +68,14 @@ def test_an_audit_of_a_cloud_that_cannot_be_read_fails_with_the_reason(
     assert found.status_message.endswith(": Out of order.")
 
 
-def test_an_audit_that_needs_nothing_of_the_cloud_succeeds_although_it_cannot_be_read(
-    emulator: Emulator, engine: DecisionEngine
-) -> None:
+def test_audit_without_need_of_the_cloud_does_not_synchronize(emulator: Emulator, engine: DecisionEngine) -> None:
     emulator.fail(READING, 503, times=99)
     answered = audit("dummy", "dummy")
     engine.run_next_audit()
     assert (reread(answered).state, emulator.count(READING)) == ("SUCCEEDED", 0)
 
 
-def test_the_engine_goes_on_after_a_cloud_that_could_not_be_read(emulator: Emulator, engine: DecisionEngine) -> None:
+def test_engine_continues_after_an_audit_without_synchronization(emulator: Emulator, engine: DecisionEngine) -> None:
     emulator.fail(READING, 503, times=3)
     audit()
     engine.run_next_audit()
@@ -88,14 +84,14 @@ def test_the_engine_goes_on_after_a_cloud_that_could_not_be_read(emulator: Emula
     assert reread(answered).state == "SUCCEEDED"
 
 
-def test_the_engine_reads_the_cloud_by_itself(emulator: Emulator, engine: DecisionEngine, settings: Settings) -> None:
+def test_engine_synchronizes_at_its_interval(emulator: Emulator, engine: DecisionEngine, settings: Settings) -> None:
     settings.SYNC_INTERVAL = timedelta(hours=1)
     engine.run_next_audit()
     engine.run_next_audit()
     assert (ComputeNode.objects.count(), emulator.count(READING)) == (2, 1)
 
 
-def test_the_engine_reads_again_when_its_interval_is_over(
+def test_engine_synchronizes_again_after_its_interval(
     emulator: Emulator, engine: DecisionEngine, settings: Settings
 ) -> None:
     settings.SYNC_INTERVAL = timedelta(microseconds=1)
@@ -104,7 +100,7 @@ def test_the_engine_reads_again_when_its_interval_is_over(
     assert emulator.count(READING) == 2
 
 
-def test_the_engine_leaves_the_cloud_alone_that_another_engine_read(
+def test_engine_uses_the_synchronization_of_another_engine(
     emulator: Emulator, engine: DecisionEngine, settings: Settings
 ) -> None:
     settings.SYNC_INTERVAL = timedelta(hours=1)
@@ -113,7 +109,7 @@ def test_the_engine_leaves_the_cloud_alone_that_another_engine_read(
     assert emulator.count(READING) == 1
 
 
-def test_the_engine_goes_on_where_its_reading_fails(
+def test_engine_continues_after_a_failed_synchronization(
     emulator: Emulator, engine: DecisionEngine, settings: Settings
 ) -> None:
     settings.SYNC_INTERVAL = timedelta(hours=1)
@@ -125,7 +121,7 @@ def test_the_engine_goes_on_where_its_reading_fails(
     assert reread(answered).state == "SUCCEEDED"
 
 
-def test_the_engine_goes_on_where_our_tables_do_not_take_what_it_read(
+def test_engine_continues_after_contents_that_violate_a_database_constraint(
     emulator: Emulator, engine: DecisionEngine, settings: Settings
 ) -> None:
     settings.SYNC_INTERVAL = timedelta(hours=1)
@@ -134,14 +130,14 @@ def test_the_engine_goes_on_where_our_tables_do_not_take_what_it_read(
     assert "does not fit into our tables" in Synchronization.objects.get().problem
 
 
-def test_a_cloud_that_is_mirrored_is_not_filled_from_files(emulator: Emulator) -> None:
+def test_topology_file_is_refused_with_a_mirrored_cloud(emulator: Emulator) -> None:
     with pytest.raises(Conflict, match="only the embedded cloud can be filled"):
         load_topology({"compute_nodes": []})
 
 
-def test_a_cloud_that_is_mirrored_gets_no_demonstration(emulator: Emulator) -> None:
+def test_mirrored_cloud_is_not_filled_with_the_demonstration(emulator: Emulator) -> None:
     assert not may_be_filled()
 
 
-def test_the_embedded_cloud_is_filled_with_the_demonstration() -> None:
+def test_embedded_cloud_may_be_filled_with_the_demonstration() -> None:
     assert may_be_filled()

@@ -1,4 +1,4 @@
-"""A compute node of an OpenStack cloud fails: an audit evacuates it through Nova, once it is known to be off."""
+"""An audit evacuates a failed compute node of an OpenStack cloud through Nova, if it is known to be off."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ CONFIRMED = {"failed_node": "compute1", "fencing": "confirmed"}
 
 @pytest.fixture
 def failed(emulator: Emulator) -> dict[str, Any]:
-    """The compute service of a host that is down, on which one server ran and one rested."""
+    """The compute service of a host that is down, with a running and a stopped server."""
     emulator.nova.add_server("web", "compute1")
     emulator.nova.add_server("db", "compute1", "SHUTOFF")
     service: dict[str, Any] = emulator.nova.services[make_uuid("service of compute1")]
@@ -43,8 +43,8 @@ def set_state(emulator: Emulator, service: dict[str, Any], state: str) -> None:
 
 
 def audit(api: Caller, **parameters: Any) -> Audit:
-    aim = {"audit_type": "ONESHOT", "goal": "node_recovery", "strategy": "node_recovery", "parameters": parameters}
-    made = json.loads(api.post("/audits", aim).content)
+    body = {"audit_type": "ONESHOT", "goal": "node_recovery", "strategy": "node_recovery", "parameters": parameters}
+    made = json.loads(api.post("/audits", body).content)
     DecisionEngine().run(once=True)
     found: Audit = Audit.objects.get(uuid=made["uuid"])
     return found
@@ -65,7 +65,7 @@ def places(emulator: Emulator) -> dict[str, tuple[str, str]]:
 MOVED = {"web": ("compute2", "ACTIVE"), "db": ("compute2", "SHUTOFF")}
 
 
-def test_a_host_that_a_person_confirms_to_be_off_is_evacuated(
+def test_host_confirmed_to_be_off_is_evacuated(
     emulator: Emulator, api: Caller, cloud_admin: User, failed: dict[str, Any]
 ) -> None:
     made = audit(api, **CONFIRMED)
@@ -77,30 +77,26 @@ def test_a_host_that_a_person_confirms_to_be_off_is_evacuated(
     assert HistoryEntry.objects.get(deed="audit.create", object_uuid=made.uuid).user == cloud_admin.username
 
 
-def test_a_host_that_may_run_is_not_evacuated(emulator: Emulator, api: Caller, failed: dict[str, Any]) -> None:
+def test_host_not_known_to_be_off_is_not_evacuated(emulator: Emulator, api: Caller, failed: dict[str, Any]) -> None:
     made = audit(api)
     assert made.state == "FAILED"
     assert "Compute node compute1 is down, but not known to be off" in (made.status_message or "")
 
 
-def test_a_host_whose_service_was_forced_down_is_evacuated(
-    emulator: Emulator, api: Caller, failed: dict[str, Any]
-) -> None:
+def test_host_with_a_service_forced_down_is_evacuated(emulator: Emulator, api: Caller, failed: dict[str, Any]) -> None:
     failed["forced_down"] = True
     synchronize()
     assert start(api, audit(api)).state == "SUCCEEDED"
     assert places(emulator) == MOVED
 
 
-def test_a_host_that_ironic_knows_is_switched_off_and_evacuated(
-    emulator: Emulator, api: Caller, failed: dict[str, Any]
-) -> None:
+def test_host_is_powered_off_by_ironic_and_evacuated(emulator: Emulator, api: Caller, failed: dict[str, Any]) -> None:
     emulator.ironic.add(MACHINE, "rack-1", compute_node_id=make_uuid("compute1"))
     assert start(api, audit(api, fencing="power_off")).state == "SUCCEEDED"
     assert (emulator.ironic.nodes[MACHINE]["power_state"], places(emulator)) == ("power off", MOVED)
 
 
-def test_a_host_that_cannot_be_switched_off_is_not_evacuated(
+def test_host_that_cannot_be_powered_off_is_not_evacuated(
     emulator: Emulator, api: Caller, failed: dict[str, Any]
 ) -> None:
     assert start(api, audit(api, fencing="power_off")).state == "FAILED"
@@ -110,7 +106,7 @@ def test_a_host_that_cannot_be_switched_off_is_not_evacuated(
     assert emulator.count("POST .*/action") == 0
 
 
-def test_a_host_that_is_back_when_the_plan_begins_keeps_its_servers(
+def test_host_that_is_up_at_the_start_of_the_plan_is_not_evacuated(
     emulator: Emulator, api: Caller, failed: dict[str, Any]
 ) -> None:
     made = audit(api, **CONFIRMED)
@@ -122,7 +118,7 @@ def test_a_host_that_is_back_when_the_plan_begins_keeps_its_servers(
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_each_server_is_evacuated_once_whenever_the_applier_is_killed(
+def test_server_is_evacuated_once_if_the_applier_is_killed_at_any_statement(
     emulator: Emulator, failed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed["status"] = "disabled"

@@ -1,4 +1,4 @@
-"""Nodes whose servers an OpenStack cloud has: one each, whatever happens to the answers and to us."""
+"""Actions on nodes of clusters on an OpenStack cloud: each node gets one server, also if the applier is killed."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def create() -> Node:
     return Node.objects.latest("pk")
 
 
-def test_a_node_is_created_checked_and_deleted(emulator: Emulator) -> None:
+def test_node_is_created_checked_and_deleted(emulator: Emulator) -> None:
     node = create()
     assert (node.status, str(node.physical_id)) == ("ACTIVE", next(iter(emulator.nova.servers)))
     emulator.nova.servers[str(node.physical_id)] |= {"status": "ERROR", "OS-EXT-STS:vm_state": "error"}
@@ -41,7 +41,7 @@ def test_a_node_is_created_checked_and_deleted(emulator: Emulator) -> None:
     assert set(Action.objects.values_list("state", flat=True)) == {"SUCCEEDED"}
 
 
-def test_a_node_that_nova_finds_no_host_for_is_in_error(emulator: Emulator) -> None:
+def test_node_without_a_valid_host_is_in_error(emulator: Emulator) -> None:
     for service in emulator.nova.services.values():
         service["status"] = "disabled"
     node = create()
@@ -51,7 +51,7 @@ def test_a_node_that_nova_finds_no_host_for_is_in_error(emulator: Emulator) -> N
 
 
 @pytest.mark.slow
-def test_a_node_gets_one_server_whenever_its_applier_is_killed(
+def test_node_gets_one_server_if_the_applier_is_killed_at_any_statement(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statements, killed = 0, True

@@ -1,4 +1,4 @@
-"""The preflight of a plan for an OpenStack cloud: on the tables that mirror it, without a question to the cloud."""
+"""The preflight of a plan for an OpenStack cloud, based on the synchronized tables without requests to the cloud."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.cluster.emulator.server import Emulator
 pytestmark = pytest.mark.django_db
 
 
-def test_it_asks_the_tables_alone_and_says_as_of_when_they_are(emulator: Emulator, server: str) -> None:
+def test_preflight_uses_the_synchronized_tables_only_and_reports_their_time(emulator: Emulator, server: str) -> None:
     plan = make_plan()
     steps = [
         ("migrate", {"migration_type": "live", "source_node": "compute1", "destination_node": "compute2"}),

@@ -1,4 +1,4 @@
-"""Servers of stacks and clusters in their owner's project on OpenStack, by trusts of Keystone."""
+"""Servers of stacks and clusters in their owner's project on OpenStack, created with trusts of Keystone."""
 
 from datetime import timedelta
 from time import time
@@ -31,13 +31,13 @@ STACK = {"name": "shop", "template": {"resources": {"web": SERVER}}}
 
 
 @pytest.fixture(autouse=True)
-def known(emulator: Emulator, settings: Settings) -> None:
+def keystone_cloud(emulator: Emulator, settings: Settings) -> None:
     settings.KEYSTONE_URL = f"{emulator.url}{SERVICES['identity']}"
     write_cached_contents("two hosts")
 
 
 def person_of(emulator: Emulator, name: str = "mia", project: str = "demo", *roles: str) -> Caller:
-    """Return a user of Keystone with a token of a project, and the role member unless others are named."""
+    """Return a Keystone user with a token of a project and these roles; the default is a member."""
     held = frozenset(roles or ("member", "reader"))
     user = KeystoneUser(f"id-of-{name}", name, "project", project, held)
     emulator.people[f"token-of-{name}"] = user.user_id
@@ -60,7 +60,7 @@ def accept(answer: HttpResponse) -> None:
     run_waiting()
 
 
-def test_the_servers_of_a_stack_are_created_in_the_project_of_the_user_and_as_the_user(
+def test_servers_of_a_stack_are_created_as_the_user_in_the_project_of_the_user(
     emulator: Emulator, mia: Caller
 ) -> None:
     accept(mia.post("/stacks", STACK))
@@ -76,7 +76,7 @@ def test_the_servers_of_a_stack_are_created_in_the_project_of_the_user_and_as_th
     }
 
 
-def test_the_servers_of_a_cluster_are_created_so_and_those_that_come_later(
+def test_servers_of_a_cluster_are_created_as_its_owner_also_by_a_later_scale_out(
     emulator: Emulator, mia: Caller, cloud_admin: User
 ) -> None:
     spec = {"flavor": "m1.small", "key_name": "hers"}
@@ -89,7 +89,7 @@ def test_the_servers_of_a_cluster_are_created_so_and_those_that_come_later(
     assert emulator.nova.servers == {}
 
 
-def test_one_trust_serves_all_requests_of_a_user_in_a_project(emulator: Emulator, mia: Caller) -> None:
+def test_one_trust_is_used_for_all_requests_of_a_user_in_a_project(emulator: Emulator, mia: Caller) -> None:
     accept(mia.post("/stacks", STACK))
     accept(mia.post("/stacks", STACK | {"name": "other"}))
     assert (len(emulator.trusts), Trust.objects.count()) == (1, 1)
@@ -100,7 +100,7 @@ def test_no_trust_is_created_in_the_project_of_the_site(emulator: Emulator) -> N
     assert (owners(emulator), emulator.trusts) == ([(PROJECT, "u1")], {})
 
 
-def test_a_trust_that_keystone_refuses_is_answered_in_its_words(emulator: Emulator, mia: Caller) -> None:
+def test_trust_refused_by_keystone_is_reported_with_the_message_of_keystone(emulator: Emulator, mia: Caller) -> None:
     emulator.people.clear()
     answer = mia.post("/stacks", STACK)
     words = "project_id: Keystone refuses that the site creates servers as mia in the project: You are not authorized"
@@ -108,19 +108,19 @@ def test_a_trust_that_keystone_refuses_is_answered_in_its_words(emulator: Emulat
     assert not Stack.objects.exists()
 
 
-def test_a_token_without_a_role_to_delegate_is_refused(emulator: Emulator, settings: Settings) -> None:
+def test_token_without_a_role_to_delegate_is_refused(emulator: Emulator, settings: Settings) -> None:
     settings.KEYSTONE_TRUST_ROLES = ["creator"]
     answer = person_of(emulator).post("/stacks", STACK)
     assert (answer.status_code, "creator" in fault(answer), emulator.trusts) == (409, True, {})
 
 
-def test_while_keystone_does_not_answer_nothing_is_written(emulator: Emulator, mia: Caller) -> None:
+def test_stack_is_not_created_while_keystone_is_unavailable(emulator: Emulator, mia: Caller) -> None:
     emulator.fail("POST /identity/v3/OS-TRUST")
     assert mia.post("/stacks", STACK).status_code == 503
     assert not Stack.objects.exists()
 
 
-def test_a_stack_whose_trust_was_deleted_fails_and_another_user_of_the_project_continues_it(
+def test_stack_with_a_deleted_trust_fails_and_is_continued_with_the_trust_of_another_user(
     emulator: Emulator, mia: Caller
 ) -> None:
     answer = mia.post("/stacks", STACK)
@@ -134,7 +134,7 @@ def test_a_stack_whose_trust_was_deleted_fails_and_another_user_of_the_project_c
     assert owners(emulator) == [("demo", "id-of-ines")]
 
 
-def test_a_cluster_whose_trust_failed_takes_that_of_the_next_user_for_all_of_its_nodes(
+def test_cluster_with_a_failed_trust_uses_the_trust_of_the_next_user_for_all_nodes(
     emulator: Emulator, mia: Caller, cloud_admin: User
 ) -> None:
     profile = {"name": "small", "spec": {"flavor": "m1.small"}}
@@ -146,7 +146,7 @@ def test_a_cluster_whose_trust_failed_takes_that_of_the_next_user_for_all_of_its
     assert set(Node.objects.values_list("trust__user_name", flat=True)) == {"ines"}
 
 
-def test_a_user_who_can_delegate_nothing_changes_what_has_the_valid_trust_of_another(
+def test_user_who_cannot_delegate_changes_objects_with_the_valid_trust_of_another_user(
     emulator: Emulator, mia: Caller, cloud_admin: User
 ) -> None:
     profile = {"name": "small", "spec": {"flavor": "m1.small"}}
@@ -163,26 +163,26 @@ def test_a_user_who_can_delegate_nothing_changes_what_has_the_valid_trust_of_ano
     assert ines.post("/clusters", {"name": "other", "profile": "small"}).status_code == 409
 
 
-def test_a_trust_that_failed_is_replaced_by_the_next_request_of_its_user(emulator: Emulator, mia: Caller) -> None:
+def test_failed_trust_is_replaced_by_the_next_request_of_its_user(emulator: Emulator, mia: Caller) -> None:
     accept(mia.post("/stacks", STACK))
     Trust.objects.update(failed_at=timezone.now())
     accept(mia.post("/stacks", STACK | {"name": "other"}))
     assert (Trust.objects.get().failed_at, Trust.objects.get().keystone_id) == (None, list(emulator.trusts)[1])
 
 
-def test_of_two_trusts_that_requests_created_at_once_the_first_is_kept(emulator: Emulator) -> None:
+def test_first_of_two_concurrently_created_trusts_is_kept(emulator: Emulator) -> None:
     user = KeystoneUser("id-of-mia", "mia", "project", "demo", frozenset({"member"}))
     assert store_trust(user, "first", ["member"]).keystone_id == "first"
     assert store_trust(user, "second", ["member"]).keystone_id == "first"
 
 
-def test_a_server_with_a_decided_host_is_refused_as_nova_lets_administrators_alone_choose_it(mia: Caller) -> None:
+def test_host_of_a_server_with_a_trust_is_refused(mia: Caller) -> None:
     wanted = NewServer("web", "m1.small", "one", project="demo", trust="t1", host="compute1")
     with pytest.raises(OperationRefused, match="by a server group"):
         cloud().create_server(wanted)
 
 
-def test_an_unneeded_trust_is_deleted_by_the_next_reading_but_not_at_once(emulator: Emulator, mia: Caller) -> None:
+def test_unused_trust_is_deleted_by_a_later_synchronization(emulator: Emulator, mia: Caller) -> None:
     accept(mia.post("/stacks", STACK))
     accept(mia.delete(f"/stacks/shop/{Stack.objects.get().uuid}"))
     synchronize()
@@ -192,7 +192,7 @@ def test_an_unneeded_trust_is_deleted_by_the_next_reading_but_not_at_once(emulat
     assert (emulator.trusts, Trust.objects.count()) == ({}, 0)
 
 
-def test_a_trust_that_a_stack_needs_stays(emulator: Emulator) -> None:
+def test_trust_used_by_a_stack_is_kept(emulator: Emulator) -> None:
     trust = Trust.objects.create(keystone_id="t1", project_id="demo", user_id="id-of-mia")
     Trust.objects.update(used_at=timezone.now() - timedelta(hours=2))
     make_stack(trust=trust, project_id="demo")
@@ -200,7 +200,7 @@ def test_a_trust_that_a_stack_needs_stays(emulator: Emulator) -> None:
     assert Trust.objects.exists()
 
 
-def test_no_answer_names_the_trust(emulator: Emulator, mia: Caller, cloud_admin: User) -> None:
+def test_responses_do_not_contain_the_trust(emulator: Emulator, mia: Caller, cloud_admin: User) -> None:
     accept(mia.post("/stacks", STACK))
     [trust] = emulator.trusts
     uuid = Stack.objects.get().uuid
@@ -210,7 +210,7 @@ def test_no_answer_names_the_trust(emulator: Emulator, mia: Caller, cloud_admin:
     assert not any(trust in answer.content.decode() for answer in answers)
 
 
-def test_a_reading_tells_which_user_the_site_is(emulator: Emulator) -> None:
+def test_synchronization_records_the_user_and_project_of_the_site(emulator: Emulator) -> None:
     site = Synchronization.current()
     assert (site.project, site.user) == (PROJECT, "u1")
     assert not Node.objects.exists()
@@ -231,7 +231,7 @@ def log_in(client: Client) -> None:
     session.save()
 
 
-def test_a_user_of_keystone_delegates_by_the_form_of_the_console_too(emulator: Emulator, client: Client) -> None:
+def test_console_form_creates_a_trust_of_a_keystone_user(emulator: Emulator, client: Client) -> None:
     emulator.people["token of the session"] = "id-of-rosa"
     log_in(client)
     template = "resources: {web: {type: server, properties: {flavor: m1.small}}}"
@@ -241,9 +241,7 @@ def test_a_user_of_keystone_delegates_by_the_form_of_the_console_too(emulator: E
     assert owners(emulator) == [("demo", "id-of-rosa")]
 
 
-def test_the_console_changes_what_has_a_valid_trust_by_that_trust(
-    emulator: Emulator, mia: Caller, client: Client
-) -> None:
+def test_console_update_uses_the_valid_trust_of_the_stack(emulator: Emulator, mia: Caller, client: Client) -> None:
     accept(mia.post("/stacks", STACK))
     stack = Stack.objects.get()
     log_in(client)

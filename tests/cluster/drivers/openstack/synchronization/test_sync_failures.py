@@ -1,4 +1,4 @@
-"""``manage.py sync_cluster`` where the cloud does not play along: one line, a status, and nothing half-written."""
+"""Failures of ``manage.py sync_cluster``: a message of one line, an exit status, and no partial write."""
 
 import io
 import subprocess
@@ -34,7 +34,7 @@ def refusal() -> tuple[int, str]:
     return caught.value.returncode, str(caught.value)
 
 
-def test_a_cloud_that_is_not_there(emulator: Emulator, settings: Settings) -> None:
+def test_unreachable_cloud_fails_with_status_1(emulator: Emulator, settings: Settings) -> None:
     emulator.stop()
     settings.OPENSTACK_ATTEMPTS = 1
     code, message = refusal()
@@ -45,7 +45,7 @@ def test_a_cloud_that_is_not_there(emulator: Emulator, settings: Settings) -> No
     assert "HTTPConnectionPool" not in message
 
 
-def test_a_service_that_does_not_answer_in_time(emulator: Emulator, settings: Settings) -> None:
+def test_timeout_of_a_service_fails_with_status_1(emulator: Emulator, settings: Settings) -> None:
     settings.OPENSTACK_TIMEOUT = 1
     settings.OPENSTACK_ATTEMPTS = 2
     emulator.fail("servers/detail", 500, times=9, seconds=2)
@@ -54,17 +54,17 @@ def test_a_service_that_does_not_answer_in_time(emulator: Emulator, settings: Se
     assert emulator.count("servers/detail") == 2
 
 
-def test_a_request_to_a_service_in_trouble_is_repeated(emulator: Emulator) -> None:
+def test_request_is_retried_after_a_server_error(emulator: Emulator) -> None:
     emulator.fail("servers/detail", 503, times=2)
     assert sync().endswith("0 gone\n")
 
 
-def test_a_connection_that_broke_is_made_again(emulator: Emulator) -> None:
+def test_request_is_retried_after_a_broken_connection(emulator: Emulator) -> None:
     emulator.fail("os-hypervisors/detail")
     assert sync().endswith("0 gone\n")
 
 
-def test_a_service_that_stays_in_trouble(emulator: Emulator) -> None:
+def test_permanent_server_error_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("servers/detail", 503, times=99, message="The database is gone.")
     code, message = refusal()
     assert code == OUT_OF_ORDER
@@ -72,25 +72,25 @@ def test_a_service_that_stays_in_trouble(emulator: Emulator) -> None:
     assert message.endswith(": The database is gone.")
 
 
-def test_a_keystone_in_trouble(emulator: Emulator) -> None:
+def test_server_error_of_keystone_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("auth/tokens", 500, times=99)
     code, message = refusal()
     assert (code, message.split(":")[0]) == (OUT_OF_ORDER, "The cloud does not answer")
 
 
-def test_a_wrong_password(emulator: Emulator) -> None:
+def test_wrong_password_fails_with_status_2(emulator: Emulator) -> None:
     emulator.password = "another"
     code, message = refusal()
     assert (code, message.split(":")[0]) == (SYNTAX, "The cloud refuses our credentials")
 
 
-def test_an_expired_token_is_replaced(emulator: Emulator) -> None:
+def test_expired_token_is_renewed(emulator: Emulator) -> None:
     sync()
     emulator.tokens.clear()
     assert sync().endswith("0 gone\n")
 
 
-def test_a_user_without_the_rights(emulator: Emulator) -> None:
+def test_missing_permission_fails_with_status_2(emulator: Emulator) -> None:
     emulator.fail("os-services", 403, message="Policy doesn't allow os_compute_api:os-services:list.")
     code, message = refusal()
     assert code == SYNTAX
@@ -99,32 +99,32 @@ def test_a_user_without_the_rights(emulator: Emulator) -> None:
     )
 
 
-def test_a_cloud_that_clouds_yaml_does_not_name(emulator: Emulator, settings: Settings) -> None:
+def test_cloud_missing_from_clouds_yaml_fails_with_status_2(emulator: Emulator, settings: Settings) -> None:
     settings.OPENSTACK_CLOUD = "another"
     code, message = refusal()
     assert code == SYNTAX
     assert message == "OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud another was not found."
 
 
-def test_a_cloud_without_nova(emulator: Emulator) -> None:
+def test_cloud_without_nova_fails_with_status_2(emulator: Emulator) -> None:
     emulator.offered.remove("compute")
     assert refusal() == (SYNTAX, "The cloud has no Nova: its catalog has no endpoint of type compute")
 
 
-def test_a_nova_that_is_too_old(emulator: Emulator) -> None:
+def test_unsupported_nova_version_fails_with_status_2(emulator: Emulator) -> None:
     emulator.nova.newest = "2.30"
     assert refusal() == (SYNTAX, "Nova must speak microversion 2.56 or later")
 
 
 @pytest.mark.parametrize("status", [0, 503])
-def test_a_nova_that_does_not_answer_is_not_treated_as_an_old_one(emulator: Emulator, status: int) -> None:
+def test_unavailable_nova_is_not_reported_as_an_unsupported_version(emulator: Emulator, status: int) -> None:
     emulator.fail("/compute/v2.1", status, times=99)
     code, message = refusal()
     assert (code, message.startswith("The cloud ")) == (OUT_OF_ORDER, True)
     assert "microversion" not in message
 
 
-def test_a_list_that_loses_a_server_between_two_pages_is_read_again(emulator: Emulator) -> None:
+def test_list_is_read_again_if_a_server_is_deleted_between_two_pages(emulator: Emulator) -> None:
     emulator.page_size = 2
     for number in range(6):
         emulator.nova.add_server(f"web-{number}", "compute1")
@@ -134,7 +134,7 @@ def test_a_list_that_loses_a_server_between_two_pages_is_read_again(emulator: Em
     assert Server.objects.present().count() == 5
 
 
-def test_a_list_that_never_stays_the_same_fails_the_reading(emulator: Emulator) -> None:
+def test_synchronization_fails_if_a_list_changes_at_each_attempt(emulator: Emulator) -> None:
     emulator.page_size = 1
     for number in range(3):
         emulator.nova.add_server(f"web-{number}", "compute1")
@@ -144,7 +144,7 @@ def test_a_list_that_never_stays_the_same_fails_the_reading(emulator: Emulator) 
     assert emulator.count("servers/detail") == 3
 
 
-def test_an_answer_that_is_no_json(emulator: Emulator) -> None:
+def test_response_other_than_json_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("os-aggregates", 200)
     code, message = refusal()
     assert (code, message.split(":")[0]) == (OUT_OF_ORDER, "The cloud's answer makes no sense")
@@ -157,7 +157,7 @@ def test_an_answer_that_is_no_json(emulator: Emulator) -> None:
         (lambda server: server.update(id="42"), "badly formed hexadecimal UUID string"),
     ],
 )
-def test_values_that_our_tables_do_not_take_are_reported_without_the_row(
+def test_values_violating_database_constraints_are_reported_without_their_row(
     emulator: Emulator, spoil: Callable[[dict[str, Any]], None], reason: str
 ) -> None:
     server = emulator.nova.add_server("web", "compute1", metadata={"password": "confidential"})
@@ -168,19 +168,19 @@ def test_values_that_our_tables_do_not_take_are_reported_without_the_row(
     assert (Synchronization.objects.get().problem, Server.objects.exists()) == (message, False)
 
 
-def test_the_embedded_cloud_has_nothing_to_be_read() -> None:
+def test_embedded_cloud_cannot_be_synchronized() -> None:
     code, message = refusal()
     assert (code, message.split(":")[0]) == (SYNTAX, "WATCHER_CLOUD")
 
 
-def test_nothing_is_written_of_a_reading_that_breaks_off(emulator: Emulator) -> None:
+def test_failed_synchronization_writes_nothing(emulator: Emulator) -> None:
     emulator.nova.add_server("web", "compute1")
     emulator.fail("snapshots/detail", 500, times=99)
     refusal()
     assert (ComputeNode.objects.count(), Server.objects.count()) == (0, 0)
 
 
-def test_the_reason_of_a_failure_is_kept_until_a_reading_succeeds(emulator: Emulator) -> None:
+def test_failure_is_recorded_until_the_next_success(emulator: Emulator) -> None:
     emulator.fail("snapshots/detail", 500, times=3)
     _, message = refusal()
     kept = Synchronization.current()
@@ -189,7 +189,7 @@ def test_the_reason_of_a_failure_is_kept_until_a_reading_succeeds(emulator: Emul
     assert Synchronization.current().problem == ""
 
 
-def test_a_row_that_was_written_while_the_cloud_was_read_knows_better(emulator: Emulator) -> None:
+def test_row_written_during_the_synchronization_is_not_overwritten(emulator: Emulator) -> None:
     server = emulator.nova.add_server("web", "compute1")
     sync()
     began = timezone.now()
@@ -200,7 +200,7 @@ def test_a_row_that_was_written_while_the_cloud_was_read_knows_better(emulator: 
     assert Server.objects.get(uuid=server).node.hostname == "compute2"
 
 
-def test_a_server_that_came_while_the_cloud_was_read_stays(emulator: Emulator) -> None:
+def test_server_created_during_the_synchronization_is_not_deleted(emulator: Emulator) -> None:
     sync()
     began = timezone.now()
     contents = cloud().read_contents()
@@ -211,7 +211,7 @@ def test_a_server_that_came_while_the_cloud_was_read_stays(emulator: Emulator) -
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_from_the_command_line_it_is_one_line(emulator: Emulator, tmp_path: Path) -> None:
+def test_command_line_error_is_one_line(emulator: Emulator, tmp_path: Path) -> None:
     emulator.password = "another"
     environment = {
         "PATH": "",

@@ -1,4 +1,4 @@
-"""The whole story on an OpenStack cloud: read it, have a node emptied, skip one server, start, and look what moved."""
+"""A plan of host maintenance on an OpenStack cloud, from the synchronization to the migrations and their failures."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ WEB, DB, BATCH = (make_uuid(name) for name in ("web", "db", "batch"))
 
 @pytest.fixture
 def plan(emulator: Emulator, api: Caller) -> ActionPlan:
-    """A recommended plan to empty compute1, on which one server runs and one rests; the third is elsewhere."""
+    """A recommended plan to empty compute1, with a running and a stopped server; a third server is on compute2."""
     emulator.nova.add_server("web", "compute1")
     emulator.nova.add_server("db", "compute1", "SHUTOFF")
     emulator.nova.add_server("batch", "compute2")
@@ -48,7 +48,7 @@ def action(plan: ActionPlan, **parameters: str) -> Action:
 
 
 def outcomes(plan: ActionPlan) -> dict[str, tuple[str, str]]:
-    """Return the state and the message of each action, by the name of what it acted on."""
+    """Return the state and the status message of each action, by the name of its resource."""
     rows = Action.objects.filter(action_plan=plan).values_list("input_parameters", "state", "status_message")
     return {parameters["resource_name"]: (state, message or "") for parameters, state, message in rows}
 
@@ -60,14 +60,12 @@ def start(api: Caller, plan: ActionPlan) -> ActionPlan:
     return ended
 
 
-def test_the_plan_disables_the_node_and_moves_what_is_on_it(plan: ActionPlan) -> None:
+def test_plan_disables_the_node_and_migrates_its_servers(plan: ActionPlan) -> None:
     rows = Action.objects.filter(action_plan=plan).values_list("action_type", "input_parameters__resource_name")
     assert set(rows) == {("change_nova_service_state", "compute1"), ("migrate", "web"), ("migrate", "db")}
 
 
-def test_the_node_is_emptied_but_for_the_server_that_was_skipped(
-    emulator: Emulator, api: Caller, plan: ActionPlan
-) -> None:
+def test_skipped_server_stays_on_the_emptied_node(emulator: Emulator, api: Caller, plan: ActionPlan) -> None:
     skip: list[dict[str, Any]] = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
     assert api.patch(f"/actions/{action(plan, resource_id=DB).uuid}", skip).status_code == 200
     assert start(api, plan).state == "SUCCEEDED"
@@ -76,14 +74,14 @@ def test_the_node_is_emptied_but_for_the_server_that_was_skipped(
     assert (service["status"], service["disabled_reason"]) == ("disabled", "watcher_maintaining")
 
 
-def test_our_tables_know_at_once_what_the_plan_did(api: Caller, plan: ActionPlan) -> None:
+def test_tables_are_updated_by_the_actions_of_the_plan(api: Caller, plan: ActionPlan) -> None:
     start(api, plan)
     places = dict(Server.objects.values_list("name", "node__hostname"))
     assert places == {"web": "compute2", "db": "compute2", "batch": "compute2"}
     assert ComputeNode.objects.get(hostname="compute1").status == "disabled"
 
 
-def test_what_changed_in_the_cloud_meanwhile_skips_itself(emulator: Emulator, api: Caller, plan: ActionPlan) -> None:
+def test_actions_without_effect_are_skipped_automatically(emulator: Emulator, api: Caller, plan: ActionPlan) -> None:
     del emulator.nova.servers[WEB]
     emulator.nova.servers[DB]["OS-EXT-SRV-ATTR:host"] = "compute2"
     emulator.nova.services[make_uuid("service of compute1")]["status"] = "disabled"
@@ -99,7 +97,7 @@ def test_what_changed_in_the_cloud_meanwhile_skips_itself(emulator: Emulator, ap
     }
 
 
-def test_a_migration_that_fails_says_why_and_the_others_go_on(
+def test_failed_migration_has_a_reason_and_other_migrations_continue(
     emulator: Emulator, api: Caller, plan: ActionPlan
 ) -> None:
     emulator.fail(f"POST .*{WEB}/action", 400, message="Instance is broken.")
@@ -109,16 +107,14 @@ def test_a_migration_that_fails_says_why_and_the_others_go_on(
     assert hosts(emulator)["db"] == "compute2"
 
 
-def test_a_migration_that_something_is_in_the_way_of_is_tried_again(
-    emulator: Emulator, api: Caller, plan: ActionPlan
-) -> None:
+def test_migration_refused_with_a_conflict_is_retried(emulator: Emulator, api: Caller, plan: ActionPlan) -> None:
     emulator.fail(f"POST .*{WEB}/action", 409, message="Instance is locked.")
     assert start(api, plan).state == "SUCCEEDED"
     assert outcomes(plan)["web"][0] == "SUCCEEDED"
     assert plan.actions.filter(retries=1).count() == 1
 
 
-def test_a_migration_that_something_stays_in_the_way_of_fails_and_says_what(
+def test_migration_refused_at_each_retry_fails_with_the_reason(
     emulator: Emulator, api: Caller, plan: ActionPlan
 ) -> None:
     emulator.fail(f"POST .*{WEB}/action", 409, times=float("inf"), message="Instance is locked.")
@@ -128,7 +124,7 @@ def test_a_migration_that_something_stays_in_the_way_of_fails_and_says_what(
 
 
 @pytest.mark.parametrize("status", [401, 403, 500, 503])
-def test_a_cloud_that_turns_everything_down_fails_every_action_with_the_reason(
+def test_refused_requests_fail_every_action_with_the_reason(
     emulator: Emulator, api: Caller, plan: ActionPlan, status: int
 ) -> None:
     emulator.fail("/compute/v2.1/", status, times=float("inf"), message="Go away.")
@@ -137,7 +133,7 @@ def test_a_cloud_that_turns_everything_down_fails_every_action_with_the_reason(
     assert all(message.endswith(": Go away.") for _, message in outcomes(plan).values())
 
 
-def test_a_cloud_that_is_not_there_fails_every_action_with_the_reason(
+def test_unreachable_cloud_fails_every_action_with_the_reason(
     emulator: Emulator, api: Caller, plan: ActionPlan, settings: Settings
 ) -> None:
     settings.OPENSTACK_ATTEMPTS = 1
@@ -149,7 +145,7 @@ def test_a_cloud_that_is_not_there_fails_every_action_with_the_reason(
     assert all("The cloud does not answer: " in message for _, message in outcomes(plan).values())
 
 
-def test_a_migration_that_hangs_fails_in_time(
+def test_hanging_migration_fails_after_its_timeout(
     emulator: Emulator, api: Caller, plan: ActionPlan, settings: Settings
 ) -> None:
     settings.OPENSTACK_OPERATION_TIMEOUT = 0.05

@@ -1,4 +1,4 @@
-"""Servers in the site's own project, which Nova creates with the rights of an administrator."""
+"""References of servers in the site's own project, which Nova creates with the permissions of an administrator."""
 
 import json
 import re
@@ -17,8 +17,8 @@ DEVICES = "block_device_mapping_v2"
 
 
 @pytest.fixture(autouse=True)
-def known(emulator: Emulator) -> None:
-    """Objects of the site's project and of another one, one of each kind."""
+def project_objects(emulator: Emulator) -> None:
+    """Objects of each kind, one of the site's project and one of another project."""
     for key, owner in ((OWN, PROJECT), (FOREIGN, "demo")):
         emulator.cinder.add_volume(key, "disk", "a pool", **{"os-vol-tenant-attr:tenant_id": owner})
         emulator.cinder.snapshots[key] = {"id": key, "os-extended-snapshot-attributes:project_id": owner}
@@ -40,7 +40,7 @@ def device(**columns: Any) -> dict[str, Any]:
 
 
 def properties_of(key: str) -> dict[str, dict[str, Any]]:
-    """Return properties that each name one object of this id, by the path that a refusal names."""
+    """Return properties that each refer to one object of this id, by the path in the error message."""
     return {
         "networks.1.network": {"networks": [{"network": OWN}, {"network": key}]},
         "networks.0.port": {"networks": [{"port": key}]},
@@ -61,7 +61,7 @@ def refusal_of(properties: dict[str, Any]) -> str:
     return str(refusal.value)
 
 
-def test_an_object_of_another_project_is_refused_by_the_property_that_names_it(emulator: Emulator) -> None:
+def test_reference_to_an_object_of_another_project_is_refused_with_its_path(emulator: Emulator) -> None:
     refusals = {path: refusal_of(properties) for path, properties in properties_of(FOREIGN).items()}
     said = {
         path: re.fullmatch(rf"(.+): The project {PROJECT} has no [a-z ]+ {FOREIGN}", refusals[path])
@@ -71,7 +71,7 @@ def test_an_object_of_another_project_is_refused_by_the_property_that_names_it(e
     assert emulator.nova.requested == []
 
 
-def test_objects_of_the_project_are_used(emulator: Emulator) -> None:
+def test_references_to_objects_of_the_own_project_are_accepted(emulator: Emulator) -> None:
     devices = [device(volume_id=OWN), device(snapshot_id=OWN), device(image=OWN)]
     create(
         image=OWN,
@@ -83,25 +83,25 @@ def test_objects_of_the_project_are_used(emulator: Emulator) -> None:
     assert len(emulator.nova.requested) == 1
 
 
-def test_an_object_that_is_not_there_is_refused_in_the_same_words(emulator: Emulator) -> None:
+def test_reference_to_an_unknown_object_is_refused_with_the_same_message(emulator: Emulator) -> None:
     missing = str(uuid4())
     with pytest.raises(OperationRefused, match=rf"^networks\.0\.port: The project {PROJECT} has no port {missing}$"):
         create(networks=[{"port": missing}])
 
 
-def test_an_id_that_is_a_path_to_an_object_of_the_project_is_refused(emulator: Emulator) -> None:
+def test_id_with_a_relative_path_is_refused(emulator: Emulator) -> None:
     with pytest.raises(OperationRefused, match=r"^networks\.0\.port: "):
         create(networks=[{"port": f"{FOREIGN}/../{OWN}"}])
 
 
-def test_what_neutron_shares_with_the_project_is_used(emulator: Emulator) -> None:
+def test_neutron_objects_shared_with_the_project_are_accepted(emulator: Emulator) -> None:
     for items in (emulator.neutron.networks, emulator.neutron.security_groups):
         items[1]["shared"] = True
     create(networks=[{"network": FOREIGN}], security_groups=[FOREIGN])
     assert len(emulator.nova.requested) == 1
 
 
-def test_images_that_are_open_to_the_project_are_used(emulator: Emulator) -> None:
+def test_public_community_and_shared_images_are_accepted(emulator: Emulator) -> None:
     images = {visibility: str(uuid4()) for visibility in ("public", "community", "shared")}
     for visibility, key in images.items():
         emulator.glance.add_image(key, "demo", visibility)
@@ -110,14 +110,14 @@ def test_images_that_are_open_to_the_project_are_used(emulator: Emulator) -> Non
     assert len(emulator.nova.requested) == 1
 
 
-def test_an_image_that_is_shared_with_others_is_refused(emulator: Emulator) -> None:
+def test_image_shared_with_other_projects_only_is_refused(emulator: Emulator) -> None:
     emulator.glance.images[FOREIGN]["visibility"] = "shared"
     emulator.glance.members[FOREIGN] = ["demo"]
     with pytest.raises(OperationRefused, match=r"^image: "):
         create(FOREIGN)
 
 
-def test_an_image_that_names_objects_of_another_project_is_refused(emulator: Emulator) -> None:
+def test_image_that_refers_to_objects_of_another_project_is_refused(emulator: Emulator) -> None:
     devices = [
         json.dumps([{"snapshot_id": FOREIGN}]),
         json.dumps([{"source_type": "volume", "uuid": FOREIGN}]),
@@ -141,7 +141,7 @@ def test_an_image_that_names_objects_of_another_project_is_refused(emulator: Emu
     assert emulator.nova.requested == []
 
 
-def test_images_that_name_each_other_are_used(emulator: Emulator) -> None:
+def test_images_that_refer_to_each_other_are_accepted(emulator: Emulator) -> None:
     other = str(uuid4())
     emulator.glance.add_image(other, PROJECT)
     emulator.glance.images[other]["kernel_id"] = OWN
@@ -150,7 +150,7 @@ def test_images_that_name_each_other_are_used(emulator: Emulator) -> None:
     assert len(emulator.nova.requested) == 1
 
 
-def test_a_flavor_is_used_only_by_the_projects_that_have_access_to_it(emulator: Emulator) -> None:
+def test_private_flavor_requires_access_of_the_project(emulator: Emulator) -> None:
     emulator.nova.add_flavor("f3", "gpu")
     emulator.nova.flavors["f3"]["os-flavor-access:is_public"] = False
     with pytest.raises(OperationRefused, match=rf"^flavor: The project {PROJECT} has no flavor f3$"):
@@ -160,7 +160,7 @@ def test_a_flavor_is_used_only_by_the_projects_that_have_access_to_it(emulator: 
     assert len(emulator.nova.requested) == 1
 
 
-def test_a_server_is_rebuilt_only_from_an_image_that_its_own_project_may_use(emulator: Emulator) -> None:
+def test_rebuild_requires_an_image_that_the_project_of_the_server_may_use(emulator: Emulator) -> None:
     server = emulator.nova.add_server("hers", "compute1", tenant_id="demo")
     with pytest.raises(OperationRefused, match=f"^image: The project demo has no image {OWN}$"):
         cloud().rebuild_server(server, OWN)

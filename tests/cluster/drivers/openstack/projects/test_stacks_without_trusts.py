@@ -19,7 +19,7 @@ STACK = {"name": "shop", "template": {"version": 1, "resources": {"web": WEB}}}
 
 @pytest.fixture
 def member(emulator: Emulator) -> Caller:
-    """A member of two projects, one of which is the site's own, on a cloud that has been read."""
+    """A member of two projects, of which one is the site's own, with a synchronized cloud."""
     write_cached_contents("two hosts")
     user = person("mia", "member")
     for project in (PROJECT, "demo"):
@@ -35,7 +35,7 @@ def path(stack: Stack) -> str:
     return f"/stacks/{stack.name}/{stack.uuid}"
 
 
-def test_a_stack_of_another_project_is_refused(member: Caller) -> None:
+def test_stack_of_another_project_is_refused(member: Caller) -> None:
     response = member.post("/stacks", body("demo"))
     assert response.status_code == 409
     message = (
@@ -45,26 +45,26 @@ def test_a_stack_of_another_project_is_refused(member: Caller) -> None:
     assert not Stack.objects.exists()
 
 
-def test_a_stack_of_the_own_project_is_created(member: Caller) -> None:
+def test_stack_of_the_own_project_is_created(member: Caller) -> None:
     assert member.post("/stacks", body(PROJECT)).status_code == 202
 
 
-def test_a_stack_of_another_project_is_not_updated(member: Caller) -> None:
+def test_update_of_a_stack_of_another_project_is_refused(member: Caller) -> None:
     stack = make_stack(project_id="demo", status="CREATE_COMPLETE")
     assert member.put(path(stack)).status_code == 409
 
 
-def test_a_stack_of_another_project_is_deleted(member: Caller) -> None:
+def test_stack_of_another_project_is_deleted(member: Caller) -> None:
     stack = make_stack(project_id="demo", status="CREATE_COMPLETE")
     assert member.delete(path(stack)).status_code == 202
 
 
-def test_an_administrator_creates_a_stack_of_no_project(emulator: Emulator, cloud_admin: User) -> None:
+def test_administrator_creates_a_stack_of_no_project(emulator: Emulator, cloud_admin: User) -> None:
     synchronize()
     assert Caller(cloud_admin, "1.11").post("/stacks", STACK).status_code == 202
 
 
-def test_before_the_first_reading_a_stack_of_a_project_is_refused(member: Caller) -> None:
+def test_stack_of_a_project_is_refused_before_the_first_synchronization(member: Caller) -> None:
     Synchronization.objects.all().delete()
     response = member.post("/stacks", body(PROJECT))
     assert (response.status_code, b"run sync_cluster" in response.content) == (409, True)

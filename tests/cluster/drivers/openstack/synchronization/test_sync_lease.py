@@ -1,4 +1,4 @@
-"""One reading of the cloud at a time, however many processes want one."""
+"""The lease of a synchronization: one process reads the cloud at a time."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -28,7 +28,7 @@ def synchronize_in_a_thread(**options: Any) -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_several_that_want_a_fresh_cloud_one_reads_it(emulator: Emulator) -> None:
+def test_one_of_several_concurrent_synchronizations_with_a_maximum_age_reads_the_cloud(emulator: Emulator) -> None:
     cloud().find_compute_service("compute1")
     emulator.fail(READING, 503, seconds=0.2)
     with ThreadPoolExecutor(8) as pool:
@@ -37,46 +37,46 @@ def test_of_several_that_want_a_fresh_cloud_one_reads_it(emulator: Emulator) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_several_that_insist_on_reading_none_reads_beside_another(emulator: Emulator) -> None:
+def test_forced_synchronizations_run_one_after_another(emulator: Emulator) -> None:
     cloud().find_compute_service("compute1")
     with ThreadPoolExecutor(4) as pool:
         read = list(pool.map(lambda _: synchronize_in_a_thread(), range(4)))
     lists = [request for request in emulator.requests if "inventories" not in request and "/os-" in request]
     rounds = [request.rsplit("/", 1)[1] for request in lists if request.startswith("GET /compute")][1:]
     assert read == [True] * 4
-    # Each reading asks for these three in this order: two at a time would mix them.
+    # Each synchronization requests these three in this order: two at a time would interleave them.
     assert rounds == ["os-services", "detail", "os-aggregates"] * 4
 
 
 @pytest.mark.django_db
-def test_a_caller_that_does_not_wait_leaves_it_to_the_one_that_reads(emulator: Emulator) -> None:
+def test_synchronization_without_waiting_returns_while_another_runs(emulator: Emulator) -> None:
     Synchronization.claim()
     assert synchronize(HOUR, wait=False) is None
     assert not ComputeNode.objects.exists()
 
 
 @pytest.mark.django_db
-def test_a_reader_that_died_holds_nobody_up_for_ever(emulator: Emulator) -> None:
+def test_expired_lease_is_taken_over(emulator: Emulator) -> None:
     Synchronization.claim()
     Synchronization.objects.update(held_until=timezone.now() - timedelta(seconds=1))
     assert synchronize() is not None
 
 
 @pytest.mark.django_db
-def test_a_fresh_cloud_is_not_read_again(emulator: Emulator) -> None:
+def test_recent_synchronization_is_not_repeated(emulator: Emulator) -> None:
     synchronize()
     assert synchronize(HOUR) is None
 
 
 @pytest.mark.django_db
-def test_a_cloud_whose_last_reading_failed_is_not_fresh(emulator: Emulator) -> None:
+def test_synchronization_is_repeated_after_a_failure(emulator: Emulator) -> None:
     synchronize()
     Synchronization.objects.update(problem="The cloud does not answer")
     assert synchronize(HOUR) is not None
 
 
 @pytest.mark.django_db
-def test_a_long_reading_holds_on_to_its_right(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lease_is_renewed_during_a_long_synchronization(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synchronization, "RENEWAL", 0)
     holder = Synchronization.claim()
     assert holder
@@ -86,7 +86,7 @@ def test_a_long_reading_holds_on_to_its_right(emulator: Emulator, monkeypatch: p
 
 
 @pytest.mark.django_db
-def test_a_list_of_many_pages_gives_signs_of_life(emulator: Emulator) -> None:
+def test_checkpoint_is_called_for_each_page(emulator: Emulator) -> None:
     emulator.page_size = 1
     for number in range(5):
         emulator.nova.add_server(f"web-{number}", "compute1")
@@ -96,7 +96,7 @@ def test_a_list_of_many_pages_gives_signs_of_life(emulator: Emulator) -> None:
 
 
 @pytest.mark.django_db
-def test_a_reading_that_was_overtaken_breaks_off(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_synchronization_that_lost_its_lease_stops(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synchronization, "RENEWAL", 0)
     holder = Synchronization.claim()
     assert holder
@@ -106,7 +106,7 @@ def test_a_reading_that_was_overtaken_breaks_off(emulator: Emulator, monkeypatch
 
 
 @pytest.mark.django_db
-def test_nothing_is_written_of_a_reading_that_was_overtaken(emulator: Emulator) -> None:
+def test_synchronization_that_lost_its_lease_writes_nothing(emulator: Emulator) -> None:
     holder = Synchronization.claim()
     assert holder
     contents = cloud().read_contents()
@@ -118,7 +118,7 @@ def test_nothing_is_written_of_a_reading_that_was_overtaken(emulator: Emulator) 
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_server_that_is_recorded_on_another_node_does_not_wait_for_a_reading_that_is_being_written(
+def test_server_update_does_not_wait_for_a_synchronization_being_written(
     emulator: Emulator,
 ) -> None:
     server = emulator.nova.add_server("web", "compute1")

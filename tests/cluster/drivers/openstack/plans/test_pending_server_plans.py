@@ -1,4 +1,4 @@
-"""Capacity for a server that Nova left without a host: others move, and another one is created in its place."""
+"""Plans that free capacity for a server for which Nova found no host: migrations, then the server is created again."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from tests.plans.inline import run_waiting
 pytestmark = pytest.mark.django_db
 
 
-def test_no_server_moves_for_a_server_that_takes_more_than_placement_allows(
+def test_no_migration_is_planned_for_a_server_that_exceeds_the_limits_of_placement(
     emulator: Emulator, settings: Settings
 ) -> None:
     settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)
@@ -33,7 +33,7 @@ def test_no_server_moves_for_a_server_that_takes_more_than_placement_allows(
     assert not Action.objects.filter(action_type="migrate").exists()
 
 
-def test_a_server_that_nova_left_without_a_host_is_created_again_where_capacity_was_freed(
+def test_server_without_a_valid_host_is_created_again_after_migrations_freed_capacity(
     emulator: Emulator, settings: Settings
 ) -> None:
     settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)

@@ -1,4 +1,4 @@
-"""``manage.py sync_cluster``: what a cloud holds comes into our tables."""
+"""``manage.py sync_cluster`` writes the contents of a cloud to the tables."""
 
 import io
 import re
@@ -38,12 +38,12 @@ def fill_storage(emulator: Emulator) -> None:
     emulator.cinder.add_volume(VOLUME, "data", "a@lvm#one", volume_type="fast", size=30)
 
 
-def test_it_tells_how_much_there_is(emulator: Emulator) -> None:
+def test_output_counts_new_changed_unchanged_and_deleted_rows(emulator: Emulator) -> None:
     emulator.nova.add_server("web", "compute1")
     assert sync().splitlines() == ["4 new, 0 changed, 0 as they were, 0 gone"]
 
 
-def test_a_second_reading_finds_everything_as_it_was(emulator: Emulator) -> None:
+def test_second_synchronization_changes_nothing(emulator: Emulator) -> None:
     fill_storage(emulator)
     emulator.nova.add_aggregate(1, "ssd", "compute1", ssd="true")
     server = emulator.nova.add_server("web", "compute1")
@@ -52,7 +52,7 @@ def test_a_second_reading_finds_everything_as_it_was(emulator: Emulator) -> None
     assert sync() == "0 new, 0 changed, 13 as they were, 0 gone\n"
 
 
-def test_a_compute_node_has_the_capacity_that_placement_tells(emulator: Emulator) -> None:
+def test_compute_node_has_the_capacity_reported_by_placement(emulator: Emulator) -> None:
     sync()
     node = ComputeNode.objects.get(hostname="compute1")
     assert columns(node, "vcpus", "vcpu_reserved", "vcpu_ratio") == (16, 1, 4.0)
@@ -60,19 +60,19 @@ def test_a_compute_node_has_the_capacity_that_placement_tells(emulator: Emulator
     assert columns(node, "disk", "disk_gb_reserved", "disk_ratio") == (500, 10, 1.0)
 
 
-def test_a_compute_node_has_the_uuid_of_its_hypervisor_and_the_name_of_its_host(emulator: Emulator) -> None:
+def test_compute_node_has_the_uuid_of_its_hypervisor(emulator: Emulator) -> None:
     sync()
     assert str(ComputeNode.objects.get(hostname="compute1").uuid) == make_uuid("compute1")
 
 
-def test_a_compute_node_has_the_state_and_the_zone_of_its_service(emulator: Emulator) -> None:
+def test_compute_node_has_the_state_and_zone_of_its_service(emulator: Emulator) -> None:
     emulator.nova.add_host("compute3", status="disabled", disabled_reason="broken", state="down", zone="east")
     sync()
     node = ComputeNode.objects.get(hostname="compute3")
     assert columns(node, "status", "disabled_reason", "state", "zone") == ("disabled", "broken", "down", "east")
 
 
-def test_a_server_has_its_node_its_size_and_what_nova_says_of_it(emulator: Emulator) -> None:
+def test_server_has_its_node_size_state_and_metadata(emulator: Emulator) -> None:
     emulator.nova.add_server("web", "compute1", locked=True, pinned_availability_zone="east", metadata={"tier": "1"})
     sync()
     server = Server.objects.select_related("node").get(name="web")
@@ -82,37 +82,37 @@ def test_a_server_has_its_node_its_size_and_what_nova_says_of_it(emulator: Emula
     assert (server.project_id, server.created_at.isoformat()) == ("a project", "2026-03-01T10:00:00+00:00")
 
 
-def test_the_root_disk_of_a_server_that_boots_from_a_volume_takes_no_capacity(emulator: Emulator) -> None:
+def test_server_that_boots_from_a_volume_uses_no_disk_of_its_node(emulator: Emulator) -> None:
     emulator.nova.add_server("web", "compute1", image="")
     sync()
     assert Server.objects.get(name="web").disk == 0
 
 
-def test_the_machines_that_ironic_gives_to_people_are_no_compute_nodes(emulator: Emulator) -> None:
+def test_ironic_hypervisors_are_ignored(emulator: Emulator) -> None:
     emulator.nova.add_host("metal", hypervisor_type="ironic")
     sync()
     assert not ComputeNode.objects.filter(hostname="metal").exists()
 
 
-def test_a_host_with_two_hypervisors_is_reported(emulator: Emulator) -> None:
+def test_second_hypervisor_of_a_host_is_reported(emulator: Emulator) -> None:
     second = emulator.nova.add_host("compute3")
     emulator.nova.hypervisors[second]["service"]["host"] = "compute1"
     assert "Host compute1 has several hypervisors: only the first is looked at." in sync()
 
 
-def test_aggregates_come_with_their_nodes(emulator: Emulator) -> None:
+def test_aggregate_has_its_metadata_and_nodes(emulator: Emulator) -> None:
     emulator.nova.add_aggregate(7, "ssd", "compute2", "a host without a hypervisor", ssd="true")
     sync()
     aggregate = HostAggregate.objects.get(id=7)
     assert (aggregate.metadata, [node.hostname for node in aggregate.nodes.all()]) == ({"ssd": "true"}, ["compute2"])
 
 
-def test_flavors_come_with_their_size(emulator: Emulator) -> None:
+def test_flavor_has_its_size(emulator: Emulator) -> None:
     sync()
     assert columns(Flavor.objects.get(flavor_id="f1"), "name", "vcpus", "memory", "disk") == ("m1.small", 2, 2048, 20)
 
 
-def test_pools_come_with_their_capacities(emulator: Emulator) -> None:
+def test_pool_has_its_capacities(emulator: Emulator) -> None:
     fill_storage(emulator)
     sync()
     pool = Pool.objects.get(name="a@lvm#one")
@@ -120,20 +120,20 @@ def test_pools_come_with_their_capacities(emulator: Emulator) -> None:
     assert columns(pool, "max_over_subscription_ratio", "virtual_free", "total_volumes") == (1.5, 120, 1)
 
 
-def test_a_capacity_that_is_no_number_reads_zero(emulator: Emulator) -> None:
+def test_infinite_pool_capacity_is_stored_as_zero(emulator: Emulator) -> None:
     fill_storage(emulator)
     sync()
     assert Pool.objects.get(name="b@ceph#two").total_capacity_gb == 0
 
 
-def test_a_storage_node_serves_the_types_of_its_backend_and_those_of_any(emulator: Emulator) -> None:
+def test_storage_node_serves_the_volume_types_of_its_backend_and_of_any_backend(emulator: Emulator) -> None:
     fill_storage(emulator)
     sync()
     served = StorageNode.objects.get(host="b@ceph").volume_types.values_list("name", flat=True)
     assert list(served) == ["any"]
 
 
-def test_a_volume_comes_with_its_pool_its_type_and_its_servers(emulator: Emulator) -> None:
+def test_volume_has_its_pool_type_and_servers(emulator: Emulator) -> None:
     fill_storage(emulator)
     server = emulator.nova.add_server("web", "compute1")
     attached = {"attachment_id": make_uuid("attachment"), "server_id": server}
@@ -146,7 +146,7 @@ def test_a_volume_comes_with_its_pool_its_type_and_its_servers(emulator: Emulato
     assert [str(found.uuid) for found in volume.servers.all()] == [server]
 
 
-def test_what_is_gone_from_the_cloud_is_marked_deleted(emulator: Emulator) -> None:
+def test_object_missing_from_the_cloud_is_marked_deleted(emulator: Emulator) -> None:
     gone = emulator.nova.add_server("web", "compute1")
     sync()
     del emulator.nova.servers[gone]
@@ -154,7 +154,7 @@ def test_what_is_gone_from_the_cloud_is_marked_deleted(emulator: Emulator) -> No
     assert Server.objects.get(uuid=gone).deleted_at
 
 
-def test_what_comes_back_is_the_row_that_it_was(emulator: Emulator) -> None:
+def test_object_found_again_restores_its_row(emulator: Emulator) -> None:
     server = emulator.nova.add_server("web", "compute1")
     sync()
     Server.objects.filter(uuid=server).soft_delete()
@@ -162,7 +162,7 @@ def test_what_comes_back_is_the_row_that_it_was(emulator: Emulator) -> None:
     assert [row.deleted_at for row in Server.objects.filter(uuid=server)] == [None]
 
 
-def test_a_server_that_moved_is_where_it_is_now(emulator: Emulator) -> None:
+def test_migrated_server_is_on_its_new_node(emulator: Emulator) -> None:
     server = emulator.nova.add_server("web", "compute1")
     sync()
     emulator.nova.servers[server]["OS-EXT-SRV-ATTR:host"] = "compute2"
@@ -171,7 +171,7 @@ def test_a_server_that_moved_is_where_it_is_now(emulator: Emulator) -> None:
 
 
 def test_aggregates_have_the_uuids_of_nova(emulator: Emulator) -> None:
-    """One that was read before has a UUID of its own."""
+    """An aggregate that is in the table already gets the UUID of Nova too."""
     make_aggregate(1, "ssd")
     emulator.nova.add_aggregate(1, "ssd")
     emulator.nova.add_aggregate(2, "gpu")
@@ -180,7 +180,7 @@ def test_aggregates_have_the_uuids_of_nova(emulator: Emulator) -> None:
     assert uuids == {make_uuid("ssd"), make_uuid("gpu")}
 
 
-def test_two_aggregates_may_change_names(emulator: Emulator) -> None:
+def test_two_aggregates_can_exchange_names(emulator: Emulator) -> None:
     emulator.nova.add_aggregate(1, "ssd")
     emulator.nova.add_aggregate(2, "gpu")
     sync()
@@ -189,7 +189,7 @@ def test_two_aggregates_may_change_names(emulator: Emulator) -> None:
     assert list(HostAggregate.objects.present().order_by("id").values_list("name", flat=True)) == ["gpu", "ssd"]
 
 
-def test_a_host_that_was_made_again_takes_the_place_of_the_old(emulator: Emulator) -> None:
+def test_new_hypervisor_of_a_host_replaces_the_old_one(emulator: Emulator) -> None:
     sync()
     old = emulator.nova.hypervisors.pop(make_uuid("compute1"))
     new = make_uuid("compute1 again")
@@ -198,7 +198,7 @@ def test_a_host_that_was_made_again_takes_the_place_of_the_old(emulator: Emulato
     assert str(ComputeNode.objects.present().get(hostname="compute1").uuid) == new
 
 
-def test_lists_are_read_page_by_page(emulator: Emulator) -> None:
+def test_lists_are_read_in_pages(emulator: Emulator) -> None:
     emulator.page_size = 2
     for number in range(5):
         emulator.nova.add_server(f"web-{number}", "compute1")
@@ -206,7 +206,7 @@ def test_lists_are_read_page_by_page(emulator: Emulator) -> None:
     assert (emulator.count("servers/detail"), Server.objects.count()) == (3, 5)
 
 
-def test_each_list_is_requested_once_and_the_inventories_of_each_node(emulator: Emulator) -> None:
+def test_each_list_is_requested_once_and_inventories_once_per_node(emulator: Emulator) -> None:
     fill_storage(emulator)
     emulator.nova.add_server("web", "compute1")
     sync()
@@ -229,7 +229,7 @@ def test_each_list_is_requested_once_and_the_inventories_of_each_node(emulator: 
     }
 
 
-def test_it_takes_as_many_queries_for_many_servers_as_for_one(emulator: Emulator) -> None:
+def test_query_count_does_not_depend_on_the_number_of_servers(emulator: Emulator) -> None:
     fill_storage(emulator)
     counts = []
     for begin, end in ((0, 1), (1, 60)):
@@ -245,24 +245,24 @@ def test_it_takes_as_many_queries_for_many_servers_as_for_one(emulator: Emulator
     assert len(queries) <= counts[1]
 
 
-def test_without_placement_it_goes_on_and_says_so(emulator: Emulator) -> None:
+def test_missing_placement_is_reported_and_the_synchronization_continues(emulator: Emulator) -> None:
     emulator.offered.remove("placement")
     assert "Placement is not there: reserved amounts and allocation ratios keep their values." in sync()
     assert columns(ComputeNode.objects.get(hostname="compute1"), "vcpus", "vcpu_ratio") == (16, 1.0)
 
 
-def test_a_hypervisor_that_placement_does_not_know_is_reported(emulator: Emulator) -> None:
+def test_hypervisor_without_a_resource_provider_is_reported(emulator: Emulator) -> None:
     emulator.nova.add_host("compute3")
     assert "Placement has no resource provider of compute3." in sync()
 
 
-def test_without_cinder_it_goes_on_and_says_so(emulator: Emulator) -> None:
+def test_missing_cinder_is_reported_and_the_synchronization_continues(emulator: Emulator) -> None:
     emulator.offered.remove("block-storage")
     assert "Cinder is not there: volumes and pools stay as they are." in sync()
     assert ComputeNode.objects.count() == 2
 
 
-def test_with_ironic_it_knows_which_machines_are_switched_off(emulator: Emulator) -> None:
+def test_power_states_are_read_from_ironic(emulator: Emulator) -> None:
     emulator.ironic.add("m1", "rack-1", "power off", compute_node_id=make_uuid("compute1"))
     emulator.ironic.add("m2", "compute2")
     sync()
@@ -270,7 +270,7 @@ def test_with_ironic_it_knows_which_machines_are_switched_off(emulator: Emulator
     assert states == {"compute1": "off", "compute2": "on"}
 
 
-def test_it_remembers_when_it_succeeded(emulator: Emulator) -> None:
+def test_time_of_success_is_recorded(emulator: Emulator) -> None:
     sync()
     row = Synchronization.current()
     assert (bool(row.succeeded_at), row.problem, row.holder) == (True, "", None)
