@@ -1,4 +1,4 @@
-"""Servers that we have Nova create and delete, and that there is one of each."""
+"""Creation and deletion of servers by Nova: each token has one server."""
 
 from base64 import b64encode
 from uuid import uuid4
@@ -28,7 +28,7 @@ class Killed(BaseException):
 
 
 @pytest.fixture(autouse=True)
-def known(emulator: Emulator) -> None:
+def synchronized_cloud(emulator: Emulator) -> None:
     write_cached_contents("two hosts")
 
 
@@ -36,7 +36,7 @@ def create(**attributes: object) -> CloudServer:
     return cloud().create_server(NewServer(**{"name": "web", "flavor": "m1.small", "token": "one", **attributes}))
 
 
-def test_a_server_is_created_and_comes_into_its_row(emulator: Emulator) -> None:
+def test_server_is_created_and_recorded(emulator: Emulator) -> None:
     found = create(image="an image", metadata={"role": "web"})
     server = emulator.nova.servers[found.uuid]
     assert (found.status, found.host, found.flavor) == ("ACTIVE", "compute1", "m1.small")
@@ -44,13 +44,13 @@ def test_a_server_is_created_and_comes_into_its_row(emulator: Emulator) -> None:
     assert Server.objects.get(uuid=found.uuid).node.hostname == "compute1"
 
 
-def test_a_server_is_created_where_it_must_be(emulator: Emulator) -> None:
+def test_server_is_created_on_the_requested_host_and_zone(emulator: Emulator) -> None:
     found = create(host="compute2", zone="nova")
     assert found.host == "compute2"
     assert emulator.nova.servers[found.uuid]["pinned_availability_zone"] == "nova"
 
 
-def test_a_server_has_the_properties_that_its_description_names(emulator: Emulator) -> None:
+def test_server_has_the_requested_properties(emulator: Emulator) -> None:
     network, volume = str(uuid4()), str(uuid4())
     emulator.neutron.networks.append({"id": network, "name": "backend"})
     emulator.neutron.ports.append({"id": "a port", "project_id": PROJECT})
@@ -84,30 +84,30 @@ def test_a_server_has_the_properties_that_its_description_names(emulator: Emulat
     assert requested["OS-SCH-HNT:scheduler_hints"] == hints
 
 
-def test_without_named_networks_nova_chooses_one(emulator: Emulator) -> None:
+def test_networks_default_to_auto(emulator: Emulator) -> None:
     create()
     assert emulator.nova.requested[0]["server"]["networks"] == "auto"
 
 
-def test_a_server_on_a_network_that_is_not_there_is_refused(emulator: Emulator) -> None:
+def test_unknown_network_is_refused(emulator: Emulator) -> None:
     with pytest.raises(OperationRefused, match=r"^The project has no network backend$"):
         create(properties={"networks": [{"network": "backend"}]})
     assert emulator.nova.servers == {}
 
 
-def test_a_server_of_an_unknown_flavor_is_not_created(emulator: Emulator) -> None:
+def test_unknown_flavor_is_refused(emulator: Emulator) -> None:
     with pytest.raises(FlavorNotFound):
         create(flavor="none")
     assert emulator.nova.servers == {}
 
 
 @pytest.mark.parametrize("name", ["web", "web (1.2) [the first]"])
-def test_a_token_stands_for_one_server_however_often_it_is_requested(emulator: Emulator, name: str) -> None:
+def test_repeated_creation_with_one_token_returns_the_same_server(emulator: Emulator, name: str) -> None:
     assert create(name=name) == create(name=name)
     assert len(emulator.nova.servers) == 1
 
 
-def test_a_server_whose_creation_was_interrupted_is_waited_for(emulator: Emulator) -> None:
+def test_interrupted_creation_is_resumed(emulator: Emulator) -> None:
     def die() -> None:
         raise Killed
 
@@ -117,33 +117,33 @@ def test_a_server_whose_creation_was_interrupted_is_waited_for(emulator: Emulato
     assert len(emulator.nova.servers) == 1
 
 
-def test_where_the_answer_is_lost_the_server_is_found(emulator: Emulator) -> None:
+def test_server_is_found_after_a_lost_response(emulator: Emulator) -> None:
     emulator.fail("POST /compute/v2.1/servers$", after=True, times=1)
     assert create().status == "ACTIVE"
     assert len(emulator.nova.servers) == 1
 
 
-def test_a_creation_that_did_not_reach_nova_is_reported(emulator: Emulator) -> None:
+def test_creation_refused_as_unavailable_is_reported(emulator: Emulator) -> None:
     emulator.fail("POST /compute/v2.1/servers$", 503, times=1)
     with pytest.raises(CloudUnavailable):
         create()
     assert emulator.nova.servers == {}
 
 
-def test_a_quota_of_the_cloud_is_reported_as_such(emulator: Emulator) -> None:
+def test_exceeded_quota_is_reported_with_the_message_of_nova(emulator: Emulator) -> None:
     words = "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"
     emulator.fail("POST /compute/v2.1/servers$", 403, message=words)
     with pytest.raises(OperationRefused, match=f"^The quota of the project does not allow it: {words}$"):
         create()
 
 
-def test_a_server_with_the_token_in_another_project_is_not_taken(emulator: Emulator) -> None:
+def test_server_with_the_same_token_in_another_project_is_ignored(emulator: Emulator) -> None:
     emulator.nova.add_server("web", "compute1", metadata={"watcher_token": "one"}, tenant_id="another project")
     foreign = next(iter(emulator.nova.servers))
     assert create().uuid != foreign
 
 
-def test_a_server_without_capacity_leaves_nothing_behind(emulator: Emulator) -> None:
+def test_server_without_a_valid_host_is_deleted(emulator: Emulator) -> None:
     for service in emulator.nova.services.values():
         service["status"] = "disabled"
     with pytest.raises(NoValidHost, match=r"^No valid host was found\. There are not enough hosts available\.$"):
@@ -151,14 +151,14 @@ def test_a_server_without_capacity_leaves_nothing_behind(emulator: Emulator) -> 
     assert emulator.nova.servers == {}
 
 
-def test_a_server_without_capacity_is_known_where_nova_gives_no_further_reason(
+def test_no_valid_host_is_recognized_without_a_further_reason(
     emulator: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.cluster.emulator.nova_operations.NO_VALID_HOST", "No valid host was found. ")
-    test_a_server_without_capacity_leaves_nothing_behind(emulator)
+    test_server_without_a_valid_host_is_deleted(emulator)
 
 
-def test_a_server_that_breaks_leaves_nothing_behind(emulator: Emulator) -> None:
+def test_server_in_error_is_deleted(emulator: Emulator) -> None:
     emulator.nova.failing = "error"
 
     def repair() -> None:
@@ -171,46 +171,46 @@ def test_a_server_that_breaks_leaves_nothing_behind(emulator: Emulator) -> None:
     assert not Server.objects.present().exists()
 
 
-def test_a_broken_server_that_was_left_behind_makes_way_for_another(emulator: Emulator) -> None:
+def test_server_in_error_of_an_earlier_creation_is_replaced(emulator: Emulator) -> None:
     emulator.nova.add_server("web", "compute1", "ERROR", metadata={"watcher_token": "one"}, tenant_id=PROJECT)
     broken = next(iter(emulator.nova.servers))
     assert create().uuid != broken
     assert broken not in emulator.nova.servers
 
 
-def test_what_was_created_is_found_by_its_token(emulator: Emulator) -> None:
+def test_created_server_is_found_by_its_token(emulator: Emulator) -> None:
     found = create()
     assert cloud().find_created("web", "one") == found
     assert cloud().find_created("web", "two") is None
 
 
-def test_a_server_is_deleted_and_its_row_is_marked(emulator: Emulator) -> None:
+def test_deleted_server_is_marked_deleted(emulator: Emulator) -> None:
     cloud().delete_server(create().uuid)
     assert emulator.nova.servers == {}
     assert Server.objects.get().deleted_at
 
 
-def test_a_server_that_is_gone_can_not_be_deleted(emulator: Emulator) -> None:
+def test_unknown_server_cannot_be_deleted(emulator: Emulator) -> None:
     server = create().uuid
     del emulator.nova.servers[server]
     with pytest.raises(ServerNotFound):
         cloud().delete_server(server)
 
 
-def test_a_deletion_whose_answer_is_lost_is_requested_again(emulator: Emulator) -> None:
+def test_deletion_is_requested_again_after_a_lost_response(emulator: Emulator) -> None:
     server = create().uuid
     emulator.fail("DELETE /compute/v2.1/servers", after=True, times=1)
     cloud().delete_server(server)
     assert emulator.nova.servers == {}
 
 
-def test_a_server_that_nova_can_not_delete_is_reported(emulator: Emulator) -> None:
+def test_failed_deletion_is_reported(emulator: Emulator) -> None:
     server = create().uuid
     emulator.nova.failing = "error"
     with pytest.raises(OperationFailed, match="Deleting instance"):
         cloud().delete_server(server)
 
 
-def test_a_host_that_is_not_there_is_refused(emulator: Emulator) -> None:
+def test_unknown_host_is_refused(emulator: Emulator) -> None:
     with pytest.raises(OperationRefused):
         create(host="compute9")

@@ -1,4 +1,4 @@
-"""Servers in pools of Octavia: one member a server, whatever happens on the way."""
+"""Members of pools of Octavia: one per server, also after interruptions and lost responses."""
 
 from datetime import timedelta
 from typing import Any
@@ -31,7 +31,7 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def pool(emulator: Emulator, server: str) -> None:
-    """A pool whose load balancer is on subnet front, where the server has an address, as on another."""
+    """A pool whose load balancer is on the subnet front. The server has addresses on front and back."""
     emulator.octavia.add_pool(POOL, "web", LOAD_BALANCER, "front")
     emulator.neutron.add_subnet("front", "the front")
     emulator.neutron.add_subnet("back", "the back")
@@ -50,8 +50,8 @@ def add(server: str, port: int = 80, **options: Any) -> PoolMember:
     return balancer().add_member("web", server, port, **options)
 
 
-def leave(emulator: Emulator, call: Any, *arguments: Any, **options: Any) -> None:
-    """Begin something, and die in the middle of it."""
+def interrupt(emulator: Emulator, call: Any, *arguments: Any, **options: Any) -> None:
+    """Begin an operation as a process that is killed during it."""
 
     def die() -> None:
         if emulator.octavia.under_way:
@@ -61,28 +61,28 @@ def leave(emulator: Emulator, call: Any, *arguments: Any, **options: Any) -> Non
         call(*arguments, **options, checkpoint=die)
 
 
-# Looking.
+# Reading.
 
 
 @pytest.mark.parametrize("name", ["web", POOL])
-def test_a_pool_is_found_by_its_name_or_its_uuid(name: str) -> None:
+def test_pool_is_found_by_name_and_by_uuid(name: str) -> None:
     assert balancer().find_pool(name) == BalancerPool(POOL, "web", LOAD_BALANCER)
 
 
-def test_a_pool_that_does_not_exist_is_reported(server: str) -> None:
+def test_unknown_pool_raises_pool_not_found(server: str) -> None:
     for call in (lambda: balancer().find_pool("none"), lambda: balancer().add_member("none", server, 80)):
         with pytest.raises(BalancingPoolNotFound, match=r"^Load-balancer pool none not found$"):
             call()
 
 
-def test_a_cloud_without_octavia_says_so(emulator: Emulator) -> None:
+def test_cloud_without_octavia_is_reported(emulator: Emulator) -> None:
     emulator.offered.remove("load-balancer")
     load_driver.cache_clear()
     with pytest.raises(CloudError, match="The cloud has no Octavia"):
         balancer().find_pool("web")
 
 
-def test_members_are_shown_also_those_that_others_made(emulator: Emulator, server: str) -> None:
+def test_members_of_servers_and_other_members_are_returned(emulator: Emulator, server: str) -> None:
     emulator.page_size = 1
     emulator.octavia.add_member(POOL, name="by hand", address="10.0.1.9", protocol_port=8080, weight=3)
     add(server)
@@ -95,9 +95,7 @@ def test_members_are_shown_also_those_that_others_made(emulator: Emulator, serve
 # Adding.
 
 
-def test_a_server_is_added_with_its_address_on_the_subnet_of_the_load_balancer(
-    emulator: Emulator, server: str
-) -> None:
+def test_server_is_added_with_its_address_on_the_subnet_of_the_load_balancer(emulator: Emulator, server: str) -> None:
     assert add(server, weight=5) == PoolMember(server, 80, 5, None, "10.0.1.7")
     columns = ("name", "address", "subnet_id", "protocol_port", "weight", "provisioning_status")
     assert shown(emulator, *columns) == [(server, "10.0.1.7", "front", 80, 5, "ACTIVE")]
@@ -105,95 +103,95 @@ def test_a_server_is_added_with_its_address_on_the_subnet_of_the_load_balancer(
 
 
 @pytest.mark.parametrize("subnet", ["back", "the back"])
-def test_a_server_is_added_with_its_address_on_the_requested_subnet(
+def test_server_is_added_with_its_address_on_the_requested_subnet(
     emulator: Emulator, server: str, subnet: str
 ) -> None:
     add(server, subnet=subnet)
     assert shown(emulator, "address", "subnet_id") == [("10.0.2.7", "back")]
 
 
-def test_a_server_without_an_address_there_is_refused(emulator: Emulator) -> None:
+def test_server_without_an_address_on_the_subnet_is_refused(emulator: Emulator) -> None:
     other = emulator.nova.add_server("other", "compute1")
     emulator.neutron.add_port(other, back="10.0.2.8")
     with pytest.raises(OperationRefused, match=f"^Instance {other} has no address on subnet front$"):
         add(other)
 
 
-def test_a_subnet_that_is_not_there_is_refused(server: str) -> None:
+def test_unknown_subnet_is_refused(server: str) -> None:
     with pytest.raises(OperationRefused, match=r"^Subnet none not found$"):
         add(server, subnet="none")
 
 
 @pytest.mark.parametrize("missing", [make_uuid("missing"), "no UUID"])
-def test_a_server_that_is_not_there_is_not_added(emulator: Emulator, missing: str) -> None:
+def test_unknown_server_is_not_added(emulator: Emulator, missing: str) -> None:
     with pytest.raises(ServerNotFound):
         add(missing)
     assert members(emulator) == []
 
 
-def test_a_server_that_is_added_twice_is_one_member(emulator: Emulator, server: str) -> None:
+def test_server_added_twice_is_one_member(emulator: Emulator, server: str) -> None:
     assert add(server) == add(server)
     assert (len(members(emulator)), emulator.count(POSTED), emulator.count(PUT)) == (1, 1, 0)
 
 
-def test_a_member_that_is_added_again_gets_its_new_weight(emulator: Emulator, server: str) -> None:
+def test_repeated_addition_updates_the_weight(emulator: Emulator, server: str) -> None:
     add(server)
     assert add(server, weight=7).weight == 7
     assert shown(emulator, "weight", "provisioning_status") == [(7, "ACTIVE")]
 
 
-def test_a_member_does_not_change_its_port(emulator: Emulator, server: str) -> None:
+def test_port_of_a_member_cannot_be_changed(emulator: Emulator, server: str) -> None:
     add(server)
     with pytest.raises(OperationRefused, match=f"^Instance {server} is in pool web with port 80 already$"):
         add(server, port=443)
     assert shown(emulator, "protocol_port") == [(80,)]
 
 
-def test_an_addition_that_was_interrupted_is_waited_for(emulator: Emulator, server: str) -> None:
-    leave(emulator, add, server)
+def test_interrupted_addition_is_resumed_without_another_request(emulator: Emulator, server: str) -> None:
+    interrupt(emulator, add, server)
     assert add(server).server == server
     assert (shown(emulator, "provisioning_status"), emulator.count(POSTED)) == ([("ACTIVE",)], 1)
 
 
-def test_an_addition_whose_answer_is_lost_is_waited_for(emulator: Emulator, server: str) -> None:
+def test_addition_is_awaited_after_a_lost_response(emulator: Emulator, server: str) -> None:
     emulator.fail(POSTED, 504, after=True)
     add(server)
     assert (shown(emulator, "provisioning_status"), emulator.count(POSTED)) == ([("ACTIVE",)], 1)
 
 
-def test_an_addition_without_effect_is_reported(emulator: Emulator, server: str) -> None:
+def test_addition_refused_as_unavailable_is_reported(emulator: Emulator, server: str) -> None:
     emulator.fail(POSTED, 503)
     with pytest.raises(CloudUnavailable):
         add(server)
     assert members(emulator) == []
 
 
-def test_an_addition_that_another_process_was_faster_with_is_one_member(emulator: Emulator, server: str) -> None:
+def test_concurrent_addition_by_another_process_creates_one_member(emulator: Emulator, server: str) -> None:
     emulator.fail(POSTED, 409, after=True)
     assert add(server).server == server
     assert len(members(emulator)) == 1
 
 
-def test_a_load_balancer_that_is_just_being_changed_is_busy(emulator: Emulator, server: str) -> None:
+def test_load_balancer_with_a_pending_update_is_busy(emulator: Emulator, server: str) -> None:
     emulator.octavia.balancers[LOAD_BALANCER]["provisioning_status"] = "PENDING_UPDATE"
     with pytest.raises(CloudBusy, match="is immutable and cannot be updated"):
         add(server)
 
 
-def test_a_load_balancer_that_is_broken_is_refused_for_good(emulator: Emulator, server: str) -> None:
+def test_load_balancer_in_error_is_refused_permanently(emulator: Emulator, server: str) -> None:
     emulator.octavia.balancers[LOAD_BALANCER]["provisioning_status"] = "ERROR"
     with pytest.raises(OperationRefused, match=r"^Load balancer lb-1 is in provisioning status ERROR$") as caught:
         add(server)
     assert not isinstance(caught.value, CloudBusy)
 
 
-def test_an_addition_that_comes_to_nothing_says_so(emulator: Emulator, server: str) -> None:
+def test_failed_addition_is_reported(emulator: Emulator, server: str) -> None:
     emulator.octavia.failing = True
     with pytest.raises(OperationFailed, match=f"^Adding instance {server} to pool web failed"):
         add(server)
 
 
-def test_a_member_that_could_not_be_made_makes_way_for_another(emulator: Emulator, server: str) -> None:
+def test_member_in_error_is_replaced(emulator: Emulator, server: str) -> None:
     broken = emulator.octavia.add_member(
         POOL, name=server, address="10.0.1.7", protocol_port=80, provisioning_status="ERROR"
     )
@@ -203,14 +201,14 @@ def test_a_member_that_could_not_be_made_makes_way_for_another(emulator: Emulato
 
 
 @pytest.mark.parametrize("name", ["by hand", make_uuid("a server that is gone")])
-def test_the_member_that_has_a_servers_address_becomes_its_own(emulator: Emulator, server: str, name: str) -> None:
+def test_member_with_the_address_of_the_server_is_taken_over(emulator: Emulator, server: str, name: str) -> None:
     emulator.octavia.add_member(POOL, name=name, address="10.0.1.7", protocol_port=80)
     add(server, weight=2)
     assert shown(emulator, "name", "weight") == [(server, 2)]
 
 
 @pytest.mark.parametrize("weight", [-1, 257])
-def test_a_weight_that_is_none_is_refused(emulator: Emulator, server: str, weight: int) -> None:
+def test_weight_out_of_range_is_refused(emulator: Emulator, server: str, weight: int) -> None:
     with pytest.raises(OperationRefused, match=f"^weight: {weight} is not in the range from 0 to 256$"):
         add(server, weight=weight)
     assert members(emulator) == []
@@ -219,14 +217,14 @@ def test_a_weight_that_is_none_is_refused(emulator: Emulator, server: str, weigh
 # Removing.
 
 
-def test_a_server_may_be_removed_repeatedly(emulator: Emulator, server: str) -> None:
+def test_removal_is_idempotent(emulator: Emulator, server: str) -> None:
     add(server)
     for _ in range(2):
         balancer().remove_member("web", server)
     assert (members(emulator), emulator.count(DELETED)) == ([], 1)
 
 
-def test_a_server_that_is_gone_from_the_cloud_is_removed(emulator: Emulator, server: str) -> None:
+def test_deleted_server_is_removed(emulator: Emulator, server: str) -> None:
     add(server)
     del emulator.nova.servers[server]
     emulator.neutron.ports.clear()
@@ -234,36 +232,36 @@ def test_a_server_that_is_gone_from_the_cloud_is_removed(emulator: Emulator, ser
     assert members(emulator) == []
 
 
-def test_a_member_that_others_made_of_a_servers_address_is_removed(emulator: Emulator, server: str) -> None:
+def test_member_with_the_address_of_the_server_is_removed(emulator: Emulator, server: str) -> None:
     emulator.octavia.add_member(POOL, name="other", address="10.0.1.9", protocol_port=80)
     emulator.octavia.add_member(POOL, name="by hand", address="10.0.1.7", protocol_port=80)
     balancer().remove_member("web", server)
     assert shown(emulator, "name") == [("other",)]
 
 
-def test_a_removal_that_was_interrupted_is_waited_for(emulator: Emulator, server: str) -> None:
+def test_interrupted_removal_is_resumed_without_another_request(emulator: Emulator, server: str) -> None:
     add(server)
-    leave(emulator, balancer().remove_member, "web", server)
+    interrupt(emulator, balancer().remove_member, "web", server)
     balancer().remove_member("web", server)
     assert (members(emulator), emulator.count(DELETED)) == ([], 1)
 
 
-def test_a_server_that_is_just_being_removed_is_added_when_it_is_out(emulator: Emulator, server: str) -> None:
+def test_server_being_removed_is_added_after_its_removal(emulator: Emulator, server: str) -> None:
     add(server)
-    leave(emulator, balancer().remove_member, "web", server)
+    interrupt(emulator, balancer().remove_member, "web", server)
     add(server)
     assert shown(emulator, "provisioning_status") == [("ACTIVE",)]
     assert emulator.count(POSTED) == 2
 
 
-def test_a_removal_whose_answer_is_lost_is_waited_for(emulator: Emulator, server: str) -> None:
+def test_removal_is_awaited_after_a_lost_response(emulator: Emulator, server: str) -> None:
     add(server)
     emulator.fail(DELETED, after=True)
     balancer().remove_member("web", server)
     assert members(emulator) == []
 
 
-def test_a_removal_that_comes_to_nothing_says_so(emulator: Emulator, server: str) -> None:
+def test_failed_removal_is_reported(emulator: Emulator, server: str) -> None:
     add(server)
     emulator.octavia.failing = True
     with pytest.raises(OperationFailed, match=f"^Taking instance {server} out of pool web failed"):
@@ -278,7 +276,7 @@ def drain(server: str) -> None:
         balancer().remove_member("web", server, grace_period=60)
 
 
-def test_a_server_that_leaves_gets_no_new_connections_until_its_grace_period_is_over(
+def test_draining_member_gets_no_new_connections_until_the_end_of_its_grace_period(
     emulator: Emulator, server: str
 ) -> None:
     add(server)
@@ -291,22 +289,22 @@ def test_a_server_that_leaves_gets_no_new_connections_until_its_grace_period_is_
     assert not Draining.objects.exists()
 
 
-def test_a_drain_that_was_interrupted_counts_from_its_beginning(emulator: Emulator, server: str) -> None:
+def test_interrupted_drain_keeps_its_start_time(emulator: Emulator, server: str) -> None:
     add(server)
-    leave(emulator, balancer().remove_member, "web", server, grace_period=60)
+    interrupt(emulator, balancer().remove_member, "web", server, grace_period=60)
     began = Draining.objects.get().since
     drain(server)
     assert (Draining.objects.get().since, emulator.count(PUT)) == (began, 1)
 
 
-def test_a_drain_whose_answer_is_lost_is_waited_for(emulator: Emulator, server: str) -> None:
+def test_drain_is_awaited_after_a_lost_response(emulator: Emulator, server: str) -> None:
     add(server)
     emulator.fail(PUT, 504, after=True)
     drain(server)
     assert shown(emulator, "weight", "provisioning_status") == [(0, "ACTIVE")]
 
 
-def test_a_server_that_is_leaving_is_added_again(emulator: Emulator, server: str) -> None:
+def test_draining_member_can_be_added_again(emulator: Emulator, server: str) -> None:
     add(server)
     drain(server)
     assert add(server).weight == 1

@@ -1,4 +1,4 @@
-"""``manage.py register_endpoints`` with arguments and settings that make no sense. `tests.openstack` has the rest."""
+"""``manage.py register_endpoints`` with invalid arguments and settings. `tests.openstack` has the other tests."""
 
 from io import StringIO
 from pathlib import Path
@@ -9,19 +9,19 @@ from pytest_django import Settings
 
 
 @pytest.mark.parametrize("url", ["watcher.example.org", "ftp://watcher.example.org", "https://"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(CommandError, match=r"url: .* is not an address") as refusal:
         call_command("register_endpoints", url)
     assert refusal.value.returncode == 2
 
 
 @pytest.mark.parametrize("url", ["https://watcher.example.org/v1", "https://example.org/watcher/v1/"])
-def test_an_address_to_which_clients_would_add_v1_again_is_refused(url: str) -> None:
+def test_url_with_the_version_is_refused(url: str) -> None:
     with pytest.raises(CommandError, match="url: must be the address of the site without /v1"):
         call_command("register_endpoints", url)
 
 
-def test_an_unknown_cloud_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unknown_cloud_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "clouds.yaml").write_text("clouds: {}\n")
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
     settings.OPENSTACK_CLOUD = "nowhere"
@@ -31,7 +31,7 @@ def test_an_unknown_cloud_is_refused(settings: Settings, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("arguments", "chosen"), [((), "only"), (("--cloud", "other"), "other")])
-def test_the_first_line_names_the_cloud_before_anything_is_written(
+def test_first_line_of_the_output_names_the_cloud(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -48,7 +48,7 @@ def test_the_first_line_names_the_cloud_before_anything_is_written(
     assert output.getvalue().splitlines() == [f"cloud {chosen}: http://127.0.0.1:9/v3"]
 
 
-def test_a_keystone_that_does_not_answer_ends_with_status_1(
+def test_unreachable_keystone_ends_the_command_with_status_1(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     login = "{auth_url: 'http://127.0.0.1:9/v3', username: a, password: b, project_name: c}"

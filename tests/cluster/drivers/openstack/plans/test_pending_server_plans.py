@@ -10,7 +10,7 @@ from audits.engine.engine import DecisionEngine
 from cluster.models import Server
 from cluster.operations.synchronization import synchronize
 from plans.models import ActionPlan
-from tests.cluster.drivers.openstack.test_building import LOST
+from tests.cluster.drivers.openstack.test_pending_servers import WITHOUT_HOST
 from tests.cluster.emulator.server import Emulator
 from tests.plans.inline import run_waiting
 
@@ -25,7 +25,7 @@ def test_no_migration_is_planned_for_a_server_that_exceeds_the_limits_of_placeme
     emulator.nova.add_server("moves", "compute1")
     emulator.nova.add_server("stays", "compute2")
     lost = emulator.nova.add_server("lost", "compute1", flavor="f60")
-    emulator.nova.servers[lost] |= LOST
+    emulator.nova.servers[lost] |= WITHOUT_HOST
     synchronize()
     engine = DecisionEngine()
     while engine.run_next_audit():
@@ -42,7 +42,7 @@ def test_server_without_a_valid_host_is_created_again_after_migrations_freed_cap
     moves = emulator.nova.add_server("moves", "compute1", flavor="f16")
     emulator.nova.add_server("stays", "compute2", flavor="f30")
     lost = emulator.nova.add_server("lost", "compute1", flavor="f45")
-    emulator.nova.servers[lost] |= LOST
+    emulator.nova.servers[lost] |= WITHOUT_HOST
     synchronize()
     engine = DecisionEngine()
     while engine.run_next_audit():

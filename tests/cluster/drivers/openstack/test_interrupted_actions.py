@@ -1,4 +1,4 @@
-"""Actions on single servers of an OpenStack cloud that are stopped while Nova is at work: Nova goes on by itself."""
+"""Actions on single servers of an OpenStack cloud, interrupted while Nova continues the operation."""
 
 import re
 from typing import Any
@@ -9,12 +9,12 @@ from pytest_django import Settings
 from actions.types.base import ActionContext, ActionType, Recovery, make
 from cluster.drivers.ownership import acting_for
 from cluster.operations.synchronization import synchronize
-from tests.cluster.drivers.openstack.test_building import LOST
+from tests.cluster.drivers.openstack.test_pending_servers import WITHOUT_HOST
 from tests.cluster.emulator.server import Emulator
 
 pytestmark = pytest.mark.django_db
 KINDS = pytest.mark.parametrize(
-    ("kind", "left"), [("build", ["ACTIVE"]), ("rebuild", ["ACTIVE"]), ("delete_server", [])]
+    ("kind", "remaining"), [("build", ["ACTIVE"]), ("rebuild", ["ACTIVE"]), ("delete_server", [])]
 )
 
 
@@ -22,10 +22,10 @@ class Stopped(BaseException):
     pass
 
 
-def begun(kind: str, emulator: Emulator, server: str) -> tuple[ActionType, ActionContext]:
-    """Begin an action, stop it when Nova has begun, and return it, and what one that takes it up knows."""
+def interrupt(kind: str, emulator: Emulator, server: str) -> tuple[ActionType, ActionContext]:
+    """Interrupt an action after Nova began, and return it and the context of the attempt that recovers it."""
     if kind == "build":
-        emulator.nova.servers[server] |= LOST
+        emulator.nova.servers[server] |= WITHOUT_HOST
     synchronize()
     emulator.readings, stops = 6, True
 
@@ -44,7 +44,7 @@ def begun(kind: str, emulator: Emulator, server: str) -> tuple[ActionType, Actio
 
 
 def requested_operations(emulator: Emulator) -> list[str]:
-    """Return the operations requested of Nova, but for deletions, which it takes as often as one likes."""
+    """Return the operations requested from Nova without deletions, which are idempotent."""
     return [line for line in emulator.requests if re.match(r"POST .*/servers(/[^/]+/action)?$", line)]
 
 
@@ -53,25 +53,29 @@ def statuses(emulator: Emulator) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def waiting_is_known(settings: Settings) -> None:
+def pending_state_enabled(settings: Settings) -> None:
     settings.USE_PENDING_STATE = True
 
 
 @KINDS
-def test_what_is_aborted_is_waited_for(emulator: Emulator, server: str, kind: str, left: list[str]) -> None:
-    action, _ = begun(kind, emulator, server)
+def test_aborted_action_waits_for_the_operation_of_nova(
+    emulator: Emulator, server: str, kind: str, remaining: list[str]
+) -> None:
+    action, _ = interrupt(kind, emulator, server)
     with acting_for("action", 1):
         assert action.abort() is False
-    assert statuses(emulator) == left
+    assert statuses(emulator) == remaining
     assert len(requested_operations(emulator)) == (kind != "delete_server")
 
 
 @KINDS
-def test_the_next_takes_up_what_nova_goes_on_with(emulator: Emulator, server: str, kind: str, left: list[str]) -> None:
-    _, context = begun(kind, emulator, server)
+def test_next_attempt_resumes_the_operation_of_nova(
+    emulator: Emulator, server: str, kind: str, remaining: list[str]
+) -> None:
+    _, context = interrupt(kind, emulator, server)
     with acting_for("action", 2):
         action = make(kind, {"resource_id": server}, context)
         assert action.recover() is Recovery.AGAIN
         action.execute()
-    assert statuses(emulator) == left
+    assert statuses(emulator) == remaining
     assert len(requested_operations(emulator)) == (kind != "delete_server")
