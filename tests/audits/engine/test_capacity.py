@@ -21,7 +21,7 @@ from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import Server, ServerWait, Stack
 from plans.models import ActionPlan
 from plans.preflight import preflight
-from tests.actions.types.clusters.test_cluster_updates import run_what_can_begin
+from tests.actions.types.clusters.test_cluster_updates import run_ready_actions
 from tests.actions.types.stacks.builders import proposed, server, template
 from tests.api import Caller
 from tests.audits.engine.test_engine_races import at_once
@@ -394,7 +394,7 @@ def test_capacity_is_freed_for_a_server_of_a_stack_too_which_is_made_then(crowde
     make_flavor("large", vcpus=10, memory=2048, disk=20)
     stack = Stack.objects.create(name="shop", template=template(web=server("large")))
     create = proposed("create_stack", stack)
-    run_what_can_begin()
+    run_ready_actions()
     assert again(stack).status == "CREATE_IN_PROGRESS"
     decide()
     run_waiting()

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.models import PolicyBinding
-from tests.actions.types.clusters.test_cluster_stories import api, done, members, sizes
+from tests.actions.types.clusters.test_cluster_operations_api import api, done, members, sizes
 from tests.api import Caller
 from tests.builders import make_policy, make_profile
 

@@ -1,4 +1,4 @@
-"""Clusters on the embedded cloud, and actions that are done to them to their end."""
+"""Builders of clusters on the embedded cloud, and functions that run actions on them."""
 
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ CREATED = "CLUSTER_CREATE: number of active nodes is {0}, as desired_capacity ({
 
 
 def proposed(kind: str, record: Cluster | Node, **inputs: object) -> ActionPlan:
-    """Return a plan that is about to do an action to a cluster or a node."""
+    """Return a started plan with one action on a cluster or a node."""
     plan = propose([ProposedAction(kind, {"resource_id": str(record.uuid), "resource_name": record.name, **inputs})])
     plan.launch()
     return plan
@@ -32,7 +32,7 @@ def run(kind: str, record: Cluster | Node, **inputs: object) -> ActionPlan:
 
 
 def create_cluster(size: int, name: str = "a cluster", **columns: object) -> Cluster:
-    """Return a cluster with servers on the first compute node: the rows that CLUSTER_CREATE leaves."""
+    """Return a cluster with servers on the first compute node, with the rows that CLUSTER_CREATE writes."""
     now = timezone.now()
     columns = {"desired_capacity": size, "next_index": size + 1, "init_at": now, **columns}
     cluster = make_cluster(name, status_reason=CREATED.format(size), **columns)
@@ -74,7 +74,7 @@ def again(cluster: Cluster) -> Cluster:
 
 
 def write_before_the_lock(monkeypatch: pytest.MonkeyPatch, **columns: object) -> None:
-    """Make another writer change the rows of clusters after an action has read its row, and before it locks it."""
+    """Change the rows of clusters after an action read its row, and before it takes the lock."""
     lock = ClusterAction.lock
 
     def lock_late(action: ClusterAction, cluster: Cluster) -> str | None:
@@ -85,17 +85,17 @@ def write_before_the_lock(monkeypatch: pytest.MonkeyPatch, **columns: object) ->
 
 
 def statuses(cluster: Cluster) -> list[str]:
-    """Return those of its members, in the order of their joining."""
+    """Return the statuses of the members of a cluster, in the order in which they joined."""
     return list(cluster.members().values_list("status", flat=True))
 
 
 def origin(plan: ActionPlan) -> Action:
-    """Return the action that derived all the others of a plan."""
+    """Return the action of a plan that derived all its other actions."""
     return Action.objects.get(action_plan=plan, derived_from=None)
 
 
 def derived(plan: ActionPlan) -> list[tuple[str, str]]:
-    """Return type and state of the actions that were derived."""
+    """Return type and state of the derived actions of a plan."""
     others = Action.objects.filter(action_plan=plan, derived_from__isnull=False)
     return list(others.order_by("pk").values_list("action_type", "state"))
 

@@ -1,4 +1,4 @@
-"""The rows of clusters that tests make are those that CLUSTER_CREATE leaves."""
+"""The builder of clusters writes the same rows as CLUSTER_CREATE."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ OWN = {"id", "uuid", "created_at", "init_at", "launched_at", "token", "physical_
 
 
 def rows(*models: type[Model]) -> Iterator[dict[str, Any]]:
-    """Yield the columns of the rows. Of values that each row has for itself, only whether there is one."""
+    """Yield the columns of the rows, and for values that differ in each row only whether they are set."""
     for model in models:
         for row in model._default_manager.order_by("pk").values():
             own = {column: row[column] is not None for column in OWN & row.keys()}
@@ -25,7 +25,7 @@ def rows(*models: type[Model]) -> Iterator[dict[str, Any]]:
             yield {**row, **own, "model": model.__name__}
 
 
-def test_a_cluster_that_is_made_has_the_rows_of_one_that_is_created() -> None:
+def test_built_cluster_has_the_rows_of_a_created_cluster() -> None:
     make_node(vcpus=8)
     make_flavor("small")
     make_profile("web")

@@ -1,4 +1,4 @@
-"""The cost of a node for the database when its cluster grows or shrinks does not depend on their number."""
+"""Commits and statements per created node do not depend on the number of nodes."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.builders import make_cluster, make_node
 from tests.plans.applier.test_commits import counted, counted_commits
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# Those of the action engine, and the embedded cloud's and the node's own, when they begin and when they end.
+# Of the action engine, the embedded cloud and the node, at their start and at their end.
 COMMITS, STATEMENTS = 6, 18
 
 
@@ -16,7 +16,7 @@ def grow(cluster: Cluster, count: int) -> None:
     assert run("CLUSTER_SCALE_OUT", cluster, count=count).state == "SUCCEEDED"
 
 
-def test_each_node_that_is_created_takes_as_many_commits_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_per_created_node_are_constant(monkeypatch: pytest.MonkeyPatch) -> None:
     make_node(vcpus=1000, memory=1_000_000, disk=10_000)
     costs = []
     for count in (10, 10, 30):
@@ -28,7 +28,7 @@ def test_each_node_that_is_created_takes_as_many_commits_as_any_other(monkeypatc
 
 
 @pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
-def test_the_statements_that_a_node_takes_do_not_grow_with_the_number_of_nodes() -> None:
+def test_statements_per_created_node_do_not_grow_with_the_number_of_nodes() -> None:
     make_node(vcpus=1000, memory=1_000_000, disk=10_000)
     costs = []
     for count in (10, 10, 30, 50):
@@ -36,6 +36,6 @@ def test_the_statements_that_a_node_takes_do_not_grow_with_the_number_of_nodes()
         with counted() as statements:
             grow(cluster, count)
         costs.append(len([sql for sql in statements if "SAVEPOINT" not in sql]))
-    # With the pages in which derived actions are read, and the looks at the lease: a slow machine takes more of these.
+    # Including the pages of derived actions and the checks of the lease, of which a slow machine makes more.
     assert costs[2] - costs[1] <= 20 * STATEMENTS
     assert costs[3] - costs[2] <= 20 * STATEMENTS

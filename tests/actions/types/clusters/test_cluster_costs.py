@@ -1,4 +1,4 @@
-"""The cost of a node for the database when its cluster shrinks does not depend on their number."""
+"""Statements and commits per node that leaves or joins a cluster do not depend on the number of nodes."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ from watcher_site.models import Service
 
 
 def cost(make: Callable[[], ActionPlan]) -> int:
-    """Return how many statements it takes to execute the action of a plan, until it waits for what it derived."""
+    """Return the number of statements that an action takes until it waits for its derived actions."""
     plan = make()
     applier = Service.register(Service.APPLIER, "here")
     claim(plan, applier)
@@ -55,17 +55,17 @@ def remove(count: int) -> ActionPlan:
         pytest.param(remove, id="remove"),
     ],
 )
-def test_to_decide_about_ten_nodes_takes_as_many_statements_as_about_a_hundred(
+def test_statement_count_of_the_decision_does_not_depend_on_the_number_of_nodes(
     make: Callable[[int], ActionPlan],
 ) -> None:
     make_flavor("small")
     make_profile("web")
-    cost(lambda: make(3))  # Statements that are composed once a process.
+    cost(lambda: make(3))  # Fills the caches of the process.
     assert cost(lambda: make(10)) == cost(lambda: make(100))
 
 
 @pytest.mark.django_db
-def test_a_node_that_goes_costs_the_same_whether_ten_or_forty_go() -> None:
+def test_statements_per_removed_node_do_not_grow_with_the_number_of_nodes() -> None:
     costs = {}
     make_flavor("small")
     make_profile("web")
@@ -79,10 +79,10 @@ def test_a_node_that_goes_costs_the_same_whether_ten_or_forty_go() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("kind", "commits"), [("NODE_DELETE", 4), ("NODE_LEAVE", 3), ("NODE_JOIN", 3)])
-def test_what_is_derived_takes_its_own_commits_and_no_locks(
+def test_derived_node_action_takes_a_fixed_number_of_commits_and_no_locks(
     monkeypatch: pytest.MonkeyPatch, kind: str, commits: int
 ) -> None:
-    """Two of each action, and those of what is done to the node's row."""
+    """Two commits of the action, and the commits of the changes of the node's row."""
     make_node()
     cluster = make_cluster(size=1)
     node = make_member("alone", status="ACTIVE") if kind == "NODE_JOIN" else cluster.members().get()

@@ -1,4 +1,4 @@
-"""Clusters are created and grow: by actions that derive those of their nodes."""
+"""CLUSTER_CREATE and CLUSTER_SCALE_OUT, which derive the creation of nodes."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.builders import make_cluster, make_node
 pytestmark = pytest.mark.django_db
 
 
-def test_a_new_cluster_gets_as_many_nodes_as_are_wanted() -> None:
+def test_new_cluster_reaches_its_desired_capacity() -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=3)
     plan = run("CLUSTER_CREATE", cluster)
@@ -26,7 +26,7 @@ def test_a_new_cluster_gets_as_many_nodes_as_are_wanted() -> None:
     assert (current.status, current.desired_capacity, current.next_index) == ("ACTIVE", 3, 4)
 
 
-def test_a_cluster_grows_by_the_number_that_is_requested() -> None:
+def test_cluster_grows_by_the_requested_count() -> None:
     make_node()
     cluster = make_cluster(size=2)
     run("CLUSTER_SCALE_OUT", cluster, count=2)
@@ -34,7 +34,7 @@ def test_a_cluster_grows_by_the_number_that_is_requested() -> None:
     assert Action.objects.filter(derived_from__isnull=False).count() == 2
 
 
-def test_a_cluster_does_not_grow_above_its_max_size() -> None:
+def test_scale_out_above_max_size_is_refused() -> None:
     cluster = make_cluster(size=2, max_size=3)
     assert run("CLUSTER_SCALE_OUT", cluster, count=2).state == "FAILED"
     assert Action.objects.get().status_message == (
@@ -43,7 +43,7 @@ def test_a_cluster_does_not_grow_above_its_max_size() -> None:
     assert (again(cluster).status, Node.objects.count()) == ("ACTIVE", 2)
 
 
-def test_a_creation_that_finds_no_capacity_leaves_a_cluster_that_says_how_many_nodes_it_has() -> None:
+def test_creation_without_capacity_sets_the_cluster_in_error_with_its_number_of_nodes() -> None:
     cluster = make_cluster(status="INIT", desired_capacity=2, min_size=1)
     assert run("CLUSTER_CREATE", cluster).state == "FAILED"
     current = again(cluster)
@@ -52,7 +52,7 @@ def test_a_creation_that_finds_no_capacity_leaves_a_cluster_that_says_how_many_n
     assert cluster.members().filter(status="ERROR").count() == 2
 
 
-def test_what_was_written_of_a_cluster_before_the_lock_was_taken_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scale_out_keeps_changes_of_the_cluster_written_before_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     make_node()
     cluster = make_cluster(size=1)
     write_before_the_lock(monkeypatch, name="renamed", next_index=7, max_size=5)
@@ -61,7 +61,9 @@ def test_what_was_written_of_a_cluster_before_the_lock_was_taken_stays(monkeypat
     assert (current.name, current.next_index, current.max_size) == ("renamed", 8, 5)
 
 
-def test_what_is_written_of_a_cluster_while_its_policies_are_applied_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scale_out_keeps_changes_of_the_cluster_written_while_policies_are_applied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     make_node()
     cluster = make_cluster(size=1)
     ask = clusters.apply_policies

@@ -1,4 +1,4 @@
-"""An applier is killed between changes of the database while a cluster shrinks: the next one completes it once."""
+"""An applier killed between database writes of cluster actions: the next applier completes them once."""
 
 from collections.abc import Callable
 
@@ -12,9 +12,9 @@ from tests.builders import make_cluster, make_flavor, make_member, make_node, ma
 from tests.plans.kills import kill_at_every_change
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-# Fewer would mean that the operation is not what was killed.
+# With fewer kills, the appliers were not killed during the operation.
 AT_LEAST = 8
-# Neighbouring changes of these are alike.
+# Adjacent writes are equivalent.
 STEP = 2
 
 
@@ -26,7 +26,7 @@ def capacity() -> None:
 
 
 def kills(monkeypatch: pytest.MonkeyPatch, make: Callable[[], ActionPlan], step: int = 1) -> int:
-    """Kill appliers of plans, which must all succeed in the end, and return the number of plans."""
+    """Kill the appliers of plans, which must all succeed in the end, and return the number of plans."""
     plans = list(kill_at_every_change(monkeypatch, make, step))
     assert {plan.state for plan in plans} == {"SUCCEEDED"}
     return len(plans)
@@ -36,7 +36,7 @@ def of_type(action_type: str) -> int:
     return Action.objects.filter(action_type=action_type).count()
 
 
-def test_a_cluster_shrinks_by_as_many_as_were_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scale_in_removes_the_decided_number_of_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     number = kills(monkeypatch, lambda: proposed("CLUSTER_SCALE_IN", create_cluster(3), count=2), STEP)
     assert number > AT_LEAST
     for cluster in Cluster.objects.all():
@@ -45,7 +45,7 @@ def test_a_cluster_shrinks_by_as_many_as_were_decided(monkeypatch: pytest.Monkey
     assert of_type("NODE_DELETE") == 2 * number
 
 
-def test_named_nodes_leave_and_keep_their_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_nodes_keep_their_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     def make() -> ActionPlan:
         cluster = create_cluster(2)
         return proposed("CLUSTER_DEL_NODES", cluster, nodes=[str(cluster.members()[0].uuid)])
@@ -56,7 +56,7 @@ def test_named_nodes_leave_and_keep_their_servers(monkeypatch: pytest.MonkeyPatc
     assert not Cluster.objects.exclude(desired_capacity=1).exists()
 
 
-def test_nodes_join_once_and_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_join_once_and_increase_the_desired_capacity(monkeypatch: pytest.MonkeyPatch) -> None:
     def make() -> ActionPlan:
         alone = [str(make_member(f"alone-{number}", status="ACTIVE").uuid) for number in range(2)]
         return proposed("CLUSTER_ADD_NODES", make_cluster(size=1), nodes=alone)
@@ -67,19 +67,19 @@ def test_nodes_join_once_and_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None
         assert (cluster.desired_capacity, cluster.next_index) == (3, 4)
 
 
-def test_a_cluster_is_deleted_with_all_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_is_deleted_with_its_nodes_and_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kills(monkeypatch, lambda: proposed("CLUSTER_DELETE", create_cluster(2)), STEP) > AT_LEAST
     assert not Cluster.objects.present().exists()
     assert not Node.objects.present().exists()
     assert not running_servers()
 
 
-def test_a_cluster_without_nodes_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_without_nodes_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     kills(monkeypatch, lambda: proposed("CLUSTER_DELETE", make_cluster()))
     assert not Cluster.objects.present().exists()
 
 
-def test_a_cluster_wants_one_node_less_for_each_that_a_person_deletes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_delete_decreases_the_desired_capacity_once(monkeypatch: pytest.MonkeyPatch) -> None:
     number = kills(monkeypatch, lambda: proposed("NODE_DELETE", create_cluster(2).members()[0]))
     assert number > AT_LEAST
     for cluster in Cluster.objects.all():
@@ -87,7 +87,7 @@ def test_a_cluster_wants_one_node_less_for_each_that_a_person_deletes(monkeypatc
     assert running_servers() == number
 
 
-def test_a_cluster_wants_one_node_more_for_each_that_a_person_creates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_create_increases_the_desired_capacity_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def make() -> ActionPlan:
         return proposed("NODE_CREATE", make_member(), cluster_id=str(make_cluster().uuid))
 

@@ -1,4 +1,4 @@
-"""Clusters whose nodes are looked at, and get servers that run."""
+"""CLUSTER_CHECK and CLUSTER_RECOVER on the embedded cloud."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def lose_server(cluster: Cluster, number: int = 0) -> Node:
 # CLUSTER_CHECK
 
 
-def test_a_look_at_a_cluster_finds_each_node_that_does_not_run(cluster: Cluster) -> None:
+def test_check_finds_each_node_without_a_running_server(cluster: Cluster) -> None:
     lost = lose_server(cluster)
     plan = run("CLUSTER_CHECK", cluster)
     assert (plan.state, derived(plan)) == ("SUCCEEDED", [("NODE_CHECK", "SUCCEEDED")] * 3)
@@ -46,19 +46,19 @@ def test_a_look_at_a_cluster_finds_each_node_that_does_not_run(cluster: Cluster)
     assert origin(plan).outputs["nodes"][str(lost.uuid)] == "ERROR"
 
 
-def test_a_look_at_a_cluster_whose_nodes_run_finds_it_active(cluster: Cluster) -> None:
+def test_check_sets_a_cluster_of_running_nodes_active(cluster: Cluster) -> None:
     Cluster.objects.update(status="WARNING")
     run("CLUSTER_CHECK", cluster)
     assert again(cluster).status == "ACTIVE"
 
 
-def test_a_cluster_without_nodes_can_be_looked_at() -> None:
+def test_cluster_without_nodes_can_be_checked() -> None:
     cluster = make_cluster(min_size=1)
     assert run("CLUSTER_CHECK", cluster).state == "SUCCEEDED"
     assert again(cluster).status == "ERROR"
 
 
-def test_a_look_at_a_node_that_was_never_created_is_skipped(cluster: Cluster) -> None:
+def test_check_skips_a_node_that_was_never_created(cluster: Cluster) -> None:
     Node.objects.filter(pk=cluster.members()[0].pk).update(status="INIT", physical_id=None)
     plan = run("CLUSTER_CHECK", cluster)
     assert (plan.state, derived(plan)[0]) == ("SUCCEEDED", ("NODE_CHECK", "SKIPPED"))
@@ -67,7 +67,7 @@ def test_a_look_at_a_node_that_was_never_created_is_skipped(cluster: Cluster) ->
 # CLUSTER_RECOVER
 
 
-def test_the_nodes_that_the_last_look_found_broken_are_recovered_and_no_others(cluster: Cluster) -> None:
+def test_recovery_without_check_recovers_only_nodes_in_error(cluster: Cluster) -> None:
     lost, _ = lose_server(cluster, 0), lose_server(cluster, 1)
     Node.objects.filter(pk=lost.pk).update(status="ERROR")
     plan = run("CLUSTER_RECOVER", cluster)
@@ -76,7 +76,7 @@ def test_the_nodes_that_the_last_look_found_broken_are_recovered_and_no_others(c
     assert running_servers() == 2
 
 
-def test_with_a_look_at_first_all_that_do_not_run_are_recovered(cluster: Cluster) -> None:
+def test_recovery_with_check_recovers_all_nodes_without_a_running_server(cluster: Cluster) -> None:
     lost = lose_server(cluster)
     plan = run("CLUSTER_RECOVER", cluster, check=True)
     assert origin(plan).outputs["nodes_recovered"] == [str(lost.uuid)]
@@ -84,12 +84,12 @@ def test_with_a_look_at_first_all_that_do_not_run_are_recovered(cluster: Cluster
     assert (Server.objects.count(), running_servers()) == (4, 3)
 
 
-def test_a_cluster_whose_nodes_run_is_left_as_it_is(cluster: Cluster) -> None:
+def test_recovery_of_a_healthy_cluster_derives_nothing(cluster: Cluster) -> None:
     plan = run("CLUSTER_RECOVER", cluster, check_capacity=True)
     assert (plan.state, derived(plan), Server.objects.count()) == ("SUCCEEDED", [], 3)
 
 
-def test_the_nodes_that_are_missing_are_created_where_that_is_requested(cluster: Cluster) -> None:
+def test_recovery_creates_missing_nodes_with_check_capacity(cluster: Cluster) -> None:
     Cluster.objects.update(desired_capacity=5)
     run("CLUSTER_RECOVER", cluster)
     assert len(statuses(cluster)) == 3
@@ -99,7 +99,7 @@ def test_the_nodes_that_are_missing_are_created_where_that_is_requested(cluster:
     assert list(cluster.members().values_list("index", flat=True)) == [1, 2, 3, 4, 5]
 
 
-def test_a_cluster_whose_creation_failed_half_way_can_be_recovered() -> None:
+def test_partly_created_cluster_can_be_recovered() -> None:
     make_node(vcpus=2, vcpu_ratio=1)
     cluster = make_cluster(status="INIT", desired_capacity=4, min_size=3)
     assert run("CLUSTER_CREATE", cluster).state == "FAILED"
@@ -110,7 +110,7 @@ def test_a_cluster_whose_creation_failed_half_way_can_be_recovered() -> None:
     assert running_servers() == 4
 
 
-def test_a_recovery_that_finds_no_capacity_says_how_many_nodes_run(cluster: Cluster) -> None:
+def test_recovery_without_capacity_fails_and_the_cluster_is_in_warning(cluster: Cluster) -> None:
     lose_server(cluster)
     Flavor.objects.update(vcpus=99)
     plan = run("CLUSTER_RECOVER", cluster, check=True)
@@ -119,27 +119,27 @@ def test_a_recovery_that_finds_no_capacity_says_how_many_nodes_run(cluster: Clus
 
 
 @pytest.mark.parametrize("inputs", [{"operation": "DELETE"}, {"check": 1}, {"check_capacity": "yes"}, {"count": 1}])
-def test_inputs_that_make_no_sense_are_refused(cluster: Cluster, inputs: dict[str, object]) -> None:
+def test_invalid_inputs_are_refused(cluster: Cluster, inputs: dict[str, object]) -> None:
     plan = run("CLUSTER_RECOVER", cluster, **inputs)
     assert "Invalid input parameters" in origin(plan).status_message
     assert again(cluster).status == "ACTIVE"
 
 
 @pytest.mark.parametrize("kind", ["CLUSTER_CHECK", "CLUSTER_RECOVER"])
-def test_a_cluster_that_is_gone_is_skipped(kind: str) -> None:
+def test_deleted_cluster_is_skipped(kind: str) -> None:
     cluster = make_cluster()
     Cluster.objects.soft_delete()
     plan: ActionPlan = run(kind, cluster)
     assert origin(plan).state == "SKIPPED"
 
 
-def test_a_server_of_somebody_else_is_not_touched(cluster: Cluster) -> None:
+def test_recovery_ignores_another_server_of_the_same_name(cluster: Cluster) -> None:
     other = make_server("a cluster-1", state="stopped")
     run("CLUSTER_RECOVER", cluster, check=True)
     assert Server.objects.get(pk=other.pk).deleted_at is None
 
 
-def test_a_member_that_a_person_has_recovered_is_in_its_clusters_status(cluster: Cluster) -> None:
+def test_node_recover_updates_the_status_of_the_cluster(cluster: Cluster) -> None:
     lost = lose_server(cluster)
     run("CLUSTER_CHECK", cluster)
     assert again(cluster).status == "WARNING"

@@ -1,4 +1,4 @@
-"""Clusters shrink, are resized and deleted, and nodes join and leave them: what comes of it, and what is refused."""
+"""Scale-in, resize and deletion of clusters, and nodes that join and leave: results and refusals."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def proposed(kind: str, cluster: Cluster | Node, **inputs: Any) -> ActionPlan:
 
 
 def run(kind: str, cluster: Cluster | Node, **inputs: Any) -> Action:
-    """Run an action to its end, and return it."""
+    """Run a plan with one action to its end, and return the action."""
     plan = proposed(kind, cluster, **inputs)
     run_waiting()
     return Action.objects.get(action_plan=plan, derived_from=None)
@@ -47,7 +47,7 @@ def uuid_of(cluster: Cluster, index: int) -> str:
 
 
 def refusal(action: Action) -> str:
-    """Return why an action failed before anything was derived."""
+    """Return the reason why an action failed before it derived any action."""
     assert (action.state, Action.objects.filter(derived_from=action).count()) == ("FAILED", 0)
     return str(action.status_message).removeprefix("Action failed in execute: ")
 
@@ -59,7 +59,7 @@ def derived_types() -> list[str]:
 # CLUSTER_SCALE_IN
 
 
-def test_a_cluster_shrinks_by_the_number_that_is_requested() -> None:
+def test_scale_in_removes_the_requested_count() -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=3)
     run("CLUSTER_CREATE", cluster)
@@ -69,13 +69,13 @@ def test_a_cluster_shrinks_by_the_number_that_is_requested() -> None:
     assert Server.objects.present().count() == 1
 
 
-def test_a_cluster_shrinks_by_one_where_nothing_else_is_said() -> None:
+def test_scale_in_removes_one_node_by_default() -> None:
     cluster = make_cluster(size=3)
     run("CLUSTER_SCALE_IN", cluster)
     assert (again(cluster).desired_capacity, len(members(cluster))) == (2, 2)
 
 
-def test_the_unhealthy_go_first() -> None:
+def test_scale_in_removes_unhealthy_nodes_first() -> None:
     cluster = make_cluster(size=4)
     cluster.members().filter(index=2).update(tainted=True)
     cluster.members().filter(index=3).update(status="ERROR")
@@ -83,7 +83,7 @@ def test_the_unhealthy_go_first() -> None:
     assert members(cluster) == [1, 4]
 
 
-def test_the_decision_stands_in_the_data_of_the_action() -> None:
+def test_decision_is_stored_in_the_data_of_the_action() -> None:
     cluster = make_cluster(size=2)
     cluster.members().filter(index=2).update(tainted=True)
     uuid = uuid_of(cluster, 2)
@@ -96,25 +96,25 @@ def test_the_decision_stands_in_the_data_of_the_action() -> None:
     }
 
 
-def test_a_cluster_does_not_shrink_below_its_min_size() -> None:
+def test_scale_in_below_min_size_is_refused() -> None:
     cluster = make_cluster(size=3, min_size=2)
     words = "The target capacity (1) is less than the cluster's min_size (2)."
     assert refusal(run("CLUSTER_SCALE_IN", cluster, count=2)) == words
     assert (again(cluster).status, again(cluster).desired_capacity, len(members(cluster))) == ("ACTIVE", 3, 3)
 
 
-def test_a_cluster_shrinks_by_no_more_than_it_has() -> None:
+def test_scale_in_by_more_than_the_number_of_nodes_removes_all() -> None:
     cluster = make_cluster(size=2)
     assert run("CLUSTER_SCALE_IN", cluster, count=9).state == "SUCCEEDED"
     assert members(cluster) == []
 
 
-def test_a_cluster_above_its_max_size_may_shrink() -> None:
+def test_cluster_above_max_size_can_scale_in() -> None:
     cluster = make_cluster(size=5, max_size=2)
     assert run("CLUSTER_SCALE_IN", cluster, count=1).state == "SUCCEEDED"
 
 
-def test_a_deletion_that_fails_leaves_a_cluster_that_says_so(settings: Settings) -> None:
+def test_failed_node_deletion_fails_the_scale_in_and_keeps_the_node_in_error(settings: Settings) -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=2)
     run("CLUSTER_CREATE", cluster)
@@ -125,17 +125,17 @@ def test_a_deletion_that_fails_leaves_a_cluster_that_says_so(settings: Settings)
     assert cluster.members().filter(status="ERROR").count() == 1
 
 
-# What policies decide
+# Decisions of policies
 
 
 def decided(cluster: Cluster, kind: str = "CLUSTER_SCALE_IN", **deletion: Any) -> ActionPlan:
-    """Return a plan whose action finds a part of the decision, as policies leave it."""
+    """Return a plan whose action has a part of the decision in its data, as policies store it."""
     plan = proposed(kind, cluster)
     Action.objects.filter(action_plan=plan).update(data={"deletion": deletion})
     return plan
 
 
-def test_nodes_may_leave_and_stay_as_they_are() -> None:
+def test_decision_without_destroy_after_deletion_keeps_the_nodes() -> None:
     cluster = make_cluster(size=2)
     uuid = uuid_of(cluster, 1)
     decided(cluster, count=1, candidates=[uuid], destroy_after_deletion=False)
@@ -145,14 +145,14 @@ def test_nodes_may_leave_and_stay_as_they_are() -> None:
     assert (derived_types(), members(cluster)) == (["NODE_LEAVE"], [2])
 
 
-def test_the_places_of_those_that_go_may_be_kept() -> None:
+def test_decision_without_reduce_desired_capacity_keeps_the_desired_capacity() -> None:
     cluster = make_cluster(size=2)
     decided(cluster, count=1, reduce_desired_capacity=False)
     run_waiting()
     assert (again(cluster).desired_capacity, len(members(cluster)), again(cluster).status) == (2, 1, "WARNING")
 
 
-def test_nodes_do_not_go_before_the_grace_period_is_over() -> None:
+def test_nodes_are_removed_after_the_grace_period() -> None:
     cluster = make_cluster(size=2)
     plan = decided(cluster, count=1, grace_period=3600)
     applier = Applier(InlineExecutor())
@@ -164,14 +164,14 @@ def test_nodes_do_not_go_before_the_grace_period_is_over() -> None:
 
 
 def deleted_after_an_hour() -> tuple[Cluster, ActionPlan]:
-    """Return a cluster and the plan by which a person deletes one of its nodes, which has a grace period."""
+    """Return a cluster with a grace period, and the plan of a NODE_DELETE of one of its nodes."""
     cluster = make_cluster(size=2)
     policy = make_policy(type="senlin.policy.deletion-1.1", spec={"grace_period": 3600})
     cluster.policy_bindings.create(policy=policy, priority=400)
     return cluster, proposed("NODE_DELETE", cluster.members()[0])
 
 
-def test_a_node_that_a_person_deletes_has_its_grace_period_too() -> None:
+def test_node_delete_waits_for_the_grace_period() -> None:
     cluster, plan = deleted_after_an_hour()
     applier = Applier(InlineExecutor())
     advance(applier)
@@ -182,7 +182,7 @@ def test_a_node_that_a_person_deletes_has_its_grace_period_too() -> None:
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
 
 
-def test_a_deletion_that_is_cancelled_in_its_grace_period_leaves_the_node() -> None:
+def test_node_delete_cancelled_in_its_grace_period_keeps_the_node() -> None:
     cluster, plan = deleted_after_an_hour()
     applier = Applier(InlineExecutor())
     advance(applier)
@@ -213,7 +213,7 @@ def test_a_deletion_that_is_cancelled_in_its_grace_period_leaves_the_node() -> N
         ({"max_size": 9}, 4),
     ],
 )
-def test_a_cluster_gets_the_size_that_is_requested(inputs: dict[str, Any], size: int) -> None:
+def test_resize_sets_the_requested_size(inputs: dict[str, Any], size: int) -> None:
     make_node(vcpus=99)
     cluster = make_cluster(size=4)
     assert run("CLUSTER_RESIZE", cluster, **inputs).state == "SUCCEEDED"
@@ -221,7 +221,7 @@ def test_a_cluster_gets_the_size_that_is_requested(inputs: dict[str, Any], size:
     assert (current.desired_capacity, len(members(cluster)), current.status) == (size, size, "ACTIVE")
 
 
-def test_new_bounds_are_written_with_the_size() -> None:
+def test_resize_stores_new_bounds() -> None:
     cluster = make_cluster(size=4)
     run("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=2, min_size=1, max_size=3)
     current = again(cluster)
@@ -254,7 +254,7 @@ def test_new_bounds_are_written_with_the_size() -> None:
         ({"min_size": 4}, "min_size: 4 is above the max_size 3."),
     ],
 )
-def test_a_size_that_makes_no_sense_is_refused(inputs: dict[str, Any], words: str) -> None:
+def test_invalid_size_is_refused(inputs: dict[str, Any], words: str) -> None:
     cluster = make_cluster(size=2, min_size=1, max_size=3)
     assert refusal(run("CLUSTER_RESIZE", cluster, **inputs)) == words
     current = again(cluster)
@@ -264,32 +264,32 @@ def test_a_size_that_makes_no_sense_is_refused(inputs: dict[str, Any], words: st
 # CLUSTER_DEL_NODES
 
 
-def test_named_nodes_leave_their_cluster() -> None:
+def test_del_nodes_removes_the_named_nodes() -> None:
     cluster = make_cluster(size=3)
     named = [uuid_of(cluster, 1), uuid_of(cluster, 3)]
     assert run("CLUSTER_DEL_NODES", cluster, nodes=named).outputs["nodes_removed"] == named
     assert (members(cluster), again(cluster).desired_capacity, derived_types()) == ([2], 1, ["NODE_LEAVE"] * 2)
 
 
-def test_named_nodes_are_deleted_if_that_is_requested() -> None:
+def test_del_nodes_deletes_the_nodes_if_requested() -> None:
     cluster = make_cluster(size=2)
     run("CLUSTER_DEL_NODES", cluster, nodes=[uuid_of(cluster, 1)], destroy_after_deletion=True)
     assert (members(cluster), derived_types()) == ([2], ["NODE_DELETE"])
 
 
-def test_a_node_of_another_cluster_is_not_removed_from_this_one() -> None:
+def test_del_nodes_refuses_a_node_of_another_cluster() -> None:
     cluster, other = make_cluster(size=1), make_cluster("other", size=1)
     words = f"Node {uuid_of(other, 1)} is no member of cluster {cluster.uuid}."
     assert refusal(run("CLUSTER_DEL_NODES", cluster, nodes=[uuid_of(other, 1)])) == words
 
 
-def test_a_node_that_is_not_there_is_not_removed() -> None:
+def test_del_nodes_refuses_an_unknown_node() -> None:
     cluster = make_cluster(size=1)
     words = f"Node {cluster.uuid} not found"
     assert refusal(run("CLUSTER_DEL_NODES", cluster, nodes=[str(cluster.uuid)])) == words
 
 
-def test_a_cluster_keeps_its_min_size_whichever_nodes_are_named() -> None:
+def test_del_nodes_below_min_size_is_refused() -> None:
     cluster = make_cluster(size=2, min_size=2)
     words = "The target capacity (1) is less than the cluster's min_size (2)."
     assert refusal(run("CLUSTER_DEL_NODES", cluster, nodes=[uuid_of(cluster, 1)])) == words
@@ -298,7 +298,7 @@ def test_a_cluster_keeps_its_min_size_whichever_nodes_are_named() -> None:
 # CLUSTER_ADD_NODES
 
 
-def test_nodes_that_stand_alone_join_a_cluster() -> None:
+def test_add_nodes_adds_nodes_without_a_cluster() -> None:
     cluster = make_cluster(size=1)
     nodes = [make_member(f"alone-{number}", status="ACTIVE") for number in range(2)]
     named = [str(node.uuid) for node in nodes]
@@ -308,19 +308,19 @@ def test_nodes_that_stand_alone_join_a_cluster() -> None:
     assert list(cluster.members().values_list("name", flat=True)) == ["a cluster-1", "alone-0", "alone-1"]
 
 
-def test_a_node_of_another_cluster_does_not_join_this_one() -> None:
+def test_add_nodes_refuses_a_node_of_another_cluster() -> None:
     cluster, other = make_cluster(), make_cluster("other", size=1)
     words = f"Node {uuid_of(other, 1)} is already owned by cluster {other.uuid}."
     assert refusal(run("CLUSTER_ADD_NODES", cluster, nodes=[uuid_of(other, 1)])) == words
 
 
-def test_a_node_that_is_not_well_does_not_join_a_cluster() -> None:
+def test_add_nodes_refuses_a_node_in_error() -> None:
     cluster, node = make_cluster(), make_member(status="ERROR")
     words = f"Node {node.uuid} is ERROR: only an ACTIVE one joins a cluster."
     assert refusal(run("CLUSTER_ADD_NODES", cluster, nodes=[str(node.uuid)])) == words
 
 
-def test_no_more_nodes_join_a_cluster_than_it_may_have() -> None:
+def test_add_nodes_above_max_size_is_refused() -> None:
     cluster, node = make_cluster(size=1, max_size=1), make_member(status="ACTIVE")
     words = "The target capacity (2) is greater than the cluster's max_size (1)."
     assert refusal(run("CLUSTER_ADD_NODES", cluster, nodes=[str(node.uuid)])) == words
@@ -329,7 +329,7 @@ def test_no_more_nodes_join_a_cluster_than_it_may_have() -> None:
 # CLUSTER_DELETE
 
 
-def test_a_cluster_is_deleted_with_its_nodes() -> None:
+def test_cluster_is_deleted_with_its_nodes() -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=2)
     run("CLUSTER_CREATE", cluster)
@@ -339,13 +339,13 @@ def test_a_cluster_is_deleted_with_its_nodes() -> None:
     assert not Server.objects.present().exists()
 
 
-def test_a_cluster_without_nodes_is_deleted() -> None:
+def test_cluster_without_nodes_is_deleted() -> None:
     cluster = make_cluster()
     assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
     assert again(cluster).deleted_at
 
 
-def test_a_cluster_that_has_nodes_left_stays_and_says_which(settings: Settings) -> None:
+def test_cluster_deletion_fails_and_names_the_remaining_nodes(settings: Settings) -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=1)
     run("CLUSTER_CREATE", cluster)
@@ -356,7 +356,7 @@ def test_a_cluster_that_has_nodes_left_stays_and_says_which(settings: Settings) 
     assert (again(cluster).deleted_at, again(cluster).status) == (None, "WARNING")
 
 
-def test_a_cluster_that_is_being_deleted_wants_no_nodes(settings: Settings) -> None:
+def test_cluster_deletion_sets_the_desired_capacity_to_zero(settings: Settings) -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=1)
     run("CLUSTER_CREATE", cluster)
@@ -365,7 +365,7 @@ def test_a_cluster_that_is_being_deleted_wants_no_nodes(settings: Settings) -> N
     assert again(cluster).desired_capacity == 0
 
 
-def test_a_cluster_is_deleted_also_where_its_status_came_to_say_something_else(
+def test_cluster_is_deleted_if_its_status_changed_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = make_cluster()
@@ -380,7 +380,7 @@ def test_a_cluster_is_deleted_also_where_its_status_came_to_say_something_else(
     assert again(cluster).deleted_at
 
 
-def test_a_cluster_whose_pool_is_gone_is_deleted() -> None:
+def test_cluster_whose_pool_was_deleted_is_deleted() -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=1)
     run("CLUSTER_CREATE", cluster)
@@ -394,34 +394,34 @@ def test_a_cluster_whose_pool_is_gone_is_deleted() -> None:
 # NODE_JOIN and NODE_LEAVE
 
 
-def test_a_node_joins_a_cluster_that_then_wants_one_more() -> None:
+def test_node_join_increases_the_desired_capacity() -> None:
     cluster, node = make_cluster(size=1), make_member(status="ACTIVE")
     assert run("NODE_JOIN", node, cluster_id=str(cluster.uuid)).state == "SUCCEEDED"
     assert (members(cluster), again(cluster).desired_capacity, again(cluster).next_index) == ([1, 2], 2, 3)
 
 
-def test_a_node_does_not_join_a_cluster_that_is_full() -> None:
+def test_node_join_above_max_size_is_refused() -> None:
     cluster, node = make_cluster(size=1, max_size=1), make_member(status="ACTIVE")
     words = "The target capacity (2) is greater than the cluster's max_size (1)."
     assert refusal(run("NODE_JOIN", node, cluster_id=str(cluster.uuid))) == words
 
 
-def test_a_node_that_is_a_member_already_is_skipped() -> None:
+def test_node_join_of_a_member_is_skipped() -> None:
     cluster = make_cluster(size=1)
     assert run("NODE_JOIN", cluster.members().get(), cluster_id=str(cluster.uuid)).state == "SKIPPED"
 
 
-def test_a_node_leaves_a_cluster_that_then_wants_one_less() -> None:
+def test_node_leave_decreases_the_desired_capacity() -> None:
     cluster = make_cluster(size=2)
     assert run("NODE_LEAVE", cluster.members()[0]).state == "SUCCEEDED"
     assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([2], 1, "ACTIVE")
 
 
-def test_a_node_does_not_leave_a_cluster_that_can_not_do_without() -> None:
+def test_node_leave_below_min_size_is_refused() -> None:
     cluster = make_cluster(size=1, min_size=1)
     words = "The target capacity (0) is less than the cluster's min_size (1)."
     assert refusal(run("NODE_LEAVE", cluster.members().get())) == words
 
 
-def test_a_node_that_stands_alone_has_nothing_to_leave() -> None:
+def test_node_leave_of_a_node_without_a_cluster_is_skipped() -> None:
     assert run("NODE_LEAVE", make_member(status="ACTIVE")).state == "SKIPPED"

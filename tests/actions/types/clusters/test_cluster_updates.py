@@ -1,4 +1,4 @@
-"""Clusters get other names and profiles, and their nodes with them, step by step."""
+"""CLUSTER_UPDATE: properties and profiles of clusters and their nodes, in batches."""
 
 import pytest
 
@@ -35,13 +35,13 @@ def flavors() -> list[str]:
     return list(Server.objects.present().order_by("pk").values_list("flavor", flat=True))
 
 
-def in_steps(cluster: Cluster, **spec: int) -> None:
+def attach_batch_policy(cluster: Cluster, **spec: int) -> None:
     policy = make_policy(type=Batch.name, spec=spec)
     cluster.policy_bindings.create(policy=policy, priority=1)
 
 
-def run_what_can_begin() -> None:
-    """Run what waits, but for what waits for its time."""
+def run_ready_actions() -> None:
+    """Run all ready actions, and no deferred ones."""
     applier = Applier(InlineExecutor())
     for _ in range(50):
         applier.advance()
@@ -49,7 +49,7 @@ def run_what_can_begin() -> None:
     applier.stop()
 
 
-def test_what_is_written_of_a_cluster_changes_and_its_nodes_stay(cluster: Cluster) -> None:
+def test_properties_of_the_cluster_are_updated_without_node_actions(cluster: Cluster) -> None:
     plan = run("CLUSTER_UPDATE", cluster, name="web", metadata={"owner": "rosa"}, timeout=60)
     assert (plan.state, derived(plan)) == ("SUCCEEDED", [])
     changed = again(cluster)
@@ -57,37 +57,37 @@ def test_what_is_written_of_a_cluster_changes_and_its_nodes_stay(cluster: Cluste
     assert changed.status == "ACTIVE"
 
 
-def test_a_new_profile_is_one_for_all_members(cluster: Cluster, large: Profile) -> None:
+def test_new_profile_is_applied_to_all_members(cluster: Cluster, large: Profile) -> None:
     plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     assert (plan.state, derived(plan)) == ("SUCCEEDED", [("NODE_UPDATE", "SUCCEEDED")] * 4)
     assert (again(cluster).profile, flavors()) == (large, ["large"] * 4)
     assert len(origin(plan).outputs["nodes_updated"]) == 4
 
 
-def test_a_profile_for_those_that_come_later_leaves_the_members_as_they_are(cluster: Cluster, large: Profile) -> None:
+def test_profile_only_keeps_the_profile_of_the_members(cluster: Cluster, large: Profile) -> None:
     run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid), profile_only=True)
     assert (again(cluster).profile, flavors()) == (large, ["small"] * 4)
     run("CLUSTER_SCALE_OUT", cluster)
     assert flavors() == [*["small"] * 4, "large"]
 
 
-def test_a_cluster_without_nodes_gets_a_profile(large: Profile) -> None:
+def test_profile_of_a_cluster_without_nodes_is_updated(large: Profile) -> None:
     cluster = make_cluster()
     assert run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid)).state == "SUCCEEDED"
     assert again(cluster).profile == large
 
 
-def test_the_nodes_are_updated_in_the_steps_of_a_policy(cluster: Cluster, large: Profile) -> None:
-    in_steps(cluster, min_in_service=1, max_batch_size=2, pause_time=0)
+def test_nodes_are_updated_in_the_batches_of_the_policy(cluster: Cluster, large: Profile) -> None:
+    attach_batch_policy(cluster, min_in_service=1, max_batch_size=2, pause_time=0)
     plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     assert (plan.state, flavors(), statuses(cluster)) == ("SUCCEEDED", ["large"] * 4, ["ACTIVE"] * 4)
     assert origin(plan).events.filter(event="go_on").count() == 2
 
 
-def test_a_step_begins_after_the_pause_and_the_pause_needs_no_worker(cluster: Cluster, large: Profile) -> None:
-    in_steps(cluster, max_batch_size=3, pause_time=3600)
+def test_next_batch_starts_after_the_pause_without_occupying_a_worker(cluster: Cluster, large: Profile) -> None:
+    attach_batch_policy(cluster, max_batch_size=3, pause_time=3600)
     plan = proposed("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
-    run_what_can_begin()
+    run_ready_actions()
     assert sorted(flavors()) == ["large", "large", "large", "small"]
     assert list(plan.actions.values_list("state", flat=True)).count("PENDING") == 2
     Action.objects.update(due_time=None)
@@ -95,15 +95,15 @@ def test_a_step_begins_after_the_pause_and_the_pause_needs_no_worker(cluster: Cl
     assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["large"] * 4)
 
 
-def test_a_step_that_fails_is_the_last(cluster: Cluster, large: Profile) -> None:
-    in_steps(cluster, max_batch_size=2, pause_time=0)
+def test_failed_batch_is_the_last(cluster: Cluster, large: Profile) -> None:
+    attach_batch_policy(cluster, max_batch_size=2, pause_time=0)
     Flavor.objects.filter(name="large").update(vcpus=999)
     plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     assert (plan.state, derived(plan)) == ("FAILED", [("NODE_UPDATE", "FAILED")] * 2)
     assert (again(cluster).status, statuses(cluster)) == ("ACTIVE", ["ACTIVE"] * 4)
 
 
-def test_a_failed_update_can_be_requested_again(cluster: Cluster, large: Profile) -> None:
+def test_failed_update_can_be_repeated(cluster: Cluster, large: Profile) -> None:
     Flavor.objects.filter(name="large").update(vcpus=999)
     run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     Flavor.objects.filter(name="large").update(vcpus=2)
@@ -111,17 +111,17 @@ def test_a_failed_update_can_be_requested_again(cluster: Cluster, large: Profile
     assert flavors() == ["large"] * 4
 
 
-def test_a_member_that_left_before_its_step_is_left_out(cluster: Cluster, large: Profile) -> None:
-    in_steps(cluster, max_batch_size=3, pause_time=3600)
+def test_member_deleted_before_its_batch_is_omitted(cluster: Cluster, large: Profile) -> None:
+    attach_batch_policy(cluster, max_batch_size=3, pause_time=3600)
     proposed("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
-    run_what_can_begin()
+    run_ready_actions()
     Node.objects.filter(pk=cluster.members()[3].pk).soft_delete()
     Action.objects.update(due_time=None)
     run_waiting()
     assert sorted(flavors()) == ["large", "large", "large", "small"]
 
 
-def test_a_profile_that_there_is_not_is_refused(cluster: Cluster, large: Profile) -> None:
+def test_unknown_profile_is_refused(cluster: Cluster, large: Profile) -> None:
     Profile.objects.filter(pk=large.pk).soft_delete()
     plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     assert f"new_profile_id: there is no profile {large.uuid}" in origin(plan).status_message
@@ -129,12 +129,12 @@ def test_a_profile_that_there_is_not_is_refused(cluster: Cluster, large: Profile
 
 
 @pytest.mark.parametrize("inputs", [{"name": ""}, {"timeout": -1}, {"metadata": "x"}, {"profile_only": 1}, {"x": 1}])
-def test_inputs_that_make_no_sense_are_refused(inputs: dict[str, object]) -> None:
+def test_invalid_inputs_are_refused(inputs: dict[str, object]) -> None:
     cluster = make_cluster()
     assert "Invalid input parameters" in origin(run("CLUSTER_UPDATE", cluster, **inputs)).status_message
 
 
-def test_the_pool_of_a_cluster_has_the_servers_that_took_the_place_of_others(cluster: Cluster) -> None:
+def test_update_puts_the_replacing_servers_into_the_pool(cluster: Cluster) -> None:
     make_balancing_pool("web")
     policy = make_policy(type=LoadBalancing.name, spec={"pool": {"id": "web"}})
     run("CLUSTER_ATTACH_POLICY", cluster, policy_id=str(policy.uuid))
@@ -145,33 +145,33 @@ def test_the_pool_of_a_cluster_has_the_servers_that_took_the_place_of_others(clu
     assert len(pooled) == 4
 
 
-def test_in_a_plan_to_look_at_a_step_begins_after_the_pause_too(cluster: Cluster, large: Profile) -> None:
-    in_steps(cluster, max_batch_size=2, pause_time=3600)
+def test_planned_update_starts_the_next_batch_after_the_pause(cluster: Cluster, large: Profile) -> None:
+    attach_batch_policy(cluster, max_batch_size=2, pause_time=3600)
     operation = update_cluster(cluster, {"profile": "large"}, options=RequestOptions(plan_only=True))
     plan = ActionPlan.objects.get(uuid=operation.action_plan)
     assert plan.actions.filter(action_type="NODE_UPDATE").count() == 2
     plan.launch()
-    run_what_can_begin()
+    run_ready_actions()
     assert flavors() == ["large", "large", "small", "small"]
     Action.objects.update(due_time=None)
     run_waiting()
     assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["large"] * 4)
 
 
-def test_in_a_plan_to_look_at_what_is_left_out_of_the_first_step_stays(cluster: Cluster, large: Profile) -> None:
-    in_steps(cluster, max_batch_size=2, pause_time=3600)
+def test_planned_update_keeps_members_skipped_in_the_first_batch(cluster: Cluster, large: Profile) -> None:
+    attach_batch_policy(cluster, max_batch_size=2, pause_time=3600)
     operation = update_cluster(cluster, {"profile": "large"}, options=RequestOptions(plan_only=True))
     plan = ActionPlan.objects.get(uuid=operation.action_plan)
     skip_actions(plan, plan.actions.filter(action_type="NODE_UPDATE").values_list("uuid", flat=True), "alice", "")
     plan.launch()
-    run_what_can_begin()
+    run_ready_actions()
     Action.objects.update(due_time=None)
     run_waiting()
     assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["small", "small", "large", "large"])
 
 
-def test_in_a_plan_to_look_at_each_step_waits_for_the_one_before(cluster: Cluster, large: Profile) -> None:
-    in_steps(cluster, max_batch_size=2, pause_time=0)
+def test_planned_batches_depend_on_the_previous_batch(cluster: Cluster, large: Profile) -> None:
+    attach_batch_policy(cluster, max_batch_size=2, pause_time=0)
     operation = update_cluster(cluster, {"profile": "large"}, options=RequestOptions(plan_only=True))
     plan = ActionPlan.objects.get(uuid=operation.action_plan)
     updates = plan.actions.filter(action_type="NODE_UPDATE").order_by("pk")

@@ -1,4 +1,4 @@
-"""The refusals and the forced deletion of a cluster with an operation that does not go on."""
+"""Refused operations and the forced deletion of a cluster with an operation that waits for its window."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -63,7 +63,7 @@ def stuck(api: Caller, applier: Applier, cluster: Cluster) -> ActionPlan:
     return plans.get()
 
 
-def test_a_refusal_names_the_plan_to_wait_for_or_to_cancel_and_says_when_it_goes_on(
+def test_conflict_names_the_plan_and_the_opening_of_its_window(
     api: Caller, cluster: Cluster, stuck: ActionPlan
 ) -> None:
     answer = api.post(f"/clusters/{cluster.uuid}/check")
@@ -76,7 +76,7 @@ def test_a_refusal_names_the_plan_to_wait_for_or_to_cancel_and_says_when_it_goes
     )
 
 
-def test_to_cancel_the_plan_frees_the_cluster_while_its_window_is_closed(
+def test_cancel_of_the_plan_frees_the_cluster_while_the_window_is_closed(
     api: Caller, applier: Applier, cluster: Cluster, stuck: ActionPlan
 ) -> None:
     api.post(f"/action_plans/{stuck.uuid}/signal", {"signal": "CANCEL"})
@@ -85,7 +85,7 @@ def test_to_cancel_the_plan_frees_the_cluster_while_its_window_is_closed(
     assert api.post(f"/clusters/{cluster.uuid}/check").status_code == 202
 
 
-def test_a_forced_deletion_cancels_what_is_in_the_way_and_deletes_the_cluster(
+def test_forced_deletion_cancels_the_operation_and_deletes_the_cluster(
     api: Caller, applier: Applier, cluster: Cluster, stuck: ActionPlan
 ) -> None:
     answer = api.delete(f"/clusters/{cluster.uuid}?force=true")
@@ -98,7 +98,7 @@ def test_a_forced_deletion_cancels_what_is_in_the_way_and_deletes_the_cluster(
     assert not Server.objects.present().exists()
 
 
-def test_a_forced_deletion_cancels_what_is_done_to_a_node_too(api: Caller, applier: Applier, cluster: Cluster) -> None:
+def test_forced_deletion_cancels_operations_on_nodes(api: Caller, applier: Applier, cluster: Cluster) -> None:
     check = api.post(f"/nodes/{Node.objects.get().uuid}/check").json()["action"]
     assert api.delete(f"/clusters/{cluster.uuid}?force=true").status_code == 202
     assert Action.objects.get(uuid=check).state == "CANCELLED"
@@ -106,7 +106,7 @@ def test_a_forced_deletion_cancels_what_is_done_to_a_node_too(api: Caller, appli
     assert not Cluster.objects.present().exists()
 
 
-def test_a_forced_deletion_goes_on_where_an_operation_ends_before_it_is_cancelled(
+def test_forced_deletion_proceeds_if_the_operation_ends_before_the_cancel(
     api: Caller, applier: Applier, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = api.post(f"/nodes/{Node.objects.get().uuid}/check").json()["action"]
@@ -121,7 +121,7 @@ def test_a_forced_deletion_goes_on_where_an_operation_ends_before_it_is_cancelle
     assert Action.objects.get(uuid=check).state == "SUCCEEDED"
 
 
-def test_a_forced_deletion_does_not_cancel_another_deletion(api: Caller, cluster: Cluster) -> None:
+def test_forced_deletion_does_not_cancel_another_deletion(api: Caller, cluster: Cluster) -> None:
     first = api.delete(f"/clusters/{cluster.uuid}?force=true").json()["action"]
     second = api.delete(f"/clusters/{cluster.uuid}?force=true")
     assert (second.status_code, first in fault(second)) == (409, True)
@@ -129,14 +129,14 @@ def test_a_forced_deletion_does_not_cancel_another_deletion(api: Caller, cluster
 
 
 @pytest.mark.parametrize("query", ["", "?force=false", "?force=true&plan_only=true"])
-def test_nothing_is_cancelled_unless_the_deletion_is_forced_and_starts_at_once(
+def test_unforced_or_planned_deletion_cancels_nothing(
     api: Caller, cluster: Cluster, stuck: ActionPlan, query: str
 ) -> None:
     api.delete(f"/clusters/{cluster.uuid}{query}")
     assert not Action.objects.filter(state__in=["CANCELLED", "CANCELLING"]).exists()
 
 
-def test_a_person_without_the_right_to_signal_cancels_nothing(
+def test_forced_deletion_without_the_signal_permission_cancels_nothing(
     cluster: Cluster, stuck: ActionPlan, stranger: User
 ) -> None:
     for name in ("delete_cluster", "view_cluster", "start_actionplan"):
@@ -146,7 +146,7 @@ def test_a_person_without_the_right_to_signal_cancels_nothing(
     assert not Action.objects.filter(state__in=["CANCELLED", "CANCELLING"]).exists()
 
 
-def test_the_console_offers_to_cancel_what_is_done_first(
+def test_console_offers_to_cancel_the_operations_in_progress(
     client: Client, cloud_admin: User, cluster: Cluster, stuck: ActionPlan
 ) -> None:
     client.force_login(cloud_admin)

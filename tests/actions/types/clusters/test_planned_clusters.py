@@ -1,4 +1,4 @@
-"""Plans of what is done to clusters that people look at, take something out of, and start."""
+"""Plans of cluster operations that are reviewed, in which actions are skipped, and that are then started."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
 
-LOOK_FIRST = RequestOptions(plan_only=True)
+PLAN_ONLY = RequestOptions(plan_only=True)
 
 
 def plan_of(operation: Operation) -> ActionPlan:
@@ -21,16 +21,16 @@ def plan_of(operation: Operation) -> ActionPlan:
 
 
 def start_without(operation: Operation, left_out: Action) -> ActionPlan:
-    """Skip one action of a plan, start it, and return it as it is when it has run."""
+    """Skip one action of a plan, run the plan to its end and return it."""
     skip_actions(plan_of(operation), [left_out.uuid], "alice", "")
     plan_of(operation).launch()
     run_waiting()
     return plan_of(operation)
 
 
-def test_a_scale_out_to_look_at_holds_the_creation_of_each_node() -> None:
+def test_planned_scale_out_contains_the_creation_of_each_node() -> None:
     cluster = make_cluster(size=1)
-    plan = plan_of(scale_out(cluster, count=3, options=LOOK_FIRST))
+    plan = plan_of(scale_out(cluster, count=3, options=PLAN_ONLY))
     parent, *creations = plan.actions.order_by("pk")
     assert (plan.state, parent.action_type) == ("RECOMMENDED", "CLUSTER_SCALE_OUT")
     assert parent.data["creation"]["count"] == len(creations) == 3
@@ -40,10 +40,10 @@ def test_a_scale_out_to_look_at_holds_the_creation_of_each_node() -> None:
     assert Node.objects.count() == 1
 
 
-def test_of_three_nodes_that_were_planned_two_come_where_one_is_skipped() -> None:
+def test_planned_scale_out_creates_only_nodes_that_are_not_skipped() -> None:
     make_node()
     cluster = make_cluster(size=1)
-    operation = scale_out(cluster, count=3, options=LOOK_FIRST)
+    operation = scale_out(cluster, count=3, options=PLAN_ONLY)
     skipped = plan_of(operation).actions.filter(action_type="NODE_CREATE").order_by("pk")[1]
     plan = start_without(operation, skipped)
     assert plan.state == "SUCCEEDED", plan.status_message
@@ -54,12 +54,12 @@ def test_of_three_nodes_that_were_planned_two_come_where_one_is_skipped() -> Non
     assert Server.objects.present().count() == 2
 
 
-def test_of_two_scalings_that_were_planned_the_second_waits_until_the_cluster_has_cooled_down() -> None:
+def test_second_of_two_planned_scalings_fails_during_the_cooldown() -> None:
     make_node()
     cluster = make_cluster()
     spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"cooldown": 3600}}
     make_binding(cluster, "senlin.policy.scaling-1.0", spec)
-    plans = [plan_of(scale_out(cluster, options=LOOK_FIRST)) for _ in range(2)]
+    plans = [plan_of(scale_out(cluster, options=PLAN_ONLY)) for _ in range(2)]
     for plan in plans:
         plan.launch()
         run_waiting()
@@ -68,10 +68,10 @@ def test_of_two_scalings_that_were_planned_the_second_waits_until_the_cluster_ha
     assert cluster.members().count() == 1
 
 
-def test_a_cluster_whose_plan_is_looked_at_first_gets_its_nodes_when_it_is_started() -> None:
+def test_planned_creation_creates_the_nodes_when_the_plan_starts() -> None:
     make_node()
     make_profile("small web")
-    operation = create_cluster("web", "small web", desired_capacity=2, options=LOOK_FIRST)
+    operation = create_cluster("web", "small web", desired_capacity=2, options=PLAN_ONLY)
     assert (Cluster.objects.get().status, Node.objects.count()) == ("INIT", 0)
     plan = start_without(operation, plan_of(operation).actions.filter(action_type="NODE_CREATE").order_by("pk")[0])
     assert plan.state == "SUCCEEDED", plan.status_message

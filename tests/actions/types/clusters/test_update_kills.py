@@ -1,4 +1,4 @@
-"""An applier is killed during the update of a cluster: each node has one server of the new profile in the end."""
+"""An applier killed during a CLUSTER_UPDATE: in the end each node has one server of the new profile."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.builders import make_flavor, make_node, make_profile
 from tests.plans.kills import kill_at_every_change
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-# Fewer would mean that the update is not what was killed.
+# With fewer kills, the appliers were not killed during the update.
 AT_LEAST = 8
 
 
@@ -18,7 +18,7 @@ AT_LEAST = 8
     [({"flavor": "large"}, 2), ({"flavor": "large", "metadata": {"a": "b"}}, 4)],
     ids=["resized", "replaced"],
 )
-def test_a_cluster_is_updated_whenever_its_applier_is_killed(
+def test_cluster_is_updated_whenever_the_applier_is_killed(
     monkeypatch: pytest.MonkeyPatch, spec: dict[str, object], servers: int
 ) -> None:
     make_node(vcpus=1000, memory=10**6, disk=10**5)
@@ -43,5 +43,5 @@ def test_a_cluster_is_updated_whenever_its_applier_is_killed(
 
 
 def profiles(cluster: Cluster) -> set[int]:
-    """Return the keys of the profiles that its members have."""
+    """Return the keys of the profiles of the members of a cluster."""
     return set(Profile.objects.filter(nodes__in=cluster.members()).values_list("pk", flat=True))

@@ -14,7 +14,7 @@ from actions.operations.skipping import skip_action
 from cluster.models import Stack
 from plans.models import ActionPlan
 from plans.planning.continuation import continue_plan
-from tests.actions.types.clusters.test_cluster_updates import run_what_can_begin
+from tests.actions.types.clusters.test_cluster_updates import run_ready_actions
 from tests.actions.types.stacks.builders import (
     again,
     create,
@@ -302,7 +302,7 @@ def test_steps_after_a_pause_are_derived_when_they_are_due() -> None:
     plan = proposed("update_stack", stack, plan_only=True, template=wanted)
     assert len(planned(plan)) == 2
     plan.launch()
-    run_what_can_begin()
+    run_ready_actions()
     later = Action.objects.get(action_plan=plan, state="PENDING", due_time__isnull=False)
     assert later.due_time > timezone.now() + timedelta(minutes=50)
     Action.objects.filter(pk=later.pk).update(due_time=None)

@@ -6,7 +6,7 @@ from actions.models import Action
 from actions.types.stacks.replace_resource import settle_above
 from cluster.models import Lock, Server, Stack
 from cluster.models.stacks import Verb
-from tests.actions.types.clusters.test_cluster_races import appliers, executing, run_to_the_end
+from tests.actions.types.clusters.test_cluster_races import appliers, executor_of, run_winner_first
 from tests.actions.types.stacks.builders import again, create, mark, part, proposed, server, template
 from tests.builders import make_flavor, make_node
 from tests.interleaving import Rival, interrupt_before
@@ -34,12 +34,12 @@ def test_of_two_operations_on_one_stack_one_is_tried_again_when_the_other_has_en
                 proposed("update_stack", stack, template=template(web=server("large"), other=server())),
                 proposed("delete_stack", stack),
             ]
-            won = race.run(*[executing(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
+            won = race.run(*[executor_of(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
             assert sorted(won) == [False, True]
             assert Lock.objects.filter(stack=stack).count() == 1
             loser = plans[won.index(False)].actions.get(derived_from=None)
             assert f"Failed in locking stack {stack.uuid}" in str(loser.status_message)
-            run_to_the_end(plans, won)
+            run_winner_first(plans, won)
             assert not Server.objects.present().exists()
             assert again(stack).deleted_at
 
@@ -62,9 +62,9 @@ def test_an_update_and_a_replacement_of_one_of_its_resources_never_interleave(ap
                 proposed("update_stack", stack),
                 proposed("replace_resource", part(stack, "web"), expected_status="CHECK_FAILED"),
             ]
-            won = race.run(*[executing(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
+            won = race.run(*[executor_of(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
             assert any(won)
-            run_to_the_end(plans, won)
+            run_winner_first(plans, won)
             assert part(stack, "web").generation == 1
             assert Server.objects.filter(name=f"shop-{number}-web").count() == 2
             assert Server.objects.present().filter(name=f"shop-{number}-web").count() == 1

@@ -15,7 +15,7 @@ from cluster.operations.servers import delete_unplaced
 from plans.models import ActionPlan
 from plans.operations.stacks import delete_stack
 from tests.actions.exclusions.builders import make_exclusion
-from tests.actions.types.clusters.test_cluster_updates import run_what_can_begin
+from tests.actions.types.clusters.test_cluster_updates import run_ready_actions
 from tests.actions.types.stacks.builders import again, create, mark, part, proposed, server, template
 from tests.api import Caller
 from tests.builders import make_flavor, make_node
@@ -41,7 +41,7 @@ def stack() -> Stack:
     """One that is being created, and whose server waits for capacity."""
     made = Stack.objects.create(name="shop", template=template(web=server("huge")))
     proposed("create_stack", made)
-    run_what_can_begin()
+    run_ready_actions()
     return made
 
 
@@ -57,7 +57,7 @@ def waiting() -> Server:
 def look_again() -> None:
     """End the pause of deferred actions, and run the actions that can begin then."""
     Action.objects.exclude(due_time=None).update(due_time=timezone.now())
-    run_what_can_begin()
+    run_ready_actions()
 
 
 def story(resource: StackResource) -> tuple[str, str]:
@@ -118,7 +118,7 @@ def test_a_server_that_its_owner_deletes_while_it_waits_is_not_made_again(stack:
 
 def test_when_its_time_is_over_the_stack_and_the_resource_fail_and_nothing_waits_any_more(stack: Stack) -> None:
     Action.objects.exclude(waits_until=None).update(waits_until=timezone.now() - timedelta(seconds=1))
-    run_what_can_begin()
+    run_ready_actions()
     assert plan_of(stack).state == "FAILED"
     assert (again(stack).status, part(stack, "web").status) == ("CREATE_FAILED", "CREATE_FAILED")
     assert not Server.objects.present().exists()
@@ -127,7 +127,7 @@ def test_when_its_time_is_over_the_stack_and_the_resource_fail_and_nothing_waits
 def test_a_creation_that_is_cancelled_while_its_server_waits_says_so_and_nothing_waits_any_more(stack: Stack) -> None:
     action = Action.objects.get(action_type="create_stack")
     signal_action(action.uuid, Action.Signal.CANCEL, "rosa")
-    run_what_can_begin()
+    run_ready_actions()
     assert (again(action).state, again(stack).status, part(stack, "web").status) == (
         "CANCELLED",
         "CREATE_FAILED",
@@ -145,12 +145,12 @@ def member_of_acme() -> Caller:
 def test_the_owner_deletes_a_stack_that_waits_and_the_waiting_action_is_cancelled_first() -> None:
     member = member_of_acme()
     created = member.post("/stacks", {"name": "shop", "template": template(web=server("huge"), other=server())})
-    run_what_can_begin()
+    run_ready_actions()
     stack = Stack.objects.get(uuid=created.json()["stack"])
     assert Server.objects.waiting().exists()
     answer = member.delete(f"/stacks/shop/{stack.uuid}")
     assert answer.status_code == 202, answer.content
-    run_what_can_begin()
+    run_ready_actions()
     look_again()
     assert (again(stack).status, Server.objects.present().exists()) == ("DELETE_COMPLETE", False)
     states = dict(Action.objects.filter(derived_from=None).values_list("action_type", "state"))
@@ -162,7 +162,7 @@ def test_a_stack_is_deleted_while_the_replacement_of_one_of_its_resources_alone_
     plan = waiting_replacement(stack)
     assert Server.objects.waiting().exists()
     delete_stack(stack)
-    run_what_can_begin()
+    run_ready_actions()
     look_again()
     assert (again(plan).state, again(stack).status) == ("CANCELLED", "DELETE_COMPLETE")
     assert not Server.objects.present().exists()
@@ -187,7 +187,7 @@ def test_a_replacement_that_waits_for_capacity_leaves_the_former_server_where_it
     former = part(stack, "web").physical_id
     mark(part(stack, "web"))
     proposed("update_stack", stack, template=template(web=server("huge")))
-    run_what_can_begin()
+    run_ready_actions()
     assert (part(stack, "web").status, part(stack, "web").physical_id) == ("UPDATE_IN_PROGRESS", former)
     make_node("roomy", vcpus=32, memory=32000, disk=3200)
     cloud().build_server(waited := str(waiting().uuid))
@@ -201,7 +201,7 @@ def waiting_replacement(stack: Stack) -> ActionPlan:
     Stack.objects.filter(pk=stack.pk).update(template=template(web=server("huge")))
     mark(part(stack, "web"))
     plan = proposed("replace_resource", part(stack, "web"))
-    run_what_can_begin()
+    run_ready_actions()
     return plan
 
 
@@ -211,7 +211,7 @@ def test_a_replacement_does_not_wait_where_the_former_server_can_be_rebuilt_in_i
     mark(part(stack, "web"))
     ComputeNode.objects.update(status="disabled")
     proposed("update_stack", stack)
-    run_what_can_begin()
+    run_ready_actions()
     assert (part(stack, "web").status, part(stack, "web").physical_id) == ("UPDATE_COMPLETE", former)
     assert not Server.objects.waiting().exists()
 
@@ -232,5 +232,5 @@ def test_a_replacement_alone_that_is_cancelled_while_it_waits_leaves_the_mark_an
     plan = waiting_replacement(stack)
     assert (part(stack, "web").status, Server.objects.waiting().count()) == ("UPDATE_IN_PROGRESS", 1)
     cancel(plan)
-    run_what_can_begin()
+    run_ready_actions()
     assert (part(stack, "web").status, Server.objects.waiting().count()) == ("CHECK_FAILED", 0)

@@ -1,4 +1,4 @@
-"""Plans that were looked at first: what was decided when they were made is done, if it fits the cluster still."""
+"""Planned cluster actions: decisions made at planning are executed if they still fit the cluster."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def planned(kind: str, cluster: Cluster, **inputs: Any) -> ActionPlan:
-    """Return a plan that nobody has started, with the decision and its node actions in it."""
+    """Return a plan that is not started, with the decision and the planned node actions."""
     uuid = uuid4()
     parameters = {"resource_id": str(cluster.uuid), "resource_name": cluster.name, **inputs}
     context = ActionContext(action_uuid=str(uuid))
@@ -31,7 +31,7 @@ def planned(kind: str, cluster: Cluster, **inputs: Any) -> ActionPlan:
 
 
 def start(plan: ActionPlan) -> Action:
-    """Run a plan to its end, and return the current action on the cluster."""
+    """Run a plan to its end, and return the action on the cluster."""
     ActionPlan.objects.get(pk=plan.pk).launch()
     run_waiting()
     return origin(plan)
@@ -62,7 +62,7 @@ def refusal(action: Action) -> str:
     return str(action.status_message).removeprefix("Action failed in execute: ")
 
 
-def test_nothing_is_done_to_a_cluster_when_a_plan_is_made() -> None:
+def test_planning_does_not_change_the_cluster() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
     assert (again(cluster).status, again(cluster).desired_capacity, members(cluster)) == ("ACTIVE", 3, [1, 2, 3])
@@ -72,7 +72,7 @@ def test_nothing_is_done_to_a_cluster_when_a_plan_is_made() -> None:
     }
 
 
-def test_those_go_that_the_plan_says() -> None:
+def test_planned_candidates_are_removed() -> None:
     cluster = make_cluster(size=4)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
     going = set(candidates(plan))
@@ -82,7 +82,7 @@ def test_those_go_that_the_plan_says() -> None:
     assert again(cluster).desired_capacity == 2
 
 
-def test_a_node_whose_deletion_was_skipped_stays_and_is_wanted() -> None:
+def test_node_whose_deletion_was_skipped_stays_and_counts() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
     skip(plan, candidates(plan)[0])
@@ -90,7 +90,7 @@ def test_a_node_whose_deletion_was_skipped_stays_and_is_wanted() -> None:
     assert (len(members(cluster)), again(cluster).desired_capacity, again(cluster).status) == (2, 2, "ACTIVE")
 
 
-def test_a_skip_makes_up_for_a_node_that_the_cluster_needs_by_now() -> None:
+def test_skipped_deletion_satisfies_a_larger_min_size() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
     Cluster.objects.update(min_size=2)
@@ -98,7 +98,7 @@ def test_a_skip_makes_up_for_a_node_that_the_cluster_needs_by_now() -> None:
     assert start(plan).state == "SUCCEEDED"
 
 
-def test_a_node_that_is_gone_already_does_no_harm() -> None:
+def test_candidate_deleted_meanwhile_is_skipped_and_counts() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
     Node.objects.filter(uuid=candidates(plan)[0]).soft_delete()
@@ -107,7 +107,7 @@ def test_a_node_that_is_gone_already_does_no_harm() -> None:
     assert Action.objects.filter(action_plan=plan, state="SKIPPED").count() == 1
 
 
-def test_a_node_that_left_the_cluster_is_not_deleted() -> None:
+def test_scale_in_is_refused_if_a_candidate_left_the_cluster() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=1)
     uuid = candidates(plan)[0]
@@ -117,7 +117,7 @@ def test_a_node_that_left_the_cluster_is_not_deleted() -> None:
     assert (again(cluster).status, again(cluster).desired_capacity) == ("ACTIVE", 3)
 
 
-def test_a_cluster_that_needs_its_nodes_by_now_keeps_them() -> None:
+def test_scale_in_is_refused_if_min_size_was_increased() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
     Cluster.objects.update(min_size=2)
@@ -128,7 +128,7 @@ def test_a_cluster_that_needs_its_nodes_by_now_keeps_them() -> None:
 @pytest.mark.parametrize(
     ("adjustment", "number", "change"), [("EXACT_CAPACITY", 2, -2), ("CHANGE_IN_PERCENTAGE", -50, -2)]
 )
-def test_a_resize_that_would_come_to_another_number_is_refused(adjustment: str, number: int, change: int) -> None:
+def test_resize_is_refused_if_the_change_would_differ_from_the_plan(adjustment: str, number: int, change: int) -> None:
     cluster = make_cluster(size=4)
     plan = planned("CLUSTER_RESIZE", cluster, adjustment_type=adjustment, number=number)
     for index in (5, 6):
@@ -139,7 +139,7 @@ def test_a_resize_that_would_come_to_another_number_is_refused(adjustment: str, 
     assert len(members(cluster)) == 6
 
 
-def test_a_resize_of_which_a_part_has_happened_does_the_rest() -> None:
+def test_resize_completes_a_change_that_happened_in_part() -> None:
     cluster = make_cluster(size=4)
     plan = planned("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=2)
     Node.objects.filter(uuid=candidates(plan)[0]).soft_delete()
@@ -147,7 +147,7 @@ def test_a_resize_of_which_a_part_has_happened_does_the_rest() -> None:
     assert (len(members(cluster)), again(cluster).desired_capacity) == (2, 2)
 
 
-def test_a_resize_that_grows_is_planned_with_its_new_nodes() -> None:
+def test_planned_resize_creates_its_new_nodes() -> None:
     make_node()
     cluster = make_cluster(size=1)
     plan = planned("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=3)
@@ -155,7 +155,7 @@ def test_a_resize_that_grows_is_planned_with_its_new_nodes() -> None:
     assert (len(members(cluster)), again(cluster).status) == (3, "ACTIVE")
 
 
-def test_a_node_that_has_joined_another_cluster_does_not_join_this_one() -> None:
+def test_add_nodes_is_refused_if_a_node_joined_another_cluster() -> None:
     cluster, other = make_cluster(), make_cluster("other")
     alone = make_member("alone", status="ACTIVE")
     plan = planned("CLUSTER_ADD_NODES", cluster, nodes=[str(alone.uuid)])
@@ -163,7 +163,7 @@ def test_a_node_that_has_joined_another_cluster_does_not_join_this_one() -> None
     assert refusal(start(plan)) == f"Node {alone.uuid} is already owned by cluster {other.uuid}."
 
 
-def test_a_node_whose_joining_was_skipped_stays_alone() -> None:
+def test_node_whose_join_was_skipped_stays_without_a_cluster() -> None:
     cluster = make_cluster()
     alone = [make_member(f"alone-{number}", status="ACTIVE") for number in range(2)]
     plan = planned("CLUSTER_ADD_NODES", cluster, nodes=[str(one.uuid) for one in alone])
@@ -172,7 +172,7 @@ def test_a_node_whose_joining_was_skipped_stays_alone() -> None:
     assert (len(members(cluster)), again(cluster).desired_capacity) == (1, 1)
 
 
-def test_a_cluster_of_which_a_node_is_to_stay_is_not_deleted() -> None:
+def test_cluster_is_not_deleted_if_the_deletion_of_a_node_was_skipped() -> None:
     cluster = make_cluster(size=2)
     plan = planned("CLUSTER_DELETE", cluster)
     skip(plan, str(node(cluster, 1).uuid))
@@ -181,7 +181,7 @@ def test_a_cluster_of_which_a_node_is_to_stay_is_not_deleted() -> None:
     assert (members(cluster), again(cluster).deleted_at) == ([1], None)
 
 
-def test_a_node_that_left_a_cluster_is_not_deleted_with_it() -> None:
+def test_cluster_deletion_is_refused_if_a_node_left_the_cluster() -> None:
     cluster = make_cluster(size=2)
     plan = planned("CLUSTER_DELETE", cluster)
     left = node(cluster, 1)
@@ -192,7 +192,7 @@ def test_a_node_that_left_a_cluster_is_not_deleted_with_it() -> None:
     assert Node.objects.get(pk=left.pk).deleted_at is None
 
 
-def test_a_policy_decides_nothing_again_about_what_was_looked_at() -> None:
+def test_later_policy_does_not_change_a_planned_decision() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=1)
     policy = make_policy(type="senlin.policy.deletion-1.1", spec={"destroy_after_deletion": False})

@@ -1,4 +1,4 @@
-"""Operations on clusters and nodes through the API, from the request to the rows."""
+"""Operations on clusters and nodes through the API, from the request to their result."""
 
 from typing import Any
 
@@ -37,11 +37,11 @@ def members() -> list[Node]:
 
 
 def sizes() -> tuple[int, int, int]:
-    """Return how many members there are, are wanted, and how many servers there are."""
+    """Return the number of members, the desired capacity and the number of servers."""
     return len(members()), Cluster.objects.get().desired_capacity, Server.objects.present().count()
 
 
-def test_a_cluster_is_scaled_in(api: Caller) -> None:
+def test_cluster_is_scaled_in(api: Caller) -> None:
     done(api, "POST", "/web/scale_in", {"count": 2})
     assert sizes() == (1, 1, 1)
 
@@ -56,12 +56,12 @@ def test_a_cluster_is_scaled_in(api: Caller) -> None:
         ({"min_size": 2, "max_size": 3}, 3),
     ],
 )
-def test_a_cluster_is_resized(api: Caller, body: dict[str, Any], size: int) -> None:
+def test_cluster_is_resized(api: Caller, body: dict[str, Any], size: int) -> None:
     done(api, "POST", "/web/resize", body)
     assert sizes() == (size, size, size)
 
 
-def test_a_node_that_stands_alone_joins_and_leaves(api: Caller) -> None:
+def test_node_is_added_to_and_removed_from_a_cluster(api: Caller) -> None:
     done(api, "POST", "", {"name": "alone", "profile": "small web"}, of="/nodes")
     node = Node.objects.get(name="alone")
     done(api, "POST", "/web/add_nodes", {"nodes": [str(node.uuid)]})
@@ -71,13 +71,13 @@ def test_a_node_that_stands_alone_joins_and_leaves(api: Caller) -> None:
     assert api.get(f"/nodes/{node.uuid}").json()["cluster_uuid"] is None
 
 
-def test_members_are_deleted_as_they_leave_if_that_is_requested(api: Caller) -> None:
+def test_del_nodes_deletes_the_members_if_requested(api: Caller) -> None:
     first = members()[0]
     done(api, "POST", "/web/del_nodes", {"nodes": [str(first.uuid)], "destroy_after_deletion": True})
     assert sizes() == (2, 2, 2)
 
 
-def test_a_node_is_made_for_a_cluster(api: Caller) -> None:
+def test_node_is_created_in_a_cluster(api: Caller) -> None:
     done(api, "POST", "", {"name": "fourth", "cluster": "web"}, of="/nodes")
     assert (members()[-1].name, members()[-1].profile.name, sizes()) == ("fourth", "small web", (4, 4, 4))
 
@@ -90,14 +90,16 @@ def test_a_node_is_made_for_a_cluster(api: Caller) -> None:
         ({"name": "new", "cluster": "web"}, 409, "cluster: The target capacity (4) is greater than the cluster's"),
     ],
 )
-def test_a_node_that_cannot_join_is_not_made(api: Caller, body: dict[str, Any], status: int, words: str) -> None:
+def test_node_that_cannot_join_the_cluster_is_not_created(
+    api: Caller, body: dict[str, Any], status: int, words: str
+) -> None:
     Cluster.objects.update(max_size=3)
     answer = api.post("/nodes", body)
     assert (answer.status_code, words in fault(answer)) == (status, True), fault(answer)
     assert Node.objects.count() == 3
 
 
-def test_a_cluster_is_checked_and_recovered(api: Caller) -> None:
+def test_cluster_is_checked_and_recovered(api: Caller) -> None:
     Server.objects.filter(uuid=members()[1].physical_id).soft_delete()
     done(api, "POST", "/web/check")
     assert (Cluster.objects.get().status, members()[1].status) == ("WARNING", "ERROR")
@@ -105,7 +107,7 @@ def test_a_cluster_is_checked_and_recovered(api: Caller) -> None:
     assert (Cluster.objects.get().status, members()[1].status, sizes()) == ("ACTIVE", "ACTIVE", (3, 3, 3))
 
 
-def test_a_node_is_recovered(api: Caller) -> None:
+def test_node_is_recovered(api: Caller) -> None:
     node = members()[0]
     Server.objects.filter(uuid=node.physical_id).soft_delete()
     done(api, "POST", f"/{node.uuid}/recover", {"operation": "RECREATE", "check": True}, of="/nodes")
@@ -113,20 +115,20 @@ def test_a_node_is_recovered(api: Caller) -> None:
     assert members()[0].physical_id != node.physical_id
 
 
-def test_a_cluster_is_deleted_with_its_nodes_if_that_is_forced(api: Caller) -> None:
+def test_forced_deletion_deletes_the_nodes_of_the_cluster(api: Caller) -> None:
     done(api, "DELETE", "/web?force=true")
     assert api.get("/clusters/web").status_code == 404
     assert not Node.objects.present().exists()
     assert not Server.objects.present().exists()
 
 
-def test_a_cluster_without_nodes_is_deleted(api: Caller) -> None:
+def test_cluster_without_nodes_is_deleted(api: Caller) -> None:
     done(api, "POST", "/web/resize", {"adjustment_type": "EXACT_CAPACITY", "number": 0, "min_size": 0})
     done(api, "DELETE", "/web")
     assert api.get("/clusters/web").status_code == 404
 
 
-def test_of_a_scale_in_that_is_looked_at_first_a_member_can_be_left_out(api: Caller) -> None:
+def test_member_can_be_skipped_in_a_planned_scale_in(api: Caller) -> None:
     make_member("alone")
     plan = api.post("/clusters/web/scale_in", {"count": 2, "plan_only": True}).json()["action_plan"]
     actions = ActionPlan.objects.get(uuid=plan).actions.filter(action_type="NODE_DELETE").order_by("pk")
