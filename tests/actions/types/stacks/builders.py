@@ -1,4 +1,4 @@
-"""Stacks on the embedded cloud, and actions that are done to them to their end."""
+"""Builders of stacks on the embedded cloud, and functions that run actions on them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -46,7 +46,7 @@ def template(**resources: Resource) -> dict[str, Any]:
 
 
 def proposed(kind: str, stack: Stack, *, plan_only: bool = False, **inputs: Any) -> ActionPlan:
-    """Return a plan that is about to do an action to a stack, or that is to be looked at."""
+    """Return a plan with one action on a stack, started unless it is only planned."""
     given = {"resource_id": str(stack.uuid), "resource_name": stack.name, **inputs}
     if not plan_only:
         plan = propose([ProposedAction(kind, given)])
@@ -66,14 +66,14 @@ def run(kind: str, stack: Stack, **inputs: Any) -> ActionPlan:
 
 
 def create(name: str = "shop", **resources: Resource) -> Stack:
-    """Return a stack of these resources with servers on the first compute node: the rows that create_stack leaves."""
+    """Return a stack of these resources with servers on the first compute node, with the rows of create_stack."""
     stack = Stack(name=name, template=template(**resources), revision=1, project_id="acme", user_id="rosa", **DONE)
     ProjectQuota.objects.get_or_create(project_id=stack.project_id)
     return complete(stack)
 
 
 def create_by_action(name: str = "shop", **resources: Resource) -> Stack:
-    """Run create_stack for a stack of these resources. There must be capacity for them."""
+    """Return a stack of these resources that create_stack created. There must be capacity for them."""
     stack = Stack.objects.create(name=name, template=template(**resources), project_id="acme", user_id="rosa")
     plan = run("create_stack", stack)
     assert plan.state == "SUCCEEDED", plan.status_message
@@ -81,9 +81,9 @@ def create_by_action(name: str = "shop", **resources: Resource) -> Stack:
 
 
 def complete(stack: Stack) -> Stack:
-    """Write a new stack and all that is in it, as after its creation."""
+    """Save a new stack and its resources, at any depth, as after its creation."""
     stack.save()
-    # The database decides on the order of the keys of its JSON.
+    # The database decides the order of the keys of the JSON.
     stack = again(stack)
     made = [
         StackResource(
@@ -124,7 +124,7 @@ def server_of(resource: StackResource) -> Server:
 
 
 def stack_within(resource: StackResource) -> Stack:
-    """Return the new stack within a resource."""
+    """Return an unsaved nested stack of a resource."""
     return Stack(
         uuid=resource.physical_id,
         name=f"{resource.stack.name}-{resource.name}-{random_name()}",
@@ -142,13 +142,13 @@ def again(row: Any) -> Any:
 
 
 def part(stack: Stack, *path: str) -> StackResource:
-    """Return a resource by its name, or one that is deeper by the names on the way to it."""
+    """Return a resource by its name, or a nested resource by the names on its path."""
     found = StackResource.objects.present().get(stack=stack, name=path[0])
     return part(inside(found), *path[1:]) if path[1:] else found
 
 
 def inside(resource: StackResource) -> Stack:
-    """Return the stack within a resource."""
+    """Return the nested stack of a resource."""
     found: Stack = Stack.objects.present().get(uuid=resource.physical_id)
     return found
 
@@ -163,11 +163,11 @@ def mark(part: Stack | StackResource) -> None:
 
 
 def servers() -> Mapping[str, str]:
-    """Return the UUIDs of the servers that there are, by their names."""
+    """Return the UUIDs of the servers by their names."""
     return {server.name: str(server.uuid) for server in Server.objects.present()}
 
 
 def statuses(stack: Stack) -> set[str]:
-    """Return those of a stack and of all that is in it."""
+    """Return the statuses of a stack and of its resources and nested stacks at any depth."""
     stacks = Stack.objects.present().tree(stack).values_list("status", flat=True)
     return {*stacks, *StackResource.objects.present().tree(stack).values_list("status", flat=True)}

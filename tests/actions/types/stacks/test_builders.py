@@ -1,4 +1,4 @@
-"""The rows of stacks that tests make are those that create_stack leaves."""
+"""The builder of stacks writes the same rows as create_stack."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ RANDOM = re.compile(r"[0-9a-f]{8}-[-0-9a-f]{27}|(?<=['-])[a-z0-9]{12}(?=['-])")
 
 
 def rows() -> Iterator[tuple[str, str]]:
-    """Yield the rows of a cloud in order. Of times only whether there are any, and no random names."""
+    """Yield the rows of a cloud in order, without random names, and for times only whether they are set."""
     for model in MODELS:
         first: Model = model._default_manager.order_by("pk").first()
         for row in model._default_manager.order_by("pk").values():
@@ -30,7 +30,7 @@ def rows() -> Iterator[tuple[str, str]]:
             yield model.__name__, RANDOM.sub("…", str({**row, **shown, **keys, "number": row["id"] - first.pk}))
 
 
-def test_a_stack_that_is_made_has_the_rows_of_one_that_is_created() -> None:
+def test_built_stack_has_the_rows_of_a_created_stack() -> None:
     make_node(vcpus=8)
     make_flavor("small")
     parts = {

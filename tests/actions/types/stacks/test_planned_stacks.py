@@ -1,4 +1,4 @@
-"""Plans of actions on stacks that are looked at, and pruned, before they start."""
+"""Plans of stack operations that are reviewed, in which actions are skipped, and that are then started."""
 
 import re
 from datetime import timedelta
@@ -54,7 +54,7 @@ def start(plan: ActionPlan) -> ActionPlan:
 
 
 def planned(plan: ActionPlan) -> list[str]:
-    """Return what the plan would do: each action with what is to derive it."""
+    """Return the planned derived actions of a plan, each with its deriving action."""
     found = Action.objects.filter(action_plan=plan, derived_from__isnull=False).select_related("derived_from")
     return sorted(f"{one.called} of {one.derived_from.called}" for one in found)
 
@@ -64,7 +64,7 @@ def find(plan: ActionPlan, name: str) -> Action:
     return found
 
 
-def test_a_plan_to_look_at_shows_what_is_done_at_any_depth_and_does_nothing_until_it_starts() -> None:
+def test_plan_contains_the_actions_at_any_depth_and_changes_nothing_until_it_starts() -> None:
     stack = Stack.objects.create(name="shop", template=template(web=within(one=server(), two=server())))
     plan = proposed("create_stack", stack, plan_only=True)
     assert planned(plan) == [
@@ -77,7 +77,7 @@ def test_a_plan_to_look_at_shows_what_is_done_at_any_depth_and_does_nothing_unti
     assert len(servers()) == 2
 
 
-def test_what_is_skipped_in_a_plan_stays_as_it_is_and_the_stack_says_so() -> None:
+def test_skipped_resource_is_not_changed_and_the_stack_names_it() -> None:
     stack = create(web=server(), database=server())
     for name in ("web", "database"):
         mark(part(stack, name))
@@ -88,7 +88,7 @@ def test_what_is_skipped_in_a_plan_stays_as_it_is_and_the_stack_says_so() -> Non
     assert again(stack).status_reason == "UPDATE completed successfully, but for what was skipped: web"
 
 
-def test_a_deletion_says_what_was_skipped_in_a_stack_within() -> None:
+def test_deletion_names_the_skipped_resource_of_a_nested_stack() -> None:
     stack = create(web=within(one=server()), database=server())
     plan = proposed("delete_stack", stack, plan_only=True)
     skip_action(find(plan, "one").uuid, "rosa")
@@ -97,7 +97,7 @@ def test_a_deletion_says_what_was_skipped_in_a_stack_within() -> None:
     assert again(stack).status_reason == f"Resource web: {words}"
 
 
-def test_a_creation_that_was_skipped_is_made_up_for_by_the_next_update() -> None:
+def test_next_update_creates_a_skipped_resource() -> None:
     stack = Stack.objects.create(name="shop", template=template(web=within(one=server()), database=server()))
     plan = proposed("create_stack", stack, plan_only=True)
     skip_action(find(plan, "web").uuid, "rosa")
@@ -108,7 +108,7 @@ def test_a_creation_that_was_skipped_is_made_up_for_by_the_next_update() -> None
     assert Stack.objects.present().count() == 2
 
 
-def test_a_stack_with_a_resource_whose_deletion_was_skipped_is_not_deleted() -> None:
+def test_stack_with_a_skipped_deletion_is_not_deleted() -> None:
     stack = create(web=server(), database=server())
     plan = proposed("delete_stack", stack, plan_only=True)
     skip_action(find(plan, "web").uuid, "rosa")
@@ -122,7 +122,7 @@ def test_a_stack_with_a_resource_whose_deletion_was_skipped_is_not_deleted() -> 
     assert run("delete_stack", stack).state == "SUCCEEDED"
 
 
-def test_of_two_plans_of_one_stack_the_second_is_not_started_while_the_first_is_not_over() -> None:
+def test_second_plan_of_a_stack_cannot_start_while_the_first_is_running() -> None:
     stack = create(web=server())
     first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
     again(first).launch()
@@ -133,7 +133,7 @@ def test_of_two_plans_of_one_stack_the_second_is_not_started_while_the_first_is_
     assert again(second).state == "RECOMMENDED"
 
 
-def test_of_two_plans_of_one_stack_the_second_is_not_started_after_the_first_and_the_api_says_why(
+def test_second_plan_of_a_stack_cannot_start_after_the_first_has_changed_the_stack(
     cloud_admin: User,
 ) -> None:
     stack = create(web=server())
@@ -147,7 +147,7 @@ def test_of_two_plans_of_one_stack_the_second_is_not_started_after_the_first_and
     assert again(second).state == "RECOMMENDED"
 
 
-def test_a_plan_is_not_started_after_a_replacement_of_a_group_which_it_does_not_know() -> None:
+def test_plan_cannot_start_after_a_replacement_of_a_group_of_the_stack() -> None:
     stack = create(web=group(2))
     plan = proposed("update_stack", stack, plan_only=True, template=template(web=group(3)))
     mark(part(stack, "web"))
@@ -156,7 +156,7 @@ def test_a_plan_is_not_started_after_a_replacement_of_a_group_which_it_does_not_
         again(plan).launch()
 
 
-def test_a_plan_made_before_another_change_that_began_after_its_start_does_nothing() -> None:
+def test_started_plan_fails_without_changes_if_the_stack_was_changed_meanwhile() -> None:
     stack = create(web=server())
     plan = proposed("update_stack", stack, plan_only=True, template=template())
     again(plan).launch()
@@ -176,7 +176,7 @@ PATHS = [[], ["web"], ["web", "one"], ["workers"]]
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_plan_made_before_a_mark_is_not_started(cloud_admin: User, path: list[str]) -> None:
+def test_plan_cannot_start_after_a_later_mark(cloud_admin: User, path: list[str]) -> None:
     stack, plan = planned_change()
     marked = marked_part(stack, path)
     mark(marked)
@@ -187,7 +187,7 @@ def test_a_plan_made_before_a_mark_is_not_started(cloud_admin: User, path: list[
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_plan_made_before_a_mark_was_withdrawn_is_not_started(cloud_admin: User, path: list[str]) -> None:
+def test_plan_cannot_start_after_a_mark_was_withdrawn(cloud_admin: User, path: list[str]) -> None:
     stack, _ = planned_change()
     marked = marked_part(stack, path)
     mark(marked)
@@ -200,7 +200,7 @@ def test_a_plan_made_before_a_mark_was_withdrawn_is_not_started(cloud_admin: Use
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_plan_does_nothing_where_a_mark_is_made_between_its_start_and_its_beginning(path: list[str]) -> None:
+def test_started_plan_fails_without_changes_if_a_resource_is_marked_before_its_execution(path: list[str]) -> None:
     stack, plan = planned_change()
     again(plan).launch()
     marked = marked_part(stack, path)
@@ -212,7 +212,7 @@ def test_a_plan_does_nothing_where_a_mark_is_made_between_its_start_and_its_begi
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_plan_does_nothing_where_a_mark_is_withdrawn_between_its_start_and_its_beginning(path: list[str]) -> None:
+def test_started_plan_fails_without_changes_if_a_mark_is_withdrawn_before_its_execution(path: list[str]) -> None:
     stack, _ = planned_change()
     marked = marked_part(stack, path)
     mark(marked)
@@ -226,7 +226,7 @@ def test_a_plan_does_nothing_where_a_mark_is_withdrawn_between_its_start_and_its
     assert (again(marked).status, servers()) == ("CHECK_COMPLETE", before)
 
 
-def test_a_plan_is_started_where_a_mark_was_withdrawn_and_made_again() -> None:
+def test_plan_can_start_if_a_mark_was_withdrawn_and_set_again() -> None:
     stack = create(web=server())
     mark(part(stack, "web"))
     plan = proposed("update_stack", stack, plan_only=True)
@@ -236,7 +236,7 @@ def test_a_plan_is_started_where_a_mark_was_withdrawn_and_made_again() -> None:
     assert part(stack, "web").generation == 1
 
 
-def test_a_plan_is_not_started_where_what_replaced_a_marked_resource_was_marked_as_well() -> None:
+def test_plan_cannot_start_if_a_replaced_resource_was_marked_again() -> None:
     stack = create(web=server(), other=server())
     mark(part(stack, "web"))
     plan = proposed("update_stack", stack, plan_only=True)
@@ -246,7 +246,7 @@ def test_a_plan_is_not_started_where_what_replaced_a_marked_resource_was_marked_
         again(plan).launch()
 
 
-def test_a_deletion_is_started_whatever_was_marked_since() -> None:
+def test_planned_deletion_can_start_after_a_later_mark() -> None:
     stack = create(web=server())
     plan = proposed("delete_stack", stack, plan_only=True)
     mark(part(stack, "web"))
@@ -254,14 +254,14 @@ def test_a_deletion_is_started_whatever_was_marked_since() -> None:
     assert not servers()
 
 
-def test_a_continued_plan_is_not_started_where_what_is_left_of_it_is_no_longer_marked() -> None:
+def test_continued_plan_cannot_start_after_the_mark_of_a_remaining_resource_was_withdrawn() -> None:
     stack, continued = continued_update()
     withdraw(part(stack, "database"))
     with pytest.raises(Conflict, match="The mark of database was withdrawn since this plan was made"):
         again(continued).launch()
 
 
-def test_a_continued_plan_is_not_started_where_its_stack_was_marked_again() -> None:
+def test_continued_plan_cannot_start_after_its_stack_was_marked_again() -> None:
     stack, continued = continued_update()
     mark(again(stack))
     with pytest.raises(Conflict, match="shop was marked unhealthy since this plan was made"):
@@ -296,7 +296,7 @@ def withdraw(record: Any) -> None:
     record.save_state()
 
 
-def test_steps_after_a_pause_are_derived_when_they_are_due() -> None:
+def test_batches_after_a_pause_are_derived_when_they_are_due() -> None:
     stack = create(web=group(2))
     wanted = template(web=group(2, server("large"), pause=3600))
     plan = proposed("update_stack", stack, plan_only=True, template=wanted)
@@ -311,7 +311,7 @@ def test_steps_after_a_pause_are_derived_when_they_are_due() -> None:
     assert part(stack, "web").properties == wanted["resources"]["web"]["properties"]
 
 
-def test_a_continued_plan_does_what_is_left_of_what_was_decided() -> None:
+def test_continued_plan_contains_only_the_remaining_actions() -> None:
     stack = create(web=group(2), database=server())
     members = names(inside(part(stack, "web")))
     mark(again(stack))

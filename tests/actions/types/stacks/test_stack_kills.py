@@ -1,4 +1,4 @@
-"""An applier is killed between changes of the database in operations on stacks: the next one completes them once."""
+"""An applier killed between database writes of stack operations: the next applier completes them once."""
 
 from collections.abc import Callable
 from itertools import count
@@ -23,7 +23,7 @@ from tests.builders import make_flavor, make_node
 from tests.plans.kills import kill_at_every_change
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-# Fewer would mean that the operation is not what was killed.
+# With fewer kills, the appliers were not killed during the operation.
 AT_LEAST = 4
 STEP = 3
 
@@ -41,65 +41,63 @@ def name() -> Callable[[], str]:
 
 
 def kills(monkeypatch: pytest.MonkeyPatch, make: Callable[[], ActionPlan]) -> int:
-    """Kill appliers of plans, which must all succeed in the end, and return the number of plans."""
+    """Kill the appliers of plans, which must all succeed in the end, and return the number of plans."""
     plans = list(kill_at_every_change(monkeypatch, make, STEP))
     assert {plan.state for plan in plans} == {"SUCCEEDED"}
     assert len(plans) > AT_LEAST
     return len(plans)
 
 
-def made_and_left() -> tuple[int, int]:
+def count_servers() -> tuple[int, int]:
     return Server.objects.count(), Server.objects.present().count()
 
 
-def test_a_stack_gets_each_server_once(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
+def test_each_server_of_a_stack_is_created_once(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
     wanted = template(web=group(1), one=server())
 
     def make() -> ActionPlan:
         return proposed("create_stack", Stack.objects.create(name=name(), template=wanted))
 
     number = kills(monkeypatch, make)
-    assert made_and_left() == (2 * number, 2 * number)
+    assert count_servers() == (2 * number, 2 * number)
     for stack in Stack.objects.roots():
         assert statuses(stack) == {"CREATE_COMPLETE"}
 
 
-def test_a_server_is_replaced_once_for_each_generation(
-    monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]
-) -> None:
+def test_marked_server_is_replaced_once(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
     def make() -> ActionPlan:
         stack = create(name(), web=server())
         mark(part(stack, "web"))
         return proposed("update_stack", stack)
 
     number = kills(monkeypatch, make)
-    assert made_and_left() == (2 * number, number)
+    assert count_servers() == (2 * number, number)
     for stack in Stack.objects.all():
         web = part(stack, "web")
         assert (web.generation, web.former_physical_id, web.status) == (1, None, "UPDATE_COMPLETE")
 
 
-def test_a_stack_within_is_replaced_as_a_whole_once(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
+def test_nested_stack_is_replaced_once(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
     def make() -> ActionPlan:
         stack = create(name(), web=within(one=server()))
         mark(part(stack, "web"))
         return proposed("replace_resource", part(stack, "web"))
 
     number = kills(monkeypatch, make)
-    assert made_and_left() == (2 * number, number)
+    assert count_servers() == (2 * number, number)
     assert Stack.objects.present().count() == 2 * number
     for stack in Stack.objects.present().roots():
         assert inside(part(stack, "web")).status == "CREATE_COMPLETE"
         assert part(stack, "web").generation == 1
 
 
-def test_a_stack_is_deleted_with_all_that_it_has(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
+def test_stack_is_deleted_with_its_resources(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
     number = kills(monkeypatch, lambda: proposed("delete_stack", create(name(), web=within(one=server()))))
-    assert made_and_left() == (number, 0)
+    assert count_servers() == (number, 0)
     assert not Stack.objects.present().exists()
 
 
-def test_a_failure_is_reported_by_each_worker_that_may_end_it(
+def test_failed_creation_sets_the_stack_in_create_failed(
     monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]
 ) -> None:
     make_flavor("huge", vcpus=10_000)

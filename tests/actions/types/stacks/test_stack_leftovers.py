@@ -1,4 +1,4 @@
-"""The next operation on a stack completes or removes the leftovers of a failed one."""
+"""Leftovers of failed stack operations are completed or removed by the next operation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -56,7 +56,7 @@ def refuse(*arguments: Any, **options: Any) -> Any:
 
 
 def leave_former(stack: Stack, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
-    """Replace a marked server by a new one, while the cloud refuses to delete the former one."""
+    """Replace a marked server while the cloud refuses to delete the former server."""
     mark(part(stack, "web"))
     with monkeypatch.context() as patched:
         patched.setattr(EmbeddedCloud, "delete_server", refuse)
@@ -70,14 +70,14 @@ def servers_of(stack: Stack) -> list[Server]:
     return list(Server.objects.present().filter(name=f"{stack.name}-web"))
 
 
-def test_a_former_server_that_was_not_deleted_goes_with_the_next_update(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_update_deletes_a_former_server_that_could_not_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
     leave_former(stack, monkeypatch, plan_only=True)
     assert run("update_stack", stack).state == "SUCCEEDED"
     assert len(servers_of(stack)) == 1
 
 
-def test_a_plan_that_is_continued_deletes_the_former_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_continued_plan_deletes_a_former_server_that_could_not_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
     plan = leave_former(stack, monkeypatch, plan_only=True)
     assert start(continue_plan(plan)).state == "SUCCEEDED"
@@ -85,7 +85,7 @@ def test_a_plan_that_is_continued_deletes_the_former_server(monkeypatch: pytest.
 
 
 def leave_new(stack: Stack, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> None:
-    """Create a new server that is not recorded, as with a cloud that answers too late."""
+    """Create a new server that is not recorded, as if the response of the cloud was lost."""
     create_server = EmbeddedCloud.create_server
 
     def answer_too_late(self: Any, *arguments: Any) -> Any:
@@ -98,7 +98,7 @@ def leave_new(stack: Stack, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> N
     assert len(servers_of(stack)) == 2
 
 
-def test_a_new_server_that_nobody_wrote_down_is_not_taken_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unrecorded_server_is_not_used_for_another_flavor(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
     mark(part(stack, "web"))
     leave_new(stack, monkeypatch, template=template(web=server("large")))
@@ -107,7 +107,7 @@ def test_a_new_server_that_nobody_wrote_down_is_not_taken_for_another_one(monkey
     assert one.vcpus == 1
 
 
-def test_a_new_server_that_nobody_wrote_down_goes_where_none_is_needed(
+def test_unrecorded_server_is_deleted_if_no_replacement_is_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stack = create(web=server())
@@ -116,19 +116,21 @@ def test_a_new_server_that_nobody_wrote_down_goes_where_none_is_needed(
     assert len(servers_of(stack)) == 1
 
 
-def test_a_plan_knows_no_group_that_was_replaced_after_it_was_made() -> None:
+def test_started_plan_fails_if_its_group_was_replaced_after_planning() -> None:
     stack = create(web=group(2))
     plan = proposed("update_stack", stack, plan_only=True, template=template(web=group(3)))
     mark(part(stack, "web"))
     assert run("replace_resource", part(stack, "web")).state == "SUCCEEDED"
-    ActionPlan.objects.filter(pk=plan.pk).update(state="PENDING")  # It was started just before.
+    ActionPlan.objects.filter(pk=plan.pk).update(state="PENDING")  # As if it was started just before.
     run_waiting()
     assert "The stack was changed since this plan was made" in again(plan).status_message
     assert len(servers()) == len(names(inside(part(stack, "web")))) == 2
 
 
 @pytest.mark.parametrize("kind", ["update_stack", "replace_resource"])
-def test_a_mark_outlives_an_action_that_was_given_up(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_mark_is_restored_after_an_action_that_ended_without_a_status(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     stack = create(web=server())
     web = part(stack, "web")
     mark(web)
@@ -143,7 +145,7 @@ def test_a_mark_outlives_an_action_that_was_given_up(monkeypatch: pytest.MonkeyP
     assert (again(web).status, again(web).generation) == ("UPDATE_COMPLETE", 1)
 
 
-def test_no_plan_is_made_of_a_stack_that_is_being_changed() -> None:
+def test_planning_is_refused_while_the_stack_is_locked() -> None:
     stack = create(web=server())
     holder = Action.objects.create(action_plan=make_plan(), action_type="update_stack")
     take_lock(stack, str(holder.uuid))
@@ -151,28 +153,28 @@ def test_no_plan_is_made_of_a_stack_that_is_being_changed() -> None:
         update_stack(stack, options=RequestOptions(plan_only=True))
 
 
-# What the engine gives up.
+# Actions that the engine fails.
 
 
-def give_up_hanging(action: Action, lease: PlanLease) -> None:
+def fail_as_hung(action: Action, lease: PlanLease) -> None:
     fail_hung_action(action, lease, attempt=1, has_begun=True)
 
 
-def give_up_lost(action: Action, lease: PlanLease) -> None:
+def fail_as_lost(action: Action, lease: PlanLease) -> None:
     for _ in range(MAX_RECOVERIES):
         action.events.create(event="recover")
     recover(again(action), lease)
 
 
-@pytest.mark.parametrize("end", [give_up_hanging, give_up_lost])
+@pytest.mark.parametrize("end", [fail_as_hung, fail_as_lost])
 @pytest.mark.parametrize(("kind", "verb"), [("update_stack", "UPDATE"), ("delete_stack", "DELETE")])
-def test_a_stack_says_that_it_failed_when_the_action_on_it_is_given_up(
+def test_stack_is_failed_with_a_hung_or_lost_action(
     monkeypatch: pytest.MonkeyPatch, kind: str, verb: str, end: Callable[[Action, PlanLease], None]
 ) -> None:
     stack = create(web=server())
     action, lease = begun(proposed(kind, stack))
     with monkeypatch.context() as patched:
-        patched.setattr(StackAction, "go_on", be_lost)
+        patched.setattr(StackAction, "go_on", raise_lease_lost)
         execute(action, lease)
     assert again(stack).status == f"{verb}_IN_PROGRESS"
     end(action, lease)
@@ -180,35 +182,35 @@ def test_a_stack_says_that_it_failed_when_the_action_on_it_is_given_up(
     assert (again(stack).status, again(stack).status_reason) == (f"{verb}_FAILED", again(action).outputs["error"])
 
 
-def test_a_marked_resource_is_marked_again_when_the_action_on_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mark_is_restored_with_a_hung_replacement(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
     mark(part(stack, "web"))
     action, lease = begun(proposed("replace_resource", part(stack, "web")))
     with monkeypatch.context() as patched:
-        patched.setattr(ReplaceResource, "act", be_lost)
+        patched.setattr(ReplaceResource, "act", raise_lease_lost)
         execute(action, lease)
     assert part(stack, "web").status == "UPDATE_IN_PROGRESS"
-    give_up_hanging(action, lease)
+    fail_as_hung(action, lease)
     assert part(stack, "web").status == "CHECK_FAILED"
 
 
-def test_what_was_given_up_ends_also_where_its_type_cannot_settle_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hung_action_fails_if_its_type_cannot_update_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
     action, lease = begun(proposed("update_stack", stack))
     with monkeypatch.context() as patched:
-        patched.setattr(StackAction, "go_on", be_lost)
+        patched.setattr(StackAction, "go_on", raise_lease_lost)
         execute(action, lease)
     monkeypatch.setattr(StackAction, "be_given_up", refuse)
-    give_up_hanging(action, lease)
+    fail_as_hung(action, lease)
     assert (again(action).state, again(stack).status) == ("FAILED", "UPDATE_IN_PROGRESS")
 
 
-def be_lost(*arguments: Any) -> Any:
+def raise_lease_lost(*arguments: Any) -> Any:
     raise LeaseLost
 
 
 def begun(plan: ActionPlan) -> tuple[Action, PlanLease]:
-    """Return the one action of a plan, and the lease of who has it in hand."""
+    """Return the only action of a plan, and the lease of its applier."""
     applier = Service.register(Service.APPLIER, "here")
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING", applier=applier)
     return plan.actions.get(), PlanLease.of(again(plan), applier)

@@ -1,4 +1,4 @@
-"""Two operations on one stack at the same time, on PostgreSQL: they never interleave."""
+"""Concurrent operations on one stack never interleave, on PostgreSQL."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def capacity() -> None:
     make_flavor("large", vcpus=2)
 
 
-def test_of_two_operations_on_one_stack_one_is_tried_again_when_the_other_has_ended(appliers: list[Service]) -> None:
+def test_second_of_two_operations_on_a_stack_is_deferred_until_the_first_has_ended(appliers: list[Service]) -> None:
     with Race() as race:
         for number in range(ROUNDS):
             stack = create(f"shop-{number}", web=server())
@@ -44,7 +44,7 @@ def test_of_two_operations_on_one_stack_one_is_tried_again_when_the_other_has_en
             assert again(stack).deleted_at
 
 
-def test_of_two_plans_of_one_stack_that_are_started_at_once_one_is() -> None:
+def test_one_of_two_concurrently_started_plans_of_a_stack_starts() -> None:
     with Race() as race:
         for number in range(ROUNDS):
             stack = create(f"shop-{number}", web=server())
@@ -53,7 +53,7 @@ def test_of_two_plans_of_one_stack_that_are_started_at_once_one_is() -> None:
             run_waiting()
 
 
-def test_an_update_and_a_replacement_of_one_of_its_resources_never_interleave(appliers: list[Service]) -> None:
+def test_update_and_replacement_of_a_resource_never_interleave(appliers: list[Service]) -> None:
     with Race() as race:
         for number in range(ROUNDS):
             stack = create(f"shop-{number}", web=server())
@@ -73,7 +73,7 @@ def test_an_update_and_a_replacement_of_one_of_its_resources_never_interleave(ap
             }
 
 
-def test_of_two_replacements_that_end_at_once_both_find_their_stack_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_concurrent_replacements_complete_the_failed_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server(), other=server())
     stack.begin(Verb.UPDATE)
     stack.fail("once")

@@ -1,4 +1,4 @@
-"""One resource of a stack is replaced: by an action that stands alone in its plan, and where its type is another."""
+"""Replacement of one resource of a stack: by its own plan, by a change of its type, and by a rebuild in place."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def only(plan: ActionPlan) -> Action:
     return found
 
 
-def test_a_marked_member_is_replaced_by_an_action_of_its_own() -> None:
+def test_marked_member_is_replaced_by_its_own_plan() -> None:
     stack = create(web=group(2))
     member = inside(part(stack, "web")).resources.order_by("pk")[0]
     before = set(servers().values())
@@ -62,14 +62,14 @@ def test_a_marked_member_is_replaced_by_an_action_of_its_own() -> None:
     assert len(servers()) == 2
 
 
-def test_a_resource_that_is_no_longer_as_expected_is_left_alone() -> None:
+def test_replacement_is_skipped_if_the_status_is_not_the_expected_one() -> None:
     stack = create(web=server())
     plan = run("replace_resource", part(stack, "web"), expected_status="CHECK_FAILED")
     assert only(plan).state == "SKIPPED"
     assert "is CREATE_COMPLETE, and no longer CHECK_FAILED" in str(only(plan).status_message)
 
 
-def test_what_is_no_longer_as_expected_when_the_lock_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replacement_is_skipped_if_the_status_changed_before_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
     mark(part(stack, "web"))
 
@@ -86,7 +86,7 @@ def test_what_is_no_longer_as_expected_when_the_lock_is_there_is_left_alone(monk
     assert part(stack, "web").generation == 0
 
 
-def test_a_marked_group_is_replaced_by_an_action_of_its_own() -> None:
+def test_marked_group_is_replaced_by_its_own_plan() -> None:
     stack = create(web=group(2))
     members = names(inside(part(stack, "web")))
     mark(part(stack, "web"))
@@ -97,7 +97,7 @@ def test_a_marked_group_is_replaced_by_an_action_of_its_own() -> None:
     assert Stack.objects.present().count() == 2
 
 
-def test_stacks_no_longer_read_failed_when_all_that_failed_in_them_was_replaced() -> None:
+def test_stacks_are_complete_after_the_replacement_of_all_failed_resources() -> None:
     huge = make_flavor("huge", vcpus=10_000)
     stack = Stack.objects.create(name="shop", template=template(more=within(web=server("huge"), other=server())))
     assert run("create_stack", stack).state == "FAILED"
@@ -108,7 +108,7 @@ def test_stacks_no_longer_read_failed_when_all_that_failed_in_them_was_replaced(
     assert statuses(stack) == {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
-def test_a_stack_never_stays_half_way_between_failed_and_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_stack_stays_failed_if_its_completion_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
     stack.begin(Verb.UPDATE)
     stack.fail("once")
@@ -119,7 +119,7 @@ def test_a_stack_never_stays_half_way_between_failed_and_well(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("held", "is_let"), [("root", False), ("group", False), ("other", True)])
-def test_what_is_held_by_another_operation_is_tried_again_later(held: str, is_let: bool) -> None:
+def test_replacement_is_deferred_while_its_stack_or_group_is_locked(held: str, is_let: bool) -> None:
     stack = create(web=group(1), other=server())
     records = {"root": stack, "group": part(stack, "web"), "other": part(stack, "other")}
     holder = Action.objects.create(action_plan=make_plan(), action_type="nop")
@@ -133,14 +133,14 @@ def test_what_is_held_by_another_operation_is_tried_again_later(held: str, is_le
         assert "Failed in locking" in str(one.status_message)
 
 
-def test_a_part_of_an_operation_does_nothing_alone() -> None:
+def test_derived_resource_action_is_refused_as_a_requested_action() -> None:
     stack = create(web=server())
     plan = run("delete_resource", part(stack, "web"))
     assert "ask for update_stack" in str(only(plan).status_message)
     assert len(servers()) == 1
 
 
-def test_a_resource_of_another_type_takes_the_place_of_one_and_gives_it_back() -> None:
+def test_resource_changes_its_type_and_back() -> None:
     stack = create(web=server())
     assert run("update_stack", stack, template=template(web=group(2))).state == "SUCCEEDED"
     assert (part(stack, "web").type, len(servers())) == ("scaling_group", 2)
@@ -149,7 +149,7 @@ def test_a_resource_of_another_type_takes_the_place_of_one_and_gives_it_back() -
     assert Stack.objects.present().count() == 1
 
 
-def test_what_a_failed_replacement_of_a_group_left_is_cleared_away_by_the_next_update() -> None:
+def test_next_update_deletes_the_leftovers_of_a_failed_group_replacement() -> None:
     stack = create(web=group(1))
     mark(part(stack, "web"))
     make_flavor("huge", vcpus=10_000)
@@ -161,7 +161,7 @@ def test_what_a_failed_replacement_of_a_group_left_is_cleared_away_by_the_next_u
     assert (len(servers()), Stack.objects.present().count()) == (1, 2)
 
 
-def test_a_cancelled_creation_leaves_what_came_to_be_and_can_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stack_of_a_cancelled_creation_can_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = Stack.objects.create(name="shop", template=template(web=server(), other=server(depends_on=["web"])))
     plan = proposed("create_stack", stack)
     begin = StackResource.begin
@@ -182,7 +182,7 @@ def test_a_cancelled_creation_leaves_what_came_to_be_and_can_be_deleted(monkeypa
     assert not Server.objects.present().exists()
 
 
-def test_what_a_failed_creation_made_is_taken_back_where_the_site_rolls_back(settings: Any) -> None:
+def test_failed_creation_is_reverted_with_rollback(settings: Any) -> None:
     settings.ROLLBACK = True
     make_flavor("huge", vcpus=10_000)
     stack = Stack.objects.create(name="shop", template=template(web=server(), other=server("huge")))
@@ -191,7 +191,7 @@ def test_what_a_failed_creation_made_is_taken_back_where_the_site_rolls_back(set
     assert not servers()
 
 
-def test_a_plan_that_started_at_once_is_continued_by_what_is_still_to_be_done() -> None:
+def test_continuation_of_an_immediately_started_plan_creates_the_remaining_resources() -> None:
     huge = make_flavor("huge", vcpus=10_000)
     stack = Stack.objects.create(name="shop", template=template(web=server(), other=server("huge")))
     plan = run("create_stack", stack)
@@ -206,18 +206,18 @@ def test_a_plan_that_started_at_once_is_continued_by_what_is_still_to_be_done() 
     assert again(stack).status == "CREATE_COMPLETE"
 
 
-# Where no host has capacity for a new server
+# No host has capacity for a new server
 
 
-def full(stack: Stack) -> dict[str, str]:
+def fill_cloud(stack: Stack) -> dict[str, str]:
     """Fill all hosts, and return the existing servers."""
     ComputeNode.objects.update(status="disabled")
     return dict(servers())
 
 
-def test_on_a_full_cloud_a_marked_server_is_rebuilt_in_its_place() -> None:
+def test_marked_server_is_rebuilt_in_place_on_a_full_cloud() -> None:
     stack = create(web=server(image="old"))
-    before = full(stack)
+    before = fill_cloud(stack)
     mark(part(stack, "web"))
     plan = run("update_stack", stack, template=template(web=server(image="new", metadata={"a": "b"})))
     assert plan.state == "SUCCEEDED"
@@ -231,9 +231,9 @@ def test_on_a_full_cloud_a_marked_server_is_rebuilt_in_its_place() -> None:
     assert last.verb == "rebuild"
 
 
-def test_on_a_full_cloud_the_marked_members_of_a_group_are_rebuilt_in_their_places() -> None:
+def test_marked_members_are_rebuilt_in_place_on_a_full_cloud() -> None:
     stack = create(web=group(3))
-    before = full(stack)
+    before = fill_cloud(stack)
     for member in inside(part(stack, "web")).resources.all():
         mark(member)
     assert run("update_stack", stack).state == "SUCCEEDED"
@@ -241,9 +241,9 @@ def test_on_a_full_cloud_the_marked_members_of_a_group_are_rebuilt_in_their_plac
     assert set(inside(part(stack, "web")).resources.values_list("generation", flat=True)) == {1}
 
 
-def test_a_server_that_was_rebuilt_in_place_is_replaced_and_deleted_as_others() -> None:
+def test_server_rebuilt_in_place_can_be_replaced_and_deleted() -> None:
     stack = create(web=server())
-    before = full(stack)
+    before = fill_cloud(stack)
     mark(part(stack, "web"))
     assert run("update_stack", stack).state == "SUCCEEDED"
     ComputeNode.objects.update(status="enabled")
@@ -256,18 +256,18 @@ def test_a_server_that_was_rebuilt_in_place_is_replaced_and_deleted_as_others() 
 
 
 @pytest.mark.parametrize("wanted", [server("large"), server(availability_zone="nova")])
-def test_on_a_full_cloud_a_server_that_is_to_be_another_is_kept_and_stays_marked(wanted: Any) -> None:
+def test_server_with_a_new_flavor_or_zone_is_not_rebuilt_in_place_and_stays_marked(wanted: Any) -> None:
     make_flavor("large", vcpus=2)
     stack = create(web=server())
-    before = full(stack)
+    before = fill_cloud(stack)
     mark(part(stack, "web"))
     assert run("update_stack", stack, template=template(web=wanted)).state == "FAILED"
     assert (servers(), part(stack, "web").status) == (before, "CHECK_FAILED")
 
 
-def test_a_server_whose_rebuild_in_its_place_fails_is_kept_and_stays_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_whose_rebuild_in_place_failed_is_kept_and_stays_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
-    before = full(stack)
+    before = fill_cloud(stack)
     mark(part(stack, "web"))
     monkeypatch.setattr(EmbeddedCloud, "rebuild_server", refuse)
     assert run("update_stack", stack).state == "FAILED"
@@ -277,11 +277,11 @@ def test_a_server_whose_rebuild_in_its_place_fails_is_kept_and_stays_marked(monk
     assert (servers(), part(stack, "web").status) == (before, "UPDATE_COMPLETE")
 
 
-def test_an_interrupted_rebuild_in_place_is_completed_although_there_is_capacity_by_then(
+def test_interrupted_rebuild_in_place_is_completed_even_with_capacity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stack = create(web=server())
-    before = full(stack)
+    before = fill_cloud(stack)
     mark(part(stack, "web"))
     rebuild, calls = EmbeddedCloud.rebuild_server, []
 

@@ -1,4 +1,4 @@
-"""A stack has a timeout of its own, in minutes, which the actions of each operation on it get."""
+"""The timeout of a stack (``timeout_mins``), which applies to the actions of each operation on it."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def api(cloud_admin: User) -> Caller:
 
 
 def request(api: Caller, verb: str, path: str, **body: Any) -> Stack:
-    """Ask for an operation, have it done, and return its stack."""
+    """Request an operation, run it to its end, and return its stack."""
     answer = getattr(api, verb)(path, body)
     assert answer.status_code == 202, fault(answer)
     run_waiting()
@@ -43,23 +43,23 @@ def timeouts() -> set[int | None]:
     return set(Action.objects.values_list("timeout", flat=True))
 
 
-def test_an_operation_and_all_that_it_derives_may_take_as_long_as_the_stack_says(api: Caller) -> None:
+def test_operation_and_its_derived_actions_get_the_timeout_of_the_stack(api: Caller) -> None:
     stack = request(api, "post", "/stacks", **SHOP, timeout_mins=240)
     assert (stack.timeout_mins, timeouts()) == (240, {14_400})
     assert Action.objects.count() == 3
 
 
-def test_without_one_the_site_says_how_long(api: Caller) -> None:
+def test_stack_without_a_timeout_uses_the_default(api: Caller) -> None:
     stack = request(api, "post", "/stacks", **SHOP)
     assert (stack.timeout_mins, timeouts()) == (None, {None})
 
 
-def test_in_a_plan_to_look_at_it_stands_beside_each_action(api: Caller) -> None:
+def test_planned_actions_get_the_timeout_of_the_stack(api: Caller) -> None:
     request(api, "post", "/stacks", **SHOP, timeout_mins=5, plan_only=True)
     assert timeouts() == {300}
 
 
-def test_an_update_keeps_it_or_brings_another_and_a_deletion_obeys_it(api: Caller) -> None:
+def test_update_keeps_or_changes_the_timeout_and_a_deletion_uses_it(api: Caller) -> None:
     stack = request(api, "post", "/stacks", **SHOP, timeout_mins=5)
     assert request(api, "put", path(stack), template=template(web=server())).timeout_mins == 5
     assert request(api, "put", path(stack), timeout_mins=7).timeout_mins == 7
@@ -68,12 +68,12 @@ def test_an_update_keeps_it_or_brings_another_and_a_deletion_obeys_it(api: Calle
     assert Action.objects.filter(target=str(stack.uuid)).latest("pk").timeout == 420
 
 
-def test_an_update_that_is_only_planned_leaves_the_stack_its_own(api: Caller) -> None:
+def test_planned_update_does_not_change_the_timeout_of_the_stack(api: Caller) -> None:
     stack = request(api, "post", "/stacks", **SHOP, timeout_mins=5)
     assert request(api, "put", path(stack), timeout_mins=7, plan_only=True).timeout_mins == 5
 
 
-def test_both_apis_show_it(api: Caller) -> None:
+def test_both_apis_show_the_timeout(api: Caller) -> None:
     stack = request(api, "post", "/stacks", **SHOP, timeout_mins=5)
     assert api.get(path(stack)).json()["timeout_mins"] == 5
     shown = with_progress(Stack.objects.filter(pk=stack.pk)).get()
@@ -81,7 +81,7 @@ def test_both_apis_show_it(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, "5", True, 1.5, 35_791_395, {}])
-def test_what_is_no_number_of_minutes_is_refused(api: Caller, value: Any) -> None:
+def test_invalid_timeout_is_refused(api: Caller, value: Any) -> None:
     answer = api.post("/stacks", {"name": "shop", "template": template(web=group(0)), "timeout_mins": value})
     assert (answer.status_code, "timeout_mins" in fault(answer)) == (400, True)
     assert not Stack.objects.exists()

@@ -1,4 +1,4 @@
-"""The console's pages that show stacks."""
+"""Pages of stacks in the console."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def page(browser: Client, stack: Stack) -> str:
     return browser.get(reverse("stacks:detail", args=[stack.uuid])).content.decode()
 
 
-def test_a_stack_is_shown_as_a_tree_of_its_resources(browser: Client, shop: Stack) -> None:
+def test_stack_page_shows_the_tree_of_its_resources(browser: Client, shop: Stack) -> None:
     text = page(browser, shop)
     for resource in StackResource.objects.present():
         assert f'id="resource-{resource.uuid}"' in text
@@ -41,7 +41,7 @@ def test_a_stack_is_shown_as_a_tree_of_its_resources(browser: Client, shop: Stac
     assert "on compute1" in text
 
 
-def test_what_is_not_well_is_counted_in_all_that_it_is_in(browser: Client, shop: Stack) -> None:
+def test_unhealthy_resource_is_counted_in_each_stack_above(browser: Client, shop: Stack) -> None:
     mark(part(shop, "cache", "node"), True, "it does not answer")
     Server.objects.filter(uuid=part(shop, "db").physical_id).update(state=Server.State.ERROR)
     text = page(browser, shop)
@@ -51,7 +51,7 @@ def test_what_is_not_well_is_counted_in_all_that_it_is_in(browser: Client, shop:
     assert "it does not answer" in text
 
 
-def test_a_large_stack_is_folded_but_for_what_is_not_well(
+def test_large_stack_unfolds_only_unhealthy_resources(
     browser: Client, shop: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cluster.stacks.trees.MAX_UNFOLDED", 2)
@@ -59,7 +59,7 @@ def test_a_large_stack_is_folded_but_for_what_is_not_well(
     assert page(browser, shop).count("<details open>") == 1
 
 
-def test_a_page_takes_as_many_queries_for_any_number_of_resources(
+def test_page_query_count_does_not_depend_on_the_number_of_resources(
     browser: Client, shop: Stack, django_assert_max_num_queries: Any
 ) -> None:
     known = StackResource.objects.count()
@@ -74,13 +74,13 @@ def test_a_page_takes_as_many_queries_for_any_number_of_resources(
     assert len(after.captured_queries) == len(before.captured_queries)
 
 
-def test_a_resource_leads_to_its_place_in_the_tree_of_its_root(browser: Client, shop: Stack) -> None:
+def test_resource_redirects_to_its_anchor_in_the_root_stack(browser: Client, shop: Stack) -> None:
     node = part(shop, "cache", "node")
     answer = browser.get(reverse("stacks:resource", args=[node.uuid]))
     assert answer["Location"] == f"{reverse('stacks:detail', args=[shop.uuid])}#resource-{node.uuid}"
 
 
-def test_the_list_tells_which_stacks_are_unhealthy(browser: Client, shop: Stack) -> None:
+def test_list_shows_unhealthy_stacks(browser: Client, shop: Stack) -> None:
     address = reverse("stacks:list")
     assert ">unhealthy<" not in browser.get(address).content.decode()
     mark(part(shop, "cache", "node"), True)
@@ -89,21 +89,19 @@ def test_the_list_tells_which_stacks_are_unhealthy(browser: Client, shop: Stack)
     assert text.count("shop-") == 0
 
 
-def test_the_page_of_a_server_leads_to_its_resource(browser: Client, shop: Stack) -> None:
+def test_server_page_links_to_its_resource(browser: Client, shop: Stack) -> None:
     db = part(shop, "db")
     text = browser.get(reverse("cluster:server", args=[db.physical_id])).content.decode()
     assert reverse("stacks:resource", args=[db.uuid]) in text
 
 
-def test_only_those_who_may_mark_are_offered_that(
-    client: Client, reader: User, cloud_admin: User, shop: Stack
-) -> None:
+def test_mark_button_requires_the_permission(client: Client, reader: User, cloud_admin: User, shop: Stack) -> None:
     to_mark = reverse("marks:mark-resource", args=[part(shop, "db").uuid])
     for person, offered in ((reader, False), (cloud_admin, True)):
         client.force_login(person)
         assert (to_mark in page(client, shop)) is offered
 
 
-def test_a_stack_is_shown_to_nobody_without_the_right_to(client: Client, stranger: User, shop: Stack) -> None:
+def test_stack_page_requires_the_view_permission(client: Client, stranger: User, shop: Stack) -> None:
     client.force_login(stranger)
     assert client.get(reverse("stacks:detail", args=[shop.uuid])).status_code == 403

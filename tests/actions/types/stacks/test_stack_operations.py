@@ -1,4 +1,4 @@
-"""Stacks from their beginning to their end, on the embedded cloud."""
+"""create_stack, update_stack and delete_stack on the embedded cloud."""
 
 from typing import Any
 
@@ -34,13 +34,13 @@ def capacity() -> None:
 
 
 def types_of(plan: Any) -> list[str]:
-    """Return what was done to resources: types of actions and names, in the order of their ends."""
+    """Return the types and names of the successful resource actions of a plan, in the order of their ends."""
     done = Action.objects.filter(action_plan=plan, derived_from__isnull=False, state="SUCCEEDED")
     ordered = done.order_by("end_time", "pk")
     return [f"{one.action_type.removesuffix('_resource')} {one.input_parameters['resource_name']}" for one in ordered]
 
 
-def test_a_stack_gets_its_servers_with_its_project_each_after_those_that_it_depends_on() -> None:
+def test_servers_are_created_in_the_project_of_the_stack_and_after_their_dependencies() -> None:
     stack = create_by_action(web=server(depends_on=["database"]), database=server("large"))
     assert (stack.status, stack.status_reason) == ("CREATE_COMPLETE", "CREATE completed successfully")
     assert servers() == {f"shop-{name}": part(stack, name).physical_id for name in ("web", "database")}
@@ -48,7 +48,7 @@ def test_a_stack_gets_its_servers_with_its_project_each_after_those_that_it_depe
     assert types_of(Action.objects.get(action_type="create_stack").action_plan) == ["create database", "create web"]
 
 
-def test_a_stack_within_a_group_within_a_stack_is_created_and_deleted() -> None:
+def test_nested_stacks_in_a_group_are_created_and_deleted() -> None:
     stack = create_by_action(shop=within(web=group(2, within(one=server()))))
     assert len(servers()) == 2
     assert statuses(stack) == {"CREATE_COMPLETE"}
@@ -58,7 +58,7 @@ def test_a_stack_within_a_group_within_a_stack_is_created_and_deleted() -> None:
     assert not StackResource.objects.present().exists()
 
 
-def test_an_update_makes_changes_replaces_and_deletes_what_differs_and_leaves_the_rest() -> None:
+def test_update_creates_changes_replaces_and_deletes_only_resources_that_differ() -> None:
     stack = create_by_action(
         same=server(), size=server(), text=server(), gone=server(), **{"with": server(depends_on=["gone"])}
     )
@@ -80,7 +80,7 @@ def test_an_update_makes_changes_replaces_and_deletes_what_differs_and_leaves_th
     assert types_of(run("update_stack", stack)) == []
 
 
-def test_metadata_of_a_server_changes_in_place_and_what_others_set_stays() -> None:
+def test_metadata_is_updated_in_place_and_foreign_keys_are_kept() -> None:
     stack = create_by_action(web=server(metadata={"role": "web", "tier": "1"}))
     before = dict(servers())
     row = Server.objects.present().get()
@@ -92,7 +92,7 @@ def test_metadata_of_a_server_changes_in_place_and_what_others_set_stays() -> No
     assert Server.objects.present().get().metadata == {"role": "proxy", "new": "yes", "owner": "rosa"}
 
 
-def test_metadata_of_members_changes_in_place() -> None:
+def test_metadata_of_members_is_updated_in_place() -> None:
     stack = create_by_action(web=group(3, server(metadata={"role": "web"})))
     before = dict(servers())
     wanted = template(web=group(3, server("large", metadata={"role": "proxy"})))
@@ -102,7 +102,7 @@ def test_metadata_of_members_changes_in_place() -> None:
     assert list(found) == [({"role": "proxy"}, "large")] * 3
 
 
-def test_a_marked_resource_is_replaced_under_its_name_and_the_others_stay() -> None:
+def test_update_replaces_only_the_marked_resource_under_its_name() -> None:
     stack = create_by_action(web=server(), database=server())
     before = servers()
     mark(part(stack, "web"))
@@ -115,7 +115,7 @@ def test_a_marked_resource_is_replaced_under_its_name_and_the_others_stay() -> N
     assert after["shop-database"] == before["shop-database"]
 
 
-def test_a_marked_member_is_replaced_alone_and_keeps_its_name() -> None:
+def test_update_replaces_only_the_marked_member_under_its_name() -> None:
     stack = create_by_action(web=group(3))
     members = names(inside(part(stack, "web")))
     before = servers()
@@ -129,7 +129,7 @@ def test_a_marked_member_is_replaced_alone_and_keeps_its_name() -> None:
     assert statuses(stack) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
-def test_a_marked_group_is_replaced_as_a_whole_by_one_with_other_names() -> None:
+def test_update_replaces_a_marked_group_with_all_its_members() -> None:
     stack = create_by_action(web=group(2))
     former = inside(part(stack, "web"))
     members = names(former)
@@ -143,7 +143,7 @@ def test_a_marked_group_is_replaced_as_a_whole_by_one_with_other_names() -> None
     assert part(stack, "web").status == "UPDATE_COMPLETE"
 
 
-def test_all_of_a_marked_stack_is_replaced() -> None:
+def test_update_replaces_all_resources_of_a_marked_stack() -> None:
     stack = create_by_action(web=server(), more=within(one=server()))
     before = set(servers().values())
     mark(stack)
@@ -153,7 +153,7 @@ def test_all_of_a_marked_stack_is_replaced() -> None:
     assert again(stack).status == "UPDATE_COMPLETE"
 
 
-def test_a_group_goes_down_by_those_that_failed_then_by_the_oldest() -> None:
+def test_shrinking_group_removes_failed_members_then_the_oldest() -> None:
     stack = create_by_action(web=group(4))
     members = list(inside(part(stack, "web")).resources.order_by("made_at"))
     mark(members[2])
@@ -162,7 +162,7 @@ def test_a_group_goes_down_by_those_that_failed_then_by_the_oldest() -> None:
     assert len(servers()) == 2
 
 
-def test_a_rolling_update_changes_failed_members_first_so_many_at_a_time() -> None:
+def test_rolling_update_starts_with_failed_members_in_batches() -> None:
     stack = create_by_action(web=group(3))
     members = list(inside(part(stack, "web")).resources.order_by("made_at"))
     mark(members[2])
@@ -172,7 +172,7 @@ def test_a_rolling_update_changes_failed_members_first_so_many_at_a_time() -> No
     assert done[2:] == [f"update {members[1].name}", "update web"]
 
 
-def test_a_failure_is_reported_by_the_stack_and_what_depends_on_it_is_not_made() -> None:
+def test_stack_reports_a_failed_resource_and_its_dependents_are_not_created() -> None:
     stack = Stack.objects.create(
         name="shop", template=template(web=server("huge"), other=server(depends_on=["web"]), third=server())
     )
@@ -192,7 +192,7 @@ def test_a_failure_is_reported_by_the_stack_and_what_depends_on_it_is_not_made()
     assert set(servers()) == {"shop-web", "shop-other", "shop-third"}
 
 
-def test_a_failed_replacement_leaves_the_mark_and_the_server() -> None:
+def test_failed_replacement_keeps_the_mark_and_the_server() -> None:
     stack = create_by_action(web=server())
     before = servers()
     mark(part(stack, "web"))
