@@ -1,4 +1,4 @@
-"""Placement's rules on the allocation of one server, wherever a node is chosen."""
+"""Placement's minimum, maximum and step of an allocation, in each place that chooses a compute node."""
 
 import pytest
 
@@ -24,28 +24,28 @@ LIMITED = {"vcpus": 16, "vcpu_ratio": 4.0, "allocation_units": RULES}
         (3, "VCPUs in steps of 2, not 3"),
     ],
 )
-def test_a_size_breaks_a_rule(vcpus: int, misfit: str) -> None:
+def test_broken_unit_rule_is_named(vcpus: int, misfit: str) -> None:
     assert find_broken_unit_rule(RULES, {"vcpus": vcpus, "memory": 1}) == misfit
 
 
-def test_a_node_without_rules_takes_every_size() -> None:
+def test_node_without_rules_accepts_every_size() -> None:
     assert find_broken_unit_rule(None, {"vcpus": 10**6}) == ""
 
 
-def test_a_strategy_places_no_server_that_breaks_a_rule() -> None:
+def test_strategy_respects_the_unit_rules_of_a_node() -> None:
     place = Place(node("a", capacity_vcpus=64, allocation_units=RULES))
     assert [place.fits(server("w", vcpus=vcpus)) for vcpus in (16, 17, 18)] == [True, False, False]
 
 
 @pytest.mark.django_db
-def test_a_cluster_places_no_node_that_breaks_a_rule() -> None:
+def test_cluster_has_no_capacity_on_a_node_whose_unit_rule_is_broken() -> None:
     needed = {"vcpus": 18, "memory": 0, "disk": 0}
     assert find_capacity(make_node(**LIMITED), {}, needed) == 0
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("is_foreseen", [False, True])
-def test_no_server_moves_to_a_node_whose_rule_it_breaks(is_foreseen: bool) -> None:
+def test_migration_to_a_node_whose_unit_rule_is_broken_is_refused(is_foreseen: bool) -> None:
     wide = make_server(node=make_node(vcpus=64), vcpus=18)
     make_node("compute2", **LIMITED)
     driver = SimulatedCloud.load() if is_foreseen else cloud()
@@ -56,7 +56,7 @@ def test_no_server_moves_to_a_node_whose_rule_it_breaks(is_foreseen: bool) -> No
 
 
 @pytest.mark.django_db
-def test_no_server_grows_beyond_a_rule_of_its_node() -> None:
+def test_resize_beyond_a_unit_rule_of_the_node_is_refused() -> None:
     grows = make_server(node=make_node(**LIMITED), vcpus=2)
     make_flavor("wide", vcpus=18, memory=2048, disk=20)
     with pytest.raises(NoValidHost, match="takes at most 16 VCPUs"):

@@ -1,4 +1,4 @@
-"""Quotas of projects: requests that would exceed one are refused."""
+"""Quotas of projects: requests that exceed a quota are refused."""
 
 from io import StringIO
 from typing import Any
@@ -53,7 +53,7 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize(("resource", "limit", "used"), [("servers", 1, 1), ("vcpus", 3, 2), ("memory", 4095, 2048)])
-def test_a_server_that_would_exceed_a_quota_is_refused(member: Caller, resource: str, limit: int, used: int) -> None:
+def test_server_exceeding_a_quota_is_refused(member: Caller, resource: str, limit: int, used: int) -> None:
     make_server(project_id="shop", vcpus=2, memory=2048)
     set_quota("shop", {resource: limit})
     answer = member.post("/servers", request())
@@ -65,40 +65,40 @@ def test_a_server_that_would_exceed_a_quota_is_refused(member: Caller, resource:
     assert Server.objects.count() == 1
 
 
-def test_a_server_that_reaches_a_quota_is_accepted(member: Caller) -> None:
+def test_server_reaching_a_quota_is_accepted(member: Caller) -> None:
     set_quota("shop", {"servers": 1, "vcpus": 2, "memory": 2048})
     assert member.post("/servers", request()).status_code == 202
 
 
-def test_a_deleted_server_does_not_count(member: Caller) -> None:
+def test_deleted_server_does_not_count(member: Caller) -> None:
     make_server(project_id="shop")
     Server.objects.soft_delete()
     set_quota("shop", {"servers": 1})
     assert member.post("/servers", request()).status_code == 202
 
 
-def test_the_limit_of_a_project_without_one_is_that_of_the_site(member: Caller, settings: Settings) -> None:
+def test_default_limit_is_the_limit_of_the_site(member: Caller, settings: Settings) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "servers": 0}
     assert member.post("/servers", request()).status_code == 403
 
 
-def test_a_limit_of_minus_one_is_unlimited(member: Caller, settings: Settings) -> None:
+def test_limit_of_minus_one_is_unlimited(member: Caller, settings: Settings) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "servers": 0}
     set_quota("shop", {"servers": -1})
     assert member.post("/servers", request()).status_code == 202
 
 
-def test_a_server_of_no_project_has_no_quota(cloud_admin: User, small: Flavor, settings: Settings) -> None:
+def test_server_of_no_project_has_no_quota(cloud_admin: User, small: Flavor, settings: Settings) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "servers": 0}
     assert Caller(cloud_admin, "1.12").post("/servers", request()).status_code == 202
 
 
-def test_an_administrator_cannot_exceed_the_quota_of_a_project(cloud_admin: User, small: Flavor) -> None:
+def test_administrator_cannot_exceed_the_quota_of_a_project(cloud_admin: User, small: Flavor) -> None:
     set_quota("shop", {"servers": 0})
     assert Caller(cloud_admin, "1.12").post("/servers", request(project_id="shop")).status_code == 403
 
 
-def test_a_stack_that_would_exceed_the_quota_of_stacks_is_refused(member: Caller) -> None:
+def test_stack_exceeding_the_quota_of_stacks_is_refused(member: Caller) -> None:
     make_stack("other", project_id="shop")
     set_quota("shop", {"stacks": 1})
     answer = member.post("/stacks", {"name": "new", "template": template()})
@@ -106,7 +106,7 @@ def test_a_stack_that_would_exceed_the_quota_of_stacks_is_refused(member: Caller
 
 
 @pytest.mark.parametrize(("resource", "limit"), [("servers", 3), ("vcpus", 7), ("memory", 8191)])
-def test_a_stack_whose_servers_would_exceed_a_quota_is_refused(member: Caller, resource: str, limit: int) -> None:
+def test_stack_whose_servers_exceed_a_quota_is_refused(member: Caller, resource: str, limit: int) -> None:
     set_quota("shop", {resource: limit})
     answer = member.post("/stacks", {"name": "new", "template": template(3)})
     assert (answer.status_code, Stack.objects.count()) == (403, 0)
@@ -118,7 +118,7 @@ def test_servers_of_nested_stacks_count(member: Caller) -> None:
     assert member.post("/stacks", {"name": "new", "template": nested}).status_code == 403
 
 
-def test_an_update_that_adds_too_many_servers_is_refused(member: Caller) -> None:
+def test_stack_update_whose_servers_exceed_a_quota_is_refused(member: Caller) -> None:
     set_quota("shop", {"servers": 2})
     stack = make_stack("shop", project_id="shop", template=normalise(template()), status="CREATE_COMPLETE")
     path = f"/stacks/shop/{stack.uuid}"
@@ -126,7 +126,7 @@ def test_an_update_that_adds_too_many_servers_is_refused(member: Caller) -> None
     assert (answer.status_code, "requested 3" in fault(answer)) == (403, True)
 
 
-def test_the_embedded_cloud_creates_no_server_beyond_a_quota(small: Flavor) -> None:
+def test_embedded_cloud_refuses_a_server_exceeding_a_quota(small: Flavor) -> None:
     make_node()
     set_quota("shop", {"servers": 0})
     with pytest.raises(OperationRefused, match="Quota exceeded for servers of project shop"):
@@ -134,7 +134,7 @@ def test_the_embedded_cloud_creates_no_server_beyond_a_quota(small: Flavor) -> N
     assert not Server.objects.exists()
 
 
-def test_a_cluster_beyond_the_limit_of_the_site_is_refused(
+def test_cluster_exceeding_the_limit_of_the_site_is_refused(
     cloud_admin: User, small: Flavor, settings: Settings
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "clusters": 0}
@@ -143,19 +143,19 @@ def test_a_cluster_beyond_the_limit_of_the_site_is_refused(
 
 
 @pytest.mark.parametrize(("number", "status"), [(128, 202), (129, 403)])
-def test_a_server_has_128_entries_of_metadata_at_most(member: Caller, number: int, status: int) -> None:
+def test_server_has_at_most_128_metadata_items(member: Caller, number: int, status: int) -> None:
     metadata = {f"key-{place}": "" for place in range(number)}
     assert member.post("/servers", request(metadata=metadata)).status_code == status
 
 
-def test_the_metadata_of_a_stack_s_servers_is_limited_too(member: Caller, settings: Settings) -> None:
+def test_metadata_items_of_servers_of_a_stack_are_limited(member: Caller, settings: Settings) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "metadata_items": 1}
     server = {"type": "server", "properties": {"flavor": "small", "metadata": {"a": "1", "b": "2"}}}
     answer = member.post("/stacks", {"name": "new", "template": {"resources": {"web": server}}})
     assert answer.status_code == 403
 
 
-def test_the_metadata_of_a_profile_s_servers_is_limited_too(
+def test_metadata_items_of_servers_of_a_profile_are_limited(
     cloud_admin: User, small: Flavor, settings: Settings
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "metadata_items": 1}
@@ -163,13 +163,13 @@ def test_the_metadata_of_a_profile_s_servers_is_limited_too(
     assert Caller(cloud_admin, "1.12").post("/profiles", {"name": "web", "spec": spec}).status_code == 403
 
 
-def test_a_stack_has_as_many_resources_as_the_site_allows(member: Caller, settings: Settings) -> None:
+def test_number_of_resources_of_a_stack_is_limited(member: Caller, settings: Settings) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "stack_resources": 4}
     answer = member.post("/stacks", {"name": "new", "template": template(3)})
     assert (answer.status_code, "at most 4 are allowed" in fault(answer)) == (400, True)
 
 
-def test_the_command_sets_the_limits_of_a_project(db: None) -> None:
+def test_command_sets_the_limits_of_a_project(db: None) -> None:
     assert run("set_quota", "shop", "--servers", "5", "--memory", "-1").splitlines() == [
         "servers: 0 of 5",
         "vcpus: 0 of 400 (default)",
@@ -179,18 +179,18 @@ def test_the_command_sets_the_limits_of_a_project(db: None) -> None:
     assert HistoryEntry.objects.get().deed == "project.set_quota"
 
 
-def test_the_command_keeps_the_limits_that_it_is_not_given(db: None) -> None:
+def test_command_keeps_limits_without_an_argument(db: None) -> None:
     run("set_quota", "shop", "--servers", "5")
     run("set_quota", "shop", "--vcpus", "10")
     assert "servers: 0 of 5" in run("show_quota", "shop")
 
 
-def test_the_command_takes_a_limit_back(db: None) -> None:
+def test_command_resets_a_limit_to_the_default(db: None) -> None:
     run("set_quota", "shop", "--servers", "5")
     assert "servers: 0 of 100 (default)" in run("set_quota", "shop", "--servers", "default")
 
 
-def test_the_usage_of_a_project_is_shown(db: None) -> None:
+def test_usage_of_a_project_is_shown(db: None) -> None:
     make_server(project_id="shop", vcpus=4, memory=2048)
     assert run("show_quota", "shop").splitlines()[:2] == ["servers: 1 of 100 (default)", "vcpus: 4 of 400 (default)"]
 
@@ -204,7 +204,7 @@ def test_the_usage_of_a_project_is_shown(db: None) -> None:
         (["", "--servers", "1"], "project: must have 1 to 255 characters, without blanks around them."),
     ],
 )
-def test_bad_limits_are_refused(db: None, arguments: list[str], message: str) -> None:
+def test_invalid_limits_are_refused(db: None, arguments: list[str], message: str) -> None:
     with pytest.raises(CommandError) as refused:
         run("set_quota", *arguments)
     assert (str(refused.value), ProjectQuota.objects.exists()) == (message, False)
@@ -212,7 +212,7 @@ def test_bad_limits_are_refused(db: None, arguments: list[str], message: str) ->
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_of_two_requests_at_once_for_the_last_server_of_a_quota_one_is_refused(
+def test_one_of_two_concurrent_requests_for_the_last_server_is_refused(
     small: Flavor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_quota("shop", {"servers": 1})

@@ -1,4 +1,4 @@
-"""Requests to OpenStack carry the id of the request that caused them, and are counted."""
+"""Requests to OpenStack carry the ID of the request that caused them, and are counted and traced."""
 
 import pytest
 from pytest_django import Settings
@@ -20,24 +20,24 @@ def read_flavors() -> None:
     Access().read(lambda cloud: list(cloud.compute.flavors()))
 
 
-def test_a_request_to_nova_carries_the_id_of_the_request(emulator: Emulator) -> None:
+def test_request_to_nova_has_the_id_of_the_api_request(emulator: Emulator) -> None:
     with bound_contextvars(request_id=REQUEST):
         read_flavors()
     assert {REQUEST} == {found for line, found in emulator.request_ids if line.startswith(FLAVORS)}
 
 
-def test_an_action_without_a_request_has_an_id_of_its_own(emulator: Emulator) -> None:
+def test_request_of_an_action_has_the_id_of_the_action(emulator: Emulator) -> None:
     with bound_contextvars(action=ACTION):
         read_flavors()
     assert {f"req-{ACTION}"} == {found for line, found in emulator.request_ids if line.startswith(FLAVORS)}
 
 
-def test_work_that_nobody_requested_sends_no_id(emulator: Emulator) -> None:
+def test_other_requests_have_no_id(emulator: Emulator) -> None:
     read_flavors()
     assert {found for _, found in emulator.request_ids} == {None}
 
 
-def test_a_request_is_counted_by_service_and_status(emulator: Emulator) -> None:
+def test_request_is_counted_by_service_and_status(emulator: Emulator) -> None:
     labels = {"service": "compute", "method": "GET", "status": "200"}
     with growth_of("watcher_cloud_requests_total", **labels) as growth:
         read_flavors()
@@ -45,7 +45,7 @@ def test_a_request_is_counted_by_service_and_status(emulator: Emulator) -> None:
 
 
 @pytest.mark.parametrize(("status", "counted"), [(500, "500"), (0, "0")], ids=["error", "lost"])
-def test_a_failed_request_is_counted(emulator: Emulator, settings: Settings, status: int, counted: str) -> None:
+def test_failed_request_is_counted(emulator: Emulator, settings: Settings, status: int, counted: str) -> None:
     settings.OPENSTACK_ATTEMPTS = 1
     emulator.faults.append(Fault(FLAVORS, status=status, times=10))
     labels = {"service": "compute", "method": "GET", "status": counted}
@@ -54,7 +54,7 @@ def test_a_failed_request_is_counted(emulator: Emulator, settings: Settings, sta
     assert growth.value >= 1
 
 
-def test_a_request_to_nova_is_a_span_and_carries_it(emulator: Emulator) -> None:
+def test_request_to_nova_has_a_span_and_a_traceparent(emulator: Emulator) -> None:
     with recording() as exporter, tracing.span("run migrate", {}), bound_contextvars(request_id=REQUEST):
         read_flavors()
     span = next(span for span in exporter.get_finished_spans() if span.name == "GET compute")

@@ -26,7 +26,7 @@ def status(emulator: Emulator, server: str) -> str:
     return str(emulator.nova.servers[server]["status"])
 
 
-def begun(emulator: Emulator) -> int:
+def requested_operations(emulator: Emulator) -> int:
     return emulator.count("POST .*/action")
 
 
@@ -36,8 +36,8 @@ def refusal(kind: str, *arguments: Any) -> str:
     return str(caught.value)
 
 
-def leave(emulator: Emulator, kind: str, server: str, owner: str = "one") -> None:
-    """Begin a repair, and die in the middle of it."""
+def interrupt_repair(emulator: Emulator, kind: str, server: str, owner: str = "one") -> None:
+    """Begin a repair as a process that is killed during it."""
 
     def die() -> None:
         if emulator.nova.servers[server]["OS-EXT-STS:task_state"]:
@@ -48,7 +48,7 @@ def leave(emulator: Emulator, kind: str, server: str, owner: str = "one") -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_broken_server_runs_again(emulator: Emulator, server: str, kind: str) -> None:
+def test_server_in_error_is_active_after_a_repair(emulator: Emulator, server: str, kind: str) -> None:
     emulator.nova.servers[server] |= BROKEN
     getattr(cloud(), kind)(server)
     row = Server.objects.get(uuid=server)
@@ -58,7 +58,9 @@ def test_a_broken_server_runs_again(emulator: Emulator, server: str, kind: str) 
 @pytest.mark.parametrize(
     ("before", "shown"), [("ACTIVE", "REBOOT"), ("SHUTOFF", "HARD_REBOOT"), ("ERROR", "HARD_REBOOT")]
 )
-def test_only_a_running_guest_may_end_by_itself(emulator: Emulator, server: str, before: str, shown: str) -> None:
+def test_reboot_is_soft_for_active_servers_and_hard_for_others(
+    emulator: Emulator, server: str, before: str, shown: str
+) -> None:
     emulator.nova.servers[server]["status"] = before
     seen = set()
     cloud().reboot_server(server, lambda: seen.add(status(emulator, server)))
@@ -67,7 +69,7 @@ def test_only_a_running_guest_may_end_by_itself(emulator: Emulator, server: str,
 
 
 @pytest.mark.parametrize(("image", "used"), [("another", "another"), (None, make_uuid("image"))])
-def test_a_server_is_rebuilt_from_the_requested_image_or_its_own(
+def test_server_is_rebuilt_from_the_requested_image_or_its_own(
     emulator: Emulator, server: str, image: str | None, used: str
 ) -> None:
     emulator.nova.servers[server]["metadata"] = {"watcher_token": "one"}
@@ -77,9 +79,7 @@ def test_a_server_is_rebuilt_from_the_requested_image_or_its_own(
     assert emulator.nova.history[server][0]["action"] == "rebuild"
 
 
-def test_what_a_person_says_of_a_server_outlasts_all_readings_and_ends_with_a_rebuild(
-    emulator: Emulator, server: str
-) -> None:
+def test_unhealthy_mark_is_kept_until_a_rebuild(emulator: Emulator, server: str) -> None:
     Server.objects.filter(uuid=server).update(unhealthy_reason="slow")
     call_command("sync_cluster", stdout=io.StringIO())
     cloud().reboot_server(server)
@@ -89,7 +89,7 @@ def test_what_a_person_says_of_a_server_outlasts_all_readings_and_ends_with_a_re
 
 
 @pytest.mark.parametrize(("state", "reason"), [("error", "slow"), ("active", None)])
-def test_a_server_that_is_reset_to_active_is_said_to_be_well(
+def test_unhealthy_mark_is_cleared_by_a_reset_to_active(
     emulator: Emulator, server: str, state: str, reason: str | None
 ) -> None:
     Server.objects.filter(uuid=server).update(unhealthy_reason="slow")
@@ -97,42 +97,42 @@ def test_a_server_that_is_reset_to_active_is_said_to_be_well(
     assert Server.objects.get(uuid=server).unhealthy_reason == reason
 
 
-def test_a_stopped_server_that_is_rebuilt_stays_stopped(emulator: Emulator, server: str) -> None:
+def test_rebuilt_stopped_server_stays_stopped(emulator: Emulator, server: str) -> None:
     emulator.nova.servers[server] |= {"status": "SHUTOFF", "OS-EXT-STS:vm_state": "stopped"}
     cloud().rebuild_server(server)
     assert status(emulator, server) == "SHUTOFF"
 
 
-def test_a_server_that_boots_from_a_volume_is_not_rebuilt_without_an_image(emulator: Emulator, server: str) -> None:
+def test_rebuild_of_a_server_that_boots_from_a_volume_requires_an_image(emulator: Emulator, server: str) -> None:
     emulator.nova.servers[server]["image"] = ""
     message = refusal("rebuild_server", server)
     assert message == f"Instance {server} boots from a volume: say from which image to rebuild it"
 
 
-def test_an_image_that_is_unknown_is_refused_in_novas_words(emulator: Emulator, server: str) -> None:
+def test_unknown_image_is_refused_with_the_message_of_nova(emulator: Emulator, server: str) -> None:
     emulator.nova.unknown_images.add("none")
     assert refusal("rebuild_server", server, "none") == "The cloud refused it: Cannot find image for rebuild"
     assert Server.objects.get(uuid=server).operation_owner == ""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_server_that_was_never_built_is_refused_for_good(emulator: Emulator, server: str, kind: str) -> None:
+def test_server_that_was_never_built_is_refused_permanently(emulator: Emulator, server: str, kind: str) -> None:
     emulator.nova.servers[server] |= {**BROKEN, "OS-SRV-USG:launched_at": None, "OS-EXT-SRV-ATTR:host": None}
     with pytest.raises(OperationRefused, match="was never built: it can only be created again") as caught:
         getattr(cloud(), kind)(server)
     assert not isinstance(caught.value, CloudBusy)
-    assert begun(emulator) == 0
+    assert requested_operations(emulator) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_server_that_is_just_being_built_is_busy(emulator: Emulator, server: str, kind: str) -> None:
+def test_server_being_built_is_busy(emulator: Emulator, server: str, kind: str) -> None:
     emulator.nova.servers[server] |= {"status": "BUILD", "OS-EXT-STS:vm_state": "building"}
     with pytest.raises(CloudBusy, match="while it is in vm_state building"):
         getattr(cloud(), kind)(server)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_server_that_is_gone_is_not_found(emulator: Emulator, server: str, kind: str) -> None:
+def test_deleted_server_is_not_found(emulator: Emulator, server: str, kind: str) -> None:
     del emulator.nova.servers[server]
     with pytest.raises(ServerNotFound):
         getattr(cloud(), kind)(server)
@@ -140,22 +140,22 @@ def test_a_server_that_is_gone_is_not_found(emulator: Emulator, server: str, kin
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_another_does_to_a_server_is_left_alone(emulator: Emulator, server: str, kind: str) -> None:
-    leave(emulator, kind, server)
+def test_operation_of_another_owner_is_not_touched(emulator: Emulator, server: str, kind: str) -> None:
+    interrupt_repair(emulator, kind, server)
     with acting_for("another"), pytest.raises(CloudBusy, match="is busy: "):
         getattr(cloud(), kind)(server)
-    assert begun(emulator) == 1
+    assert requested_operations(emulator) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("failing", ["stay", "error"])
-def test_a_repair_that_comes_to_nothing_says_why(emulator: Emulator, server: str, kind: str, failing: str) -> None:
+def test_failed_repair_has_the_reason(emulator: Emulator, server: str, kind: str, failing: str) -> None:
     emulator.nova.failing = failing
     reason = {"stay": "The hypervisor did not do it.", "error": "The hypervisor broke."}[failing]
     assert refusal(kind, server) == f"{WORDS[kind]} instance {server} failed: {reason}"
 
 
-def test_a_rebuild_from_an_image_that_its_node_may_not_have(
+def test_rebuild_without_a_valid_host_raises_no_valid_host(
     emulator: Emulator, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emulator.nova.failing = "error"
@@ -166,36 +166,34 @@ def test_a_rebuild_from_an_image_that_its_node_may_not_have(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_repair_left_behind_is_waited_for_and_not_begun_again(emulator: Emulator, server: str, kind: str) -> None:
+def test_interrupted_repair_is_resumed_without_another_request(emulator: Emulator, server: str, kind: str) -> None:
     emulator.nova.servers[server] |= BROKEN
-    leave(emulator, kind, server)
+    interrupt_repair(emulator, kind, server)
     with acting_for("one"):
         getattr(cloud(), kind)(server)
-    assert (status(emulator, server), begun(emulator)) == ("ACTIVE", 1)
+    assert (status(emulator, server), requested_operations(emulator)) == ("ACTIVE", 1)
     assert Server.objects.get(uuid=server).operation_owner == ""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_repair_left_behind_that_comes_to_nothing_says_why(emulator: Emulator, server: str, kind: str) -> None:
-    leave(emulator, kind, server)
+def test_interrupted_repair_that_fails_has_the_reason(emulator: Emulator, server: str, kind: str) -> None:
+    interrupt_repair(emulator, kind, server)
     emulator.nova.failing = "stay"
     with acting_for("one"):
         assert refusal(kind, server) == f"{WORDS[kind]} instance {server} failed: The hypervisor did not do it."
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_repair_left_behind_is_settled_by_the_next_reconciliation(
-    emulator: Emulator, server: str, kind: str
-) -> None:
+def test_interrupted_repair_is_completed_by_reconciliation(emulator: Emulator, server: str, kind: str) -> None:
     emulator.nova.servers[server] |= BROKEN
-    leave(emulator, kind, server)
+    interrupt_repair(emulator, kind, server)
     with acting_for("one"):
         assert cloud().reconcile(server).status == "ACTIVE"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_repair_whose_answer_is_lost_is_waited_for(emulator: Emulator, server: str, kind: str) -> None:
+def test_repair_is_awaited_after_a_lost_response(emulator: Emulator, server: str, kind: str) -> None:
     emulator.nova.servers[server] |= BROKEN
     emulator.fail("POST .*/action", 504, after=True)
     getattr(cloud(), kind)(server)
-    assert (status(emulator, server), begun(emulator)) == ("ACTIVE", 1)
+    assert (status(emulator, server), requested_operations(emulator)) == ("ACTIVE", 1)
