@@ -1,4 +1,4 @@
-"""An applier and a worker in one process, and the post between them in the test's hands: no broker, no threads."""
+"""An applier and a worker in one process, with messages that the test delivers, without a broker or threads."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,7 +16,7 @@ from watcher_site.processes.worker import Heartbeat
 
 
 class Post:
-    """Messages that were sent and not yet delivered: a test delivers, loses or duplicates them."""
+    """Undelivered messages, which a test delivers, loses or duplicates."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.messages: list[JobMessage] = []
@@ -31,9 +31,9 @@ class Post:
         monkeypatch.setattr(self.executor.sender, "put", lambda job: self.executor.send(None, job))
         self.applier = Applier(self.executor, host="control")
         self.is_stopping = False
-        self.worker = self.hire("worker-1")
+        self.worker = self.start_worker("worker-1")
 
-    def hire(self, host: str) -> WorkerProcess:
+    def start_worker(self, host: str) -> WorkerProcess:
         worker = WorkerProcess(host, lambda: self.is_stopping)
         worker.replies.send = self.reply  # type: ignore[method-assign]
         return worker
@@ -45,7 +45,7 @@ class Post:
         self.executor.receiver.replies.put(asdict(reply))
 
     def advance(self) -> None:
-        """Make the applier read the delivered messages, and advance."""
+        """Make the applier read the replies, and advance."""
         self.applier.poll_soon()
         self.executor.next_sweep = 0
         self.applier.collect(0)
@@ -57,7 +57,7 @@ class Post:
             (worker or self.worker).handle(message)
 
     def settle(self) -> None:
-        """Let everything take its course."""
+        """Advance the applier and deliver all messages until the applier is idle."""
         for _ in range(50):
             self.advance()
             if self.applier.is_idle:

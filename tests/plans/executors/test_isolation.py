@@ -1,4 +1,4 @@
-"""Jobs that must run alone in a process, and jobs that share it."""
+"""Isolated jobs, which run alone in a process, and jobs that share it."""
 
 from collections.abc import Iterator
 from threading import Event, Thread
@@ -29,7 +29,7 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadExecutor]:
 
 
 class Work:
-    """A job that reports its begin, and ends on request."""
+    """A job that reports its start, and ends on request."""
 
     def __init__(self) -> None:
         self.began, self.may_end = Event(), Event()
@@ -42,17 +42,17 @@ class Work:
 
 
 class Suspended(Work):
-    """A job that waits with its action suspended, then goes on."""
+    """A job that waits while its action is suspended, and then continues."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_resumed, self.went_on = Event(), Event()
+        self.is_resumed, self.continued = Event(), Event()
 
     def __call__(self, action: Any, lease: Any, slot: Any) -> bool:
         with slot.vacated():
             self.began.set()
             self.is_resumed.wait(PATIENCE)
-        self.went_on.set()
+        self.continued.set()
         return super().__call__(action, lease, slot)
 
 
@@ -61,7 +61,7 @@ def submit(executor: ThreadExecutor, work: Work, alone: bool = False) -> Work:
     return work
 
 
-def test_a_job_that_must_be_alone_begins_when_the_running_jobs_have_ended(executor: ThreadExecutor) -> None:
+def test_isolated_job_begins_after_the_running_jobs_ended(executor: ThreadExecutor) -> None:
     shared = submit(executor, Work())
     assert shared.began.wait(PATIENCE)
     alone = submit(executor, Work(), alone=True)
@@ -72,7 +72,7 @@ def test_a_job_that_must_be_alone_begins_when_the_running_jobs_have_ended(execut
     alone.may_end.set()
 
 
-def test_no_job_begins_beside_one_that_is_alone(executor: ThreadExecutor) -> None:
+def test_no_job_begins_while_an_isolated_job_runs(executor: ThreadExecutor) -> None:
     alone = submit(executor, Work(), alone=True)
     assert alone.began.wait(PATIENCE)
     shared = submit(executor, Work())
@@ -83,7 +83,7 @@ def test_no_job_begins_beside_one_that_is_alone(executor: ThreadExecutor) -> Non
     shared.may_end.set()
 
 
-def test_a_job_whose_action_is_suspended_is_not_waited_for(executor: ThreadExecutor) -> None:
+def test_isolated_job_does_not_wait_for_a_suspended_action(executor: ThreadExecutor) -> None:
     suspended = Suspended()
     submit(executor, suspended)
     assert suspended.began.wait(PATIENCE)
@@ -91,13 +91,13 @@ def test_a_job_whose_action_is_suspended_is_not_waited_for(executor: ThreadExecu
     assert alone.began.wait(PATIENCE)
     suspended.is_resumed.set()
     wait_for(lambda: not executor.suspended)
-    assert not suspended.went_on.is_set()
+    assert not suspended.continued.is_set()
     alone.may_end.set()
-    assert suspended.went_on.wait(PATIENCE)
+    assert suspended.continued.wait(PATIENCE)
     suspended.may_end.set()
 
 
-def test_a_job_that_was_given_up_is_not_waited_for(executor: ThreadExecutor) -> None:
+def test_isolated_job_does_not_wait_for_a_hung_job(executor: ThreadExecutor) -> None:
     stuck = Work()
     executor.submit(Job(stuck, Action(), LEASE, limit=0))
     assert stuck.began.wait(PATIENCE)
@@ -108,7 +108,7 @@ def test_a_job_that_was_given_up_is_not_waited_for(executor: ThreadExecutor) -> 
     stuck.may_end.set()
 
 
-def test_of_two_jobs_that_must_be_alone_one_waits_for_the_other() -> None:
+def test_isolated_jobs_run_one_after_the_other() -> None:
     isolation, ended = Isolation(), Event()
     isolation.acquire(alone=True)
 
@@ -127,7 +127,7 @@ def test_of_two_jobs_that_must_be_alone_one_waits_for_the_other() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("losses", "alone"), [(0, False), (execution.SHARED_LOSSES, True)])
-def test_a_plan_isolates_an_action_that_lost_its_process_often(losses: int, alone: bool) -> None:
+def test_plan_isolates_an_action_whose_worker_died_repeatedly(losses: int, alone: bool) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(state="ONGOING", losses=losses)
     run = PlanRun(plan, Service.register(Service.APPLIER, "here"), InlineExecutor())

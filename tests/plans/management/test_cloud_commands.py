@@ -21,7 +21,7 @@ def cloud(db: None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["clusters", "nodes", "servers", "stacks"])
-def test_a_list_has_the_rows_of_the_api(run: Run, cloud: dict[str, Any], cloud_admin: User, kind: str) -> None:
+def test_list_has_the_rows_of_the_api(run: Run, cloud: dict[str, Any], cloud_admin: User, kind: str) -> None:
     answer = newest(cloud_admin).get(f"/{kind}/detail").json()[kind]
     listed: Any = run(kind, "list", "--format", "json").json
     assert [{**row, "links": None} for row in listed] == [{**row, "links": None} for row in answer]
@@ -29,14 +29,14 @@ def test_a_list_has_the_rows_of_the_api(run: Run, cloud: dict[str, Any], cloud_a
 
 
 @pytest.mark.parametrize("kind", ["clusters", "nodes", "servers", "stacks"])
-def test_one_is_shown_by_its_name_or_the_beginning_of_its_uuid(run: Run, cloud: dict[str, Any], kind: str) -> None:
+def test_object_is_shown_by_its_name_or_a_prefix_of_its_uuid(run: Run, cloud: dict[str, Any], kind: str) -> None:
     named = run(kind, "show", cloud[kind].name)
     assert named.status == 0
     assert str(cloud[kind].uuid) in named.output
     assert run(kind, "show", str(cloud[kind].uuid)[:13]).output == named.output
 
 
-def test_servers_of_the_same_name_are_ambiguous(run: Run, cloud: dict[str, Any]) -> None:
+def test_ambiguous_server_name_is_refused_with_the_candidates(run: Run, cloud: dict[str, Any]) -> None:
     other = make_server("web-1")
     ended = run("servers", "show", "web-1")
     assert (ended.status, ended.errors.count("\n")) == (2, 1)
@@ -44,7 +44,7 @@ def test_servers_of_the_same_name_are_ambiguous(run: Run, cloud: dict[str, Any])
     assert run("servers", "show", other.uuid).status == 0
 
 
-def test_a_filter_of_the_api_is_an_option(run: Run, cloud: dict[str, Any]) -> None:
+def test_api_filters_are_options_of_list(run: Run, cloud: dict[str, Any]) -> None:
     make_server("db-1")
     assert run("servers", "list", "--host", "compute1", "--columns", "name").output == "NAME\nweb-1\n"
     assert run("servers", "list", "--status", "nosuch").status == 2
@@ -56,7 +56,7 @@ def test_nested_stacks_are_listed_on_request(run: Run, cloud: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("kind", ["nodes", "servers", "stacks"])
-def test_an_object_is_marked_as_unhealthy_and_the_mark_is_removed(run: Run, cloud: dict[str, Any], kind: str) -> None:
+def test_object_is_marked_unhealthy_and_its_mark_removed(run: Run, cloud: dict[str, Any], kind: str) -> None:
     name = cloud[kind].name
     marked = run(kind, "mark", name, "--reason", "its disk is slow", "--as", "alice")
     assert (marked.status, marked.output) == (0, f"{kind[:-1]} {name}: unhealthy: its disk is slow\n")

@@ -22,7 +22,7 @@ def again(plan: ActionPlan) -> ActionPlan:
     return ActionPlan.objects.get(pk=plan.pk)
 
 
-def test_a_list_is_a_table_with_short_uuids_of_other_objects(run: Run) -> None:
+def test_list_is_a_table_with_short_uuids_of_other_objects(run: Run) -> None:
     audit = make_audit("Tonight")
     plan = make_plan(audit=audit, strategy=audit.strategy)
     columns = "uuid,title,state,strategy_name,audit_uuid"
@@ -39,14 +39,14 @@ def test_json_has_the_fields_of_the_newest_microversion(run: Run, cloud_admin: U
     assert {**listed, "links": None} == {**answer, "links": None}
 
 
-def test_a_chosen_column_is_printed_in_every_format(run: Run) -> None:
+def test_chosen_column_is_printed_in_every_format(run: Run) -> None:
     plan = make_plan()
     assert run("plans", "list", "--columns", "uuid").output == f"UUID\n{plan.uuid}\n"
     assert run("plans", "list", "--columns", "uuid", "--format", "csv").output == f"uuid\r\n{plan.uuid}\r\n"
     assert run("plans", "list", "--columns", "uuid", "--format", "json").json == [{"uuid": str(plan.uuid)}]
 
 
-def test_a_list_is_filtered_sorted_and_limited(run: Run) -> None:
+def test_list_is_filtered_sorted_and_limited(run: Run) -> None:
     audit = make_audit("nightly")
     plans = [make_plan(audit=audit, state=state) for state in ("FAILED", "CANCELLED", "SUCCEEDED")]
     make_plan(state="FAILED")
@@ -56,7 +56,7 @@ def test_a_list_is_filtered_sorted_and_limited(run: Run) -> None:
     assert len(run("plans", "list", *arguments, "--limit", 1, "--format", "json").json) == 1
 
 
-def test_a_list_has_all_rows_however_many_a_page_of_the_api_has(run: Run, settings: Settings) -> None:
+def test_list_has_all_rows_beyond_the_page_limit_of_the_api(run: Run, settings: Settings) -> None:
     settings.API_MAX_LIMIT = 2
     plans = [make_plan() for _ in range(5)]
     printed = run("plans", "list", "--columns", "uuid").output.split()
@@ -64,7 +64,7 @@ def test_a_list_has_all_rows_however_many_a_page_of_the_api_has(run: Run, settin
     assert len(run("plans", "list", "--limit", 3).output.splitlines()) == 4
 
 
-def test_a_list_takes_the_same_queries_whatever_its_size(
+def test_list_query_count_does_not_depend_on_the_number_of_plans(
     run: Run, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(2):
@@ -73,13 +73,13 @@ def test_a_list_takes_the_same_queries_whatever_its_size(
             run("plans", "list")
 
 
-def test_a_plan_is_shown_by_the_beginning_of_its_uuid(run: Run) -> None:
+def test_plan_is_shown_by_a_prefix_of_its_uuid(run: Run) -> None:
     make_plan(uuid=FIRST)
     make_plan(uuid=SECOND)
     assert run("plans", "show", "aa11", "--format", "json").json["uuid"] == str(FIRST)
 
 
-def test_an_ambiguous_uuid_is_refused_with_the_candidates_and_status_2(run: Run) -> None:
+def test_ambiguous_uuid_is_refused_with_the_candidates_and_status_2(run: Run) -> None:
     make_plan(uuid=FIRST)
     make_plan(uuid=SECOND)
     ended = run("plans", "show", "aa")
@@ -88,7 +88,7 @@ def test_an_ambiguous_uuid_is_refused_with_the_candidates_and_status_2(run: Run)
 
 
 @pytest.mark.parametrize("subcommand", ["show", "preflight", "cancel", "start", "suspend", "continue"])
-def test_an_unknown_plan_is_one_line_and_status_2(run: Run, subcommand: str) -> None:
+def test_unknown_plan_is_refused_in_one_line_with_status_2(run: Run, subcommand: str) -> None:
     ended = run("plans", subcommand, "aa11")
     assert ended == (2, "", "CommandError: There is no action plan aa11.\n")
 
@@ -115,13 +115,13 @@ def test_an_unknown_plan_is_one_line_and_status_2(run: Run, subcommand: str) -> 
     ],
     ids=" ".join,
 )
-def test_bad_input_is_one_line_and_status_2(run: Run, arguments: list[str]) -> None:
+def test_invalid_input_is_refused_in_one_line_with_status_2(run: Run, arguments: list[str]) -> None:
     make_plan(uuid=FIRST)
     ended = run("plans", *arguments)
     assert (ended.status, ended.output, ended.errors.count("\n")) == (2, "", 1)
 
 
-def test_a_plan_is_started_in_the_name_of_a_person(run: Run) -> None:
+def test_plan_is_started_on_behalf_of_the_user_named_by_as(run: Run) -> None:
     plan = make_plan({"a": []})
     ended = run("plans", "start", plan.uuid, "--yes", "--as", "alice")
     assert ended == (0, f"action plan {plan.uuid} (nop): PENDING\n", "")
@@ -129,7 +129,7 @@ def test_a_plan_is_started_in_the_name_of_a_person(run: Run) -> None:
     assert HistoryEntry.objects.get(deed="action_plan.start").user == "alice"
 
 
-def test_without_a_terminal_a_start_must_be_confirmed_by_an_option(run: Run) -> None:
+def test_start_without_a_terminal_requires_yes(run: Run) -> None:
     plan = make_plan({"a": []})
     ended = run("plans", "start", plan.uuid)
     assert (ended.status, ended.errors.count("\n"), "--yes" in ended.errors) == (2, 1, True)
@@ -137,7 +137,7 @@ def test_without_a_terminal_a_start_must_be_confirmed_by_an_option(run: Run) -> 
 
 
 @pytest.mark.parametrize(("answer", "status", "state"), [("y\n", 0, "PENDING"), ("\n", 1, "RECOMMENDED")])
-def test_at_a_terminal_a_person_confirms(
+def test_start_at_a_terminal_requires_confirmation(
     run: Run, monkeypatch: pytest.MonkeyPatch, answer: str, status: int, state: str
 ) -> None:
     plan = make_plan({"a": []})
@@ -148,7 +148,7 @@ def test_at_a_terminal_a_person_confirms(
     assert f"Start the action plan {plan.uuid} (nop)? [y/N]" in ended.errors
 
 
-def test_a_plan_that_has_ended_is_not_started(run: Run) -> None:
+def test_ended_plan_cannot_be_started(run: Run) -> None:
     plan = make_plan(state="SUCCEEDED")
     ended = run("plans", "start", plan.uuid, "--yes")
     assert (ended.status, ended.errors.count("\n"), "is SUCCEEDED" in ended.errors) == (2, 1, True)
@@ -157,19 +157,19 @@ def test_a_plan_that_has_ended_is_not_started(run: Run) -> None:
 
 @pytest.fixture
 def applier(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the waiting plans whenever a command waits."""
+    """Run the pending plans whenever a command waits."""
     monkeypatch.setattr(foreground.time, "sleep", lambda _: run_waiting())
 
 
 @pytest.mark.usefixtures("applier")
-def test_waiting_for_a_plan_that_succeeds_ends_with_0(run: Run) -> None:
+def test_start_with_wait_exits_with_0_when_the_plan_succeeds(run: Run) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     ended = run("plans", "start", plan.uuid, "--yes", "--wait")
     assert (ended.status, ended.output.splitlines()[-1], again(plan).state) == (0, "SUCCEEDED", "SUCCEEDED")
 
 
 @pytest.mark.usefixtures("applier")
-def test_waiting_for_a_plan_that_fails_names_the_action_and_ends_with_1(run: Run) -> None:
+def test_start_with_wait_names_the_failed_action_and_exits_with_1(run: Run) -> None:
     plan = make_plan({"a": []})
     plan.actions.update(input_parameters={"message": "a", "fail_execute": True})
     failing = Action.objects.get()
@@ -178,7 +178,7 @@ def test_waiting_for_a_plan_that_fails_names_the_action_and_ends_with_1(run: Run
     assert f"({failing.uuid})" in ended.output
 
 
-def test_waiting_without_an_applier_says_so_and_ends_with_1_after_the_timeout(run: Run) -> None:
+def test_start_with_wait_reports_a_missing_applier_and_exits_with_1_after_the_timeout(run: Run) -> None:
     plan = make_plan({"a": []})
     ended = run("plans", "start", plan.uuid, "--yes", "--wait", "--timeout", 0)
     assert ended.status == 1
@@ -189,13 +189,13 @@ def test_waiting_without_an_applier_says_so_and_ends_with_1_after_the_timeout(ru
 
 
 @pytest.mark.usefixtures("applier")
-def test_with_a_format_progress_does_not_disturb_the_output(run: Run) -> None:
+def test_start_with_wait_and_a_format_prints_only_the_result(run: Run) -> None:
     plan = make_plan({"a": []})
     ended = run("plans", "start", plan.uuid, "--yes", "--wait", "--format", "json")
     assert (ended.status, ended.json["uuid"]) == (0, str(plan.uuid))
 
 
-def test_a_plan_is_suspended_resumed_and_cancelled(run: Run) -> None:
+def test_plan_is_suspended_resumed_and_cancelled(run: Run) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     assert run("plans", "suspend", plan.uuid).output == f"action plan {plan.uuid} (nop): PENDING, suspended\n"
     assert run("plans", "resume", plan.uuid).output == f"action plan {plan.uuid} (nop): PENDING\n"
@@ -203,26 +203,26 @@ def test_a_plan_is_suspended_resumed_and_cancelled(run: Run) -> None:
     assert run("plans", "suspend", plan.uuid).status == 2
 
 
-def test_a_failed_plan_is_continued_by_another_one(run: Run) -> None:
+def test_failed_plan_is_continued_by_a_new_plan(run: Run) -> None:
     plan = make_plan({"a": []}, state="FAILED")
     plan.actions.update(state="FAILED")
     continued = run("plans", "continue", plan.uuid, "--format", "json").json
     assert (continued["continues_uuid"], continued["state"]) == (str(plan.uuid), "RECOMMENDED")
 
 
-def test_a_plan_is_scheduled(run: Run) -> None:
+def test_plan_is_scheduled(run: Run) -> None:
     plan = make_plan({"a": []})
     ended = run("plans", "schedule", plan.uuid, "--at", "2090-01-31T22:00")
     assert ended.output == "The action plan is RECOMMENDED and may begin from 2090-01-31 22:00 UTC on.\n"
 
 
-def test_a_preflight_of_a_plan_that_would_succeed_ends_with_0(run: Run) -> None:
+def test_preflight_of_a_plan_that_would_succeed_exits_with_0(run: Run) -> None:
     plan = make_plan({"a": [], "b": []})
     assert run("plans", "preflight", plan.uuid) == (0, "Foreseen: 2 SUCCEEDED.\n", "")
 
 
 @pytest.mark.parametrize("format", ["table", "csv"])
-def test_a_preflight_tells_what_would_not_succeed_and_ends_with_1(run: Run, format: str) -> None:
+def test_preflight_lists_actions_that_would_not_succeed_and_exits_with_1(run: Run, format: str) -> None:
     plan = make_plan({"a": [], "b": []})
     failing = action(plan, "b")
     Action.objects.filter(pk=failing.pk).update(input_parameters={"message": "b", "fail_pre_condition": True})
@@ -232,7 +232,7 @@ def test_a_preflight_tells_what_would_not_succeed_and_ends_with_1(run: Run, form
     assert (ended.output if format == "table" else ended.errors).endswith(summary)
 
 
-def test_a_preflight_in_json_has_the_fields_of_the_api(run: Run, cloud_admin: User) -> None:
+def test_preflight_in_json_has_the_fields_of_the_api(run: Run, cloud_admin: User) -> None:
     plan = make_plan({"a": [], "b": []})
     Action.objects.filter(pk=action(plan, "b").pk).update(action_type="nosuch")
     answer = newest(cloud_admin).get(f"/action_plans/{plan.uuid}/preflight").json()
@@ -240,7 +240,7 @@ def test_a_preflight_in_json_has_the_fields_of_the_api(run: Run, cloud_admin: Us
     assert run("plans", "preflight", plan.uuid, "--format", "json").json == answer
 
 
-def test_the_former_commands_still_work(run: Run) -> None:
+def test_former_commands_still_work(run: Run) -> None:
     plan = make_plan({"a": []})
     assert run("preflight_plan", plan.uuid).output == "Foreseen: 1 SUCCEEDED.\n"
     assert run("schedule_plan", plan.uuid, "--start").status == 0

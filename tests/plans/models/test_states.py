@@ -10,7 +10,7 @@ from watcher_site.refusals import Invalid
 
 
 @pytest.mark.django_db
-def test_of_two_who_start_a_plan_the_second_is_refused() -> None:
+def test_concurrent_second_start_of_a_plan_is_refused() -> None:
     plan = make_plan()
     first, second = ActionPlan.objects.get(pk=plan.pk), ActionPlan.objects.get(pk=plan.pk)
     first.launch()
@@ -19,7 +19,7 @@ def test_of_two_who_start_a_plan_the_second_is_refused() -> None:
 
 
 @pytest.mark.django_db
-def test_cancelling_a_plan_that_has_not_begun_leaves_skipped_actions_alone() -> None:
+def test_cancelling_a_pending_plan_keeps_skipped_actions_skipped() -> None:
     plan = make_plan({"a": [], "b": []})
     skipped = plan.actions.get(input_parameters__message="a")
     skipped.skip("alice")
@@ -29,7 +29,7 @@ def test_cancelling_a_plan_that_has_not_begun_leaves_skipped_actions_alone() -> 
 
 
 @pytest.mark.django_db
-def test_a_plan_that_was_deleted_meanwhile_is_not_started() -> None:
+def test_deleted_plan_cannot_be_started() -> None:
     plan = make_plan()
     ActionPlan.objects.get(pk=plan.pk).remove()
     with pytest.raises(ConcurrentTransition):
@@ -37,7 +37,7 @@ def test_a_plan_that_was_deleted_meanwhile_is_not_started() -> None:
 
 
 @pytest.mark.django_db
-def test_a_plan_that_was_started_meanwhile_is_not_deleted() -> None:
+def test_started_plan_cannot_be_deleted() -> None:
     plan = make_plan()
     ActionPlan.objects.get(pk=plan.pk).launch()
     with pytest.raises(Invalid, match="PENDING"):
@@ -45,7 +45,7 @@ def test_a_plan_that_was_started_meanwhile_is_not_deleted() -> None:
 
 
 @pytest.mark.django_db
-def test_plans_can_be_deleted_for_good_with_all_that_hangs_on_them() -> None:
+def test_plans_are_deleted_permanently_with_their_actions() -> None:
     make_plan({"a": [], "b": ["a"]})
     ActionPlan.objects.all().delete()
     assert not Action.objects.exists()

@@ -25,7 +25,7 @@ def summary(plan: ActionPlan) -> str | None:
     return summarize(plan.actions.all(), plan.actions.count_states())
 
 
-def test_a_plan_without_incidents_says_nothing() -> None:
+def test_plan_without_failures_and_skips_has_no_summary() -> None:
     assert summary(make_plan({"a": []})) is None
 
 
@@ -40,26 +40,26 @@ def fail(plan: ActionPlan, name: str, reason: str) -> Action:
     return failed
 
 
-def test_a_person_is_named_by_user_name_with_the_reason() -> None:
+def test_skip_is_summarized_with_the_user_and_the_reason() -> None:
     plan = make_plan({"a": [], "b": []})
     skipped = skip(plan, "a", "month-end closing")
     wanted = f"One or more actions were skipped. 1 of 2: {skipped.uuid} by alice (month-end closing)."
     assert summary(plan) == wanted
 
 
-def test_a_person_who_gave_no_reason_is_named_alone() -> None:
+def test_skip_without_a_reason_is_summarized_with_the_user_only() -> None:
     plan = make_plan({"a": []})
     skipped = skip(plan, "a")
     assert summary(plan) == f"One or more actions were skipped. 1 of 1: {skipped.uuid} by alice."
 
 
-def test_a_finding_is_given_as_it_is() -> None:
+def test_automatic_skip_is_summarized_with_its_reason() -> None:
     plan = make_skipped(1)
     found = plan.actions.get()
     assert summary(plan) == f"One or more actions were skipped. 1 of 1: {found.uuid} (Instance 7 not found)."
 
 
-def test_what_failed_and_why_stands_before_what_was_skipped() -> None:
+def test_failures_are_summarized_before_skips() -> None:
     plan = make_plan({"a": [], "b": [], "c": []})
     skipped, failed = skip(plan, "a", "closing"), fail(plan, "b", "no room on compute2")
     assert summary(plan) == (
@@ -69,7 +69,7 @@ def test_what_failed_and_why_stands_before_what_was_skipped() -> None:
     )
 
 
-def test_many_failures_leave_space_for_the_first_that_was_skipped() -> None:
+def test_summary_of_many_failures_has_space_for_the_first_skip() -> None:
     plan = make_plan({str(number): [] for number in range(20)})
     skipped = skip(plan, "7", "closing")
     for number in range(7):
@@ -80,14 +80,14 @@ def test_many_failures_leave_space_for_the_first_that_was_skipped() -> None:
     assert len(text) <= 255
 
 
-def test_a_long_reason_is_cut_and_what_follows_is_counted() -> None:
+def test_long_reason_is_truncated_and_further_skips_are_counted() -> None:
     plan = make_plan({str(number): [] for number in range(3)})
     for number in range(3):
         skip(plan, str(number), "the books are being closed " * 8)
     assert re.search(r" by alice \(the books are .*…\) and 2 more\.$", summary(plan) or "")
 
 
-def test_a_name_that_does_not_fit_is_left_out_and_all_are_counted() -> None:
+def test_too_long_user_name_is_omitted_and_skips_are_counted() -> None:
     plan = make_plan({"a": []})
     skip_action(action(plan, "a").uuid, "a" * 200, "closing")
     assert summary(plan) == "One or more actions were skipped. 1 of 1."
@@ -95,7 +95,7 @@ def test_a_name_that_does_not_fit_is_left_out_and_all_are_counted() -> None:
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 50])
 @pytest.mark.parametrize("length", [0, 10, 60, 150, 220])
-def test_every_skipped_action_is_named_or_counted_within_255_characters(number: int, length: int) -> None:
+def test_summary_names_or_counts_all_skips_in_at_most_255_characters(number: int, length: int) -> None:
     plan = make_skipped(number, "x" * length)
     text = summary(plan) or ""
     named = len(re.findall(r"[0-9a-f]{8}-", text))

@@ -1,4 +1,4 @@
-"""The start and the end time of a plan, which are written with its states."""
+"""The start and end times of a plan, which its transitions write."""
 
 from datetime import timedelta
 from importlib import import_module
@@ -21,7 +21,7 @@ def times(plan: ActionPlan) -> tuple[bool, bool]:
     return start is not None, end is not None
 
 
-def test_a_plan_has_its_start_time_from_the_applier_that_began_it() -> None:
+def test_start_time_is_written_when_an_applier_begins_the_plan() -> None:
     plan = make_plan(state="PENDING")
     plan.begin(Service.objects.create(name=Service.APPLIER, host="h"))
     plan.save_state()
@@ -42,14 +42,14 @@ def test_each_transition_to_a_final_state_writes_the_end_time(state: str, transi
     assert times(plan) == (False, True)
 
 
-def test_plans_that_are_ended_together_get_an_end_time() -> None:
+def test_bulk_supersede_and_cancel_write_the_end_time() -> None:
     superseded, running = make_plan(), make_plan(state="ONGOING")
     ActionPlan.objects.supersede("A newer plan replaces it.", "Its plan is obsolete.")
     ActionPlan.objects.cancel_unfinished("The audit was cancelled.")
     assert (times(superseded), times(running)) == ((False, True), (False, False))
 
 
-def test_a_plan_that_is_set_aside_ends_with_its_running_actions() -> None:
+def test_plan_that_is_set_aside_and_its_running_actions_have_an_end_time() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(state="ONGOING")
     ActionPlan.objects.filter(pk=plan.pk).fail_silently("It cannot be read.")
@@ -58,7 +58,7 @@ def test_a_plan_that_is_set_aside_ends_with_its_running_actions() -> None:
     assert plan.actions.get().end_time is not None
 
 
-def test_the_migration_finds_the_times_of_earlier_plans() -> None:
+def test_migration_computes_the_times_of_earlier_plans() -> None:
     now = timezone.now()
     ended = make_plan({"a": []}, state="SUCCEEDED", updated_at=now)
     running, recommended = make_plan({"a": []}, state="ONGOING", updated_at=now), make_plan({"a": []})

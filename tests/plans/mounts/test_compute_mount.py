@@ -1,4 +1,4 @@
-"""The compute mount in Nova's own shapes: microversions, errors, servers, and who sees what of their events."""
+"""The compute mount in the format of Nova: microversions, errors, servers, and permissions for their events."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def event(user: User, version: str, server: Server) -> dict[str, Any]:
     return dict(found)
 
 
-def test_everybody_may_list_the_versions() -> None:
+def test_version_list_is_public_and_servers_require_a_token() -> None:
     [version] = APIClient().get("/compute/").json()["versions"]
     assert (version["id"], version["min_version"], version["version"]) == ("v2.1", "2.1", "2.84")
     assert get(None).json()["version"]["links"][0]["href"] == "http://testserver/compute/v2.1/"
@@ -44,7 +44,7 @@ def test_everybody_may_list_the_versions() -> None:
         ({"X-OpenStack-Nova-API-Version": "2.66"}, "2.66"),
     ],
 )
-def test_answers_say_which_version_was_used(cloud_admin: User, headers: dict[str, str], used: str) -> None:
+def test_responses_name_the_used_microversion(cloud_admin: User, headers: dict[str, str], used: str) -> None:
     answer = get(cloud_admin, "/servers", **headers)
     assert answer["OpenStack-API-Version"] == f"compute {used}"
     assert answer["X-OpenStack-Nova-API-Version"] == used
@@ -62,7 +62,7 @@ def test_answers_say_which_version_was_used(cloud_admin: User, headers: dict[str
         ("/servers/none/os-instance-actions", "2.1", 404, "itemNotFound", "Instance none could not be found."),
     ],
 )
-def test_refusals_have_nova_s_shape(
+def test_refusals_have_the_format_of_nova(
     cloud_admin: User, path: str, version: str, status: int, name: str, words: str
 ) -> None:
     answer = get(cloud_admin, path, version)
@@ -70,7 +70,7 @@ def test_refusals_have_nova_s_shape(
     assert words in answer.json()[name]["message"]
 
 
-def test_servers_are_found_by_name_and_read_error_while_they_wait(cloud_admin: User) -> None:
+def test_pending_servers_have_status_error_and_lists_are_filtered_and_paginated(cloud_admin: User) -> None:
     make_server("other", make_node("here", zone="az1"))
     waiting = make_server("web-1", state="pending", flavor="small", fault={"code": 500, "message": "No valid host"})
     [found] = get(cloud_admin, "/servers/detail?name=web-1", "2.1").json()["servers"]
@@ -83,7 +83,7 @@ def test_servers_are_found_by_name_and_read_error_while_they_wait(cloud_admin: U
     assert [one["name"] for one in older.json()["servers"]] == ["other"]
 
 
-def test_each_version_shows_what_it_has_of_an_event_to_those_who_may_see_it(
+def test_event_fields_depend_on_the_microversion_and_the_permissions(
     cloud_admin: User, reader: User, stranger: User
 ) -> None:
     ProjectMember.objects.create(user=stranger, project_id="shop")
@@ -100,7 +100,7 @@ def test_each_version_shows_what_it_has_of_an_event_to_those_who_may_see_it(
     assert event(cloud_admin, "2.84", server)["result"] == "Error"
 
 
-def test_lists_have_pages_from_2_58_and_deleted_servers_from_2_21(cloud_admin: User) -> None:
+def test_lists_are_paginated_from_2_58_on_and_include_deleted_servers_from_2_21_on(cloud_admin: User) -> None:
     server = make_server()
     for number in range(2):
         make_operation(server, request_id=f"req-{number}")

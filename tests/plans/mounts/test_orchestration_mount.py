@@ -46,7 +46,7 @@ def path(stack: Stack, rest: str = "") -> str:
 
 
 def refused(answer: Any, code: int, kind: str, title: str) -> str:
-    """Return the words of a refusal, after a look at all else."""
+    """Check a refusal in the format of Heat, and return its message."""
     found = answer.json()
     message = found["error"]["message"]
     assert (answer.status_code, found) == (
@@ -66,31 +66,31 @@ def patch(heat: APIClient, stack: Stack, resource: str, body: Any = MARK) -> Htt
     return found
 
 
-def test_a_mark_is_answered_with_null(heat: APIClient, web: StackResource) -> None:
+def test_accepted_mark_returns_null(heat: APIClient, web: StackResource) -> None:
     answer = patch(heat, web.stack, "web", {"mark_unhealthy": "TRUE", "resource_status_reason": ""})
     assert (answer.status_code, answer.content, answer["Content-Type"]) == (200, b"null", "application/json")
     assert state(web)[0] == "CHECK_FAILED"
 
 
 @pytest.mark.parametrize(("body", "words"), BAD_BODIES, ids=lambda value: str(value)[:50])
-def test_a_body_that_makes_no_sense_is_refused_in_its_shape(
+def test_invalid_body_is_refused_in_the_format_of_heat(
     heat: APIClient, web: StackResource, body: Any, words: str
 ) -> None:
     assert refused(patch(heat, web.stack, "web", body), 400, "HTTPBadRequest", "Bad Request") == words
 
 
-def test_what_is_no_json_is_refused(heat: APIClient, web: StackResource) -> None:
+def test_invalid_json_is_refused(heat: APIClient, web: StackResource) -> None:
     answer = heat.patch(path(web.stack, "/resources/web"), "{", content_type="application/json")
     refused(answer, 400, "HTTPBadRequest", "Bad Request")
 
 
-def test_a_lock_is_a_conflict_of_the_type_that_clients_know(heat: APIClient, web: StackResource) -> None:
+def test_mark_during_an_operation_is_refused_as_action_in_progress(heat: APIClient, web: StackResource) -> None:
     take_lock(web.stack, make_action("delete_stack"))
     answer = refused(patch(heat, web.stack, "web"), 409, "ActionInProgress", "Conflict")
     assert answer == "Stack shop already has an action (DELETE) in progress."
 
 
-def test_history_tells_of_refused_marks(heat: APIClient, reader: User, web: StackResource) -> None:
+def test_history_records_refused_marks(heat: APIClient, reader: User, web: StackResource) -> None:
     take_lock(web.stack, make_action("delete_stack"))
     for person in (heat, client(reader)):
         patch(person, web.stack, "web")
@@ -100,12 +100,14 @@ def test_history_tells_of_refused_marks(heat: APIClient, reader: User, web: Stac
     assert [entry.deed for entry in entries] == ["resource.mark", "resource.mark", "resource.clear"]
 
 
-def test_history_tells_who_may_not_read_a_project(stranger: User, web: StackResource) -> None:
+def test_history_records_refused_access_to_a_project(stranger: User, web: StackResource) -> None:
     assert client(stranger).get(path(web.stack)).status_code == 403
     assert list(HistoryEntry.objects.values_list("user", "deed", "outcome")) == [("sam", "stack.view", "refused")]
 
 
-def test_a_missing_object_is_named(heat: APIClient, web: StackResource, stack: Stack) -> None:
+def test_missing_resource_or_stack_returns_404_in_the_format_of_heat(
+    heat: APIClient, web: StackResource, stack: Stack
+) -> None:
     answer = refused(patch(heat, stack, "nope"), 404, "EntityNotFound", "Not Found")
     assert answer == "The Resource (nope) could not be found in Stack shop."
     answer = heat.get(path(stack).replace("shop", "other"))
@@ -113,7 +115,7 @@ def test_a_missing_object_is_named(heat: APIClient, web: StackResource, stack: S
 
 
 @pytest.mark.parametrize("part", ["events", "environment", "outputs/one", "snapshots", "files", "export"])
-def test_a_refusal_names_the_part_that_is_not_offered(
+def test_unsupported_part_of_a_stack_is_refused_by_name(
     heat: APIClient, web: StackResource, stack: Stack, part: str
 ) -> None:
     words = f"Stack shop: {part.partition('/')[0]} of stacks are not offered here."
@@ -121,14 +123,14 @@ def test_a_refusal_names_the_part_that_is_not_offered(
         assert refused(heat.get(address), 404, "EntityNotFound", "Not Found") == words
 
 
-def test_several_of_one_physical_id_are_refused(heat: APIClient, stack: Stack) -> None:
+def test_ambiguous_physical_id_is_refused(heat: APIClient, stack: Stack) -> None:
     for name in ("a", "b"):
         make_resource(stack, name, physical_id="same")
     answer = refused(patch(heat, stack, "same"), 400, "HTTPBadRequest", "Bad Request")
     assert answer == "Multiple resources were found with the physical ID (same)."
 
 
-def test_a_name_or_an_id_leads_to_where_the_stack_is(heat: APIClient, stack: Stack) -> None:
+def test_stack_name_or_id_redirects_to_the_full_path(heat: APIClient, stack: Stack) -> None:
     for called in (stack.name, stack.uuid):
         answer = heat.get(f"/orchestration/v1/sales/stacks/{called}/resources?nested_depth=2")
         assert (answer.status_code, answer["Location"]) == (
@@ -148,12 +150,12 @@ def test_a_name_or_an_id_leads_to_where_the_stack_is(heat: APIClient, stack: Sta
         ("show_nested=maybe", "Unrecognized value"),
     ],
 )
-def test_a_list_refuses_unknown_arguments(heat: APIClient, query: str, words: str) -> None:
+def test_list_refuses_unknown_arguments(heat: APIClient, query: str, words: str) -> None:
     answer = heat.get(f"/orchestration/v1/sales/stacks?{query}")
     assert words in refused(answer, 400, "HTTPBadRequest", "Bad Request")
 
 
-def test_lists_page_and_tell_how_many_there_are(heat: APIClient, stack: Stack) -> None:
+def test_list_is_paginated_and_returns_the_count_on_request(heat: APIClient, stack: Stack) -> None:
     for name in ("a", "b"):
         Stack.objects.create(name=name, project_id="sales")
     first = heat.get("/orchestration/v1/sales/stacks?limit=2&sort_keys=name&with_count=True").json()
@@ -164,7 +166,7 @@ def test_lists_page_and_tell_how_many_there_are(heat: APIClient, stack: Stack) -
 
 
 @pytest.mark.parametrize("number", [1, 12])
-def test_a_list_takes_so_many_queries_whatever_there_is(
+def test_list_query_count_does_not_depend_on_the_number_of_resources(
     heat: APIClient, stack: Stack, number: int, django_assert_num_queries: Any
 ) -> None:
     for name in range(number):
@@ -176,7 +178,7 @@ def test_a_list_takes_so_many_queries_whatever_there_is(
         assert len(heat.get("/orchestration/v1/sales/stacks?show_nested=true").json()["stacks"]) == number + 1
 
 
-def test_a_stack_reads_as_at_work_from_the_moment_when_an_operation_is_accepted(heat: APIClient, stack: Stack) -> None:
+def test_stack_status_is_in_progress_as_soon_as_an_operation_is_accepted(heat: APIClient, stack: Stack) -> None:
     Stack.objects.update(template=template())
     update_stack(stack)
     shown = heat.get(path(stack)).json()["stack"]
@@ -185,7 +187,9 @@ def test_a_stack_reads_as_at_work_from_the_moment_when_an_operation_is_accepted(
         assert len(heat.get(f"/orchestration/v1/sales/stacks?{query}").json()["stacks"]) == found
 
 
-def test_members_have_their_project_and_others_are_kept_out(reader: User, stranger: User, web: StackResource) -> None:
+def test_members_access_only_their_project_and_readers_cannot_mark(
+    reader: User, stranger: User, web: StackResource
+) -> None:
     ProjectMember.objects.create(user=stranger, project_id="sales")
     assert patch(client(stranger), web.stack, "web").status_code == 200
     assert client(reader).get(path(web.stack)).status_code == 200
@@ -196,11 +200,11 @@ def test_members_have_their_project_and_others_are_kept_out(reader: User, strang
     assert [one["stack_name"] for one in listed] == ["shop"]
 
 
-def test_who_is_not_logged_in_marks_nothing(web: StackResource) -> None:
+def test_mark_requires_authentication(web: StackResource) -> None:
     assert patch(APIClient(), web.stack, "web").status_code == 401
 
 
-def test_who_may_only_see_all_marks_nothing_that_is_of_no_project(reader: User) -> None:
+def test_reader_cannot_mark_a_stack_without_a_project(reader: User) -> None:
     ProjectMember.objects.create(user=reader, project_id="sales")
     web = make_resource(Stack.objects.create(name="common"), "web")
     assert client(reader).get(path(web.stack)).status_code == 200
@@ -208,6 +212,6 @@ def test_who_may_only_see_all_marks_nothing_that_is_of_no_project(reader: User) 
     assert state(web)[0] == "INIT_COMPLETE"
 
 
-def test_anybody_may_ask_for_the_versions_and_nobody_for_more(stack: Stack) -> None:
+def test_version_list_is_public_and_stacks_require_a_token(stack: Stack) -> None:
     assert APIClient().get("/orchestration/v1/").json()["versions"][0]["id"] == "v1.0"
     assert APIClient().get(path(stack)).status_code == 401

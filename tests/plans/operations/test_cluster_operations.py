@@ -14,14 +14,14 @@ from tests.plans.operations.test_node_operations import race
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_of_several_simultaneous_requests_for_operations_on_one_cluster_one_is_planned() -> None:
+def test_one_of_several_concurrent_operations_on_a_cluster_is_planned() -> None:
     for number in range(5):
         cluster = make_cluster(str(number))
         assert race(*[lambda cluster=cluster: scale_out(cluster)] * 4) == 1
     assert Action.objects.count() == 5
 
 
-def test_of_an_operation_on_a_cluster_and_one_on_a_member_one_is_planned() -> None:
+def test_one_of_two_concurrent_operations_on_a_cluster_and_a_member_is_planned() -> None:
     for number in range(10):
         cluster = make_cluster(str(number), size=1)
         node = cluster.members().get()
@@ -29,7 +29,7 @@ def test_of_an_operation_on_a_cluster_and_one_on_a_member_one_is_planned() -> No
     assert Action.objects.count() == 10
 
 
-def test_of_several_who_attach_a_policy_at_once_one_does() -> None:
+def test_one_of_several_concurrent_attachments_of_a_policy_is_planned() -> None:
     policy = make_policy("grow", "senlin.policy.scaling-1.0", spec={"event": "CLUSTER_SCALE_OUT"})
     for number in range(5):
         cluster = make_cluster(str(number))
@@ -37,7 +37,7 @@ def test_of_several_who_attach_a_policy_at_once_one_does() -> None:
     assert Action.objects.count() == 5
 
 
-def test_a_profile_is_deleted_or_a_cluster_is_made_from_it_and_never_both() -> None:
+def test_deletion_of_a_profile_and_creation_of_a_cluster_from_it_exclude_each_other() -> None:
     for number in range(10):
         profile = make_profile(f"profile {number}")
         race(

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 HOURS = ("--opens=08:00", "--closes=18:00", "--weekdays=monday,Friday", "--zone=Europe/Berlin")
 
 
-def test_a_rule_is_added_in_the_name_of_a_person(capsys: pytest.CaptureFixture[str]) -> None:
+def test_add_exclusion_records_the_user_named_by_as(capsys: pytest.CaptureFixture[str]) -> None:
     server = make_server("db")
     named = ("--server=db", "--type=migrate", "--type=resize", "--expires=2999-01-01T00:00", "--reason=licence")
     call_command("add_exclusion", "never db", *named, *HOURS, "--as=rosa")
@@ -27,7 +27,7 @@ def test_a_rule_is_added_in_the_name_of_a_person(capsys: pytest.CaptureFixture[s
     assert HistoryEntry.objects.get().user == "rosa"
 
 
-def test_a_rule_is_tried_and_not_added(capsys: pytest.CaptureFixture[str]) -> None:
+def test_add_exclusion_with_try_does_not_add_the_exclusion(capsys: pytest.CaptureFixture[str]) -> None:
     plan = make_plan({"a": [], "b": []})
     call_command("add_exclusion", "freeze", "--type=nop", f"--try={plan.uuid}")
     out = capsys.readouterr().out
@@ -47,13 +47,13 @@ def test_a_rule_is_tried_and_not_added(capsys: pytest.CaptureFixture[str]) -> No
         (["--try=4a0cd5e7-7d75-4a1c-8f2a-111111111111"], "could not be found"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments: list[str], rule: str) -> None:
+def test_invalid_argument_is_refused(arguments: list[str], rule: str) -> None:
     with pytest.raises(CommandError, match=rule):
         call_command("add_exclusion", "x", *arguments)
     assert not Exclusion.objects.exists()
 
 
-def test_a_list_tells_the_hours_and_the_expiry_of_a_rule_by_the_same_clock(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_shows_window_and_expiry_in_the_same_zone(capsys: pytest.CaptureFixture[str]) -> None:
     hours = {"opens": "08:00", "closes": "18:00"}
     make_exclusion("freeze", window=hours, zone="Europe/Berlin", expires_at="2999-01-01T00:00:00Z")
     call_command("list_exclusions")
@@ -61,7 +61,7 @@ def test_a_list_tells_the_hours_and_the_expiry_of_a_rule_by_the_same_clock(capsy
     assert "every day (Europe/Berlin)  until 2999-01-01 01:00 (Europe/Berlin)  alice" in out
 
 
-def test_rules_are_listed_tried_switched_and_removed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_exclusions_are_listed_tried_disabled_enabled_and_removed(capsys: pytest.CaptureFixture[str]) -> None:
     make_exclusion("freeze", reason="audit week", action_types=["nop"])
     call_command("list_exclusions")
     assert capsys.readouterr().out == "freeze  now  nop  at every hour  alice  audit week\n"

@@ -1,4 +1,4 @@
-"""Who locks profiles and clusters does so in one order: nobody waits for somebody who waits for them."""
+"""Operations lock profiles and clusters in one order, and do not deadlock."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def test_a_node_is_created_in_a_cluster_that_is_just_to_get_the_same_profile(
+def test_creating_a_node_and_updating_its_cluster_to_the_same_profile_do_not_deadlock(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     update = Rival(lambda: update_cluster(cluster, {"profile": "large"}))
@@ -31,7 +31,7 @@ def test_a_node_is_created_in_a_cluster_that_is_just_to_get_the_same_profile(
     assert Node.objects.get().profile.name == "large"
 
 
-def test_a_cluster_gets_a_profile_of_which_a_node_is_just_to_be_created(
+def test_updating_a_cluster_and_creating_a_node_of_the_new_profile_do_not_deadlock(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile = make_profile("larger")

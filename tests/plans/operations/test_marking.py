@@ -1,4 +1,4 @@
-"""A person says that something is unhealthy: what is written then, of what, and when it is refused."""
+"""Marking resources, servers and nodes unhealthy, and clearing the marks."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def web(stack: Stack) -> StackResource:
 
 
 def make_group(root: Stack, name: str = "group") -> tuple[StackResource, StackResource]:
-    """Return a group of a stack, and the one member that it has."""
+    """Return a group of a stack and its only member."""
     group = make_resource(root, name, type="scaling_group")
     nested = make_stack(f"{root.name}-{name}", group)
     return group, make_resource(nested, "abcd")
@@ -47,7 +47,7 @@ def state(part: Any) -> tuple[str, str]:
 
 
 def make_action(kind: str = "update_stack", **columns: Any) -> str:
-    """Make an action that is being executed, and return its UUID."""
+    """Make a running action, and return its UUID."""
     plan = ActionPlan.objects.create(state="ONGOING")
     values = {"action_type": kind, "input_parameters": {}, "state": "ONGOING", **columns}
     return str(Action.objects.create(action_plan=plan, **values).uuid)
@@ -56,14 +56,14 @@ def make_action(kind: str = "update_stack", **columns: Any) -> str:
 # Resources and stacks
 
 
-def test_a_resource_is_marked_with_a_reason_and_marked_again_with_another(web: StackResource) -> None:
+def test_repeated_mark_of_a_resource_replaces_the_reason(web: StackResource) -> None:
     found = mark(web, True, "it smells")
     assert found == Mark("resource", web.uuid, "web", True, "it smells", web.stack)
     mark(web, True)
     assert state(web) == ("CHECK_FAILED", MARKED)
 
 
-def test_only_what_was_marked_is_cleared(web: StackResource) -> None:
+def test_only_marked_resources_are_cleared(web: StackResource) -> None:
     mark(web, False, "never ill")
     assert state(web) == ("INIT_COMPLETE", "")
     mark(web, True)
@@ -71,21 +71,21 @@ def test_only_what_was_marked_is_cleared(web: StackResource) -> None:
     assert state(web) == ("CHECK_COMPLETE", "it was the network")
 
 
-def test_what_is_being_deleted_stays_as_it_is(web: StackResource) -> None:
+def test_resource_that_is_being_deleted_is_not_marked(web: StackResource) -> None:
     web.begin(Verb.DELETE)
     web.save_state()
     assert mark(web, True).unhealthy is False
     assert state(web) == ("DELETE_IN_PROGRESS", "DELETE started")
 
 
-def test_what_is_deleted_is_not_there(web: StackResource) -> None:
+def test_deleted_resource_cannot_be_marked(web: StackResource) -> None:
     StackResource.objects.soft_delete()
     with pytest.raises(NotFound, match=r"^The Resource \(web\) could not be found in Stack shop\.$"):
         mark(web, True)
 
 
 @pytest.mark.parametrize("kind", ["resource", "server", "stack"])
-def test_a_long_reason_is_cut_at_a_word(web: StackResource, kind: str) -> None:
+def test_long_reason_is_truncated_at_a_word(web: StackResource, kind: str) -> None:
     records: dict[str, Any] = {"resource": web, "server": make_server(), "stack": web.stack}
     found = mark(records[kind], True, "it does not answer " * 600)
     assert found.reason is not None
@@ -94,7 +94,7 @@ def test_a_long_reason_is_cut_at_a_word(web: StackResource, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("reason", "rule"), [(7, "must be a text"), ("a\0b", "must not hold NUL")])
-def test_a_reason_that_breaks_a_rule_is_refused(web: StackResource, reason: Any, rule: str) -> None:
+def test_invalid_reason_is_refused(web: StackResource, reason: Any, rule: str) -> None:
     with pytest.raises(Invalid, match=f"^resource_status_reason: .*{rule}"):
         mark(web, True, reason)
     assert state(web)[0] == "INIT_COMPLETE"
@@ -103,7 +103,7 @@ def test_a_reason_that_breaks_a_rule_is_refused(web: StackResource, reason: Any,
 @pytest.mark.parametrize(
     ("kind", "verb"), [("create_stack", "CREATE"), ("update_stack", "UPDATE"), ("replace_resource", "UPDATE")]
 )
-def test_while_an_operation_has_the_lock_of_the_stack_nothing_of_it_is_marked(
+def test_resources_of_a_stack_cannot_be_marked_while_an_operation_holds_its_lock(
     stack: Stack, kind: str, verb: str
 ) -> None:
     _, member = make_group(stack)
@@ -114,7 +114,9 @@ def test_while_an_operation_has_the_lock_of_the_stack_nothing_of_it_is_marked(
     assert state(member)[0] == "INIT_COMPLETE"
 
 
-def test_an_operation_on_one_resource_is_in_the_way_of_what_is_in_it_alone(stack: Stack, web: StackResource) -> None:
+def test_operation_on_one_resource_blocks_marks_of_its_members_and_the_stack_only(
+    stack: Stack, web: StackResource
+) -> None:
     group, member = make_group(stack)
     action = make_action("replace_resource")
     take_lock(stack, action, exclusive=False)
@@ -125,20 +127,18 @@ def test_an_operation_on_one_resource_is_in_the_way_of_what_is_in_it_alone(stack
     assert mark(web, True).unhealthy
 
 
-def test_the_lock_of_an_action_that_has_ended_is_in_nobodys_way(stack: Stack, web: StackResource) -> None:
+def test_lock_of_an_ended_action_does_not_block_marks(stack: Stack, web: StackResource) -> None:
     Lock.objects.create(stack=stack, action=make_action(state="SUCCEEDED"), is_exclusive=True)
     assert mark(web, True).unhealthy
 
 
-def test_a_stack_within_a_stack_is_marked_as_the_resource_that_it_is(stack: Stack) -> None:
+def test_marking_a_nested_stack_marks_its_resource(stack: Stack) -> None:
     group, member = make_group(stack)
     assert mark(again(member.stack), True, "all of it").object_id == group.uuid
     assert (state(group)[0], state(member.stack)[0]) == ("CHECK_FAILED", "INIT_COMPLETE")
 
 
-def test_who_marked_what_and_why_is_kept_in_history_and_nothing_where_nothing_was_done(
-    stack: Stack, web: StackResource
-) -> None:
+def test_history_records_changed_marks_with_user_and_reason_only(stack: Stack, web: StackResource) -> None:
     mark(web, True, "it smells", CALLER)
     mark(web, False, caller=CALLER)
     mark(web, False, caller=CALLER)
@@ -152,14 +152,14 @@ def test_who_marked_what_and_why_is_kept_in_history_and_nothing_where_nothing_wa
 # Servers
 
 
-def test_a_server_of_its_own_is_marked_itself_and_cleared() -> None:
+def test_server_outside_of_stacks_and_clusters_is_marked_and_cleared_itself() -> None:
     server = make_server(node=make_node())
     assert mark(server, True, "slow disk") == Mark("server", server.uuid, "web-1", True, "slow disk")
     assert mark(server, False).reason is None
     assert again(server).unhealthy_reason is None
 
 
-def test_the_server_of_a_stack_marks_its_resource(web: StackResource) -> None:
+def test_marking_the_server_of_a_stack_marks_its_resource(web: StackResource) -> None:
     server = make_server(node=make_node())
     web.set_counterpart(server.uuid, 0)
     web.save_state()
@@ -167,7 +167,7 @@ def test_the_server_of_a_stack_marks_its_resource(web: StackResource) -> None:
     assert (state(web), again(server).unhealthy_reason) == (("CHECK_FAILED", "slow"), None)
 
 
-def test_a_server_that_is_that_of_two_resources_marks_none(stack: Stack, web: StackResource) -> None:
+def test_server_of_two_resources_cannot_be_marked(stack: Stack, web: StackResource) -> None:
     server = make_server()
     StackResource.objects.filter(pk=web.pk).update(physical_id=str(server.uuid))
     make_resource(stack, "twin", physical_id=str(server.uuid))
@@ -175,7 +175,7 @@ def test_a_server_that_is_that_of_two_resources_marks_none(stack: Stack, web: St
         mark(server, True)
 
 
-def test_a_server_that_something_is_done_to_is_not_marked() -> None:
+def test_server_with_a_task_state_or_a_pending_action_cannot_be_marked() -> None:
     server = make_server(node=make_node(), task_state="migrating")
     with pytest.raises(Conflict, match="while it is in task_state migrating"):
         mark(server, True)
@@ -185,7 +185,7 @@ def test_a_server_that_something_is_done_to_is_not_marked() -> None:
         mark(server, True)
 
 
-def test_a_rebuilt_server_is_no_longer_marked() -> None:
+def test_rebuilding_a_server_clears_its_mark() -> None:
     server = make_server(node=make_node())
     mark(server, True)
     cloud().reboot_server(str(server.uuid))
@@ -195,7 +195,7 @@ def test_a_rebuilt_server_is_no_longer_marked() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "reason"), [("active", None), ("error", "slow")])
-def test_who_resets_a_server_to_active_says_that_it_is_well(wanted: str, reason: str | None) -> None:
+def test_resetting_a_server_to_active_clears_its_mark(wanted: str, reason: str | None) -> None:
     server = make_server(node=make_node())
     mark(server, True, "slow")
     cloud().reset_state(str(server.uuid), wanted)
@@ -209,7 +209,7 @@ def member_with_server(**columns: Any) -> Node:
     return make_member(status="ACTIVE", server=make_server(node=make_node()), **columns)
 
 
-def test_a_marked_node_is_in_error_and_its_cluster_says_so(cloud_admin: Any) -> None:
+def test_marked_node_is_in_error_and_its_cluster_in_warning(cloud_admin: Any) -> None:
     cluster = make_cluster(size=2)
     node = cluster.members()[1]
     mark(node, True, "slow")
@@ -219,26 +219,26 @@ def test_a_marked_node_is_in_error_and_its_cluster_says_so(cloud_admin: Any) -> 
     assert (state(node), state(cluster)[0]) == (("ACTIVE", MARKED), "ACTIVE")
 
 
-def test_the_server_of_a_node_marks_the_node() -> None:
+def test_marking_the_server_of_a_node_marks_the_node() -> None:
     node = member_with_server()
     assert mark(Server.objects.get(), True).object_id == node.uuid
     assert again(node).unhealthy_reason == MARKED
 
 
-def test_a_node_that_has_no_server_stays_in_error_when_the_mark_is_cleared() -> None:
+def test_clearing_a_node_without_a_server_keeps_it_in_error() -> None:
     node = make_member(status="ERROR")
     mark(node, True)
     mark(node, False, "never mind")
     assert state(node) == ("ERROR", "never mind")
 
 
-def test_a_node_that_failed_and_was_not_marked_is_not_cleared() -> None:
+def test_clearing_a_failed_node_without_a_mark_changes_nothing() -> None:
     node = make_member(status="ERROR", status_reason="No valid host was found.")
     mark(node, False)
     assert state(node) == ("ERROR", "No valid host was found.")
 
 
-def test_a_check_of_its_server_keeps_a_mark_and_a_recovery_clears_it() -> None:
+def test_check_of_a_node_keeps_its_mark_and_recovery_clears_it() -> None:
     node = member_with_server()
     mark(node, True, "slow")
     parameters = {"resource_id": str(node.uuid)}
@@ -252,7 +252,7 @@ def test_a_check_of_its_server_keeps_a_mark_and_a_recovery_clears_it() -> None:
 
 
 @pytest.mark.parametrize("of_cluster", [True, False])
-def test_a_node_whose_lock_an_action_has_is_not_marked(of_cluster: bool) -> None:
+def test_node_locked_by_an_action_cannot_be_marked(of_cluster: bool) -> None:
     cluster = make_cluster(size=1)
     node = cluster.members()[0]
     action = make_action("CLUSTER_RECOVER")
@@ -262,6 +262,6 @@ def test_a_node_whose_lock_an_action_has_is_not_marked(of_cluster: bool) -> None
         mark(node, True)
 
 
-def test_a_node_that_is_being_made_is_not_marked() -> None:
+def test_node_that_is_being_created_cannot_be_marked() -> None:
     with pytest.raises(Conflict, match="is INIT: it can be marked when it is settled"):
         mark(make_member(), True)

@@ -1,4 +1,4 @@
-"""A mark and an operation on the same object never interleave, with real threads on PostgreSQL."""
+"""Marks and operations on the same object exclude each other, with real threads on PostgreSQL."""
 
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ KINDS = pytest.mark.parametrize("kind", ["update_stack", "replace_resource"])
 
 
 @KINDS
-def test_who_marks_while_the_lock_is_just_being_taken_is_refused(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_mark_during_the_acquisition_of_a_lock_is_refused(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     _, member = make_group(Stack.objects.create(name="shop"))
     second = Rival(lambda: mark(member, True))
     interrupt_after(monkeypatch, locking, "take_lock", second)
@@ -43,9 +43,7 @@ def test_who_marks_while_the_lock_is_just_being_taken_is_refused(monkeypatch: py
 
 
 @KINDS
-def test_who_takes_the_lock_while_it_is_just_being_marked_finds_the_mark(
-    monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_lock_acquired_during_a_mark_waits_and_reads_the_mark(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     _, member = make_group(Stack.objects.create(name="shop"))
     action = make_action(kind)
 
@@ -59,7 +57,7 @@ def test_who_takes_the_lock_while_it_is_just_being_marked_finds_the_mark(
     assert second.result() == "CHECK_FAILED"
 
 
-def test_an_operation_never_sees_a_mark_come_under_its_lock() -> None:
+def test_mark_is_not_written_while_an_operation_holds_the_lock() -> None:
     stack = Stack.objects.create(name="shop")
     resource = make_resource(stack, "web")
     seen: list[str] = []
@@ -79,7 +77,7 @@ def test_an_operation_never_sees_a_mark_come_under_its_lock() -> None:
             Action.objects.filter(uuid=action).update(state="SUCCEEDED")
 
 
-def test_who_marks_a_node_while_an_action_takes_its_cluster_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mark_of_a_node_while_an_action_locks_its_cluster_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = make_cluster(size=1)
     node: Node = cluster.members()[0]
     second = Rival(lambda: mark(node, True))
@@ -90,7 +88,7 @@ def test_who_marks_a_node_while_an_action_takes_its_cluster_is_refused(monkeypat
     assert again(node).status == "ACTIVE"
 
 
-def test_who_marks_a_server_while_its_rebuild_begins_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mark_of_a_server_while_its_rebuild_begins_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     server = make_server(node=make_node())
     second = Rival(lambda: mark(server, True))
     interrupt_before(monkeypatch, Server, "save_changes", second)

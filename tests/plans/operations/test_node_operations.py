@@ -1,4 +1,4 @@
-"""Operations on nodes during other events: a cancellation in the middle, two concurrent requests."""
+"""Operations on nodes with a cancellation during the execution, and concurrent operations."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def race(*contestants: Callable[[], object]) -> int:
-    """Start all at once, and return how many were not refused."""
+    """Start all contestants together, and return the number that was not refused."""
     barrier = Barrier(len(contestants))
 
     def run(contestant: Callable[[], object]) -> bool:
@@ -42,9 +42,7 @@ def race(*contestants: Callable[[], object]) -> int:
         return sum(threads.map(run, contestants))
 
 
-def test_a_creation_that_is_cancelled_in_its_midst_leaves_no_server(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
+def test_cancelled_node_creation_leaves_no_server(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.POLL_INTERVAL = 0
     make_node()
     make_profile("web")
@@ -63,7 +61,7 @@ def test_a_creation_that_is_cancelled_in_its_midst_leaves_no_server(
     assert not Server.objects.present().exists()
 
 
-def test_a_creation_that_finds_no_capacity_can_be_continued() -> None:
+def test_node_creation_without_capacity_can_be_continued() -> None:
     make_profile("web")
     plan = ActionPlan.objects.get(uuid=create_node("web", "web").action_plan)
     run_waiting()
@@ -74,14 +72,14 @@ def test_a_creation_that_finds_no_capacity_can_be_continued() -> None:
     assert Node.objects.get().status == "ACTIVE"
 
 
-def test_of_two_simultaneous_requests_for_operations_on_one_node_one_is_refused() -> None:
+def test_one_of_two_concurrent_operations_on_a_node_is_refused() -> None:
     for _ in range(10):
         node = make_member(status="ACTIVE")
         assert race(lambda node=node: delete_node(node), lambda node=node: check_node(node)) == 1
     assert Action.objects.count() == 10
 
 
-def test_a_profile_is_deleted_or_a_node_is_made_from_it_and_never_both() -> None:
+def test_deletion_of_a_profile_and_creation_of_a_node_from_it_exclude_each_other() -> None:
     for number in range(10):
         profile = make_profile(f"profile {number}")
         race(

@@ -1,4 +1,4 @@
-"""A policy is deleted, or a cluster gets it: never both, in either order."""
+"""Deleting a policy and attaching it to a cluster exclude each other, in both orders."""
 
 import pytest
 from pytest_django import Settings
@@ -28,7 +28,7 @@ def attach(cluster: Cluster, policy: Policy) -> str:
     return str(run("CLUSTER_ATTACH_POLICY", cluster, policy_id=str(policy.uuid)).state)
 
 
-def test_who_deletes_a_policy_that_is_just_being_attached_waits_and_is_refused(
+def test_policy_deletion_waits_for_a_concurrent_attachment_and_is_refused(
     monkeypatch: pytest.MonkeyPatch, policy: Policy
 ) -> None:
     deletion = Rival(lambda: delete_policy(policy))
@@ -38,7 +38,7 @@ def test_who_deletes_a_policy_that_is_just_being_attached_waits_and_is_refused(
         deletion.result()
 
 
-def test_a_policy_that_was_just_deleted_is_not_attached(monkeypatch: pytest.MonkeyPatch, policy: Policy) -> None:
+def test_attachment_of_a_concurrently_deleted_policy_fails(monkeypatch: pytest.MonkeyPatch, policy: Policy) -> None:
     deletion = Rival(lambda: delete_policy(policy))
     interrupt_before(monkeypatch, PolicyQuerySet, "select_for_update", deletion)
     assert attach(make_cluster(), policy) == "FAILED"

@@ -1,4 +1,4 @@
-"""Two people request operations on one server at the same moment: the second request finds the first."""
+"""Concurrent requests for operations on one server."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def kinds() -> list[str]:
     return sorted(Action.objects.values_list("action_type", flat=True))
 
 
-def test_of_two_who_rebuild_a_server_at_once_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_concurrent_rebuilds_of_a_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     server = make_server(node=make_node())
     second = Rival(lambda: rebuild_server(server, None, CallingContext()))
     interrupt_before(monkeypatch, server_operations, "start_server_operation", second)
@@ -27,7 +27,7 @@ def test_of_two_who_rebuild_a_server_at_once_one_is_refused(monkeypatch: pytest.
     assert kinds() == ["rebuild"]
 
 
-def test_two_who_delete_a_server_at_once_have_it_deleted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_deletions_of_a_server_create_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
     server = make_server(node=make_node())
     second = Rival(lambda: delete_server(server, CallingContext()))
     interrupt_before(monkeypatch, server_operations, "start_action", second)
@@ -36,7 +36,7 @@ def test_two_who_delete_a_server_at_once_have_it_deleted_once(monkeypatch: pytes
     assert kinds() == ["delete_server"]
 
 
-def test_a_reset_of_a_server_during_the_request_to_rebuild_it_takes_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reset_of_a_server_during_a_rebuild_request_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     server = make_server(node=make_node())
     second = Rival(lambda: reset_server(server, "error", CallingContext()))
     interrupt_before(monkeypatch, server_operations, "start_server_operation", second)

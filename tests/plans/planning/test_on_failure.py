@@ -1,4 +1,4 @@
-"""Actions that depend on a failed or cancelled one are executed all the same, or end with it."""
+"""The setting on_failure: actions that depend on a failed or cancelled action run, or end with it."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ def make_stopping(graph: dict[str, list[str]] = DIAMOND) -> ActionPlan:
 
 
 @pytest.mark.parametrize("answer", [error, cancel])
-def test_by_default_what_depends_on_it_is_executed(
+def test_dependent_actions_run_after_a_failure_by_default(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[ActionType], Outcome]
 ) -> None:
     calls = behave(monkeypatch, a=answer)
@@ -47,7 +47,7 @@ def test_by_default_what_depends_on_it_is_executed(
 
 
 @pytest.mark.parametrize(("answer", "state"), [(error, "FAILED"), (cancel, "CANCELLED")])
-def test_where_the_plan_says_stop_what_depends_on_it_ends_as_it_did_and_nothing_else(
+def test_with_stop_only_dependent_actions_end_in_the_state_of_the_failed_action(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[ActionType], Outcome], state: str
 ) -> None:
     calls = behave(monkeypatch, a=answer)
@@ -58,7 +58,7 @@ def test_where_the_plan_says_stop_what_depends_on_it_ends_as_it_did_and_nothing_
 
 
 @pytest.mark.parametrize(("answer", "words"), [(error, "failed"), (cancel, "was cancelled")])
-def test_what_ends_with_another_names_it(
+def test_message_of_a_stopped_action_names_the_failed_or_cancelled_action(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[ActionType], Outcome], words: str
 ) -> None:
     behave(monkeypatch, a=answer)
@@ -70,7 +70,7 @@ def test_what_ends_with_another_names_it(
 
 
 @pytest.mark.parametrize(("answer", "state"), [(error, "FAILED"), (cancel, "SUCCEEDED")])
-def test_a_plan_fails_by_what_failed_and_not_by_what_was_cancelled(
+def test_plan_state_follows_failed_actions_but_not_cancelled_ones(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[ActionType], Outcome], state: str
 ) -> None:
     behave(monkeypatch, a=answer)
@@ -79,7 +79,7 @@ def test_a_plan_fails_by_what_failed_and_not_by_what_was_cancelled(
     assert again(plan).state == state
 
 
-def test_what_was_skipped_before_stays_so_and_what_waits_for_it_alone_is_executed(
+def test_skipped_dependent_action_stays_skipped_and_its_children_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     behave(monkeypatch, a=error)
@@ -90,14 +90,14 @@ def test_what_was_skipped_before_stays_so_and_what_waits_for_it_alone_is_execute
 
 
 @pytest.mark.parametrize("switch", ["fail_pre_condition", "fail_execute", "fail_post_condition"])
-def test_in_whatever_phase_it_failed(switch: str) -> None:
+def test_failure_in_any_phase_stops_dependent_actions(switch: str) -> None:
     plan = make_stopping({"a": [], "b": ["a"]})
     Action.objects.filter(pk=action(plan, "a").pk).update(input_parameters={"message": "a", switch: True})
     run_waiting()
     assert states(plan) == {"a": "FAILED", "b": "FAILED"}
 
 
-def test_an_action_that_is_recovered_and_fails_takes_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_of_a_recovered_action_stops_dependent_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(Nop, "recover")
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING", on_failure="stop")
     Action.objects.filter(pk=action(plan, "a").pk).update(state="ONGOING", attempt=1)
@@ -105,11 +105,11 @@ def test_an_action_that_is_recovered_and_fails_takes_them_too(monkeypatch: pytes
     assert states(plan) == {"a": "FAILED", "b": "FAILED"}
 
 
-def test_they_end_together_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database is lost between the action's end and that of those that depend on it."""
+def test_failed_action_and_its_dependents_end_in_one_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database connection is lost between the end of the action and the end of its dependents."""
     plan = make_stopping({"a": [], "b": ["a"]})
     behave(monkeypatch, a=error)
-    monkeypatch.setattr("actions.engine.storage.end_dependents", lose)
+    monkeypatch.setattr("actions.engine.storage.end_dependents", raise_connection_error)
     monkeypatch.setattr(
         "actions.engine.storage.PERSISTENTLY", lambda work, *phases, **options: work(*phases, **options)
     )
@@ -121,11 +121,11 @@ def test_they_end_together_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> Non
     assert states(plan) == {"a": "ONGOING", "b": "PENDING"}
 
 
-def lose(*_: object) -> int:
+def raise_connection_error(*_: object) -> int:
     raise OperationalError("gone")
 
 
-def test_while_the_plan_is_being_cancelled_what_depends_on_a_failed_one_is_cancelled_with_the_plan(
+def test_dependents_of_a_failed_action_are_cancelled_with_a_cancelling_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_stopping({"a": [], "b": ["a"]})
@@ -139,7 +139,7 @@ def test_while_the_plan_is_being_cancelled_what_depends_on_a_failed_one_is_cance
     assert (states(plan), again(plan).state) == ({"a": "FAILED", "b": "CANCELLED"}, "CANCELLED")
 
 
-def test_among_derived_actions_a_failure_always_stops_those_that_depend_on_it(
+def test_failure_of_a_derived_action_always_stops_its_dependents(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     graph = {"x": [], "y": ["x"], "z": ["y"], "other": []}
@@ -157,7 +157,7 @@ def test_among_derived_actions_a_failure_always_stops_those_that_depend_on_it(
     }
 
 
-def test_what_waits_for_a_derived_one_that_failed_goes_on_first_and_then_stops_what_depends_on_it(
+def test_action_continues_after_a_failed_derived_action_before_its_dependents_stop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = behave(monkeypatch, a=deriving({"x": []}), x=error)
@@ -167,7 +167,7 @@ def test_what_waits_for_a_derived_one_that_failed_goes_on_first_and_then_stops_w
     assert set(states(plan).values()) == {"FAILED"}
 
 
-def test_the_end_of_many_takes_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ending_dependent_actions_uses_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     costs = []
     for size in (3, 30):
         graph = {"a": [], **{f"b{number}": [f"b{number - 1}" if number else "a"] for number in range(size)}}
@@ -184,20 +184,20 @@ def cancel_by_signal(plan: ActionPlan, name: str) -> None:
     signal_action(action(plan, name).uuid, Action.Signal.CANCEL, "alice")
 
 
-def choose_stop_afterwards(plan: ActionPlan) -> None:
+def cancel_before_choosing_stop(plan: ActionPlan) -> None:
     cancel_by_signal(plan, "a")
     again(plan).choose_on_failure("stop")
 
 
-def depend_on_it_afterwards(plan: ActionPlan) -> None:
+def cancel_before_adding_a_dependency(plan: ActionPlan) -> None:
     again(plan).choose_on_failure("stop")
     plan.actions.get(input_parameters__message="b").parent_links.all().delete()
     cancel_by_signal(plan, "a")
     change_dependencies(action(plan, "b").uuid, lambda _: [action(plan, "a").uuid])
 
 
-@pytest.mark.parametrize("cancel_first", [choose_stop_afterwards, depend_on_it_afterwards])
-def test_what_was_cancelled_before_takes_along_what_came_to_depend_on_it_later(
+@pytest.mark.parametrize("cancel_first", [cancel_before_choosing_stop, cancel_before_adding_a_dependency])
+def test_action_cancelled_earlier_stops_actions_that_depend_on_it_later(
     cancel_first: Callable[[ActionPlan], None],
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": ["b"], "other": []})
@@ -210,7 +210,7 @@ def test_what_was_cancelled_before_takes_along_what_came_to_depend_on_it_later(
     assert foreseen == {one.uuid: (one.state, one.status_message) for one in ended}
 
 
-def test_where_the_plan_says_continue_what_depends_on_what_was_cancelled_before_is_executed() -> None:
+def test_with_continue_dependents_of_an_action_cancelled_earlier_run() -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     cancel_by_signal(plan, "a")
     again(plan).launch()
@@ -218,7 +218,7 @@ def test_where_the_plan_says_continue_what_depends_on_what_was_cancelled_before_
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED"}
 
 
-def test_who_chooses_stop_while_an_applier_claims_the_plan_comes_before_it_or_too_late(
+def test_on_failure_changed_during_a_claim_makes_the_claim_fail(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"]})

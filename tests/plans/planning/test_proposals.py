@@ -1,4 +1,4 @@
-"""Plans come into the tables whole and sound, or not at all."""
+"""Proposing plans: a plan is validated, and stored in one transaction."""
 
 from uuid import uuid4
 
@@ -19,7 +19,7 @@ def nop(*parents: ProposedAction) -> ProposedAction:
     return ProposedAction("nop", {"message": "hello"}, [parent.uuid for parent in parents])
 
 
-def test_a_proposed_plan_is_recommended_with_its_actions_and_their_parents() -> None:
+def test_proposed_plan_is_recommended_with_its_actions_and_dependencies() -> None:
     first = nop()
     second = nop(first)
     plan = propose([first, second])
@@ -27,50 +27,50 @@ def test_a_proposed_plan_is_recommended_with_its_actions_and_their_parents() -> 
     assert (plan.state, edges) == (ActionPlan.State.RECOMMENDED, [(second.uuid, first.uuid)])
 
 
-def test_a_plan_without_actions_succeeds_at_once() -> None:
+def test_plan_without_actions_succeeds_immediately() -> None:
     assert ActionPlan.objects.get(pk=propose([]).pk).state == ActionPlan.State.SUCCEEDED
 
 
-def test_a_plan_keeps_its_efficacy() -> None:
+def test_plan_has_the_proposed_efficacy() -> None:
     efficacy = [{"name": "ratio", "description": "", "unit": "%", "value": 50}]
     plan = propose([nop()], indicators=[EfficacyIndicator(name="moves", value=4)], global_efficacy=efficacy)
     plan = ActionPlan.objects.get(pk=plan.pk)
     assert (plan.global_efficacy, plan.efficacy_indicators.get().value) == (efficacy, 4)
 
 
-def test_actions_that_wait_for_each_other_are_refused() -> None:
+def test_dependency_cycle_is_refused() -> None:
     first, second = uuid4(), uuid4()
     cycle = [ProposedAction("nop", {}, [second], first), ProposedAction("nop", {}, [first], second)]
     with pytest.raises(Invalid, match=r"^parents: these actions wait for each other: "):
         propose(cycle)
 
 
-def test_an_action_that_waits_for_itself_is_refused() -> None:
+def test_action_that_is_its_own_parent_is_refused() -> None:
     uuid = uuid4()
     with pytest.raises(Invalid, match=f"^parents: action {uuid} waits for itself"):
         propose([ProposedAction("nop", {}, [uuid], uuid)])
 
 
-def test_a_parent_that_is_no_action_of_the_plan_is_refused_by_name() -> None:
+def test_parent_outside_of_the_plan_is_refused_by_uuid() -> None:
     stranger = uuid4()
     with pytest.raises(Invalid, match=f"^parents: {stranger}, parent of action .* is no action of the plan"):
         propose([ProposedAction("nop", {}, [stranger])])
 
 
-def test_the_same_action_twice_is_refused() -> None:
+def test_repeated_action_is_refused() -> None:
     action = nop()
     with pytest.raises(Invalid, match="stands there 2 times"):
         propose([action, action])
 
 
-def test_a_refused_proposal_leaves_no_plan() -> None:
+def test_refused_proposal_creates_no_plan() -> None:
     with pytest.raises(Invalid):
         propose([ProposedAction("nop", {}, [uuid4()])])
     assert not ActionPlan.objects.exists()
 
 
 @pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
-def test_a_large_plan_takes_as_many_statements_as_a_small_one() -> None:
+def test_statement_count_does_not_depend_on_the_number_of_actions() -> None:
     def statements(size: int) -> int:
         actions = [nop()]
         for _ in range(size):
@@ -88,7 +88,7 @@ def planned(origin: ProposedAction, *parents: ProposedAction) -> ProposedAction:
     return ProposedAction("nop", {"message": "hello"}, [one.uuid for one in parents], derived_from=origin.uuid)
 
 
-def test_what_an_action_is_to_derive_waits_for_it() -> None:
+def test_planned_actions_wait_for_their_origin() -> None:
     origin = nop()
     first = planned(origin)
     second = planned(origin, first, origin)
@@ -102,7 +102,7 @@ def test_what_an_action_is_to_derive_waits_for_it() -> None:
     }
 
 
-def test_a_planned_action_may_be_to_derive_others_itself() -> None:
+def test_planned_action_may_have_planned_actions() -> None:
     origin = nop()
     child = planned(origin)
     grandchild = planned(child)
@@ -114,32 +114,32 @@ def test_a_planned_action_may_be_to_derive_others_itself() -> None:
     ]
 
 
-def test_a_proposed_action_has_its_data_from_the_beginning() -> None:
+def test_proposed_data_is_stored_as_initial_data() -> None:
     propose([ProposedAction("nop", {}, data={"deletion": {"count": 2}}), ProposedAction("nop", {})])
     found = list(Action.objects.order_by("pk").values_list("data", "initial_data"))
     assert found == [({"deletion": {"count": 2}},) * 2, ({}, None)]
 
 
-def test_an_action_that_is_derived_from_none_of_the_plan_is_refused_by_name() -> None:
+def test_origin_outside_of_the_plan_is_refused_by_uuid() -> None:
     stranger = uuid4()
     with pytest.raises(Invalid, match=f"^derived_from: {stranger}, which derives action .*, is no action of the plan"):
         propose([ProposedAction("nop", {}, derived_from=stranger)])
 
 
-def test_an_action_that_is_derived_from_itself_is_refused() -> None:
+def test_action_derived_from_itself_is_refused() -> None:
     uuid = uuid4()
     with pytest.raises(Invalid, match=f"^derived_from: action {uuid} is derived from itself"):
         propose([ProposedAction("nop", {}, uuid=uuid, derived_from=uuid)])
 
 
-def test_actions_that_are_derived_from_each_other_are_refused() -> None:
+def test_actions_derived_from_each_other_are_refused() -> None:
     first, second = uuid4(), uuid4()
     cycle = [ProposedAction("nop", {}, uuid=a, derived_from=b) for a, b in ((first, second), (second, first))]
     with pytest.raises(Invalid, match=r"^derived_from: these actions are derived from each other: "):
         propose(cycle)
 
 
-def test_an_action_must_not_wait_for_what_another_one_is_to_derive() -> None:
+def test_action_must_not_wait_for_an_action_derived_from_another() -> None:
     origin = nop()
     child = planned(origin)
     with pytest.raises(
@@ -148,7 +148,7 @@ def test_an_action_must_not_wait_for_what_another_one_is_to_derive() -> None:
         propose([origin, child, nop(child)])
 
 
-def test_what_an_action_is_to_derive_waits_for_no_others() -> None:
+def test_planned_action_must_not_wait_for_actions_outside_of_its_origin() -> None:
     origin, other = nop(), nop()
     with pytest.raises(
         Invalid, match=f"derived from {origin.uuid}, must not wait for {other.uuid}, derived from none"
@@ -157,7 +157,7 @@ def test_what_an_action_is_to_derive_waits_for_no_others() -> None:
 
 
 @pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
-def test_a_large_plan_of_what_is_to_be_derived_takes_as_many_statements_as_a_small_one() -> None:
+def test_statement_count_does_not_depend_on_the_number_of_planned_actions() -> None:
     def statements(size: int) -> int:
         origin = nop()
         with CaptureQueriesContext(connection) as queries:

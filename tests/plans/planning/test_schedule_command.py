@@ -15,13 +15,13 @@ def run(plan: ActionPlan, *arguments: str) -> ActionPlan:
     return ActionPlan.objects.get(pk=plan.pk)
 
 
-def test_a_plan_is_started_for_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_is_started_for_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     plan = run(make_plan(), "--start", "--zone=Europe/Berlin", "--at=2100-01-31T22:00")
     assert (plan.state, f"{plan.opens_at:%Y-%m-%d %H:%M}") == ("PENDING", "2100-01-31 21:00")
     assert capsys.readouterr().out == "The action plan is PENDING and may begin from 2100-01-31 21:00 UTC on.\n"
 
 
-def test_a_plan_gets_a_window_and_loses_it_again() -> None:
+def test_window_is_set_and_removed() -> None:
     plan = run(make_plan(), *NIGHTS, "--weekdays=friday,Saturday", "--last-day=2100-01-31")
     assert plan.window == {
         "opens": "22:00",
@@ -35,7 +35,7 @@ def test_a_plan_gets_a_window_and_loses_it_again() -> None:
     assert (plan.window, plan.opens_at, plan.closes_at) == (None, None, None)
 
 
-def test_a_time_is_taken_back() -> None:
+def test_start_time_is_removed() -> None:
     plan = run(make_plan(), "--at=2100-01-31T22:00")
     assert run(plan, "--at=none").opens_at is None
 
@@ -51,16 +51,16 @@ def test_a_time_is_taken_back() -> None:
         ([*NIGHTS, "--first-day=soon"], "^--first-day: must be a day"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments: list[str], rule: str) -> None:
+def test_invalid_argument_is_refused(arguments: list[str], rule: str) -> None:
     with pytest.raises(CommandError, match=rule):
         run(make_plan(), *arguments)
 
 
-def test_a_plan_that_was_started_is_not_started_again() -> None:
+def test_started_plan_cannot_be_started_again() -> None:
     with pytest.raises(CommandError, match="is not RECOMMENDED"):
         run(make_plan(state="PENDING"), "--start")
 
 
-def test_the_time_of_a_plan_that_has_begun_is_not_changed() -> None:
+def test_start_time_of_a_running_plan_cannot_be_changed() -> None:
     with pytest.raises(CommandError, match=r"^--at: cannot be changed any more"):
         run(make_plan({"a": []}, state="ONGOING"), "--at=2100-01-31T22:00")

@@ -1,4 +1,4 @@
-"""Schedules in races with real threads on PostgreSQL: no action begins outside of a window."""
+"""Races of schedules with real threads on PostgreSQL: no action begins outside of a window."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -23,7 +23,7 @@ from tests.waiting import wait_for
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-# A night that is far from now, whenever this runs.
+# A time in the far future.
 LATER = {"start_at": "2100-01-01T00:00"}
 
 
@@ -41,13 +41,13 @@ def far_window() -> dict[str, Any]:
 
 
 def claim(plan: ActionPlan, applier: Service) -> None:
-    """Do as the applier does with what it found waiting."""
+    """Claim a pending plan as the applier does."""
     plan.begin(applier)
     plan.save_state(guards={"opens_at": plan.opens_at, "closes_at": plan.closes_at})
 
 
-def test_an_action_that_begins_and_a_window_that_is_closed_agree_on_who_was_first(applier: Service) -> None:
-    """An action that is PENDING when the window is closed does not begin."""
+def test_action_that_is_pending_when_the_window_closes_does_not_begin(applier: Service) -> None:
+    """An action that is PENDING when the window closes does not begin."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="ONGOING", applier=applier)
@@ -64,7 +64,7 @@ def test_an_action_that_begins_and_a_window_that_is_closed_agree_on_who_was_firs
             assert plan.actions.get().state == ("SUCCEEDED" if executed else "PENDING")
 
 
-def test_an_action_waits_for_a_window_that_is_being_closed_and_does_not_begin(
+def test_action_waits_for_a_concurrent_closing_of_the_window_and_does_not_begin(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     plan = make_plan({"a": []}, state="ONGOING", applier=applier)
@@ -75,7 +75,7 @@ def test_an_action_waits_for_a_window_that_is_being_closed_and_does_not_begin(
     assert (worker.result(), plan.actions.get().state) == (False, "PENDING")
 
 
-def test_a_plan_that_is_rescheduled_is_not_claimed_by_an_applier_that_had_found_it_waiting(applier: Service) -> None:
+def test_rescheduling_and_claiming_a_plan_exclude_each_other(applier: Service) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="PENDING")
@@ -89,7 +89,7 @@ def test_a_plan_that_is_rescheduled_is_not_claimed_by_an_applier_that_had_found_
             )
 
 
-def test_the_applier_does_not_begin_a_plan_that_is_rescheduled_while_it_claims(
+def test_plan_rescheduled_during_a_claim_does_not_begin(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -100,7 +100,7 @@ def test_the_applier_does_not_begin_a_plan_that_is_rescheduled_while_it_claims(
     assert again(plan).state == "PENDING"
 
 
-def test_a_scheduled_plan_that_is_cancelled_when_its_time_comes_ends_once(applier: Service) -> None:
+def test_cancelling_and_claiming_a_due_plan_exclude_each_other(applier: Service) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="PENDING", opens_at=timezone.now())
@@ -114,7 +114,7 @@ def test_a_scheduled_plan_that_is_cancelled_when_its_time_comes_ends_once(applie
             )
 
 
-def test_a_plan_that_is_started_for_a_time_and_cancelled_is_one_of_both() -> None:
+def test_plan_started_for_a_time_and_cancelled_concurrently_is_cancelled_or_pending() -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []})
@@ -126,7 +126,7 @@ def test_a_plan_that_is_started_for_a_time_and_cancelled_is_one_of_both() -> Non
             assert again(plan).state == ("CANCELLED" if cancelled else "PENDING")
 
 
-def test_of_two_appliers_one_opens_the_next_window() -> None:
+def test_one_of_two_appliers_renews_the_window() -> None:
     night = {"opens": "22:00", "closes": "04:00"}
     closed_at = timezone.now() - timedelta(days=2)
     with Race() as race:
@@ -141,25 +141,25 @@ def test_of_two_appliers_one_opens_the_next_window() -> None:
             assert again(plan).closes_at > timezone.now()
 
 
-def test_nothing_begins_after_the_moment_at_which_the_window_closes(applier: Service) -> None:
-    """Four workers begin actions as fast as they can while the window closes."""
+def test_no_action_begins_after_the_window_closes(applier: Service) -> None:
+    """Four workers begin actions continuously while the window closes."""
     plan = make_plan({str(number): [] for number in range(2000)}, state="ONGOING", applier=applier)
     actions = list(plan.actions.all())
     lease = PlanLease.of(plan, applier)
 
     def work(mine: list[Action]) -> bool:
         try:
-            # Until the first that does not begin any more.
+            # Until the first action that is refused.
             return all(execution.execute(action, lease) for action in mine)
         finally:
             connection.close()
 
     begun = plan.actions.filter(attempt__gt=0)
     with ThreadPoolExecutor(4) as pool:
-        came_to_their_end = pool.map(work, [actions[number::4] for number in range(4)])
+        results = pool.map(work, [actions[number::4] for number in range(4)])
         wait_for(begun.exists)
         closes_at = timezone.now() + timedelta(seconds=0.5)
         ActionPlan.objects.filter(pk=plan.pk).update(closes_at=closes_at)
-    assert list(came_to_their_end) == [False] * 4
+    assert list(results) == [False] * 4
     assert not begun.filter(start_time__gte=closes_at).exists()
     assert plan.actions.count_states() == {"SUCCEEDED": begun.count(), "PENDING": 2000 - begun.count()}

@@ -1,4 +1,4 @@
-"""A scheduled plan waits, running actions finish, and no action begins outside of a window."""
+"""Schedules: a plan waits for its time, running actions finish, and no action begins outside of a window."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture(autouse=True)
-def at_once(settings: object) -> None:
+def poll_continuously(settings: object) -> None:
     settings.POLL_INTERVAL = 0
 
 
@@ -53,14 +53,14 @@ def close_when_executed(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan, messa
     monkeypatch.setattr(Nop, "execute", execute)
 
 
-def steps(applier: Applier, number: int = 6) -> Applier:
+def make_steps(applier: Applier, number: int = 6) -> Applier:
     for _ in range(number):
         applier.step()
         applier.collect(0)
     return applier
 
 
-def test_a_plan_waits_for_its_time() -> None:
+def test_plan_waits_for_its_start_time() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     set_hours(plan, HOUR)
     run_waiting()
@@ -70,7 +70,7 @@ def test_a_plan_waits_for_its_time() -> None:
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_a_plan_that_waits_can_be_cancelled_and_never_begins() -> None:
+def test_waiting_plan_can_be_cancelled() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     set_hours(plan, HOUR)
     again(plan).abandon("alice")
@@ -79,26 +79,26 @@ def test_a_plan_that_waits_can_be_cancelled_and_never_begins() -> None:
     assert (again(plan).state, states(plan)) == ("CANCELLED", {"a": "CANCELLED"})
 
 
-def test_what_has_begun_finishes_and_nothing_more_begins_until_the_window_opens(monkeypatch: Any) -> None:
+def test_running_actions_finish_and_others_wait_until_the_window_opens_again(monkeypatch: Any) -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": []}, state="PENDING")
     close_when_executed(monkeypatch, plan, "a")
-    applier = steps(Applier(InlineExecutor()))
+    applier = make_steps(Applier(InlineExecutor()))
     assert (again(plan).state, states(plan)) == ("ONGOING", {"a": "SUCCEEDED", "b": "PENDING", "c": "PENDING"})
     assert applier.is_idle
     set_hours(plan, -HOUR, HOUR)
-    steps(applier)
+    make_steps(applier)
     assert (again(plan).state, states(plan)) == ("SUCCEEDED", dict.fromkeys("abc", "SUCCEEDED"))
 
 
-def test_what_has_begun_last_ends_its_plan_though_the_window_has_closed(monkeypatch: Any) -> None:
+def test_plan_whose_last_action_ends_after_the_window_closed_is_completed(monkeypatch: Any) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     close_when_executed(monkeypatch, plan, "a")
-    steps(Applier(InlineExecutor()))
+    make_steps(Applier(InlineExecutor()))
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_an_action_does_not_begin_where_the_window_closed_while_it_was_about_to() -> None:
-    """Not even as skipped or failed: what its pre_condition found is to be judged when it may begin."""
+def test_action_does_not_begin_if_the_window_closed_during_its_claim() -> None:
+    """It is not skipped or failed either: pre_condition is evaluated again when the window is open."""
     applier = Service.register(Service.APPLIER, "here")
     plan = make_plan({"a": [], "b": []}, state="ONGOING", applier=applier)
     set_hours(plan, -HOUR, -timedelta(milliseconds=1))
@@ -108,7 +108,7 @@ def test_an_action_does_not_begin_where_the_window_closed_while_it_was_about_to(
     assert states(plan) == {"a": "PENDING", "b": "PENDING"}
 
 
-def test_what_lost_against_the_end_of_the_window_is_found_again_when_it_opens(monkeypatch: Any) -> None:
+def test_action_refused_by_the_closed_window_begins_when_it_opens(monkeypatch: Any) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     pre_condition, closed = Nop.pre_condition, []
 
@@ -119,34 +119,34 @@ def test_what_lost_against_the_end_of_the_window_is_found_again_when_it_opens(mo
         pre_condition(self)
 
     monkeypatch.setattr(Nop, "pre_condition", close_first)
-    applier = steps(Applier(InlineExecutor(slots=2)))
+    applier = make_steps(Applier(InlineExecutor(slots=2)))
     assert states(plan) == {"a": "PENDING", "b": "PENDING"}
     set_hours(plan, -HOUR, HOUR)
-    steps(applier)
+    make_steps(applier)
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_what_a_lost_worker_left_is_run_again_though_the_window_has_closed() -> None:
+def test_interrupted_action_is_recovered_although_the_window_is_closed() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
     lost = action(plan, "a")
     lost.begin()
     lost.save_state()
     set_hours(plan, HOUR, 2 * HOUR)
-    steps(Applier(InlineExecutor()))
+    make_steps(Applier(InlineExecutor()))
     assert states(plan) == {"a": "SUCCEEDED", "b": "PENDING"}
 
 
-def test_a_plan_that_waits_for_its_window_leaves_its_place_to_another(settings: object, monkeypatch: Any) -> None:
+def test_plan_waiting_for_its_window_does_not_count_as_running(settings: object, monkeypatch: Any) -> None:
     settings.APPLIER_PLANS = 1
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     close_when_executed(monkeypatch, plan, "a")
-    applier = steps(Applier(InlineExecutor()))
+    applier = make_steps(Applier(InlineExecutor()))
     other = make_plan({"x": []}, state="PENDING")
-    steps(applier)
+    make_steps(applier)
     assert (again(plan).state, again(other).state) == ("ONGOING", "SUCCEEDED")
 
 
-def test_a_plan_that_waits_for_its_window_is_handed_over_when_its_applier_stops(monkeypatch: Any) -> None:
+def test_plan_waiting_for_its_window_is_released_when_its_applier_stops(monkeypatch: Any) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     close_when_executed(monkeypatch, plan, "a")
     run_waiting()
@@ -156,36 +156,36 @@ def test_a_plan_that_waits_for_its_window_is_handed_over_when_its_applier_stops(
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_a_plan_that_waits_for_its_window_can_be_cancelled(monkeypatch: Any) -> None:
+def test_plan_waiting_for_its_window_can_be_cancelled(monkeypatch: Any) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     close_when_executed(monkeypatch, plan, "a")
-    applier = steps(Applier(InlineExecutor()))
+    applier = make_steps(Applier(InlineExecutor()))
     again(plan).abandon("alice")
-    steps(applier)
+    make_steps(applier)
     assert (again(plan).state, states(plan)) == ("CANCELLED", {"a": "SUCCEEDED", "b": "CANCELLED"})
 
 
-def test_a_rollback_waits_for_the_window(settings: object, monkeypatch: Any) -> None:
+def test_rollback_waits_for_the_window(settings: object, monkeypatch: Any) -> None:
     settings.ROLLBACK = True
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     failing = action(plan, "b")
     Action.objects.filter(pk=failing.pk).update(input_parameters={"message": "b", "fail_execute": True})
     close_when_executed(monkeypatch, plan, "b")
-    applier = steps(Applier(InlineExecutor()))
+    applier = make_steps(Applier(InlineExecutor()))
     assert not action(plan, "a").events.filter(event="revert").exists()
     set_hours(plan, -HOUR, HOUR)
-    steps(applier)
+    make_steps(applier)
     assert (again(plan).state, action(plan, "a").events.filter(event="revert").count()) == ("FAILED", 1)
 
 
-# From one window to the next.
+# Renewal of windows
 
 
 def daily(opens: str, closes: str, **more: Any) -> dict[str, Any]:
     return {"opens": opens, "closes": closes, "weekdays": None, "first_day": None, "last_day": None, **more}
 
 
-def over(plan_state: str = "ONGOING", **window: Any) -> ActionPlan:
+def make_plan_with_closed_window(plan_state: str = "ONGOING", **window: Any) -> ActionPlan:
     """Make a plan whose window closed some minutes ago."""
     opened = datetime(2026, 3, 1, 22, tzinfo=UTC)
     return make_plan(
@@ -198,40 +198,40 @@ def over(plan_state: str = "ONGOING", **window: Any) -> ActionPlan:
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
-def test_a_window_that_has_closed_gives_way_to_the_next(monkeypatch: Any, state: str) -> None:
-    plan = over(state)
+def test_closed_window_is_replaced_by_the_next_one(monkeypatch: Any, state: str) -> None:
+    plan = make_plan_with_closed_window(state)
     monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 3, 2, 4, 5, tzinfo=UTC))
     assert renew_hours(ActionPlan.objects.all()) == 1
     opens_at = datetime(2026, 3, 2, 22, tzinfo=UTC)
     assert (again(plan).opens_at, again(plan).closes_at) == (opens_at, opens_at + 6 * HOUR)
 
 
-def test_a_window_that_is_over_for_good_stays_closed() -> None:
-    plan = over(last_day="2026-03-01")
+def test_expired_window_stays_closed() -> None:
+    plan = make_plan_with_closed_window(last_day="2026-03-01")
     assert renew_hours(ActionPlan.objects.all()) == 0
-    steps(Applier(InlineExecutor()))
+    make_steps(Applier(InlineExecutor()))
     assert (again(plan).state, states(plan)) == ("ONGOING", {"a": "PENDING"})
 
 
-def test_a_plan_that_has_ended_needs_no_window() -> None:
-    over("SUCCEEDED")
+def test_window_of_an_ended_plan_is_not_renewed() -> None:
+    make_plan_with_closed_window("SUCCEEDED")
     assert renew_hours(ActionPlan.objects.all()) == 0
 
 
-def test_a_zone_that_is_not_known_here_leaves_the_plan_closed() -> None:
-    plan = over()
+def test_window_of_an_unknown_zone_is_not_renewed() -> None:
+    plan = make_plan_with_closed_window()
     ActionPlan.objects.filter(pk=plan.pk).update(zone="Europe/Atlantis")
     assert renew_hours(ActionPlan.objects.all()) == 0
 
 
-def test_looking_after_windows_takes_one_query_where_none_has_closed(django_assert_num_queries: Any) -> None:
+def test_renewal_of_windows_uses_one_query_if_none_is_closed(django_assert_num_queries: Any) -> None:
     for _ in range(3):
         set_hours(make_plan(state="PENDING"), HOUR, 2 * HOUR)
     with django_assert_num_queries(1):
         renew_hours(ActionPlan.objects.all())
 
 
-def test_what_the_database_holds_to_be_too_early_is_not_tried_again_at_once(settings: object) -> None:
+def test_action_refused_as_too_early_pauses_the_plan(settings: object) -> None:
     settings.POLL_INTERVAL = 60
     plan = make_plan({"a": []}, state="PENDING")
     set_hours(plan, -HOUR, HOUR)
@@ -243,7 +243,7 @@ def test_what_the_database_holds_to_be_too_early_is_not_tried_again_at_once(sett
     assert applier.runs[plan.pk].is_paused
 
 
-# Where workers on other machines execute the actions.
+# Workers
 
 
 @pytest.fixture
@@ -253,8 +253,8 @@ def post(monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
     made.leave()
 
 
-def test_a_worker_goes_on_with_nothing_once_the_window_has_closed(post: Post, monkeypatch: Any, settings: Any) -> None:
-    settings.POLL_INTERVAL = 60  # The applier would find b only then: the worker is to go on with it by itself.
+def test_worker_does_not_begin_a_child_after_the_window_closed(post: Post, monkeypatch: Any, settings: Any) -> None:
+    settings.POLL_INTERVAL = 60  # Before the next poll, only the worker could begin b.
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     close_when_executed(monkeypatch, plan, "a")
     post.advance()
@@ -262,7 +262,7 @@ def test_a_worker_goes_on_with_nothing_once_the_window_has_closed(post: Post, mo
     assert states(plan) == {"a": "SUCCEEDED", "b": "PENDING"}
 
 
-def test_what_workers_were_sent_before_the_window_closed_begins_when_it_opens(post: Post) -> None:
+def test_actions_sent_to_workers_before_the_window_closed_begin_when_it_opens(post: Post) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     post.advance()
     set_hours(plan, HOUR, 2 * HOUR)

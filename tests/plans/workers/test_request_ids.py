@@ -1,4 +1,4 @@
-"""The work at a plan has the id of the request that started it, in the applier and in workers."""
+"""The id of the request that started a plan, in the log of appliers and workers."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ MESSAGE: dict[str, Any] = {
 
 @pytest.fixture
 def contexts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The fields that lines of the log have while each action is executed."""
+    """The context of log lines during the execution of each action."""
     found: list[dict[str, Any]] = []
 
     def execute(self: Nop) -> Outcome:
@@ -40,7 +40,7 @@ def contexts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return found
 
 
-def test_lines_about_an_action_have_the_id_of_the_request_that_started_its_plan(
+def test_log_lines_of_an_action_have_the_id_of_the_request_that_started_its_plan(
     api: Caller, contexts: list[dict[str, Any]]
 ) -> None:
     plan = make_plan({"a": []})
@@ -50,24 +50,24 @@ def test_lines_about_an_action_have_the_id_of_the_request_that_started_its_plan(
 
 
 @pytest.mark.django_db
-def test_a_plan_that_no_request_started_has_none(contexts: list[dict[str, Any]]) -> None:
+def test_plan_started_without_a_request_has_no_request_id(contexts: list[dict[str, Any]]) -> None:
     make_plan({"a": []}, state="PENDING")
     run_waiting()
     assert "request_id" not in contexts[0]
 
 
 @pytest.mark.django_db
-def test_a_context_that_was_sealed_with_a_lost_key_has_none(settings: Settings) -> None:
+def test_context_sealed_with_a_lost_key_has_no_request_id(settings: Settings) -> None:
     plan = ActionPlan(context=seal(CallingContext(request_id=REQUEST)))
     assert plan.request_id == REQUEST
     settings.SECRET_KEY = "another key of at least fifty characters, by far enough"
     assert plan.request_id == ""
 
 
-def test_a_message_to_a_worker_carries_the_id() -> None:
+def test_message_to_a_worker_contains_the_request_id() -> None:
     message = JobMessage.of({**MESSAGE, "request_id": REQUEST})
     assert JobMessage.of(message.as_arguments()).request_id == REQUEST
 
 
-def test_a_message_of_the_previous_release_has_no_id() -> None:
+def test_message_of_the_previous_release_has_no_request_id() -> None:
     assert JobMessage.of(MESSAGE).request_id == ""

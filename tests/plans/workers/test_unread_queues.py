@@ -1,4 +1,4 @@
-"""An applier warns of queues that actions wait in and that no worker reads."""
+"""Warnings about queues with waiting actions that no worker reads."""
 
 from collections.abc import Iterator
 
@@ -32,20 +32,18 @@ def levels(connection: Connection, unread: QueuesWithoutWorkers, *queues: str) -
     return [line["log_level"] for line in lines]
 
 
-def test_a_queue_that_nobody_reads_is_warned_of_once(connection: Connection, queue: str, settings: Settings) -> None:
+def test_unread_queue_is_logged_once(connection: Connection, queue: str, settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME = 0
     unread = QueuesWithoutWorkers()
     assert [levels(connection, unread, queue) for _ in range(2)] == [["warning"], []]
 
 
-def test_a_queue_that_nobody_reads_for_a_moment_is_not_warned_of(
-    connection: Connection, queue: str, settings: Settings
-) -> None:
+def test_queue_unread_for_a_short_time_is_not_logged(connection: Connection, queue: str, settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME = 3600
     assert levels(connection, QueuesWithoutWorkers(), queue) == []
 
 
-def test_it_is_logged_that_a_queue_is_read_again(connection: Connection, queue: str, settings: Settings) -> None:
+def test_queue_that_is_read_again_is_logged(connection: Connection, queue: str, settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME = 0
     unread = QueuesWithoutWorkers()
     unread.check(connection, [queue])

@@ -1,4 +1,4 @@
-"""Actions that are executed by workers elsewhere: what is lost, doubled or late does no harm."""
+"""Actions executed by workers: lost, duplicate and late messages, and dead processes."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -46,23 +46,23 @@ def chain(**columns: object) -> ActionPlan:
 
 
 def make_plan_at_worker(post: Post) -> ActionPlan:
-    """Make a plan whose one action a worker, which lives, is at work on."""
+    """Make a plan whose only action runs in a live worker."""
     plan = make_plan({"a": []}, state="ONGOING", applier=Service.register(Service.APPLIER, "before"))
     plan.actions.update(state="ONGOING", attempt=1, owner=post.worker.register())
     return plan
 
 
-def be_lost(service: Service) -> None:
+def expire_lease(service: Service) -> None:
     Service.objects.filter(pk=service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
 
 
-def test_a_plan_runs_to_its_end(post: Post) -> None:
+def test_plan_runs_to_its_end(post: Post) -> None:
     plan = chain()
     post.settle()
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
-def test_a_message_that_comes_twice_has_the_action_executed_once(post: Post) -> None:
+def test_duplicate_message_executes_the_action_once(post: Post) -> None:
     plan = chain()
     post.advance()
     post.messages *= 2
@@ -70,7 +70,7 @@ def test_a_message_that_comes_twice_has_the_action_executed_once(post: Post) -> 
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
-def test_a_message_that_comes_when_all_is_over_changes_nothing(post: Post) -> None:
+def test_late_duplicate_message_changes_nothing(post: Post) -> None:
     plan = chain()
     post.advance()
     late = post.messages[0]
@@ -79,7 +79,7 @@ def test_a_message_that_comes_when_all_is_over_changes_nothing(post: Post) -> No
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
-def test_a_message_that_was_lost_is_sent_again(post: Post, settings: Settings) -> None:
+def test_lost_message_is_sent_again(post: Post, settings: Settings) -> None:
     settings.CELERY_RESEND = 0
     chain()
     post.advance()
@@ -88,14 +88,14 @@ def test_a_message_that_was_lost_is_sent_again(post: Post, settings: Settings) -
     assert len(post.messages) == 1
 
 
-def test_a_message_that_waits_is_not_sent_again_before_its_time(post: Post) -> None:
+def test_waiting_message_is_not_sent_again_before_the_resend_time(post: Post) -> None:
     chain()
     for _ in range(3):
         post.advance()
     assert len(post.messages) == 1
 
 
-def test_all_that_nobody_began_is_sent_again_once_the_broker_was_lost(post: Post) -> None:
+def test_unstarted_actions_are_sent_again_after_the_broker_connection_was_lost(post: Post) -> None:
     make_plan({"a": [], "b": []}, state="PENDING")
     post.advance()
     post.messages.clear()
@@ -104,34 +104,34 @@ def test_all_that_nobody_began_is_sent_again_once_the_broker_was_lost(post: Post
     assert len(post.messages) == 2
 
 
-def test_replies_that_are_lost_are_read_in_the_table(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_replies_are_replaced_by_reading_the_table(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = chain()
     monkeypatch.setattr(post.worker.replies, "send", lambda queue, reply: None)
     post.settle()
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
-def test_what_a_worker_had_in_hand_when_it_was_lost_is_recovered(post: Post) -> None:
+def test_action_of_a_dead_worker_is_recovered_by_another(post: Post) -> None:
     plan = make_plan_at_worker(post)
     ActionPlan.objects.filter(pk=plan.pk).update(applier=post.applier.service)
     post.advance()
-    be_lost(post.worker.register())
-    post.worker = post.hire("worker-2")
+    expire_lease(post.worker.register())
+    post.worker = post.start_worker("worker-2")
     post.settle()
     assert (state(plan), events("recover"), action(plan, "a").attempt) == ("SUCCEEDED", 1, 2)
 
 
-def test_an_applier_that_takes_over_leaves_to_a_living_worker_what_it_has_in_hand(post: Post) -> None:
+def test_new_applier_does_not_recover_the_action_of_a_live_worker(post: Post) -> None:
     plan = make_plan_at_worker(post)
-    be_lost(plan.applier)
+    expire_lease(plan.applier)
     for _ in range(3):
         post.advance()
     assert (state(plan), post.messages, events("recover")) == ("ONGOING", [], 0)
 
 
-def test_an_applier_with_threads_leaves_to_a_living_worker_what_it_has_in_hand(post: Post) -> None:
+def test_applier_with_threads_does_not_recover_the_action_of_a_live_worker(post: Post) -> None:
     plan = make_plan_at_worker(post)
-    be_lost(plan.applier)
+    expire_lease(plan.applier)
     applier = Applier(InlineExecutor())
     for _ in range(3):
         applier.advance()
@@ -140,16 +140,16 @@ def test_an_applier_with_threads_leaves_to_a_living_worker_what_it_has_in_hand(p
     assert (state(plan), events("recover"), action(plan, "a").state) == ("ONGOING", 0, "ONGOING")
 
 
-def test_an_applier_that_stops_leaves_the_actions_of_workers_and_releases_the_plan(post: Post) -> None:
+def test_stopping_applier_releases_the_plan_but_not_actions_of_workers(post: Post) -> None:
     plan = make_plan_at_worker(post)
-    be_lost(plan.applier)
+    expire_lease(plan.applier)
     post.advance()
     post.applier.stop()
     found = ActionPlan.objects.get(pk=plan.pk)
     assert (found.state, found.applier, action(plan, "a").state) == ("ONGOING", None, "ONGOING")
 
 
-def test_a_message_of_an_applier_that_lost_the_plan_is_not_followed(post: Post) -> None:
+def test_message_of_an_applier_that_lost_the_plan_is_ignored(post: Post) -> None:
     plan = chain()
     post.advance()
     ActionPlan.objects.filter(pk=plan.pk).update(applier=Service.register(Service.APPLIER, "other"))
@@ -157,7 +157,7 @@ def test_a_message_of_an_applier_that_lost_the_plan_is_not_followed(post: Post) 
     assert action(plan, "a").state == "PENDING"
 
 
-def test_a_worker_goes_on_with_what_it_made_the_way_free_for(post: Post, settings: Settings) -> None:
+def test_worker_executes_the_children_of_its_action_without_the_applier(post: Post, settings: Settings) -> None:
     settings.POLL_INTERVAL = 60
     plan = chain()
     post.advance()
@@ -167,7 +167,7 @@ def test_a_worker_goes_on_with_what_it_made_the_way_free_for(post: Post, setting
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
-def test_a_worker_that_is_to_stop_goes_on_with_nothing(post: Post, settings: Settings) -> None:
+def test_stopping_worker_executes_no_children(post: Post, settings: Settings) -> None:
     settings.POLL_INTERVAL = 60
     plan = chain()
     post.advance()
@@ -176,7 +176,7 @@ def test_a_worker_that_is_to_stop_goes_on_with_nothing(post: Post, settings: Set
     assert plan.actions.count_states() == {"SUCCEEDED": 1, "PENDING": 2}
 
 
-def test_a_worker_leaves_what_waits_in_other_queues_to_those_who_read_them(post: Post, settings: Settings) -> None:
+def test_worker_does_not_execute_children_of_other_queues(post: Post, settings: Settings) -> None:
     settings.POLL_INTERVAL, settings.CELERY_QUEUES = 60, {"sleep": "sleepers"}
     plan = chain()
     plan.actions.filter(pk=action(plan, "b").pk).update(action_type="sleep", input_parameters={"duration": 0})
@@ -187,7 +187,7 @@ def test_a_worker_leaves_what_waits_in_other_queues_to_those_who_read_them(post:
     assert [message.queue for message in post.messages] == ["sleepers"]
 
 
-def test_an_action_is_reverted_once_though_the_message_comes_twice(post: Post, settings: Settings) -> None:
+def test_duplicate_revert_message_reverts_the_action_once(post: Post, settings: Settings) -> None:
     settings.ROLLBACK = True
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     plan.actions.filter(pk=action(plan, "b").pk).update(input_parameters={"message": "b", "fail_execute": True})
@@ -199,27 +199,27 @@ def test_an_action_is_reverted_once_though_the_message_comes_twice(post: Post, s
     assert (state(plan), events("revert")) == ("FAILED", 1)
 
 
-def test_an_action_is_recovered_once_though_two_workers_get_the_message(post: Post) -> None:
+def test_duplicate_recover_message_recovers_the_action_once(post: Post) -> None:
     plan = make_plan_at_worker(post)
-    be_lost(plan.applier)
-    be_lost(post.worker.register())
+    expire_lease(plan.applier)
+    expire_lease(post.worker.register())
     post.advance()
     (message,) = post.messages
     for host in ("worker-2", "worker-3"):
-        post.hire(host).handle(message)
+        post.start_worker(host).handle(message)
     assert (message.work, events("recover")) == ("recover", 1)
 
 
-def test_a_worker_whose_database_is_away_has_the_action_wait(
+def test_action_stays_pending_while_the_worker_has_no_database(
     post: Post, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    def be_away(*_: object) -> None:
+    def raise_connection_error(*_: object) -> None:
         raise OperationalError("gone")
 
     plan = chain()
     post.advance()
-    with monkeypatch.context() as away:
-        away.setattr(post.worker, "find", be_away)
+    with monkeypatch.context() as patched:
+        patched.setattr(post.worker, "find", raise_connection_error)
         post.deliver()
     settings.POLL_INTERVAL = 60
     post.advance()
@@ -229,23 +229,21 @@ def test_a_worker_whose_database_is_away_has_the_action_wait(
     assert state(plan) == "SUCCEEDED"
 
 
-def test_an_applier_whose_database_is_away_keeps_what_it_waits_for(
-    post: Post, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def be_away(*_: object) -> None:
+def test_applier_without_a_database_keeps_its_jobs(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_connection_error(*_: object) -> None:
         raise OperationalError("gone")
 
     plan = chain()
     post.advance()
     post.deliver()
-    with monkeypatch.context() as away:
-        away.setattr("plans.workers.celery.read_actions", be_away)
+    with monkeypatch.context() as patched:
+        patched.setattr("plans.workers.celery.read_actions", raise_connection_error)
         assert post.executor.collect_reports(0) == []
     post.settle()
     assert state(plan) == "SUCCEEDED"
 
 
-def test_a_worker_that_can_not_go_on_releases_the_action(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_that_lost_its_lease_releases_the_action(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(*_: object) -> None:
         raise LeaseLost
 
@@ -256,7 +254,7 @@ def test_a_worker_that_can_not_go_on_releases_the_action(post: Post, monkeypatch
     assert (action(plan, "a").state, action(plan, "a").owner) == ("ONGOING", None)
 
 
-def test_a_worker_that_slept_through_its_lease_gets_a_row_of_its_own_again(post: Post, settings: Settings) -> None:
+def test_worker_with_an_expired_lease_registers_again(post: Post, settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME = 60
     before = post.worker.register()
     assert post.worker.heartbeat is not None
@@ -269,14 +267,14 @@ def lease_of(post: Post, plan: ActionPlan) -> PlanLease:
     return PlanLease(plan.pk, plan.applier_id, "worker-1", post.worker.register().pk)
 
 
-def test_a_worker_goes_on_when_another_applier_takes_the_plan(post: Post) -> None:
+def test_worker_continues_when_another_applier_takes_over_the_plan(post: Post) -> None:
     plan = make_plan_at_worker(post)
     checkpoint = Checkpoint(action(plan, "a"), lease_of(post, plan))
     ActionPlan.objects.filter(pk=plan.pk).update(applier=post.applier.service)
     checkpoint()
 
 
-def test_a_worker_stops_when_another_has_the_action(post: Post) -> None:
+def test_worker_stops_when_another_worker_owns_the_action(post: Post) -> None:
     plan = make_plan_at_worker(post)
     checkpoint = Checkpoint(action(plan, "a"), lease_of(post, plan))
     other = Service.register(Service.WORKER, "worker-2")
@@ -285,7 +283,7 @@ def test_a_worker_stops_when_another_has_the_action(post: Post) -> None:
         checkpoint()
 
 
-def test_what_a_forgotten_plan_had_out_is_reported_as_not_done(post: Post) -> None:
+def test_jobs_of_a_dropped_plan_are_reported_as_not_done(post: Post) -> None:
     plan = chain()
     post.advance()
     post.executor.drop_plan(plan.pk)
@@ -293,7 +291,7 @@ def test_what_a_forgotten_plan_had_out_is_reported_as_not_done(post: Post) -> No
     assert (report.done, post.executor.jobs) == (False, {})
 
 
-def test_a_message_with_other_values_of_the_guards_is_out_of_date(post: Post) -> None:
+def test_message_with_outdated_guards_is_ignored(post: Post) -> None:
     plan = chain()
     post.advance()
     (message,) = post.messages
@@ -301,7 +299,7 @@ def test_a_message_with_other_values_of_the_guards_is_out_of_date(post: Post) ->
     assert action(plan, "a").state == "PENDING"
 
 
-def test_what_an_action_derives_is_executed_by_workers_and_then_the_action_goes_on(
+def test_derived_actions_are_executed_by_workers_before_their_origin_continues(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = behave(monkeypatch, a=deriving({"x": [], "y": ["x"], "z": []}))
@@ -311,7 +309,7 @@ def test_what_an_action_derives_is_executed_by_workers_and_then_the_action_goes_
     assert sorted(calls) == ["a", "a_goes_on", "b", "x", "y", "z"]
 
 
-def test_so_it_is_where_every_reply_is_lost(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derived_actions_are_executed_although_replies_are_lost(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
     monkeypatch.setattr(post.worker.replies, "send", lambda queue, reply: None)
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
@@ -319,7 +317,7 @@ def test_so_it_is_where_every_reply_is_lost(post: Post, monkeypatch: pytest.Monk
     assert (state(plan), calls) == ("SUCCEEDED", ["a", "x", "y", "a_goes_on", "b"])
 
 
-def test_a_suspended_action_stays_in_the_hands_of_its_worker_until_that_is_to_stop(post: Post) -> None:
+def test_suspended_action_is_released_when_its_worker_stops(post: Post) -> None:
     slot = post.worker.watchdog
     slot.wait(0)
     post.is_stopping = True
@@ -327,12 +325,10 @@ def test_a_suspended_action_stays_in_the_hands_of_its_worker_until_that_is_to_st
         slot.wait(0)
 
 
-def test_what_is_suspended_takes_no_place_among_what_an_applier_has_with_the_workers(
-    post: Post, settings: Settings
-) -> None:
+def test_suspended_actions_do_not_use_slots_of_the_applier(post: Post, settings: Settings) -> None:
     settings.CELERY_JOBS = 1
     plan = make_plan_at_worker(post)
-    be_lost(plan.applier)
+    expire_lease(plan.applier)
     other = make_plan({"x": []}, state="PENDING")
     post.advance()
     assert post.messages == []
@@ -344,9 +340,9 @@ def test_what_is_suspended_takes_no_place_among_what_an_applier_has_with_the_wor
     assert post.executor.slots_of(settings.CELERY_QUEUE) == 1
 
 
-def test_what_is_suspended_in_nobody_s_hands_is_not_recovered(post: Post) -> None:
+def test_suspended_action_without_an_owner_is_not_recovered(post: Post) -> None:
     plan = make_plan_at_worker(post)
-    be_lost(plan.applier)
+    expire_lease(plan.applier)
     post.advance()
     plan.actions.update(state="SUSPENDED", owner=None)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""A continued plan does the rest of an operation on a cluster, and repeats nothing."""
+"""Continuations of failed operations on clusters, which do not repeat completed steps."""
 
 import pytest
 
@@ -31,33 +31,33 @@ def continued(plan: ActionPlan) -> ActionPlan:
     return ActionPlan.objects.get(pk=successor.pk)
 
 
-def look(cluster: Cluster) -> tuple[str, int, list[str]]:
+def summary_of(cluster: Cluster) -> tuple[str, int, list[str]]:
     found = again(cluster)
     return found.status, found.desired_capacity, statuses(found)
 
 
-def test_a_creation_that_failed_half_way_creates_the_servers_that_are_missing() -> None:
+def test_continuation_of_a_failed_creation_creates_the_missing_servers() -> None:
     add_host("small", 1)
     cluster = make_cluster(status="INIT", desired_capacity=3)
     plan = run("CLUSTER_CREATE", cluster)
     assert (plan.state, sorted(statuses(cluster))) == ("FAILED", ["ACTIVE", "ERROR", "ERROR"])
     add_host("large", 10)
     assert continued(plan).state == "SUCCEEDED"
-    assert look(cluster) == ("ACTIVE", 3, ["ACTIVE"] * 3)
+    assert summary_of(cluster) == ("ACTIVE", 3, ["ACTIVE"] * 3)
     assert running_servers() == Server.objects.present().count() == 3
 
 
-def test_growth_that_found_no_capacity_is_not_counted_again() -> None:
+def test_continuation_of_a_scale_out_without_capacity_does_not_grow_again() -> None:
     cluster = make_cluster(size=2)
     plan = run("CLUSTER_SCALE_OUT", cluster, count=2)
     again_failed = continued(plan)
     assert (again_failed.state, again(cluster).desired_capacity, cluster.members().count()) == ("FAILED", 4, 4)
     add_host("large", 10)
     assert continued(again_failed).state == "SUCCEEDED"
-    assert look(cluster) == ("ACTIVE", 4, ["ACTIVE"] * 4)
+    assert summary_of(cluster) == ("ACTIVE", 4, ["ACTIVE"] * 4)
 
 
-def test_a_cluster_that_shrank_before_its_action_failed_does_not_shrink_again(
+def test_continuation_of_a_scale_in_that_failed_at_its_end_does_not_shrink_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     add_host("large", 10)
@@ -71,10 +71,10 @@ def test_a_cluster_that_shrank_before_its_action_failed_does_not_shrink_again(
         plan = run("CLUSTER_SCALE_IN", cluster, count=2)
     assert (plan.state, cluster.members().count()) == ("FAILED", 2)
     assert continued(plan).state == "SUCCEEDED"
-    assert look(cluster) == ("ACTIVE", 2, ["ACTIVE"] * 2)
+    assert summary_of(cluster) == ("ACTIVE", 2, ["ACTIVE"] * 2)
 
 
-def test_what_was_refused_before_it_began_is_decided_again() -> None:
+def test_operation_refused_before_it_began_is_decided_again() -> None:
     add_host("large", 10)
     cluster = make_cluster(size=2, max_size=2)
     plan = run("CLUSTER_SCALE_OUT", cluster)
@@ -84,7 +84,7 @@ def test_what_was_refused_before_it_began_is_decided_again() -> None:
     assert (again(cluster).desired_capacity, Node.objects.count()) == (3, 3)
 
 
-def test_a_policy_that_was_applied_before_is_not_applied_again() -> None:
+def test_policy_applied_before_the_failure_is_not_applied_again() -> None:
     spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"number": 2, "cooldown": 3600}}
     cluster = make_cluster(size=1)
     policy = make_policy(type="senlin.policy.scaling-1.0", spec=spec)
@@ -93,4 +93,4 @@ def test_a_policy_that_was_applied_before_is_not_applied_again() -> None:
     assert (plan.state, cluster.members().count()) == ("FAILED", 3)
     add_host("large", 10)
     assert continued(plan).state == "SUCCEEDED"
-    assert look(cluster) == ("ACTIVE", 3, ["ACTIVE"] * 3)
+    assert summary_of(cluster) == ("ACTIVE", 3, ["ACTIVE"] * 3)

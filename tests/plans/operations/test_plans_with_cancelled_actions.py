@@ -1,4 +1,4 @@
-"""The end of a plan of which a person cancelled single actions."""
+"""Plans of which a user cancelled single actions."""
 
 from io import StringIO
 
@@ -24,22 +24,22 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def aborts_at_the_next_checkpoint(monkeypatch: pytest.MonkeyPatch, settings: object) -> None:
+def abort_at_next_checkpoint(monkeypatch: pytest.MonkeyPatch, settings: object) -> None:
     settings.POLL_INTERVAL = 0
     monkeypatch.setattr(Nop, "abort", lambda _: True)
 
 
-def cancelled_while_it_runs(
+def make_plan_with_cancelled_action(
     monkeypatch: pytest.MonkeyPatch, graph: dict[str, list[str]], **columns: str
 ) -> ActionPlan:
-    """Return the ended plan whose action "a" a person cancelled while it was executed."""
+    """Return an ended plan whose action "a" was cancelled during its execution."""
     plan = make_plan(graph, state="PENDING", **columns)
-    behave(monkeypatch, a=cancel_and_look)
+    behave(monkeypatch, a=cancel_itself)
     run_waiting()
     return again(plan)
 
 
-def cancel_and_look(action_type: ActionType) -> Outcome:
+def cancel_itself(action_type: ActionType) -> Outcome:
     signal_action(action_type.context.action_uuid, Action.Signal.CANCEL, "alice")
     action_type.context.checkpoint()
     return DONE
@@ -53,38 +53,38 @@ def states(plan: ActionPlan) -> dict[str, str]:
     return dict(plan.actions.values_list("input_parameters__message", "state"))
 
 
-def test_a_plan_with_a_cancelled_action_ends_cancelled_and_names_the_action(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = cancelled_while_it_runs(monkeypatch, {"a": [], "b": []})
+def test_plan_with_a_cancelled_action_ends_cancelled_and_names_the_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan_with_cancelled_action(monkeypatch, {"a": [], "b": []})
     assert (plan.state, states(plan)) == ("CANCELLED", {"a": "CANCELLED", "b": "SUCCEEDED"})
     assert plan.status_message == (
         f"1 of 2 actions cancelled: {action(plan, 'a').uuid} (Action execution cancelled. Requested by alice)."
     )
 
 
-def test_a_plan_with_a_cancelled_and_a_failed_action_ends_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_with_a_cancelled_and_a_failed_action_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
-    behave(monkeypatch, a=cancel_and_look, b=lambda _: Outcome(Answer.ERROR, "It broke."))
+    behave(monkeypatch, a=cancel_itself, b=lambda _: Outcome(Answer.ERROR, "It broke."))
     run_waiting()
     assert (again(plan).state, states(plan)) == ("FAILED", {"a": "CANCELLED", "b": "FAILED"})
 
 
-def test_a_plan_with_an_action_that_was_cancelled_before_it_began_ends_cancelled() -> None:
+def test_plan_whose_pending_action_was_cancelled_ends_cancelled() -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     signal_action(action(plan, "a").uuid, Action.Signal.CANCEL, "alice")
     run_waiting()
     assert (again(plan).state, states(plan)) == ("CANCELLED", {"a": "CANCELLED", "b": "SUCCEEDED"})
 
 
-def test_a_plan_whose_dependent_actions_stop_with_a_cancelled_one_ends_cancelled(
+def test_plan_whose_dependent_actions_stop_with_a_cancelled_action_ends_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plan = cancelled_while_it_runs(monkeypatch, {"a": [], "b": ["a"]}, on_failure="stop")
+    plan = make_plan_with_cancelled_action(monkeypatch, {"a": [], "b": ["a"]}, on_failure="stop")
     assert (plan.state, states(plan)) == ("CANCELLED", {"a": "CANCELLED", "b": "CANCELLED"})
 
 
-def test_a_plan_with_a_cancelled_derived_action_ends_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_with_a_cancelled_derived_action_ends_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"b": []}, state="PENDING")
-    behave(monkeypatch, b=deriving({"a": [], "c": []}), a=cancel_and_look)
+    behave(monkeypatch, b=deriving({"a": [], "c": []}), a=cancel_itself)
     run_waiting()
     assert (again(plan).state, states(plan)) == (
         "CANCELLED",
@@ -92,7 +92,7 @@ def test_a_plan_with_a_cancelled_derived_action_ends_cancelled(monkeypatch: pyte
     )
 
 
-def test_a_plan_with_a_skipped_and_no_cancelled_action_succeeds() -> None:
+def test_plan_with_a_skipped_and_no_cancelled_action_succeeds() -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     skipped = action(plan, "a")
     skipped.skip("alice")
@@ -101,17 +101,17 @@ def test_a_plan_with_a_skipped_and_no_cancelled_action_succeeds() -> None:
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_a_cancelled_action_can_be_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = cancelled_while_it_runs(monkeypatch, {"a": [], "b": []})
+def test_cancelled_action_is_repeated_by_the_continuation(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan_with_cancelled_action(monkeypatch, {"a": [], "b": []})
     successor = continue_plan(plan)
     assert states(successor) == {"a": "PENDING"}
 
 
-def test_the_end_of_a_plan_with_a_cancelled_action_is_notified_as_that_of_a_cancelled_plan(
+def test_plan_with_a_cancelled_action_is_notified_as_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     listen()
-    cancelled_while_it_runs(monkeypatch, {"a": []})
+    make_plan_with_cancelled_action(monkeypatch, {"a": []})
     assert written_event_types("action_plan") == [
         "action_plan.update",
         "action_plan.execution.start",
@@ -120,15 +120,15 @@ def test_the_end_of_a_plan_with_a_cancelled_action_is_notified_as_that_of_a_canc
     ]
 
 
-def test_apply_plan_exits_as_for_a_cancelled_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_plan_exits_with_4_after_a_cancelled_action(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
-    behave(monkeypatch, a=cancel_and_look)
+    behave(monkeypatch, a=cancel_itself)
     applier = ForegroundApplier(plan, InlineExecutor(), Display(StringIO()), by="alice")
     monkeypatch.setattr(applier, "stop_on_signals", lambda: None)
     assert apply_plan.EXIT_STATUSES[apply_plan.run(applier, applier.display)] == 4
 
 
-def test_the_nodes_that_a_cancelled_scale_out_did_not_create_come_with_the_plan_that_continues_it() -> None:
+def test_continuation_creates_the_nodes_that_a_cancelled_scale_out_did_not_create() -> None:
     make_flavor("small", vcpus=1, memory=1024, disk=1)
     make_node("large", vcpus=10, memory=10240, disk=10)
     make_profile("web")

@@ -1,4 +1,4 @@
-"""The timeouts of the actions that a plan repeats when it continues another plan."""
+"""The timeouts of the actions in a plan that continues another plan."""
 
 import pytest
 
@@ -35,37 +35,37 @@ def cluster() -> Cluster:
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(100, 100), (0, None)])
-def test_an_action_on_a_cluster_takes_the_timeout_that_the_cluster_has_now(timeout: int, seconds: int | None) -> None:
+def test_continued_cluster_action_has_the_current_timeout_of_the_cluster(timeout: int, seconds: int | None) -> None:
     make_profile()
     cluster = make_cluster(timeout=timeout)
     assert continued_timeouts(failed(on("CLUSTER_CHECK", cluster, timeout=4))) == {"CLUSTER_CHECK": seconds}
 
 
-def test_an_action_on_a_stack_and_its_planned_ones_take_the_timeout_that_the_stack_has_now() -> None:
+def test_continued_stack_action_and_its_planned_actions_have_the_current_timeout_of_the_stack() -> None:
     stack = make_stack(timeout_mins=2)
     origin = on("delete_stack", stack, timeout=60)
     child = on("delete_resource", make_resource(stack), timeout=60, derived_from=origin.uuid)
     assert continued_timeouts(failed(origin, child)) == {"delete_stack": 120, "delete_resource": 120}
 
 
-def test_an_update_of_a_stack_keeps_the_timeout_that_it_sets(cluster: Cluster) -> None:
+def test_continued_stack_update_keeps_the_timeout_that_it_sets(cluster: Cluster) -> None:
     stack = Stack.objects.get(pk=make_stack(timeout_mins=2).pk)
     update = on("update_stack", stack, timeout=300)
     update.input_parameters["timeout_mins"] = 5
     assert continued_timeouts(failed(update)) == {"update_stack": 300}
 
 
-def test_another_action_keeps_its_timeout(cluster: Cluster) -> None:
+def test_other_continued_action_keeps_its_timeout(cluster: Cluster) -> None:
     assert continued_timeouts(failed(ProposedAction("nop", {"message": "a"}, timeout=4))) == {"nop": 4}
 
 
-def test_an_action_on_a_cluster_that_is_gone_keeps_its_timeout(cluster: Cluster) -> None:
+def test_continued_action_on_a_deleted_cluster_keeps_its_timeout(cluster: Cluster) -> None:
     plan = failed(on("CLUSTER_CHECK", cluster, timeout=4))
     Cluster.objects.filter(pk=cluster.pk).delete()
     assert continued_timeouts(plan) == {"CLUSTER_CHECK": 4}
 
 
-def test_the_number_of_statements_does_not_depend_on_the_number_of_clusters(cluster: Cluster) -> None:
+def test_statement_count_does_not_depend_on_the_number_of_clusters(cluster: Cluster) -> None:
     costs = []
     for size in (2, 20):
         clusters = [make_cluster(f"cluster-{size}-{number}", timeout=7) for number in range(size)]

@@ -1,4 +1,4 @@
-"""Continuing a plan through the API, with the console's button, and by command."""
+"""Continuing a plan through the API, by the button of the console, and by command."""
 
 from uuid import uuid4
 
@@ -12,7 +12,7 @@ from plans.models import ActionPlan
 from plans.planning.continuation import continue_plan
 from tests.api import Caller, fault
 from tests.builders import make_plan
-from tests.plans.planning.test_continuing import ended
+from tests.plans.planning.test_continuation import ended
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +22,7 @@ def newest(cloud_admin: User) -> Caller:
     return Caller(cloud_admin, "1.12")
 
 
-def test_the_api_answers_with_the_new_plan_and_where_it_is(newest: Caller) -> None:
+def test_api_returns_the_new_plan_and_its_location(newest: Caller) -> None:
     plan = ended({"a": [], "b": []}, {"b": "FAILED"})
     answer = newest.post(f"/action_plans/{plan.uuid}/continue")
     follower = ActionPlan.objects.get(continues=plan)
@@ -32,7 +32,7 @@ def test_the_api_answers_with_the_new_plan_and_where_it_is(newest: Caller) -> No
     assert newest.get(f"/action_plans/{plan.uuid}").json()["continued_by_uuid"] == str(follower.uuid)
 
 
-def test_a_deleted_plan_is_named_on_neither_side(newest: Caller) -> None:
+def test_deleted_plan_is_not_shown_as_continuation_or_continued_plan(newest: Caller) -> None:
     plan = ended({"a": []}, {"a": "FAILED"})
     follower = continue_plan(plan)
     follower.remove()
@@ -42,29 +42,29 @@ def test_a_deleted_plan_is_named_on_neither_side(newest: Caller) -> None:
     assert newest.get(f"/action_plans/{again.uuid}").json()["continues_uuid"] is None
 
 
-def test_what_does_not_allow_it_is_a_conflict(newest: Caller) -> None:
+def test_continuing_a_plan_in_another_state_is_a_conflict(newest: Caller) -> None:
     answer = newest.post(f"/action_plans/{make_plan({'a': []}).uuid}/continue")
     assert answer.status_code == 409
     assert fault(answer).startswith("Only a plan that is CANCELLED or FAILED")
 
 
-def test_before_1_12_no_plan_is_continued(cloud_admin: User) -> None:
+def test_continue_is_not_acceptable_before_microversion_1_12(cloud_admin: User) -> None:
     caller = Caller(cloud_admin, "1.11")
     plan = ended({"a": []}, {"a": "FAILED"})
     assert caller.post(f"/action_plans/{plan.uuid}/continue").status_code == 406
     assert "continues_uuid" not in caller.get(f"/action_plans/{plan.uuid}").json()
 
 
-def test_a_reader_continues_nothing(reader: User) -> None:
+def test_readers_cannot_continue_a_plan(reader: User) -> None:
     plan = ended({"a": []}, {"a": "FAILED"})
     assert Caller(reader, "1.12").post(f"/action_plans/{plan.uuid}/continue").status_code == 403
     assert ActionPlan.objects.count() == 1
 
 
-# In the console
+# Console
 
 
-def test_the_button_leads_to_the_new_plan_and_both_name_each_other(client: Client, cloud_admin: User) -> None:
+def test_button_redirects_to_the_new_plan_and_both_pages_link_each_other(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     plan = ended({"a": []}, {"a": "FAILED"})
     assert 'id="continue"' in client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
@@ -80,27 +80,27 @@ def test_the_button_leads_to_the_new_plan_and_both_name_each_other(client: Clien
     assert str(plan.uuid) in after
 
 
-def test_who_may_not_continue_finds_no_button_and_is_refused(client: Client, reader: User) -> None:
+def test_readers_see_no_continue_button_and_are_refused(client: Client, reader: User) -> None:
     client.force_login(reader)
     plan = ended({"a": []}, {"a": "FAILED"})
     assert 'id="continue"' not in client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
     assert client.post(reverse("plans:continue", args=[plan.uuid])).status_code == 403
 
 
-# By command
+# Command
 
 
-def test_the_command_prints_the_new_plan(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_the_uuid_of_the_new_plan(capsys: pytest.CaptureFixture[str]) -> None:
     plan = ended({"a": []}, {"a": "FAILED"})
     call_command("continue_plan", str(plan.uuid))
     assert capsys.readouterr().out == f"{ActionPlan.objects.get(continues=plan).uuid}\n"
 
 
-def test_the_command_refuses_what_is_no_uuid() -> None:
+def test_command_refuses_an_invalid_uuid() -> None:
     with pytest.raises(CommandError, match="argument plan: invalid UUID value: 'x'"):
         call_command("continue_plan", "x")
 
 
-def test_the_command_refuses_a_plan_that_is_not_there() -> None:
+def test_command_refuses_an_unknown_plan() -> None:
     with pytest.raises(CommandError, match="could not be found"):
         call_command("continue_plan", str(uuid4()))

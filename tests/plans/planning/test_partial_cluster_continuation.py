@@ -1,4 +1,4 @@
-"""A continued plan does the rest of a change of a cluster, and repeats nothing."""
+"""Continuations of operations on clusters that were completed in part."""
 
 import pytest
 from pytest_django import Settings
@@ -22,7 +22,7 @@ def add_host_for(number: int) -> None:
 
 
 def continued(plan: ActionPlan) -> ActionPlan:
-    """Run the continuation of a plan that failed, and return it."""
+    """Run the continuation of a failed plan, and return it."""
     assert ActionPlan.objects.get(pk=plan.pk).state == "FAILED"
     follower = continue_plan(plan)
     follower.launch()
@@ -31,19 +31,19 @@ def continued(plan: ActionPlan) -> ActionPlan:
 
 
 def size_of(cluster: Cluster) -> tuple[int, int, int, str]:
-    """Return how many members and servers there are, how many are wanted, and what the cluster's status says."""
+    """Return the numbers of members and servers, the desired capacity, and the status of a cluster."""
     current = again(cluster)
     servers = Server.objects.present().count()
     return current.members().count(), servers, current.desired_capacity, current.status
 
 
-@pytest.mark.parametrize("looked_at", [False, True])
-def test_a_cluster_gets_the_nodes_that_are_missing_and_no_more(looked_at: bool) -> None:
+@pytest.mark.parametrize("plan_only", [False, True])
+def test_continued_creation_adds_only_the_missing_nodes(plan_only: bool) -> None:
     add_host_for(2)
     make_profile("small web")
-    operation = create_cluster("web", "small web", desired_capacity=3, options=RequestOptions(plan_only=looked_at))
+    operation = create_cluster("web", "small web", desired_capacity=3, options=RequestOptions(plan_only=plan_only))
     plan = ActionPlan.objects.get(uuid=operation.action_plan)
-    if looked_at:
+    if plan_only:
         plan.launch()
     run_waiting()
     cluster = Cluster.objects.get()
@@ -53,13 +53,13 @@ def test_a_cluster_gets_the_nodes_that_are_missing_and_no_more(looked_at: bool) 
     assert size_of(cluster) == (3, 3, 3, "ACTIVE")
 
 
-@pytest.mark.parametrize("looked_at", [False, True])
-def test_a_cluster_that_grew_in_part_grows_by_the_rest(looked_at: bool) -> None:
+@pytest.mark.parametrize("plan_only", [False, True])
+def test_continued_scale_out_adds_only_the_missing_nodes(plan_only: bool) -> None:
     add_host_for(1)
     cluster = make_cluster()
-    operation = scale_out(cluster, count=2, options=RequestOptions(plan_only=looked_at))
+    operation = scale_out(cluster, count=2, options=RequestOptions(plan_only=plan_only))
     plan = ActionPlan.objects.get(uuid=operation.action_plan)
-    if looked_at:
+    if plan_only:
         plan.launch()
     run_waiting()
     assert size_of(cluster)[:3] == (2, 1, 2)
@@ -68,7 +68,7 @@ def test_a_cluster_that_grew_in_part_grows_by_the_rest(looked_at: bool) -> None:
     assert size_of(cluster) == (2, 2, 2, "ACTIVE")
 
 
-def test_a_cluster_that_was_resized_in_part_gets_the_rest() -> None:
+def test_continued_resize_adds_only_the_missing_nodes() -> None:
     add_host_for(1)
     cluster = make_cluster()
     plan = run("CLUSTER_RESIZE", cluster, adjustment_type="CHANGE_IN_CAPACITY", number=2)
@@ -77,7 +77,7 @@ def test_a_cluster_that_was_resized_in_part_gets_the_rest() -> None:
     assert size_of(cluster) == (2, 2, 2, "ACTIVE")
 
 
-def test_a_cluster_that_shrank_in_part_loses_the_rest_and_no_others(settings: Settings) -> None:
+def test_continued_scale_in_removes_only_the_remaining_chosen_nodes(settings: Settings) -> None:
     add_host_for(4)
     cluster = make_cluster(status="INIT", desired_capacity=4)
     run("CLUSTER_CREATE", cluster)
@@ -92,7 +92,7 @@ def test_a_cluster_that_shrank_in_part_loses_the_rest_and_no_others(settings: Se
 
 
 @pytest.mark.parametrize("kind", ["CLUSTER_CREATE", "CLUSTER_SCALE_OUT"])
-def test_the_outputs_name_the_nodes_that_were_created_alone(kind: str) -> None:
+def test_outputs_name_only_the_created_nodes(kind: str) -> None:
     add_host_for(1)
     cluster = make_cluster(status="INIT", desired_capacity=2)
     run(kind, cluster, **({} if kind == "CLUSTER_CREATE" else {"count": 2}))
