@@ -1,4 +1,4 @@
-"""A process of the site's own, with an environment that holds nothing but what production must set."""
+"""A process of the site whose environment has only the variables that production must set."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ SOUND = {"PATH": os.environ["PATH"], "SECRET_KEY": KEY, "DATABASE_URL": "sqlite:
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with these arguments and environment variables until it ends, in a process of its own."""
+    """Run Python with these arguments and environment variables in a new process until it ends."""
     process = Process(*arguments, env={**SOUND, **variables})
     try:
         output, errors = process.communicate(PATIENCE)

@@ -1,4 +1,4 @@
-"""System checks find plug-ins and settings that cannot work."""
+"""System checks report invalid plug-ins and settings."""
 
 import pytest
 from django.core.checks import run_checks
@@ -15,7 +15,7 @@ class Nameless(Nop):
 
 
 class OtherNop(Nop):
-    """Has the name of another."""
+    """A type with the name of another type."""
 
 
 class Unfinished(ActionType):
@@ -30,65 +30,63 @@ def ids() -> list[str | None]:
     return [problem.id for problem in check_plugins()]
 
 
-def test_the_site_as_it_comes_has_no_problem() -> None:
+def test_default_settings_have_no_problems() -> None:
     assert [problem for problem in run_checks() if problem.is_serious()] == []
 
 
 @pytest.mark.parametrize("setting", ["ACTION_TYPES", "STRATEGIES"])
 @pytest.mark.parametrize("path", ["no.such.module.Thing", "actions.types.nop.Missing", "nonsense", ""])
-def test_a_path_that_leads_nowhere_is_an_error(settings: Settings, setting: str, path: str) -> None:
+def test_unknown_plug_in_path_is_an_error(settings: Settings, setting: str, path: str) -> None:
     setattr(settings, setting, [path])
     assert ids() == ["watcher_site.E001"]
 
 
-def test_an_error_names_the_setting_and_the_path(settings: Settings) -> None:
+def test_error_names_the_setting_and_the_path(settings: Settings) -> None:
     settings.CLOUD = "no.such.Cloud"
     (problem,) = check_plugins()
     assert problem.msg.startswith("WATCHER_CLOUD: no.such.Cloud cannot be loaded: ")
 
 
 @pytest.mark.parametrize("path", ["builtins.dict", "os.path.join", "audits.strategies.dummy.Dummy"])
-def test_what_is_no_action_type_is_an_error(settings: Settings, path: str) -> None:
+def test_plug_in_of_another_class_is_an_error(settings: Settings, path: str) -> None:
     settings.ACTION_TYPES = [path]
     assert ids() == ["watcher_site.E002"]
 
 
-def test_a_plug_in_that_lacks_a_method_is_an_error(settings: Settings) -> None:
+def test_plug_in_without_a_required_method_is_an_error(settings: Settings) -> None:
     settings.ACTION_TYPES = [f"{HERE}.Unfinished"]
     (problem,) = check_plugins()
     assert (problem.id, "execute" in problem.msg) == ("watcher_site.E003", True)
 
 
-def test_a_plug_in_without_a_name_is_an_error(settings: Settings) -> None:
+def test_plug_in_without_a_name_is_an_error(settings: Settings) -> None:
     settings.ACTION_TYPES = [f"{HERE}.Nameless"]
     assert ids() == ["watcher_site.E004"]
 
 
-def test_two_plug_ins_of_one_name_are_errors(settings: Settings) -> None:
+def test_plug_ins_with_the_same_name_are_errors(settings: Settings) -> None:
     settings.ACTION_TYPES = [NOP, f"{HERE}.OtherNop"]
     assert ids() == ["watcher_site.E005", "watcher_site.E005"]
 
 
-def test_a_lease_shorter_than_the_look_at_the_work_is_a_warning(settings: Settings) -> None:
+def test_lease_shorter_than_the_poll_interval_is_a_warning(settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME, settings.POLL_INTERVAL = 5, 6
     assert [problem.id for problem in check_lease()] == ["watcher_site.W001"]
 
 
 @pytest.mark.parametrize("suffix", ["", "_FILE"])
 @pytest.mark.parametrize("name", FORMER_VARIABLES)
-def test_a_variable_that_is_no_longer_read_is_named_in_a_warning(
-    monkeypatch: pytest.MonkeyPatch, name: str, suffix: str
-) -> None:
+def test_removed_variable_is_a_warning(monkeypatch: pytest.MonkeyPatch, name: str, suffix: str) -> None:
     monkeypatch.setenv(f"{name}{suffix}", "7")
     (problem,) = run_checks()
     assert (problem.id, problem.msg.split()[0]) == ("watcher_site.W002", name)
 
 
-def test_without_former_variables_there_is_no_warning() -> None:
+def test_unset_removed_variables_cause_no_warning() -> None:
     assert check_former_variables() == []
 
 
-def test_no_former_variable_is_read() -> None:
+def test_removed_variables_are_not_read() -> None:
     configuration = (ROOT / "watcher_site").glob("*settings.py")
     read = {name for file in configuration for name in FORMER_VARIABLES if f'"{name}"' in file.read_text()}
     assert read == set()

@@ -1,4 +1,4 @@
-"""Logs are one JSON object a line, or readable for a person, and hold no secret."""
+"""Logs are one JSON object a line or readable text, and contain no secrets."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from tests.watcher_site.site_process import run
 from watcher_site.configuration.log_filters import TracebackOfFaults
 from watcher_site.gunicorn import AccessLogger
 
-SPEAK = """
+LOG_EVENTS = """
 import logging, warnings, structlog, django
 django.setup()
 
@@ -30,21 +30,21 @@ warnings.warn("old")
 """
 
 
-def speak(**variables: str) -> str:
-    return run("-c", SPEAK, DJANGO_SETTINGS_MODULE="watcher_site.settings", **variables).stderr
+def logged_output(**variables: str) -> str:
+    return run("-c", LOG_EVENTS, DJANGO_SETTINGS_MODULE="watcher_site.settings", **variables).stderr
 
 
 def test_every_logger_writes_one_json_object_a_line() -> None:
-    lines = [json.loads(line) for line in speak().splitlines()]
+    lines = [json.loads(line) for line in logged_output().splitlines()]
     assert [line["logger"] for line in lines] == ["django.request", "plans", "gunicorn.error", "py.warnings"]
 
 
-def test_values_stand_beside_the_event() -> None:
-    line = json.loads(speak().splitlines()[1])
+def test_event_values_are_separate_fields() -> None:
+    line = json.loads(logged_output().splitlines()[1])
     assert (line["event"], line["owner"], line["level"]) == ("Plan 7 started.", "a1", "info")
 
 
-def test_a_line_of_django_about_a_request_has_its_id() -> None:
+def test_request_line_of_django_has_the_request_id() -> None:
     code = """
 import django
 django.setup()
@@ -56,29 +56,29 @@ print(Client().get("/no/such", headers={"host": "localhost"})["x-openstack-reque
     assert (line["event"], line["request_id"]) == ("Not Found: /no/such", ended.stdout.strip())
 
 
-def test_an_exception_is_in_the_line_of_its_event() -> None:
-    assert "LookupError: no such user" in json.loads(speak().splitlines()[0])["exception"]
+def test_exception_is_a_field_of_its_event() -> None:
+    assert "LookupError: no such user" in json.loads(logged_output().splitlines()[0])["exception"]
 
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
-def test_the_local_variables_of_an_exception_stay_out(log_format: str) -> None:
-    printed = speak(WATCHER_LOG_FORMAT=log_format)
+def test_local_variables_of_an_exception_are_not_logged(log_format: str) -> None:
+    printed = logged_output(WATCHER_LOG_FORMAT=log_format)
     assert "LookupError" in printed
     assert "opensesame" not in printed
 
 
-def test_an_address_that_is_refused_is_shown_to_the_user_and_not_logged() -> None:
+def test_refused_webhook_address_is_not_logged() -> None:
     assert not logging.getLogger("requests_hardened.ip_filter").isEnabledFor(logging.WARNING)
 
 
-def test_a_person_reads_no_json_and_no_colours_in_a_file() -> None:
-    printed = speak(WATCHER_LOG_FORMAT="console")
+def test_console_format_has_no_json_and_no_colours_in_a_file() -> None:
+    printed = logged_output(WATCHER_LOG_FORMAT="console")
     assert "Plan 7 started." in printed
     assert not {"{", "\x1b"} & set(printed)
 
 
 @pytest.mark.parametrize(("status", "shown"), [(403, False), (404, False), (500, True)])
-def test_only_our_own_faults_tell_where_they_come_from(status: int, shown: bool) -> None:
+def test_traceback_is_logged_only_for_internal_errors(status: int, shown: bool) -> None:
     record = logging.LogRecord("django.request", logging.WARNING, "", 0, "Forbidden", (), (LookupError, None, None))
     record.status_code = status
     assert TracebackOfFaults().filter(record)
@@ -94,13 +94,13 @@ def access(**environ: str) -> dict[str, Any]:
     return dict(lines[0])
 
 
-def test_a_request_is_a_line_with_its_outcome() -> None:
+def test_access_log_has_one_line_with_the_outcome_of_a_request() -> None:
     line = access(PATH_INFO="/v1/actions", REMOTE_ADDR="10.0.0.9")
     assert (line["method"], line["path"], line["status"], line["client"]) == ("GET", "/v1/actions", 404, "10.0.0.9")
     assert (line["milliseconds"], line["request_id"]) == (1.2, "req-1")
 
 
-def test_what_a_client_sends_in_headers_and_query_is_not_logged() -> None:
+def test_headers_and_query_of_a_request_are_not_logged() -> None:
     secrets = {"HTTP_AUTHORIZATION": "Basic c2VjcmV0", "HTTP_X_AUTH_TOKEN": "secret", "QUERY_STRING": "token=secret"}
     line = access(PATH_INFO="/v1", **secrets)
     assert not [value for value in line.values() if "c2VjcmV0" in str(value) or "secret" in str(value)]

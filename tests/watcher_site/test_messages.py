@@ -1,4 +1,4 @@
-"""Messages for users: without control characters that a terminal or a browser would interpret, and cut at words."""
+"""Messages for users have no control characters that a terminal or a browser interprets, and are cut at words."""
 
 import pytest
 
@@ -8,17 +8,17 @@ from watcher_site.messages import cut, without_controls
 
 
 @pytest.mark.parametrize("control", ["\x1b[31m", "\x07", "\u202e", "\u2066", "\x9b", "\r"])
-def test_a_message_of_an_error_holds_no_character_that_a_terminal_obeys(control: str) -> None:
+def test_error_message_has_no_control_characters(control: str) -> None:
     kept = control.removeprefix("\x1b") if control.startswith("\x1b") else ""
     assert explain(ActionFailed(f"red{control} text")) == f"red{kept} text"
     assert cut(f"red{control} text") == f"red{kept} text"
 
 
-def test_tabs_line_ends_and_all_characters_stay() -> None:
+def test_tabs_line_ends_and_other_characters_are_kept() -> None:
     assert without_controls("Größe\t5\n日本語") == "Größe\t5\n日本語"
 
 
-def test_the_outcome_of_an_action_holds_none_either() -> None:
+def test_outcome_of_an_action_has_no_control_characters() -> None:
     action = Action(state="ONGOING")
     action.fail("execute", "red\u202e text")
     assert action.status_message == "Action failed in execute: red text"
@@ -38,5 +38,5 @@ UUID = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
         ("x" * 50, 20, f"{'x' * 19}…"),
     ],
 )
-def test_a_text_is_cut_neither_within_a_uuid_nor_within_a_name(text: str, length: int, expected: str) -> None:
+def test_text_is_not_cut_within_a_uuid_or_a_name(text: str, length: int, expected: str) -> None:
     assert cut(text, length) == expected

@@ -1,4 +1,4 @@
-"""The former names of the modules of plug-ins go on working in settings."""
+"""The settings accept the former module paths of plug-ins."""
 
 import pytest
 from django.conf import settings
@@ -10,16 +10,16 @@ PLUGINS = [*settings.ACTION_TYPES, *settings.STRATEGIES, *settings.POLICY_TYPES,
 
 
 @pytest.mark.parametrize("module", FORMER)
-def test_a_former_name_leads_to_a_plugin_of_the_site(module: str) -> None:
+def test_former_path_loads_the_current_plug_in(module: str) -> None:
     [name] = [path.rpartition(".")[2] for path in PLUGINS if path.rpartition(".")[0] == FORMER[module]]
     assert import_string(current_path(f"{module}.{name}")).__name__ == name
 
 
-def test_the_path_of_a_third_party_stays() -> None:
+def test_path_of_a_third_party_is_unchanged() -> None:
     assert current_path("example.restart.Restart") == "example.restart.Restart"
 
 
-def test_a_setting_may_have_former_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_accepts_former_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     former, current = next(iter(FORMER.items()))
     monkeypatch.setenv("WATCHER_ACTION_TYPES", f"{former}.Name,example.restart.Restart")
     assert read_plugins("WATCHER_ACTION_TYPES", []) == [f"{current}.Name", "example.restart.Restart"]
@@ -40,5 +40,5 @@ def test_a_setting_may_have_former_names(monkeypatch: pytest.MonkeyPatch) -> Non
         "actions.proposals.ProposedAction",
     ],
 )
-def test_documented_names_stay(path: str) -> None:
+def test_documented_paths_can_be_imported(path: str) -> None:
     assert import_string(path).__name__ == path.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""How many statements a request takes. Each costs a round trip, and a list must not take more for more rows."""
+"""The number of statements of a request, each of which costs a round trip, and uncached permissions."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ SKIP = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
 
 @pytest.fixture
 def token(client: Client, cloud_admin: User) -> dict[str, str]:
-    """A token that was used a moment ago."""
+    """Return the headers of a token that was used recently."""
     headers = VERSION | {"X-Auth-Token": AuthToken.objects.create(cloud_admin)[1]}
     client.get("/v1/goals", headers=headers)
     return headers
@@ -31,7 +31,7 @@ def token(client: Client, cloud_admin: User) -> dict[str, str]:
 
 @pytest.fixture
 def password(client: Client, cloud_admin: User) -> dict[str, str]:
-    """HTTP Basic, with a credential that was verified a moment ago."""
+    """Return the headers of HTTP Basic with a credential that was verified recently."""
     cache.clear()
     headers = VERSION | basic("alice", "alice-password")
     client.get("/v1/goals", headers=headers)
@@ -42,24 +42,20 @@ def words(queries: CaptureQueriesContext) -> list[str]:
     return [query["sql"].split()[0] for query in queries.captured_queries]
 
 
-def path_of_one() -> str:
+def path_of_action() -> str:
     return f"/v1/actions/{make_plan({'a': []}).actions.get().uuid}"
 
 
 @pytest.mark.parametrize("credential", ["token", "password"])
-def test_reading_one_action_takes_one_query_for_the_person_and_one_for_the_action(
-    client: Client, credential: str, request: pytest.FixtureRequest
-) -> None:
-    headers, path = request.getfixturevalue(credential), path_of_one()
+def test_read_of_an_action_takes_two_queries(client: Client, credential: str, request: pytest.FixtureRequest) -> None:
+    headers, path = request.getfixturevalue(credential), path_of_action()
     with CaptureQueriesContext(connection) as queries:
         assert client.get(path, headers=headers).status_code == 200
     assert words(queries) == ["SELECT", "SELECT"]
 
 
-def test_skipping_an_action_takes_one_transaction_with_one_lock_and_one_update_that_history_tells_of(
-    client: Client, token: dict[str, str]
-) -> None:
-    path = path_of_one()
+def test_skip_takes_one_lock_and_one_update_with_its_history_entry(client: Client, token: dict[str, str]) -> None:
+    path = path_of_action()
     with CaptureQueriesContext(connection) as queries:
         answer = client.patch(path, json.dumps(SKIP), content_type="application/json", headers=token)
     assert answer.json()["state"] == "SKIPPED"
@@ -69,7 +65,7 @@ def test_skipping_an_action_takes_one_transaction_with_one_lock_and_one_update_t
 
 @pytest.mark.parametrize("path", ["/v1/actions", "/v1/actions/detail"])
 @pytest.mark.parametrize("count", [1, 50])
-def test_a_list_of_actions_takes_two_queries_whatever_its_length(
+def test_action_list_takes_two_queries_for_any_number_of_actions(
     client: Client, token: dict[str, str], path: str, count: int, django_assert_num_queries: Any
 ) -> None:
     make_plan({str(number): [str(number - 1)] if number else [] for number in range(count)})
@@ -78,7 +74,7 @@ def test_a_list_of_actions_takes_two_queries_whatever_its_length(
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_a_list_of_plans_takes_three_queries_whatever_its_length(
+def test_plan_list_takes_three_queries_for_any_number_of_plans(
     client: Client, token: dict[str, str], count: int, django_assert_num_queries: Any
 ) -> None:
     for _ in range(count):
@@ -87,23 +83,21 @@ def test_a_list_of_plans_takes_three_queries_whatever_its_length(
         assert len(client.get("/v1/action_plans/detail", headers=token).json()["action_plans"]) == count
 
 
-def test_a_permission_that_was_taken_away_is_missed_at_once(
-    client: Client, cloud_admin: User, token: dict[str, str]
-) -> None:
-    path = path_of_one()
+def test_revoked_permission_takes_effect_immediately(client: Client, cloud_admin: User, token: dict[str, str]) -> None:
+    path = path_of_action()
     assert client.get(path, headers=token).status_code == 200
     cloud_admin.groups.clear()
     assert client.get(path, headers=token).status_code == 403
 
 
-def test_a_permission_of_ones_own_counts_as_one_of_a_group(client: Client, stranger: User) -> None:
+def test_permission_of_the_user_counts_like_one_of_a_group(client: Client, stranger: User) -> None:
     stranger.user_permissions.add(Permission.objects.get(codename="view_action"))
     headers = VERSION | {"X-Auth-Token": AuthToken.objects.create(stranger)[1]}
     assert client.get("/v1/actions", headers=headers).status_code == 200
     assert client.get("/v1/goals", headers=headers).status_code == 403
 
 
-def test_the_token_of_a_disabled_account_is_refused_at_once(
+def test_token_of_a_disabled_account_is_refused_immediately(
     client: Client, cloud_admin: User, token: dict[str, str]
 ) -> None:
     assert client.get("/v1/actions", headers=token).status_code == 200
@@ -111,7 +105,7 @@ def test_the_token_of_a_disabled_account_is_refused_at_once(
     assert client.get("/v1/actions", headers=token).status_code == 401
 
 
-def test_a_permission_that_a_migration_made_meanwhile_counts(stranger: User) -> None:
+def test_permission_created_by_a_concurrent_migration_counts(stranger: User) -> None:
     assert not stranger.has_perm("auth.invented_user")
     invented = Permission.objects.create(
         codename="invented_user", name="invented", content_type=ContentType.objects.get_for_model(User)

@@ -1,4 +1,4 @@
-"""The site refuses to start with settings that are insecure or make no sense, in one line that names the variable."""
+"""The site refuses to start with insecure or invalid settings, in one line that names the variable."""
 
 import os
 import re
@@ -36,12 +36,12 @@ from watcher_site.configuration.policies import DEFAULTS
         ("amqp://broker/", False),
     ],
 )
-def test_the_address_of_a_broker_has_hosts_and_ports(address: str, expected: bool) -> None:
+def test_broker_url_requires_hosts_and_valid_ports(address: str, expected: bool) -> None:
     assert is_transport_address(address) is expected
 
 
 def start(**variables: str) -> CompletedProcess[str]:
-    """Read the settings in a process of its own, as every command does."""
+    """Read the settings in a new process, as every command does."""
     return run("manage.py", "diffsettings", **variables)
 
 
@@ -106,7 +106,7 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("WATCHER_LOG_LEVEL", "loud"),
     ],
 )
-def test_what_is_insecure_or_makes_no_sense_is_refused_in_one_line(name: str, value: str) -> None:
+def test_insecure_or_invalid_value_is_refused_with_one_line(name: str, value: str) -> None:
     ended = start(**{name: value})
     assert ended.returncode == 2
     assert ended.stderr.startswith(f"{name}: ")
@@ -114,7 +114,7 @@ def test_what_is_insecure_or_makes_no_sense_is_refused_in_one_line(name: str, va
 
 
 SETTINGS = ROOT / "watcher_site" / "settings.py"
-# Without those that are read under another condition.
+# Without the variables that are read only under a condition.
 NUMBERS = sorted(
     name
     for reader, name in re.findall(r"read_(number|whole)\(\s*\"(\w+)\"", SETTINGS.read_text())
@@ -125,23 +125,23 @@ NUMBERS = sorted(
 @pytest.mark.parametrize(
     "name", ["WATCHER_CELERY_QUEUES", "WATCHER_PROMETHEUS_METRICS", "WATCHER_GNOCCHI_METRICS", "WATCHER_POLICIES"]
 )
-def test_a_table_without_an_equals_sign_is_refused_with_the_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_without_an_equals_sign_is_refused_with_the_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "migrate")
     with pytest.raises(ImproperlyConfigured, match=f"^{name}: must name "):
         run_path(str(SETTINGS))
 
 
-def test_a_host_name_may_have_an_underscore(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_name_with_an_underscore_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELERY_BROKER_URL", "amqp://watcher:secret@message_broker:5672//")
     assert run_path(str(SETTINGS))["CELERY_BROKER_URL"] == "amqp://watcher:secret@message_broker:5672//"
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", ["-2", "many"])
-def test_a_number_that_is_none_or_negative_is_refused_with_its_range(
+def test_invalid_or_negative_number_is_refused_with_its_range(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The variables of OpenTelemetry are read only then.
+    # The variables of OpenTelemetry are read only with tracing.
     monkeypatch.setenv("WATCHER_TRACING", "true")
     monkeypatch.setenv(name, value)
     with pytest.raises(ImproperlyConfigured, match=rf"^{name}: must be a (whole )?number from (-1|[0-9.]+) to [0-9]+"):
@@ -153,13 +153,13 @@ def test_a_number_that_is_none_or_negative_is_refused_with_its_range(
     "arguments",
     [["-m", "gunicorn", "--config", "python:watcher_site.gunicorn"], ["-m", "watcher_site.processes.start"]],
 )
-def test_gunicorn_and_the_start_refuse_what_the_commands_refuse(arguments: list[str], name: str, value: str) -> None:
+def test_gunicorn_and_the_start_command_refuse_invalid_settings(arguments: list[str], name: str, value: str) -> None:
     ended = run(*arguments, **{name: value})
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert ended.stderr.startswith(f"{name}: ")
 
 
-def test_a_folder_that_may_not_be_written_to_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_database_folder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The function is called as another user: the superuser may write anywhere."""
     with TemporaryDirectory() as folder:
         monkeypatch.setenv("DATABASE_URL", f"sqlite:///{folder}/watcher.sqlite3")
@@ -168,7 +168,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused(monkeypatch: pytest.Monk
             read_database("DATABASE_URL", Path("unused"))
 
 
-def test_a_choice_that_may_be_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_an_optional_choice_mentions_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEVEL", "loud")
     with pytest.raises(ImproperlyConfigured, match="one of info, error, or nothing, and is loud"):
         read_choice("LEVEL", "info", ["info", "error", ""])
@@ -186,17 +186,17 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_a_refused_database_url_does_not_show_its_password() -> None:
+def test_password_of_a_refused_database_url_is_not_shown() -> None:
     assert "secret" not in start(DATABASE_URL="postgres://watcher:secret@localhost:port/watcher").stderr
 
 
-def test_a_variable_may_be_read_from_a_file(tmp_path: Path) -> None:
+def test_variable_is_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "port").write_text("8765\n")
     assert "PORT = 8765" in start(PORT_FILE=str(tmp_path / "port")).stdout
 
 
 @pytest.mark.parametrize("name", ["SECRET_KEY", "PORT"])
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
+def test_missing_file_of_a_variable_is_refused(tmp_path: Path, name: str) -> None:
     ended = start(**{f"{name}_FILE": str(tmp_path / "missing")})
     assert (ended.returncode, ended.stderr) == (
         2,
@@ -204,20 +204,20 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
     )
 
 
-def test_without_settings_only_this_machine_is_answered() -> None:
+def test_default_allowed_hosts_are_local() -> None:
     assert "ALLOWED_HOSTS = ['127.0.0.1', 'localhost']" in start().stdout
 
 
-def test_debugging_is_off_unless_requested() -> None:
+def test_debug_is_off_by_default() -> None:
     assert "\nDEBUG = True" not in start().stdout
 
 
-def test_djangos_own_checks_find_nothing_in_production() -> None:
+def test_deployment_checks_of_django_pass() -> None:
     ended = run("manage.py", "check", "--deploy", "--fail-level", "WARNING", ALLOWED_HOSTS="watcher.example.org")
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_broker_s_password_is_not_shown_with_what_is_wrong_about_its_address() -> None:
+def test_password_of_a_refused_broker_url_is_not_shown() -> None:
     assert "secret" not in start(CELERY_BROKER_URL="redis://watcher:secret@localhost").stderr
 
 
@@ -229,15 +229,13 @@ def test_a_broker_s_password_is_not_shown_with_what_is_wrong_about_its_address()
         ("os_compute_api:os-instance-actions:events:details=rule:context_is_admin", "rule:admin"),
     ],
 )
-def test_a_rule_is_read_by_policy_in_nova_s_spellings(monkeypatch: pytest.MonkeyPatch, text: str, rule: str) -> None:
+def test_policy_rule_is_read_in_novas_notations(monkeypatch: pytest.MonkeyPatch, text: str, rule: str) -> None:
     monkeypatch.setenv("WATCHER_POLICIES", text)
     assert read_policies("WATCHER_POLICIES", DEFAULTS) == {"os-instance-actions:events:details": rule}
 
 
 @pytest.mark.parametrize("text", ["servers:show=rule:admin", "os-instance-actions:events:details=everybody"])
-def test_a_policy_or_a_rule_that_is_none_is_refused_with_those_that_there_are(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_unknown_policy_or_rule_is_refused_with_the_known_ones(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("WATCHER_POLICIES", text)
     with pytest.raises(ImproperlyConfigured, match="os-instance-actions:events:details, with one of rule:admin"):
         read_policies("WATCHER_POLICIES", DEFAULTS)
@@ -250,7 +248,7 @@ def test_a_policy_or_a_rule_that_is_none_is_refused_with_those_that_there_are(
         ("WATCHER_PLANNER_PARALLELIZATION", "restart=5,migrate=1", "[('migrate', 1), ('restart', 5)]"),
     ],
 )
-def test_a_table_of_the_planner_adds_to_the_defaults(name: str, text: str, shown: str) -> None:
+def test_planner_table_extends_the_defaults(name: str, text: str, shown: str) -> None:
     setting = name.removeprefix("WATCHER_")
     code = (
         f"import watcher_site.settings as s; t = s.{setting}; print(sorted((k, t[k]) for k in ('migrate', 'restart')))"
@@ -258,13 +256,13 @@ def test_a_table_of_the_planner_adds_to_the_defaults(name: str, text: str, shown
     assert run("-c", code, **{name: text}).stdout.strip() == shown
 
 
-def test_two_types_of_one_weight_are_named() -> None:
+def test_action_types_with_the_same_weight_are_named() -> None:
     assert find_shared({"migrate": 30, "stop": 2, "restart": 30}) == "migrate and restart"
     assert find_shared({"migrate": 30}) == ""
 
 
 @pytest.mark.parametrize(("query", "expected"), [("", 5), ("?connect_timeout=9", 9)], ids=["default", "url"])
-def test_a_connection_attempt_has_a_limit_that_the_url_may_change(
+def test_connect_timeout_has_a_default_that_the_url_can_change(
     query: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", f"postgres://watcher@db.example.org/watcher{query}")

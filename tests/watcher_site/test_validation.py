@@ -1,4 +1,4 @@
-"""The fast check of values, which never allows more than the validator that words violations."""
+"""The compiled check of values, which never accepts more than the validator that describes violations."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ SCHEMA = {
 }
 
 
-def test_the_fast_check_allows_a_valid_value() -> None:
+def test_fast_check_accepts_a_valid_value() -> None:
     assert compile_check(SCHEMA)({"number": 1, "name": "a"})
 
 
@@ -33,12 +33,12 @@ def test_the_fast_check_allows_a_valid_value() -> None:
     ],
     ids=repr,
 )
-def test_the_fast_check_allows_no_value_with_a_violation(value: Any) -> None:
+def test_fast_check_rejects_every_value_with_a_violation(value: Any) -> None:
     assert find_violation(Draft202012Validator(SCHEMA), value)
     assert not compile_check(SCHEMA)(value)
 
 
-def test_a_schema_that_it_cannot_compile_leaves_all_values_to_the_validator() -> None:
+def test_uncompilable_schema_leaves_the_check_to_the_validator() -> None:
     schema = {"type": "string", "pattern": r"(?P<word>a)(?P=word)"}
     assert not compile_check(schema)("aa")
     assert find_violation(Draft202012Validator(schema), "aa") is None

@@ -1,4 +1,4 @@
-"""The values of metrics, as tests compare them before and after an event."""
+"""The values of metrics, and their growth within a block."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ def value_of(name: str, **labels: str) -> float:
 
 
 class Growth:
-    """By how much a sample grew within a block."""
+    """The growth of a sample within a block."""
 
     def __init__(self) -> None:
         self.value = 0.0

@@ -51,19 +51,19 @@ def check(*arguments: str) -> None:
 
 
 @promtool
-def test_the_rules_are_valid() -> None:
+def test_alert_rules_are_valid() -> None:
     check("check", "rules", str(ALERTS))
 
 
 @promtool
-def test_each_alert_fires_at_its_symptom_and_at_no_other_time(tmp_path: Path) -> None:
-    """The second case has the symptoms of all alerts, so that a new alert needs one there."""
+def test_each_alert_fires_only_at_its_symptom(tmp_path: Path) -> None:
+    """The second case has the symptoms of all alerts, so that a new alert requires its symptom there."""
     text = CASES.read_text().replace("  - ALERTS\n", f"  - {ALERTS}\n").replace("NUMBER", str(len(RULES)))
     (tmp_path / "cases.yml").write_text(text)
     check("test", "rules", str(tmp_path / "cases.yml"))
 
 
-def test_the_panels_of_the_dashboard_use_its_variable_as_their_data_source() -> None:
+def test_panels_use_the_data_source_variable_of_the_dashboard() -> None:
     """A file that names the data source of another Grafana would be imported without data."""
     (variable,) = json.loads(DASHBOARD.read_text())["templating"]["list"]
     assert (variable["name"], variable["type"], variable["query"]) == ("datasource", "datasource", "prometheus")
@@ -71,7 +71,7 @@ def test_the_panels_of_the_dashboard_use_its_variable_as_their_data_source() -> 
     assert [source for source in sources if source != {"type": "prometheus", "uid": "${datasource}"}] == []
 
 
-def test_panels_have_ids_and_a_place_of_their_own_and_a_legend() -> None:
+def test_panels_have_unique_ids_separate_places_and_a_legend() -> None:
     found = json.loads(DASHBOARD.read_text())["panels"]
     assert len({panel["id"] for panel in found}) == len(found)
     cells = [
@@ -86,13 +86,13 @@ def test_panels_have_ids_and_a_place_of_their_own_and_a_legend() -> None:
     assert all(len({target["refId"] for target in panel["targets"]}) == len(panel["targets"]) for panel in panels())
 
 
-def test_alerts_and_dashboard_use_exported_metrics_only() -> None:
+def test_alerts_and_dashboard_use_only_exported_metrics() -> None:
     used = {name for text in expressions() for name in re.findall(r"\b(?:watcher|process)_\w+|\bup\b", text)}
     assert used - set(exported()) - FOREIGN == set()
 
 
 @pytest.mark.parametrize("expression", sorted(set(expressions())))
-def test_expressions_name_labels_that_their_metrics_have(expression: str) -> None:
+def test_expressions_use_only_labels_of_their_metrics(expression: str) -> None:
     names = re.findall(r"\bwatcher_\w+", expression)
     known = {"job", "instance"}.union(*(exported()[name] for name in names))
     listed = re.findall(r"by \(([^)]*)\)", expression)
@@ -102,24 +102,24 @@ def test_expressions_name_labels_that_their_metrics_have(expression: str) -> Non
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_an_alert_has_a_runbook_a_severity_and_a_summary(rule: dict[str, Any]) -> None:
+def test_alert_has_a_runbook_a_severity_and_a_summary(rule: dict[str, Any]) -> None:
     assert f"\n### {rule['alert']}\n" in PAGE
     assert rule["annotations"]["runbook_url"].endswith(f"/docs/monitoring/#{rule['alert'].lower()}")
     assert rule["labels"]["severity"] in {"critical", "warning"}
     assert rule["annotations"]["summary"]
 
 
-def test_each_runbook_is_that_of_an_alert() -> None:
+def test_each_runbook_belongs_to_an_alert() -> None:
     headings = set(re.findall(r"^### (Watcher\w+)$", PAGE, re.MULTILINE))
     assert headings == {rule["alert"] for rule in RULES}
 
 
-def test_panels_do_not_overlap() -> None:
+def test_panels_do_not_start_at_the_same_place() -> None:
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels()]
     assert len(places) == len(set(places))
 
 
-def test_each_metric_of_the_site_is_shown_or_alerted_on() -> None:
+def test_each_metric_is_used_by_an_alert_or_a_panel() -> None:
     text = "\n".join(expressions())
     unused = [metric.name for metric in all_metrics() if metric.name not in text]
     assert unused == ["watcher_cloud_last_reading_failed", "watcher_listener_messages"]

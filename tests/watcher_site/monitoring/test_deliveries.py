@@ -41,7 +41,7 @@ def test_retries_and_dead_letters_are_counted(receiver: Receiver) -> None:
     assert (retried.value, given_up.value) == (2, 1)
 
 
-def test_a_broker_that_does_not_answer_is_counted(settings: Settings) -> None:
+def test_unavailable_broker_is_counted(settings: Settings) -> None:
     settings.NOTIFICATION_URL = "rabbit://guest:guest@127.0.0.1:1/"
     notify()
     with growth_of("watcher_broker_errors_total", broker="notifications") as errors:

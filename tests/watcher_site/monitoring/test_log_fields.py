@@ -35,5 +35,5 @@ def documented() -> set[str]:
     return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
 
 
-def test_each_field_of_the_logs_is_documented_and_no_other() -> None:
+def test_each_log_field_is_documented_and_no_other() -> None:
     assert documented() == set(logged()) - {"exc_info"} | COMMON

@@ -1,4 +1,4 @@
-"""``/metrics``: who may read it, and the gauges of the tables in it."""
+"""``/metrics``: authentication, permissions and the gauges of the tables."""
 
 import re
 from base64 import b64encode
@@ -46,22 +46,22 @@ def long_ago() -> Any:
 
 
 @pytest.mark.django_db
-def test_nobody_reads_metrics_without_a_login(client: Client) -> None:
+def test_metrics_require_a_login(client: Client) -> None:
     assert client.get("/metrics").status_code == 401
 
 
-def test_a_user_without_a_right_reads_no_metrics(client: Client, stranger: User) -> None:
+def test_metrics_require_the_permission(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get("/metrics").status_code == 403
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "Token"])
-def test_prometheus_reads_metrics_with_a_token(client: Client, reader: User, scheme: str) -> None:
+def test_metrics_are_readable_with_a_token(client: Client, reader: User, scheme: str) -> None:
     _, token = AuthToken.objects.create(reader)
     assert client.get("/metrics", headers={"Authorization": f"{scheme} {token}"}).status_code == 200
 
 
-def test_prometheus_reads_metrics_with_a_password(client: Client, reader: User) -> None:
+def test_metrics_are_readable_with_a_password(client: Client, reader: User) -> None:
     reader.set_password("long enough 4 this")
     reader.save()
     basic = b64encode(f"{reader.username}:long enough 4 this".encode()).decode()
@@ -78,7 +78,7 @@ def test_prometheus_reads_metrics_with_a_password(client: Client, reader: User) 
     ],
     ids=["Prometheus 2", "text format", "any"],
 )
-def test_the_format_that_prometheus_accepts_is_no_version_of_the_api(
+def test_accept_header_of_prometheus_is_not_read_as_a_microversion(
     client: Client, cloud_admin: User, accept: str
 ) -> None:
     client.force_login(cloud_admin)
@@ -88,16 +88,16 @@ def test_the_format_that_prometheus_accepts_is_no_version_of_the_api(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("token", ["", "wrong", "f" * 64, "two words", "caf\u00e9"])
-def test_a_wrong_bearer_token_is_refused(client: Client, token: str) -> None:
+def test_invalid_bearer_token_is_refused(client: Client, token: str) -> None:
     assert client.get("/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 401
 
 
-def test_a_bearer_token_is_accepted_at_metrics_only(client: Client, reader: User) -> None:
+def test_bearer_token_is_accepted_only_for_metrics(client: Client, reader: User) -> None:
     _, token = AuthToken.objects.create(reader)
     assert client.get("/v1/goals", headers={"Authorization": f"Bearer {token}"}).status_code == 401
 
 
-def test_a_site_that_accepts_tokens_of_keystone_only_ignores_its_own(
+def test_local_bearer_token_is_ignored_if_only_keystone_is_a_source(
     rf: RequestFactory, reader: User, settings: Settings
 ) -> None:
     settings.TOKEN_SOURCES = ["keystone"]
@@ -109,7 +109,7 @@ def test_a_site_that_accepts_tokens_of_keystone_only_ignores_its_own(
 # The gauges.
 
 
-def test_plans_that_have_not_ended_are_counted_by_state(client: Client, cloud_admin: User) -> None:
+def test_unfinished_plans_are_counted_by_state(client: Client, cloud_admin: User) -> None:
     for state in (State.RECOMMENDED, State.PENDING, State.PENDING, State.SUCCEEDED):
         make_plan(state=state)
     found = read_metrics(client, cloud_admin)
@@ -119,7 +119,7 @@ def test_plans_that_have_not_ended_are_counted_by_state(client: Client, cloud_ad
     assert ("watcher_action_plans", "SUCCEEDED") not in found
 
 
-def test_the_plan_that_has_waited_longest_gives_the_age(client: Client, cloud_admin: User) -> None:
+def test_age_of_waiting_plans_is_that_of_the_oldest(client: Client, cloud_admin: User) -> None:
     for _ in range(2):
         make_plan(state=State.PENDING)
     ActionPlan.objects.filter(pk=ActionPlan.objects.earliest("pk").pk).update(
@@ -130,20 +130,20 @@ def test_the_plan_that_has_waited_longest_gives_the_age(client: Client, cloud_ad
     assert 600 <= found["watcher_action_plans_oldest_waiting_seconds",] < 3600
 
 
-def test_a_plan_that_waits_for_its_time_does_not_count_as_waiting(client: Client, cloud_admin: User) -> None:
+def test_scheduled_plan_is_not_counted_as_waiting(client: Client, cloud_admin: User) -> None:
     make_plan(state=State.PENDING, opens_at=timezone.now() + timedelta(hours=1))
     found = read_metrics(client, cloud_admin)
     assert found["watcher_action_plans_waiting",] == 0
     assert found["watcher_action_plans_oldest_waiting_seconds",] == 0
 
 
-def test_actions_that_have_not_ended_are_counted_by_state(client: Client, cloud_admin: User) -> None:
+def test_unfinished_actions_are_counted_by_state(client: Client, cloud_admin: User) -> None:
     make_plan({"a": [], "b": ["a"]})
     found = read_metrics(client, cloud_admin)
     assert (found["watcher_actions", "PENDING"], found["watcher_actions", "ONGOING"]) == (2, 0)
 
 
-def test_actions_of_running_plans_that_may_begin_are_ready(client: Client, cloud_admin: User) -> None:
+def test_executable_actions_of_running_plans_are_ready(client: Client, cloud_admin: User) -> None:
     make_plan({"a": [], "b": ["a"]}, state=State.ONGOING, start_time=long_ago())
     make_plan({"a": []})
     Action.objects.update(created_at=long_ago())
@@ -152,7 +152,7 @@ def test_actions_of_running_plans_that_may_begin_are_ready(client: Client, cloud
     assert 600 <= found["watcher_actions_oldest_ready_seconds",] < 3600
 
 
-def test_an_action_is_ready_since_its_last_parent_ended(client: Client, cloud_admin: User) -> None:
+def test_action_is_ready_since_the_end_of_its_last_parent(client: Client, cloud_admin: User) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state=State.ONGOING, start_time=long_ago())
     Action.objects.update(created_at=long_ago())
     Action.objects.filter(pk=action(plan, "a").pk).update(state="SUCCEEDED", updated_at=timezone.now())
@@ -161,7 +161,7 @@ def test_an_action_is_ready_since_its_last_parent_ended(client: Client, cloud_ad
     assert found["watcher_actions_oldest_ready_seconds",] < 300
 
 
-def test_audits_that_have_not_ended_are_counted_by_type_and_state(client: Client, cloud_admin: User) -> None:
+def test_unfinished_audits_are_counted_by_type_and_state(client: Client, cloud_admin: User) -> None:
     make_audit("one", state="PENDING")
     make_audit("two", state="ONGOING", audit_type="CONTINUOUS", next_run_time=timezone.now() + timedelta(hours=1))
     found = read_metrics(client, cloud_admin)
@@ -170,14 +170,14 @@ def test_audits_that_have_not_ended_are_counted_by_type_and_state(client: Client
     assert found["watcher_audits", "EVENT", "SUSPENDED"] == 0
 
 
-def test_an_audit_whose_run_is_late_is_due(client: Client, cloud_admin: User) -> None:
+def test_overdue_audit_is_due(client: Client, cloud_admin: User) -> None:
     make_audit("late", state="ONGOING", audit_type="CONTINUOUS", next_run_time=long_ago())
     found = read_metrics(client, cloud_admin)
     assert found["watcher_audits_due",] == 1
     assert 600 <= found["watcher_audits_oldest_due_seconds",] < 3600
 
 
-def test_an_audit_that_an_engine_runs_is_not_due(client: Client, cloud_admin: User) -> None:
+def test_claimed_audit_is_not_due(client: Client, cloud_admin: User) -> None:
     engine = Service.register(Service.DECISION_ENGINE, "ctrl-1")
     make_audit(state="ONGOING", audit_type="CONTINUOUS", next_run_time=long_ago(), decision_engine=engine)
     found = read_metrics(client, cloud_admin)
@@ -193,7 +193,7 @@ def test_services_are_counted_by_name_and_status(client: Client, cloud_admin: Us
     assert found["watcher_services", "watcher-relay", "ACTIVE"] == 0
 
 
-def test_the_outbox_has_a_depth_and_an_age(client: Client, cloud_admin: User) -> None:
+def test_undispatched_notifications_have_a_number_and_an_age(client: Client, cloud_admin: User) -> None:
     for created_at in (timezone.now(), long_ago()):
         make_notification(created_at=created_at)
     found = read_metrics(client, cloud_admin)
@@ -206,7 +206,7 @@ def make_notification(**columns: Any) -> Notification:
     return Notification.objects.create(object_uuid=uuid4(), snapshot={}, **text, **columns)
 
 
-def test_a_receiver_without_deliveries_has_zeros(client: Client, cloud_admin: User) -> None:
+def test_receiver_without_deliveries_is_exported_with_zeros(client: Client, cloud_admin: User) -> None:
     Subscription.objects.create(name="pager", url="https://pager.example.org/", secret="")
     found = read_metrics(client, cloud_admin)
     assert found["watcher_deliveries", "pager", "PENDING"] == 0
@@ -224,7 +224,7 @@ def test_deliveries_are_counted_by_receiver_and_state(client: Client, cloud_admi
     assert 600 <= found["watcher_deliveries_oldest_seconds", "pager"] < 3600
 
 
-def test_the_last_reading_of_the_cloud_has_its_time(client: Client, cloud_admin: User) -> None:
+def test_last_synchronization_has_its_time_and_failure(client: Client, cloud_admin: User) -> None:
     began = timezone.now()
     Synchronization.objects.create(pk=Synchronization.ONLY, succeeded_at=began, problem="Nova does not answer")
     found = read_metrics(client, cloud_admin)
@@ -232,15 +232,15 @@ def test_the_last_reading_of_the_cloud_has_its_time(client: Client, cloud_admin:
     assert found["watcher_cloud_last_reading_failed",] == 1
 
 
-def test_a_cloud_that_was_never_read_has_no_time(client: Client, cloud_admin: User) -> None:
+def test_cloud_without_a_synchronization_has_no_time(client: Client, cloud_admin: User) -> None:
     assert ("watcher_cloud_last_reading_timestamp_seconds",) not in read_metrics(client, cloud_admin)
 
 
-def test_the_versions_are_exported(client: Client, cloud_admin: User) -> None:
+def test_build_versions_are_exported(client: Client, cloud_admin: User) -> None:
     assert any(name == "watcher_build_info" for name, *_ in read_metrics(client, cloud_admin))
 
 
-def test_metrics_take_the_same_queries_whatever_the_tables_hold(
+def test_query_count_does_not_depend_on_the_tables(
     client: Client, cloud_admin: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     client.force_login(cloud_admin)
@@ -252,7 +252,7 @@ def test_metrics_take_the_same_queries_whatever_the_tables_hold(
         client.get("/metrics")
 
 
-def test_no_sample_names_an_object(client: Client, cloud_admin: User) -> None:
+def test_samples_contain_no_object_ids(client: Client, cloud_admin: User) -> None:
     plan = make_plan({"a": []}, state=State.ONGOING)
     client.force_login(cloud_admin)
     client.get(f"/v1/action_plans/{plan.uuid}")
@@ -261,7 +261,7 @@ def test_no_sample_names_an_object(client: Client, cloud_admin: User) -> None:
     assert re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-", text) == []
 
 
-def test_counters_of_states_begin_at_zero(client: Client, cloud_admin: User) -> None:
+def test_state_counters_start_at_zero(client: Client, cloud_admin: User) -> None:
     found = read_metrics(client, cloud_admin)
     assert ("watcher_state_changes_total", "actionplan", "SUPERSEDED") in found
     assert ("watcher_state_changes_total", "stack", "CREATE_FAILED") in found

@@ -9,13 +9,13 @@ from tests.builders import make_plan
 from tests.watcher_site.monitoring.samples import growth_of, value_of
 
 
-def test_a_request_is_counted_by_its_view_its_method_and_its_status(api: Caller) -> None:
+def test_request_is_counted_by_view_method_and_status(api: Caller) -> None:
     with growth_of("watcher_http_requests_total", view="api-goals", method="GET", status="200") as growth:
         api.get("/goals")
     assert growth.value == 1
 
 
-def test_the_duration_of_a_request_is_measured(api: Caller) -> None:
+def test_duration_of_a_request_is_measured(api: Caller) -> None:
     with growth_of("watcher_http_request_duration_seconds_count", view="api-goals", method="GET") as growth:
         api.get("/goals")
     assert growth.value == 1
@@ -29,7 +29,7 @@ def test_objects_of_one_view_are_counted_together(api: Caller) -> None:
     assert growth.value == 2
 
 
-def test_a_page_is_counted_by_the_name_of_its_view(client: Client, cloud_admin: User) -> None:
+def test_page_is_counted_by_the_name_of_its_view(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     with growth_of("watcher_http_requests_total", view="plans:list", method="GET", status="200") as growth:
         client.get("/console/plans/")
@@ -52,7 +52,7 @@ def test_unknown_methods_are_counted_together(client: Client) -> None:
     assert value_of("watcher_http_requests_total", view="api-goals", method="BREW", status="401") == 0
 
 
-def test_an_error_of_the_site_is_counted_as_such(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_counted_with_status_500(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(request: object) -> None:
         raise RuntimeError
 

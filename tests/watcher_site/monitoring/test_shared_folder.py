@@ -20,7 +20,7 @@ def variable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.undo()
 
 
-def test_a_folder_is_created_and_removed_at_the_end() -> None:
+def test_folder_is_created_and_removed() -> None:
     folder = SharedFolder()
     folder.create()
     assert os.environ[VARIABLE] == str(folder.path)
@@ -28,7 +28,7 @@ def test_a_folder_is_created_and_removed_at_the_end() -> None:
     assert not Path(os.environ[VARIABLE]).exists()
 
 
-def test_counters_of_an_earlier_run_are_deleted_from_a_given_folder(
+def test_stale_counter_files_are_deleted_from_a_configured_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
@@ -40,7 +40,7 @@ def test_counters_of_an_earlier_run_are_deleted_from_a_given_folder(
     assert [file.name for file in tmp_path.iterdir()] == ["site.db"]
 
 
-def test_a_given_folder_that_does_not_exist_is_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_configured_folder_is_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "metrics"))
     SharedFolder().create()
     assert (tmp_path / "metrics").is_dir()

@@ -46,7 +46,7 @@ def attributes(spans: InMemorySpanExporter, name: str) -> dict[str, Any]:
 # Requests.
 
 
-def test_a_request_is_a_span_with_its_view_status_and_id(api: Caller, spans: InMemorySpanExporter) -> None:
+def test_request_is_a_span_with_its_view_status_and_id(api: Caller, spans: InMemorySpanExporter) -> None:
     answer = api.get("/goals")
     found = attributes(spans, "GET api-goals")
     assert found["http.response.status_code"] == 200
@@ -54,32 +54,30 @@ def test_a_request_is_a_span_with_its_view_status_and_id(api: Caller, spans: InM
     assert found["watcher.request_id"] == answer["x-openstack-request-id"]
 
 
-def test_the_query_of_a_request_is_not_exported(api: Caller, spans: InMemorySpanExporter) -> None:
+def test_query_of_a_request_is_not_exported(api: Caller, spans: InMemorySpanExporter) -> None:
     api.get("/goals?limit=17171717")
     assert "17171717" not in str(attributes(spans, "GET api-goals"))
 
 
-def test_a_request_continues_the_trace_of_its_client(api: Caller, spans: InMemorySpanExporter) -> None:
+def test_request_continues_the_trace_of_its_client(api: Caller, spans: InMemorySpanExporter) -> None:
     api.get("/goals", traceparent=TRACEPARENT)
     span = named(spans.get_finished_spans(), "GET api-goals")
     assert (format(span.context.trace_id, "032x"), format(span.parent.span_id, "016x")) == (TRACE, PARENT)
 
 
-def test_an_invalid_traceparent_begins_a_trace(api: Caller, spans: InMemorySpanExporter) -> None:
+def test_invalid_traceparent_starts_a_new_trace(api: Caller, spans: InMemorySpanExporter) -> None:
     assert api.get("/goals", traceparent="00-nonsense").status_code == 200
     assert named(spans.get_finished_spans(), "GET api-goals").parent is None
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/static/watcher_site/icon.svg"])
-def test_requests_of_probes_and_for_static_files_are_not_traced(
-    client: Client, spans: InMemorySpanExporter, path: str
-) -> None:
+def test_probes_and_static_files_are_not_traced(client: Client, spans: InMemorySpanExporter, path: str) -> None:
     client.get(path)
     assert spans.get_finished_spans() == ()
 
 
-def test_an_error_of_the_site_is_a_failed_span(
+def test_internal_error_is_a_failed_span(
     client: Client, cloud_admin: User, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -94,7 +92,7 @@ def test_an_error_of_the_site_is_a_failed_span(
     assert "secret" not in span.to_json()
 
 
-def test_the_access_log_finds_the_trace_of_a_request(api: Caller, spans: InMemorySpanExporter) -> None:
+def test_access_log_has_the_trace_id_of_the_request(api: Caller, spans: InMemorySpanExporter) -> None:
     answer = api.get("/goals", traceparent=TRACEPARENT)
     assert answer.wsgi_request.META[TRACE_ID] == TRACE
 
@@ -102,9 +100,7 @@ def test_the_access_log_finds_the_trace_of_a_request(api: Caller, spans: InMemor
 # Actions.
 
 
-def test_an_action_belongs_to_the_trace_of_the_request_that_started_its_plan(
-    api: Caller, spans: InMemorySpanExporter
-) -> None:
+def test_action_belongs_to_the_trace_of_the_start_request(api: Caller, spans: InMemorySpanExporter) -> None:
     plan = make_plan({"a": []})
     answer = api.post(f"/action_plans/{plan.uuid}/start")
     run_waiting()
@@ -122,14 +118,14 @@ def test_an_action_belongs_to_the_trace_of_the_request_that_started_its_plan(
 
 
 @pytest.mark.django_db
-def test_an_action_that_no_request_started_begins_a_trace(spans: InMemorySpanExporter) -> None:
+def test_action_of_a_plan_without_a_start_request_starts_a_trace(spans: InMemorySpanExporter) -> None:
     make_plan({"a": []}, state="PENDING")
     run_waiting()
     assert named(spans.get_finished_spans(), "run nop").parent is None
 
 
 @pytest.mark.django_db
-def test_a_failed_action_is_a_failed_span_without_its_message(
+def test_failed_action_is_a_failed_span_without_its_message(
     spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def execute(self: Nop) -> Outcome:
@@ -144,7 +140,7 @@ def test_a_failed_action_is_a_failed_span_without_its_message(
 
 
 @pytest.mark.django_db
-def test_lines_of_the_log_about_an_action_have_the_ids_of_its_trace(
+def test_log_lines_of_an_action_have_its_trace_ids(
     spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = []
@@ -161,24 +157,24 @@ def test_lines_of_the_log_about_an_action_have_the_ids_of_its_trace(
     assert lines == [{"event": "executed", **ids}]
 
 
-def test_a_line_outside_of_spans_has_no_trace() -> None:
+def test_log_line_outside_of_spans_has_no_trace_id() -> None:
     assert add_trace_id(None, "info", {"event": "started"}) == {"event": "started"}
 
 
 @pytest.mark.django_db
-def test_the_lease_of_a_plan_has_the_span_that_started_it() -> None:
+def test_plan_lease_has_the_traceparent_of_its_plan() -> None:
     plan = ActionPlan(pk=1, context=seal(CallingContext(traceparent=TRACEPARENT)))
     lease = PlanLease.of(plan, Service(pk=2, host="here"))
     assert (lease.traceparent, lease.plan_uuid) == (TRACEPARENT, str(plan.uuid))
 
 
-def test_a_message_to_a_worker_carries_the_span() -> None:
+def test_worker_message_has_the_traceparent() -> None:
     message = JobMessage.of({**MESSAGE, "traceparent": TRACEPARENT, "plan_uuid": "p"})
     read = JobMessage.of(message.as_arguments())
     assert (read.traceparent, read.plan_uuid) == (TRACEPARENT, "p")
 
 
-def test_a_message_of_the_previous_release_has_no_span() -> None:
+def test_worker_message_of_the_previous_release_has_no_traceparent() -> None:
     message = JobMessage.of(MESSAGE)
     assert (message.traceparent, message.plan_uuid) == ("", "")
 
@@ -187,7 +183,7 @@ def test_a_message_of_the_previous_release_has_no_span() -> None:
 
 
 @pytest.mark.django_db
-def test_the_actions_that_an_audit_starts_belong_to_its_trace(spans: InMemorySpanExporter) -> None:
+def test_actions_started_by_an_audit_belong_to_its_trace(spans: InMemorySpanExporter) -> None:
     strategy = make_strategy()
     make_audit(goal=strategy.goal, strategy=strategy, auto_trigger=True)
     DecisionEngine().run_next_audit()
@@ -206,7 +202,7 @@ def driver(settings: Settings) -> Iterator[None]:
 
 
 @pytest.mark.django_db
-def test_an_operation_of_the_embedded_cloud_is_a_span(spans: InMemorySpanExporter, driver: None) -> None:
+def test_cloud_operation_is_a_span(spans: InMemorySpanExporter, driver: None) -> None:
     with pytest.raises(ServerNotFound):
         cloud().find_server("7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11")
     assert attributes(spans, "cloud find_server") == {"watcher.cloud": "EmbeddedCloud", "error.type": "ServerNotFound"}
@@ -215,7 +211,7 @@ def test_an_operation_of_the_embedded_cloud_is_a_span(spans: InMemorySpanExporte
 # Settings.
 
 
-def test_the_service_is_named_by_its_process_unless_a_variable_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_service_name_is_the_process_name_unless_a_variable_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with recording() as exporter, tracing.span("a", {}):
         pass
     monkeypatch.setenv("OTEL_SERVICE_NAME", "watcher-north")
@@ -225,7 +221,7 @@ def test_the_service_is_named_by_its_process_unless_a_variable_names_it(monkeypa
     assert names == ["watcher-test", "watcher-north"]
 
 
-def test_without_tracing_nothing_of_opentelemetry_is_imported() -> None:
+def test_opentelemetry_is_not_imported_without_tracing() -> None:
     code = """
 import sys, django
 django.setup()
@@ -241,7 +237,7 @@ print([name for name in sys.modules if name.startswith("opentelemetry")])
     assert run("-c", code, DJANGO_SETTINGS_MODULE="watcher_site.settings").stdout == "[]\n"
 
 
-def test_tracing_without_its_packages_is_one_line_and_exit_status_2() -> None:
+def test_tracing_without_its_packages_is_one_line_with_status_2() -> None:
     code = """
 import sys
 sys.modules["opentelemetry"] = None
@@ -253,7 +249,7 @@ sys.exit(run_command(["manage.py", "check"]))
     assert (process.returncode, process.stderr) == (2, f"WATCHER_TRACING: {reason}\n")
 
 
-def test_a_web_process_whose_options_opentelemetry_refuses_ends_and_says_so_once() -> None:
+def test_web_process_exits_once_for_options_refused_by_opentelemetry() -> None:
     ended = run(
         *("-m", "gunicorn", "--config", "python:watcher_site.gunicorn"),
         DATABASE_URL="postgres://watcher@127.0.0.1:1/watcher",
@@ -275,7 +271,7 @@ def test_a_web_process_whose_options_opentelemetry_refuses_ends_and_says_so_once
         ("OTEL_TRACES_SAMPLER_ARG", "2"),
     ],
 )
-def test_a_wrong_variable_of_opentelemetry_is_one_line_and_exit_status_2(name: str, value: str) -> None:
+def test_invalid_opentelemetry_variable_is_one_line_with_status_2(name: str, value: str) -> None:
     process = run("manage.py", "check", WATCHER_TRACING="true", **{name: value})
     assert process.returncode == 2
     assert process.stderr.startswith(f"{name}: must be")

@@ -1,4 +1,4 @@
-"""Processes count the plans, actions, audits and deliveries that they work on."""
+"""The counters and durations of plans, actions, audits, heartbeats and synchronizations in workers."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -29,7 +29,7 @@ Committing = Callable[..., AbstractContextManager[Any]]
 
 @pytest.fixture
 def run(django_capture_on_commit_callbacks: Committing) -> Callable[[], None]:
-    """Run all waiting plans, and what follows the commits."""
+    """Run all waiting plans, and the callbacks on commit."""
 
     def run_plans() -> None:
         with django_capture_on_commit_callbacks(execute=True):
@@ -42,7 +42,7 @@ def fail(self: Nop) -> None:
     raise RuntimeError("broken")
 
 
-def test_an_ended_action_is_counted_with_its_type_and_state(run: Callable[[], None]) -> None:
+def test_completed_action_is_counted_with_type_and_state(run: Callable[[], None]) -> None:
     make_plan({"a": [], "b": ["a"]}, state="PENDING")
     labels = {"action_type": "nop", "state": "SUCCEEDED"}
     with growth_of("watcher_action_duration_seconds_count", **labels) as growth:
@@ -50,7 +50,7 @@ def test_an_ended_action_is_counted_with_its_type_and_state(run: Callable[[], No
     assert growth.value == 2
 
 
-def test_a_failed_action_is_counted_as_failed(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_action_is_counted_as_failed(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Nop, "execute", fail)
     make_plan({"a": []}, state="PENDING")
     with growth_of("watcher_action_duration_seconds_count", action_type="nop", state="FAILED") as growth:
@@ -58,21 +58,21 @@ def test_a_failed_action_is_counted_as_failed(run: Callable[[], None], monkeypat
     assert growth.value == 1
 
 
-def test_the_end_of_a_plan_is_measured_from_its_beginning(run: Callable[[], None]) -> None:
+def test_plan_duration_is_measured_at_its_end(run: Callable[[], None]) -> None:
     make_plan({"a": []}, state="PENDING")
     with growth_of("watcher_action_plan_duration_seconds_count", state="SUCCEEDED") as growth:
         run()
     assert growth.value == 1
 
 
-def test_a_plan_that_was_claimed_is_counted(run: Callable[[], None]) -> None:
+def test_claimed_plan_is_counted(run: Callable[[], None]) -> None:
     make_plan({"a": []}, state="PENDING")
     with growth_of("watcher_action_plan_claims_total", kind="claimed") as growth:
         run()
     assert growth.value == 1
 
 
-def test_a_plan_that_was_taken_over_and_its_recovered_action_are_counted(run: Callable[[], None]) -> None:
+def test_adopted_plan_and_recovered_action_are_counted(run: Callable[[], None]) -> None:
     gone = Service.objects.create(name=Service.APPLIER, host="gone", last_seen_up=timezone.now() - timedelta(hours=1))
     plan = make_plan({"a": []}, state="ONGOING", applier=gone)
     Action.objects.filter(pk=action(plan, "a").pk).update(state="ONGOING", owner=gone, attempt=1)
@@ -84,7 +84,7 @@ def test_a_plan_that_was_taken_over_and_its_recovered_action_are_counted(run: Ca
     assert (adopted.value, recovered.value) == (1, 1)
 
 
-def test_a_deferred_action_is_counted(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deferred_action_is_counted(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([Outcome(Answer.RETRY, "busy"), DONE])
     monkeypatch.setattr(Nop, "execute", lambda self: next(answers))
     make_plan({"a": []}, state="PENDING")
@@ -93,7 +93,7 @@ def test_a_deferred_action_is_counted(run: Callable[[], None], monkeypatch: pyte
     assert growth.value == 1
 
 
-def test_each_change_of_a_state_is_counted(run: Callable[[], None]) -> None:
+def test_each_state_change_is_counted(run: Callable[[], None]) -> None:
     make_plan({"a": []}, state="PENDING")
     with (
         growth_of("watcher_state_changes_total", object="actionplan", state="ONGOING") as begun,
@@ -104,7 +104,7 @@ def test_each_change_of_a_state_is_counted(run: Callable[[], None]) -> None:
     assert (begun.value, ended.value, done.value) == (1, 1, 1)
 
 
-def test_changes_of_many_rows_are_counted_by_row(django_capture_on_commit_callbacks: Committing) -> None:
+def test_bulk_state_changes_are_counted_by_row(django_capture_on_commit_callbacks: Committing) -> None:
     plan = make_plan({"a": [], "b": [], "c": []})
     labels = {"object": "action", "state": "CANCELLED"}
     with (
@@ -116,7 +116,7 @@ def test_changes_of_many_rows_are_counted_by_row(django_capture_on_commit_callba
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_change_that_was_rolled_back_is_not_counted() -> None:
+def test_rolled_back_state_change_is_not_counted() -> None:
     plan = make_plan({"a": []})
     with (
         growth_of("watcher_state_changes_total", object="actionplan", state="PENDING") as growth,
@@ -128,7 +128,7 @@ def test_a_change_that_was_rolled_back_is_not_counted() -> None:
     assert growth.value == 0
 
 
-def test_a_run_of_an_audit_is_measured_with_its_strategy_and_outcome() -> None:
+def test_audit_run_is_measured_with_strategy_and_outcome() -> None:
     make_audit()
     labels = {"strategy": "dummy", "outcome": "succeeded"}
     with growth_of("watcher_audit_run_duration_seconds_count", **labels) as growth:
@@ -136,14 +136,14 @@ def test_a_run_of_an_audit_is_measured_with_its_strategy_and_outcome() -> None:
     assert growth.value == 1
 
 
-def test_a_failed_run_of_an_audit_is_measured_as_failed() -> None:
+def test_failed_audit_run_is_measured_as_failed() -> None:
     make_audit(parameters={"para1": "no number"})
     with growth_of("watcher_audit_run_duration_seconds_count", strategy="dummy", outcome="failed") as growth:
         assert DecisionEngine().run_next_audit()
     assert growth.value == 1
 
 
-def test_the_time_by_which_a_run_begins_late_is_measured() -> None:
+def test_delay_of_an_audit_run_is_measured() -> None:
     late = timezone.now() - timedelta(seconds=600)
     make_audit(state="ONGOING", audit_type="CONTINUOUS", interval="3600", next_run_time=late)
     with growth_of("watcher_audit_run_delay_seconds_sum") as growth:
@@ -151,7 +151,7 @@ def test_the_time_by_which_a_run_begins_late_is_measured() -> None:
     assert 600 <= growth.value < 3600
 
 
-def test_a_lost_lease_is_counted() -> None:
+def test_lost_lease_is_counted() -> None:
     engine = DecisionEngine()
     engine.heartbeat.row_lost = True
     with growth_of("watcher_leases_lost_total", service="watcher-decision-engine") as growth:
@@ -160,7 +160,7 @@ def test_a_lost_lease_is_counted() -> None:
     assert growth.value == 1
 
 
-def test_a_heartbeat_that_the_database_did_not_take_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_heartbeat_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Service) -> bool:
         raise OperationalError("away")
 
@@ -172,7 +172,7 @@ def test_a_heartbeat_that_the_database_did_not_take_is_counted(monkeypatch: pyte
     assert growth.value == 1
 
 
-def test_a_reading_of_the_cloud_that_failed_is_counted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_synchronization_is_counted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     class Away:
         is_mirrored = True
 

@@ -1,4 +1,4 @@
-"""oslo.messaging's own listener, at the RabbitMQ server of the suite."""
+"""The listener of oslo.messaging, at the RabbitMQ server of the suite."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ PRIORITIES = ("info", "warn", "error")
 
 
 class Endpoint:
-    """It keeps what comes at each priority: publisher id, event type, payload and metadata."""
+    """An endpoint that stores the messages of each priority: publisher id, event type, payload and metadata."""
 
     def __init__(self) -> None:
         self.heard: dict[str, list[tuple[str, str, dict[str, Any], dict[str, Any]]]] = defaultdict(list)
@@ -40,7 +40,7 @@ class Endpoint:
 
 @contextmanager
 def listening() -> Iterator[tuple[str, Endpoint]]:
-    """Listen to a topic that nobody else uses, and give its name; its queues are deleted in the end."""
+    """Listen to a new topic, and yield its name and its endpoint; its queues are deleted in the end."""
     topic, endpoint = f"watcher-test-{uuid4()}", Endpoint()
     conf = ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])

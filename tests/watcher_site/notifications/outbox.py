@@ -1,4 +1,4 @@
-"""The content of the outbox, as receivers will read it."""
+"""The content of the outbox, as receivers read it."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ def listen(*event_types: str, **columns: Any) -> Subscription:
 
 
 def written_event_types(*kinds: str) -> list[str]:
-    """Return the types of the events that were written, in their order: of all objects, or of some kinds."""
+    """Return the types of the written events in order, of all objects or of some kinds."""
     found = Notification.objects.filter(kind__in=kinds) if kinds else Notification.objects.all()
     return list(found.order_by("pk").values_list("event_type", flat=True))
 
 
 def payloads(event_type: str) -> list[dict[str, Any]]:
-    """Return what the events of a type say."""
+    """Return the payloads of the events of a type."""
     found = Notification.objects.filter(event_type=event_type).order_by("pk")
     return [kind_named(notification.kind).payload(notification) for notification in found]
 

@@ -1,4 +1,4 @@
-"""A real receiver of webhooks on this machine, which fails, hangs and is restarted as a test asks."""
+"""A receiver of webhooks on loopback, which a test can make fail, hang and restart."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,14 +13,14 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:
-        """Say nothing: who is killed breaks the connection off."""
+        """Log nothing: a killed client closes its connection."""
 
 
 Answer = Callable[[dict[str, Any]], int | None]
 
 
 class Receiver:
-    """It keeps what it answered with success; ``answer`` gives the status of each request, or None to hang."""
+    """A receiver that stores the events it accepted; ``answer`` returns the status of a request, or None to hang."""
 
     def __init__(self) -> None:
         self.taken: list[dict[str, Any]] = []
@@ -77,7 +77,7 @@ def handler_of(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def log_message(self, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     return Handler
 
@@ -95,7 +95,7 @@ def receiving() -> Iterator[Receiver]:
 
 @contextmanager
 def dripping(beginning: bytes = b"") -> Iterator[str]:
-    """Give the URL of a receiver that answers one letter at a time, for ever, perhaps with more at the beginning."""
+    """Yield the URL of a receiver that sends a beginning, then one character at a time without an end."""
     listening = create_server(("127.0.0.1", 0))
     closing = Event()
 

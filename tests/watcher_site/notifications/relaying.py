@@ -1,4 +1,4 @@
-"""Notifications to relay, and a relay that does all its work in the test's own thread and transaction."""
+"""Builders of notifications and dead letters, and a relay that runs until no notification can be delivered."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -42,7 +42,7 @@ def notify(of: UUID | None = None, event_type: str = "action.update", number: in
 
 
 def relay(*, until_idle: bool = True) -> Relay:
-    """Run a relay with all of its delivery threads until nothing can be delivered for now."""
+    """Run a relay with its delivery threads until it is idle, or once."""
     one = Relay("here")
     try:
         while True:
@@ -57,17 +57,17 @@ def relay(*, until_idle: bool = True) -> Relay:
 
 
 def numbers(events: Iterable[dict[str, Any]]) -> list[int]:
-    """Return which of the notifications that `notify` wrote these events are."""
+    """Return the numbers that `notify` gave to the notifications of these events."""
     return [int(event["data"]["watcher_object.data"]["status_message"].split()[1]) for event in events]
 
 
 def waiting() -> list[tuple[str, int]]:
-    """Return the state and the attempts of each delivery that there is."""
+    """Return the state and the attempts of each delivery."""
     return list(Delivery.objects.order_by("pk").values_list("state", "attempts"))
 
 
 def make_undelivered(subscription: Subscription | None = None) -> Delivery:
-    """Write a dead letter: to a subscription, or to the broker."""
+    """Make a dead letter to a subscription, or to the broker."""
     (notification,) = notify()
     Notification.objects.filter(pk=notification.pk).update(is_dispatched=True)
     delivery: Delivery = Delivery.objects.create(

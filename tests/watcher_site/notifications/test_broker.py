@@ -1,4 +1,4 @@
-"""Notifications through RabbitMQ, heard by oslo.messaging's own listener."""
+"""Notifications through RabbitMQ to the listener of oslo.messaging."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -27,7 +27,7 @@ def heard(settings: Settings) -> Iterator[Endpoint]:
         yield endpoint
 
 
-def test_a_listener_hears_what_receivers_of_watcher_know(heard: Endpoint) -> None:
+def test_oslo_messaging_listener_receives_notifications_in_order_and_by_priority(heard: Endpoint) -> None:
     of = uuid4()
     notify(of, "action.execution.error")
     Notification.objects.update(priority="ERROR")
@@ -44,7 +44,7 @@ def test_a_listener_hears_what_receivers_of_watcher_know(heard: Endpoint) -> Non
     assert waiting() == []
 
 
-def test_what_the_broker_does_not_take_waits_for_it(heard: Endpoint, settings: Settings) -> None:
+def test_notifications_wait_during_a_broker_outage(heard: Endpoint, settings: Settings) -> None:
     way = Way()
     settings.NOTIFICATION_URL = way.url.replace("amqp://", "rabbit://").removesuffix("/")
     receiver = BrokerReceiver()

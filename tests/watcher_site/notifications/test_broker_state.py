@@ -1,4 +1,4 @@
-"""The reported state of the message broker, also if the relay is silent or the broker never answers."""
+"""The reported state of the message broker, with an inactive relay or without confirmations."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ def broker(settings: Settings) -> None:
     listeners.forget()
 
 
-def test_a_silent_relay_is_a_problem_while_messages_wait() -> None:
+def test_inactive_relay_is_a_problem_while_notifications_wait() -> None:
     propose([ProposedAction("nop", {"message": "a"})])
     state = broker_state()
     assert (state.waiting, state.problem) == (
@@ -32,11 +32,11 @@ def test_a_silent_relay_is_a_problem_while_messages_wait() -> None:
     assert state.oldest == Notification.objects.earliest("created_at").created_at
 
 
-def test_a_silent_relay_is_no_problem_while_no_message_waits() -> None:
+def test_inactive_relay_is_no_problem_without_waiting_notifications() -> None:
     assert (broker_state().waiting, broker_state().problem) == (0, None)
 
 
-def test_a_broker_that_accepts_messages_and_never_answers_is_reported() -> None:
+def test_broker_that_never_confirms_is_reported() -> None:
     Service.register(Service.RELAY, "ctrl-1")
     propose([ProposedAction("nop", {"message": "a"})])
     dispatch()

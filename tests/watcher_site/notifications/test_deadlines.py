@@ -1,4 +1,4 @@
-"""Webhooks whose receivers answer, but come to no end."""
+"""The timeout of webhooks whose receivers respond slowly or without an end."""
 
 import time
 
@@ -18,7 +18,7 @@ def short(settings: Settings) -> None:
     settings.WEBHOOK_PRIVATE_ADDRESSES, settings.WEBHOOK_TIMEOUT = True, 0.2
 
 
-def test_a_receiver_whose_answer_never_begins_but_drop_by_drop_is_not_waited_for() -> None:
+def test_timeout_covers_a_status_line_sent_slowly() -> None:
     with dripping(b"HTTP/1.1 ") as url:
         receiver, began = WebhookReceiver(subscribe_to(url)), time.monotonic()
         with pytest.raises(Unreachable, match=r"within 0\.2 seconds"):
@@ -26,18 +26,18 @@ def test_a_receiver_whose_answer_never_begins_but_drop_by_drop_is_not_waited_for
     assert time.monotonic() - began < 3
 
 
-def test_a_receiver_that_does_not_come_to_the_end_of_its_head_has_taken_nothing() -> None:
+def test_response_with_incomplete_headers_is_a_failed_delivery() -> None:
     with dripping(b"HTTP/1.1 200 OK\r\nX-Drop: ") as url, pytest.raises(Unreachable, match=r"within 0\.2 seconds"):
         WebhookReceiver(subscribe_to(url)).send(notify()[0])
 
 
-def test_what_was_taken_is_delivered_even_if_the_answer_never_ends() -> None:
+def test_endless_response_body_does_not_fail_the_delivery() -> None:
     with dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n") as url:
         receiver, began = WebhookReceiver(subscribe_to(url)), time.monotonic()
         receiver.send(notify()[0])
     assert time.monotonic() - began < 3
 
 
-def test_what_was_taken_is_delivered_even_if_the_answer_breaks_off() -> None:
+def test_broken_response_body_does_not_fail_the_delivery() -> None:
     with dripping(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n") as url:
         WebhookReceiver(subscribe_to(url)).send(notify()[0])

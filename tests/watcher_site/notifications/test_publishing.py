@@ -1,4 +1,4 @@
-"""Many messages at once to RabbitMQ, read from its queues as they lie there: what is refused, given back, and lost."""
+"""Batches of messages to RabbitMQ: their format, refused and unconfirmed messages, and lost connections."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, p
 
 
 class Queue:
-    """The queue that notifications go to, which nobody listens to."""
+    """The queue of the notifications, without a consumer."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         self.channel, self.name = connection.channel(), name
@@ -60,7 +60,7 @@ def content(message: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("options", ["", "?kombu_compression=gzip"])
-def test_a_message_differs_from_what_oslo_messaging_sends_in_nothing_but_the_id_of_its_sending(
+def test_message_equals_the_message_of_oslo_messaging_except_for_its_unique_id(
     queue: Queue, settings: Settings, options: str
 ) -> None:
     settings.NOTIFICATION_URL = f"{TRANSPORT_URL}{options}"
@@ -77,7 +77,7 @@ def test_a_message_differs_from_what_oslo_messaging_sends_in_nothing_but_the_id_
     assert envelope(ours)["oslo.version"] == envelope(theirs)["oslo.version"]
 
 
-def test_what_the_broker_closes_the_channel_on_is_given_up_alone_and_what_comes_after_it_waits_for_that(
+def test_message_that_closes_the_channel_is_given_up_and_later_messages_are_delivered(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad = uuid4()
@@ -85,7 +85,7 @@ def test_what_the_broker_closes_the_channel_on_is_given_up_alone_and_what_comes_
     notify(number=2)
 
     def forge(producer: Producer, body: bytes, queue: str, **options: Any) -> Any:
-        # The broker answers this as it does what is too large for it.
+        # The broker closes the channel, as it does for a message that is too large.
         forged = {"user_id": "nobody"} if str(first.uuid).encode() in body else {}
         return publish(producer, body, queue, **options, **forged)
 
@@ -99,7 +99,7 @@ def test_what_the_broker_closes_the_channel_on_is_given_up_alone_and_what_comes_
     assert Delivery.objects.get().notification.object_uuid == bad
 
 
-def test_what_a_full_queue_refuses_is_given_up_after_its_attempts(
+def test_message_refused_by_a_full_queue_is_given_up_after_its_attempts(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def small(*arguments: Any) -> Any:
@@ -115,7 +115,7 @@ def test_what_a_full_queue_refuses_is_given_up_after_its_attempts(
     assert len(queue.take()) == 1
 
 
-def test_what_cannot_even_be_written_is_given_up_and_the_rest_of_the_batch_arrives(queue: Queue) -> None:
+def test_message_that_cannot_be_serialized_is_given_up_without_the_rest_of_the_batch(queue: Queue) -> None:
     (strange,) = notify()
     notify()
     Notification.objects.filter(pk=strange.pk).update(kind="unknown")
@@ -125,9 +125,7 @@ def test_what_cannot_even_be_written_is_given_up_and_the_rest_of_the_batch_arriv
     assert Delivery.objects.get().problem == "It could not be sent: KeyError."
 
 
-def test_several_brokers_of_a_cluster_may_be_named_and_one_that_is_down_is_not_used(
-    queue: Queue, settings: Settings
-) -> None:
+def test_unavailable_broker_of_a_cluster_is_skipped(queue: Queue, settings: Settings) -> None:
     person = urlsplit(TRANSPORT_URL).netloc.rpartition("@")[0]
     settings.NOTIFICATION_URL = TRANSPORT_URL.replace("@", f"@127.0.0.1:1,{person}@")
     (notification,) = notify()
@@ -137,7 +135,7 @@ def test_several_brokers_of_a_cluster_may_be_named_and_one_that_is_down_is_not_u
     assert len(queue.take()) == 1
 
 
-def test_what_was_on_its_way_when_the_connection_broke_is_sent_again_in_the_order_of_each_object(
+def test_unconfirmed_messages_are_resent_in_order_after_a_lost_connection(
     queue: Queue, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     way, await_all = Way(), Confirms.await_all
@@ -154,7 +152,7 @@ def test_what_was_on_its_way_when_the_connection_broke_is_sent_again_in_the_orde
     for of in objects:
         notify(of, number=3)
     relay(until_idle=False)
-    # Of the first of each object, some may have been confirmed before.
+    # The broker may have confirmed the first message of an object before.
     assert set(waiting()) == {("PENDING", 0)}
     way.restore()
     relay()
@@ -168,7 +166,7 @@ def test_what_was_on_its_way_when_the_connection_broke_is_sent_again_in_the_orde
         assert list(dict.fromkeys(one for one in received if one in own)) == own
 
 
-def test_a_queue_that_someone_deletes_is_made_again_and_nothing_is_lost(queue: Queue) -> None:
+def test_deleted_queue_is_declared_again_without_lost_messages(queue: Queue) -> None:
     receiver = BrokerReceiver()
     (notification,) = notify()
     receiver.send(notification)
@@ -178,7 +176,7 @@ def test_a_queue_that_someone_deletes_is_made_again_and_nothing_is_lost(queue: Q
     receiver.close()
 
 
-def test_a_connection_is_kept_for_the_next_notification(queue: Queue) -> None:
+def test_connection_is_reused(queue: Queue) -> None:
     receiver = BrokerReceiver()
     (notification,) = notify()
     receiver.send(notification)
@@ -188,7 +186,7 @@ def test_a_connection_is_kept_for_the_next_notification(queue: Queue) -> None:
     receiver.close()
 
 
-def test_an_idle_connection_is_replaced_before_the_broker_closes_it(queue: Queue) -> None:
+def test_idle_connection_is_replaced_before_the_broker_closes_it(queue: Queue) -> None:
     receiver = BrokerReceiver()
     (notification,) = notify()
     receiver.send(notification)

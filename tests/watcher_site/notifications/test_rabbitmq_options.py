@@ -1,4 +1,4 @@
-"""The options of oslo.messaging's rabbit driver in a transport URL, as kombu gets them."""
+"""The options of oslo.messaging's rabbit driver in a transport URL, and the resulting arguments of kombu."""
 
 import ssl
 
@@ -20,15 +20,15 @@ def test_each_broker_of_a_cluster_has_an_address() -> None:
     ]
 
 
-def test_without_tls_no_parameters_are_given() -> None:
+def test_tls_parameters_are_absent_without_tls() -> None:
     assert KeptConnection(URL).tls_parameters() is False
 
 
-def test_tls_without_files_takes_the_defaults() -> None:
+def test_tls_without_files_uses_the_defaults() -> None:
     assert KeptConnection(f"{URL}?ssl=true").tls_parameters() is True
 
 
-def test_an_authority_makes_the_name_of_the_broker_count() -> None:
+def test_ca_file_enables_verification_of_the_host_name() -> None:
     options = "ssl=true&ssl_ca_file=/ca.pem&ssl_cert_file=/own.pem&ssl_key_file=/own.key&ssl_version=TLSv1_2"
     assert KeptConnection(f"{URL}?{options}").tls_parameters() == {
         "ca_certs": "/ca.pem",
@@ -50,7 +50,7 @@ def test_an_authority_makes_the_name_of_the_broker_count() -> None:
         "rabbit_quorum_queue=true&rabbit_quorum_max_memory_length=5&rabbit_quorum_max_memory_bytes=7",
     ],
 )
-def test_a_queue_has_the_arguments_of_oslo_messaging(query: str) -> None:
+def test_queue_arguments_equal_those_of_oslo_messaging(query: str) -> None:
     options = KeptConnection(f"{URL}?{query}").options
     limits = QuorumMemConfig(
         options.rabbit_quorum_delivery_limit,
@@ -70,7 +70,7 @@ def test_a_queue_has_the_arguments_of_oslo_messaging(query: str) -> None:
         ("amqp_auto_delete=true", False, True),
     ],
 )
-def test_a_queue_and_its_exchange_last_as_the_options_say(query: str, durable: bool, auto_delete: bool) -> None:
+def test_durability_of_queue_and_exchange_follows_the_options(query: str, durable: bool, auto_delete: bool) -> None:
     queue = default_queue(KeptConnection(f"{URL}?{query}").options, "openstack", "notifications.info")
     assert {queue.durable, queue.exchange.durable} == {durable}
     assert {queue.auto_delete, queue.exchange.auto_delete} == {auto_delete}
@@ -82,11 +82,11 @@ def test_mirrored_and_quorum_queues_exclude_each_other() -> None:
         queue_arguments(options)
 
 
-def test_an_option_that_does_not_exist_is_refused() -> None:
+def test_unknown_option_is_refused() -> None:
     with pytest.raises(NoSuchOptError):
         KeptConnection(f"{URL}?colour=green")
 
 
-def test_a_wrong_value_of_an_option_is_refused() -> None:
+def test_invalid_value_is_refused() -> None:
     with pytest.raises(ValueError, match="many"):
         KeptConnection(f"{URL}?heartbeat_rate=many")

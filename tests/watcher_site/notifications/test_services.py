@@ -1,4 +1,4 @@
-"""Notifications of the site's own processes."""
+"""Notifications of failed and recovered services."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from watcher_site.notifications.services import announce_services
 pytestmark = pytest.mark.django_db
 
 
-def test_a_service_that_fails_and_comes_back_is_announced_once_each_time() -> None:
+def test_failure_and_recovery_of_a_service_are_notified_once_each() -> None:
     listen()
     service = Service.register(Service.APPLIER, "ctrl-1")
     announce_services()
@@ -29,7 +29,7 @@ def test_a_service_that_fails_and_comes_back_is_announced_once_each_time() -> No
     assert data(active["status_update"]) == {"old_state": "FAILED", "state": "ACTIVE"}
 
 
-def test_a_service_that_leaves_cleanly_is_not_announced() -> None:
+def test_service_that_stops_cleanly_is_not_notified() -> None:
     listen()
     service = Service.register(Service.APPLIER, "ctrl-1")
     announce_services()
@@ -55,7 +55,7 @@ TO_FAILED = ("WARN", {"old_state": "ACTIVE", "state": "FAILED"})
 TO_ACTIVE = ("INFO", {"old_state": "FAILED", "state": "ACTIVE"})
 
 
-def test_a_successor_of_a_failed_service_is_notified_once() -> None:
+def test_successor_of_a_failed_service_is_notified_once() -> None:
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
     announce_services()
@@ -67,7 +67,7 @@ def test_a_successor_of_a_failed_service_is_notified_once() -> None:
     assert updates() == [TO_FAILED, TO_ACTIVE]
 
 
-def test_a_successor_that_started_before_the_failure_was_notified_is_notified_with_it() -> None:
+def test_successor_started_before_the_failure_is_notified_with_the_failure() -> None:
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
     successor = Service.register(Service.APPLIER, "ctrl-1")
@@ -79,7 +79,7 @@ def test_a_successor_that_started_before_the_failure_was_notified_is_notified_wi
     assert updates() == [TO_FAILED, TO_ACTIVE]
 
 
-def test_one_of_two_successors_is_notified() -> None:
+def test_only_one_of_two_successors_is_notified() -> None:
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
     announce_services()
@@ -90,7 +90,7 @@ def test_one_of_two_successors_is_notified() -> None:
     assert updates() == [TO_FAILED, TO_ACTIVE]
 
 
-def test_a_service_of_another_host_or_name_and_an_older_one_are_no_successors() -> None:
+def test_service_of_another_host_or_name_or_an_older_service_is_no_successor() -> None:
     listen()
     older = Service.register(Service.APPLIER, "ctrl-1")
     dead = Service.register(Service.APPLIER, "ctrl-1")
@@ -103,7 +103,7 @@ def test_a_service_of_another_host_or_name_and_an_older_one_are_no_successors() 
     assert updates() == [TO_FAILED]
 
 
-def test_a_replaced_service_that_wakes_up_is_not_notified_again() -> None:
+def test_replaced_service_that_resumes_is_not_notified_again() -> None:
     listen()
     slept = Service.register(Service.APPLIER, "ctrl-1")
     announce_services()

@@ -15,7 +15,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "notifications.md"
 
 
 @pytest.mark.django_db
-def test_the_example_of_a_receiver_tells_what_is_genuine(settings: Settings) -> None:
+def test_documented_verification_accepts_only_genuine_requests(settings: Settings) -> None:
     settings.WEBHOOK_PRIVATE_ADDRESSES = True
     [code] = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Webhooks, by a relay with threads and a receiver over HTTP: in order, signed, again and again, and given up."""
+"""Webhooks of a relay with threads to an HTTP receiver: order, signatures, retries, dead letters and sharing."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -35,7 +35,7 @@ def receiver(settings: Settings) -> Iterator[Receiver]:
         yield one
 
 
-def test_notifications_come_signed_in_the_order_of_each_object_and_leave_nothing_behind(receiver: Receiver) -> None:
+def test_notifications_are_delivered_signed_and_in_order_for_each_object(receiver: Receiver) -> None:
     subscription = subscribe_to(receiver.url)
     first, second = uuid4(), uuid4()
     for of in (first, second):
@@ -58,7 +58,7 @@ def test_notifications_come_signed_in_the_order_of_each_object_and_leave_nothing
         signature.verify(body.replace(b"ONGOING", b"FAILED"), headers)
 
 
-def test_a_receiver_hears_only_what_it_subscribed_to_and_nothing_from_before(receiver: Receiver) -> None:
+def test_receiver_gets_only_subscribed_events_after_the_subscription(receiver: Receiver) -> None:
     notify(event_type="action.execution.error")
     subscribe_to(receiver.url, event_types=["*.error", "action_plan.*"])
     notify(event_type="action.execution.error")
@@ -67,7 +67,7 @@ def test_a_receiver_hears_only_what_it_subscribed_to_and_nothing_from_before(rec
     assert receiver.types() == ["action.execution.error"]
 
 
-def test_what_a_receiver_refuses_is_tried_again_and_given_up_and_the_rest_goes_on(receiver: Receiver) -> None:
+def test_refused_notification_is_retried_and_given_up_without_delaying_other_objects(receiver: Receiver) -> None:
     subscribe_to(receiver.url)
     bad, good = uuid4(), uuid4()
     notify(bad, number=2)
@@ -80,7 +80,7 @@ def test_what_a_receiver_refuses_is_tried_again_and_given_up_and_the_rest_goes_o
     assert Delivery.objects.get().problem == "It answered 500 Internal Server Error."
 
 
-def test_a_dead_letter_that_is_sent_again_arrives(receiver: Receiver) -> None:
+def test_resent_dead_letter_is_delivered(receiver: Receiver) -> None:
     subscribe_to(receiver.url)
     notify()
     receiver.answer = lambda event: 400
@@ -92,7 +92,7 @@ def test_a_dead_letter_that_is_sent_again_arrives(receiver: Receiver) -> None:
     assert waiting() == []
 
 
-def test_a_receiver_that_hangs_delays_no_other_and_what_waits_for_it_is_given_up_together(receiver: Receiver) -> None:
+def test_hanging_receiver_delays_no_other_receiver(receiver: Receiver) -> None:
     receiver.answer = lambda event: None
     hanging = subscribe_to(receiver.url, "hangs")
     with receiving() as other:
@@ -107,7 +107,7 @@ def test_a_receiver_that_hangs_delays_no_other_and_what_waits_for_it_is_given_up
     assert "did not answer within 0.3 seconds" in Subscription.objects.get(pk=hanging.pk).problem
 
 
-def test_a_notification_tells_how_often_its_receiver_did_not_answer_to_it(receiver: Receiver) -> None:
+def test_attempts_count_only_deliveries_that_were_sent(receiver: Receiver) -> None:
     subscribe_to(receiver.url)
     notify(number=2)
     receiver.answer = lambda event: None
@@ -115,7 +115,7 @@ def test_a_notification_tells_how_often_its_receiver_did_not_answer_to_it(receiv
     assert (numbers(receiver.events), waiting()) == ([0, 0, 0], [("UNDELIVERED", 3), ("UNDELIVERED", 0)])
 
 
-def test_a_test_message_comes_at_once_whatever_a_receiver_listens_to(receiver: Receiver) -> None:
+def test_test_message_is_sent_immediately_regardless_of_filters_and_pauses(receiver: Receiver) -> None:
     subscription = subscribe_to(
         receiver.url, event_types=["audit.*"], failures=9, due_time=timezone.now() + timedelta(hours=1)
     )
@@ -126,14 +126,14 @@ def test_a_test_message_comes_at_once_whatever_a_receiver_listens_to(receiver: R
     assert event["data"]["watcher_object.data"] == {"uuid": str(subscription.uuid), "name": "receiver"}
 
 
-def test_a_host_that_lost_its_address_is_reported(receiver: Receiver) -> None:
+def test_host_without_an_address_is_reported(receiver: Receiver) -> None:
     subscribe_to("http://nowhere.invalid/")
     notify()
     relay()
     assert Subscription.objects.get().problem == "Its host has no address."
 
 
-def test_a_receiver_that_restarts_gets_all_of_it(receiver: Receiver, settings: Settings) -> None:
+def test_notifications_are_delivered_after_a_restart_of_the_receiver(receiver: Receiver, settings: Settings) -> None:
     settings.WEBHOOK_ATTEMPTS = 100
     settings.WEBHOOK_PAUSE = 3600
     subscribe_to(receiver.url)
@@ -153,7 +153,7 @@ def test_a_receiver_that_restarts_gets_all_of_it(receiver: Receiver, settings: S
     assert Subscription.objects.get().failures == 0
 
 
-def test_redirects_are_not_followed_and_a_requested_pause_is_kept(receiver: Receiver) -> None:
+def test_redirect_is_not_followed_and_retry_after_is_obeyed(receiver: Receiver) -> None:
     subscribe_to(receiver.url)
     notify()
     with receiving() as other:
@@ -168,9 +168,7 @@ def test_redirects_are_not_followed_and_a_requested_pause_is_kept(receiver: Rece
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:{}/", "http://localhost:{}/", "http://[::ffff:127.0.0.1]:{}/", "http://[fec0::1]:{}/"]
 )
-def test_a_private_address_is_refused_at_each_delivery_whatever_it_was_when_it_was_made(
-    receiver: Receiver, settings: Settings, url: str
-) -> None:
+def test_private_address_is_checked_at_each_delivery(receiver: Receiver, settings: Settings, url: str) -> None:
     settings.WEBHOOK_PRIVATE_ADDRESSES = False
     settings.WEBHOOK_ATTEMPTS = 1
     subscribe_to(url.format(receiver.port))
@@ -180,7 +178,7 @@ def test_a_private_address_is_refused_at_each_delivery_whatever_it_was_when_it_w
     assert "private address" in Delivery.objects.get().problem
 
 
-def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver: Receiver) -> None:
+def test_relays_share_deliveries_and_take_over_those_of_a_stopped_relay(receiver: Receiver) -> None:
     subscription = subscribe_to(receiver.url)
     for _ in range(4):
         notify(number=2)
@@ -195,7 +193,7 @@ def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver
     assert deliveries.claim_deliveries(subscription.pk, third) == first
 
 
-def test_a_line_belongs_to_the_relay_that_has_its_first_delivery_and_the_next_line_is_found() -> None:
+def test_line_is_claimed_by_one_relay_and_the_next_line_by_another() -> None:
     subscription = subscribe_to("http://192.0.2.7/")
     notify(uuid4(), number=4)
     dispatch()
@@ -209,9 +207,7 @@ def test_a_line_belongs_to_the_relay_that_has_its_first_delivery_and_the_next_li
 
 
 @pytest.mark.parametrize("column", ["enabled", "deleted_at"])
-def test_a_relay_releases_what_it_held_for_a_subscription_that_is_switched_off_or_deleted(
-    receiver: Receiver, column: str
-) -> None:
+def test_relay_stops_the_thread_of_a_disabled_or_deleted_subscription(receiver: Receiver, column: str) -> None:
     subscribe_to(receiver.url)
     notify()
     one = Relay("here")
@@ -229,12 +225,10 @@ def threads_of_receivers() -> list[Thread]:
     return [thread for thread in enumerate_threads() if thread.name.startswith("receiver")]
 
 
-def test_deliveries_of_a_thread_that_failed_are_taken_up_again(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deliveries_of_a_failed_thread_are_retried(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     remove, failures = (
         deliveries.remove_delivered,
-        [OperationalError("the connection is lost"), OperationalError("once more")],
+        [OperationalError("the connection is lost"), OperationalError("the connection is lost")],
     )
 
     def lose_once(delivered: list[Delivery]) -> None:

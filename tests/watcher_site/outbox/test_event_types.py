@@ -1,4 +1,4 @@
-"""Which events there are: as the documentation has them."""
+"""The documentation lists all event types."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from watcher_site.notifications.subscriptions import known_event_types
 DOCUMENT = Path(__file__).parents[3] / "docs" / "notifications.md"
 
 
-def test_the_documentation_has_every_event_that_can_be_subscribed_to() -> None:
+def test_every_event_type_is_documented_and_no_other() -> None:
     section = DOCUMENT.read_text().split("## Events")[1].split("\n## ")[0]
     documented: list[str] = []
     for row in re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE):

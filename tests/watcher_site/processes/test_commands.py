@@ -1,4 +1,4 @@
-"""Commands answer bad input with one line and status 2."""
+"""Commands report invalid input in one line with status 2."""
 
 import pytest
 from django.core.management import CommandError, CommandParser, call_command
@@ -28,26 +28,26 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return int(str(ended.value.code)), capsys.readouterr().err
 
 
-def test_a_refusal_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusal_is_one_line_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "3") == (2, "CommandError: It is lent already.\n")
 
 
 @pytest.mark.parametrize("arguments", [["three"], [], ["3", "--unknown"]])
-def test_a_wrong_argument_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_invalid_argument_is_one_line_with_status_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     status, printed = run(capsys, *arguments)
     assert status == 2
     assert printed.count("\n") == 1
 
 
-def test_a_database_that_does_not_answer_is_one_line_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_database_error_is_one_line_with_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "0") == (1, "CommandError: database: no such table\n")
 
 
-def test_a_traceback_is_shown_on_demand() -> None:
+def test_traceback_is_shown_on_request() -> None:
     with pytest.raises(CommandError, match="hours"):
         Lend().run_from_argv(["manage.py", "lend", "three", "--traceback"])
 
 
-def test_call_command_raises_what_was_refused() -> None:
+def test_call_command_raises_the_refusal() -> None:
     with pytest.raises(CommandError, match="lent already"):
         call_command(Lend(), 3)

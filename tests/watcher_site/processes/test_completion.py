@@ -1,4 +1,4 @@
-"""The completion of a command line in a shell, as the shell calls it: in processes, as argcomplete closes files."""
+"""The shell completion of a command line, in separate processes because argcomplete closes files."""
 
 from pathlib import Path
 
@@ -41,12 +41,12 @@ def test_commands_options_and_values_are_completed(tmp_path: Path, line: str, ex
     assert complete(tmp_path, line) == expected
 
 
-def test_the_console_script_is_completed(tmp_path: Path) -> None:
+def test_console_script_is_completed(tmp_path: Path) -> None:
     arguments = ("-m", "watcher_site.processes.command_line")
     assert complete(tmp_path, "watcher-site plans sta", *arguments) == ["start"]
 
 
-def test_without_a_database_no_object_is_suggested(tmp_path: Path) -> None:
+def test_no_object_is_suggested_without_a_database(tmp_path: Path) -> None:
     database = "postgres://nobody@127.0.0.1:1/watcher"
     assert complete(tmp_path, "manage.py plans show a", DATABASE_URL=database) == []
 

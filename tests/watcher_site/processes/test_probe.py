@@ -13,7 +13,7 @@ PROBE = ("-m", "watcher_site.processes.probe")
 
 
 class Site(BaseHTTPRequestHandler):
-    """Answers as a site whose only host name is watcher.example.org."""
+    """Respond as a site whose only host name is watcher.example.org."""
 
     def do_GET(self) -> None:
         is_right = (self.path, self.headers["Host"]) == ("/healthz", "watcher.example.org")
@@ -33,26 +33,26 @@ def port() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])  # noqa: S104
-def test_a_site_that_answers_under_its_name_is_healthy(port: str, bind: str) -> None:
+def test_site_that_responds_to_its_host_name_is_healthy(port: str, bind: str) -> None:
     ended = run(*PROBE, ALLOWED_HOSTS="watcher.example.org", WATCHER_BIND=bind, PORT=port)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_site_for_all_names_of_a_domain_is_probed_under_the_domain(port: str) -> None:
+def test_site_with_a_wildcard_host_is_probed_with_the_domain(port: str) -> None:
     assert run(*PROBE, ALLOWED_HOSTS=".watcher.example.org", PORT=port).returncode == 0
 
 
-def test_an_answer_that_is_not_200_is_unhealthy(port: str) -> None:
+def test_response_other_than_200_is_unhealthy(port: str) -> None:
     ended = run(*PROBE, ALLOWED_HOSTS="other.example.org", PORT=port)
     assert (ended.returncode, ended.stderr) == (1, f"127.0.0.1:{port} answers 400 Bad Request\n")
 
 
-def test_a_site_that_does_not_listen_is_unhealthy() -> None:
+def test_site_that_does_not_listen_is_unhealthy() -> None:
     ended = run(*PROBE, PORT=str(free_port_number()))
     assert ended.returncode == 1
     assert re.fullmatch(r"127\.0\.0\.1:\d+ does not answer: .*\n", ended.stderr)
 
 
-def test_a_site_without_a_key_is_not_probed() -> None:
+def test_site_without_a_secret_key_is_not_probed() -> None:
     ended = run(*PROBE, SECRET_KEY="")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

@@ -1,4 +1,4 @@
-"""The loop of the applier and the decision engine, which survives the loss of the database."""
+"""The loop of the applier and the decision engine, and database outages."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from watcher_site.processes.worker import Worker
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Errand(Worker):
+class StepWorker(Worker):
     """A worker with a list of steps, each of which succeeds or raises."""
 
     kind = Service.APPLIER
@@ -54,34 +54,34 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_a_worker_goes_on_when_its_database_is_back() -> None:
-    worker = Errand("one", OperationalError("gone"), OperationalError("gone"), "two")
+def test_worker_continues_after_a_database_outage() -> None:
+    worker = StepWorker("one", OperationalError("gone"), OperationalError("gone"), "two")
     worker.run(once=True)
     assert (worker.done, worker.waits) == (["one", "two"], 2)
 
 
-def test_what_is_not_the_database_s_fault_ends_the_worker_and_its_lease() -> None:
+def test_other_error_ends_the_worker_and_its_lease() -> None:
     with pytest.raises(KeyError):
-        Errand(KeyError("bug"), "two").run(once=True)
+        StepWorker(KeyError("bug"), "two").run(once=True)
     assert not Service.objects.present().exists()
 
 
-def test_a_worker_leaves_although_its_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    def be_away(self: Service) -> None:
+def test_worker_stops_during_a_database_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Service) -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(Service, "retire", be_away)
-    worker = Errand("one")
+    monkeypatch.setattr(Service, "retire", fail)
+    worker = StepWorker("one")
     worker.run(once=True)
     assert worker.done == ["one"]
     assert not worker.heartbeat.thread.is_alive()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_work_after_the_step_that_is_under_way(
+def test_signal_stops_the_worker_after_the_current_step(
     handlers: None, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    worker = Errand("one", "two")
+    worker = StepWorker("one", "two")
     worker.stop_on_signals()
     step = worker.step
 
@@ -95,7 +95,7 @@ def test_a_signal_ends_the_work_after_the_step_that_is_under_way(
 
 
 @pytest.mark.parametrize("make", [lambda: Applier(InlineExecutor()), DecisionEngine], ids=["applier", "engine"])
-def test_a_worker_that_lost_its_database_does_not_take_that_for_nothing_to_do(
+def test_worker_is_not_idle_after_a_database_error(
     monkeypatch: pytest.MonkeyPatch, settings: Settings, make: type[Worker]
 ) -> None:
     settings.POLL_INTERVAL = 0
@@ -103,10 +103,10 @@ def test_a_worker_that_lost_its_database_does_not_take_that_for_nothing_to_do(
     worker.advance()
     assert worker.is_idle
 
-    def be_away() -> None:
+    def fail() -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(timezone, "now", be_away)
+    monkeypatch.setattr(timezone, "now", fail)
     worker.advance()
     monkeypatch.undo()
     assert not worker.is_idle

@@ -1,4 +1,4 @@
-"""`manage.py users` and `manage.py tokens`."""
+"""The commands `manage.py users` and `manage.py tokens`."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,7 +18,7 @@ def bob(run: Run, settings: Settings) -> User:
 
 
 @pytest.mark.usefixtures("bob")
-def test_an_account_is_created_changed_and_shown(run: Run) -> None:
+def test_account_is_created_changed_and_shown(run: Run) -> None:
     assert run("users", "change", "bob", "--add-project", "lab", "--disable").status == 0
     shown = run("users", "show", "bob", "--format", "json").json
     expected = {"username": "bob", "enabled": False, "groups": ["reader"], "projects": ["lab", "shop"]}
@@ -34,7 +34,7 @@ def test_accounts_are_filtered_by_group_and_state(run: Run) -> None:
     assert run("users", "list", "--enabled", "false", "--columns", "username").output == "USERNAME\n"
 
 
-def test_a_list_takes_the_same_queries_whatever_its_size(
+def test_list_query_count_does_not_depend_on_the_number_of_accounts(
     run: Run, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for name in ("alice", "bob"):
@@ -43,7 +43,7 @@ def test_a_list_takes_the_same_queries_whatever_its_size(
             run("users", "list")
 
 
-def test_a_long_list_of_accounts_is_complete(run: Run, settings: Settings) -> None:
+def test_list_beyond_the_page_limit_is_complete(run: Run, settings: Settings) -> None:
     settings.API_MAX_LIMIT = 1
     for name in ("carol", "alice", "bob"):
         User.objects.create_user(name)
@@ -67,13 +67,13 @@ def test_a_long_list_of_accounts_is_complete(run: Run, settings: Settings) -> No
     ids=str,
 )
 @pytest.mark.usefixtures("bob")
-def test_a_bad_request_is_refused_in_one_line_with_status_2(run: Run, arguments: list[str]) -> None:
+def test_invalid_request_is_one_line_with_status_2(run: Run, arguments: list[str]) -> None:
     ended = run("users", *arguments)
     assert (ended.status, ended.output, ended.errors.count("\n")) == (2, "", 1)
 
 
 @pytest.mark.usefixtures("bob")
-def test_a_token_is_created_listed_and_revoked(run: Run) -> None:
+def test_token_is_created_listed_and_revoked(run: Run) -> None:
     token = run("tokens", "create", "bob", "--name", "ci").output.strip()
     (listed,) = run("tokens", "list", "--user", "bob", "--format", "json").json
     assert (listed["name"], token.startswith(listed["id"])) == ("ci", True)
@@ -84,6 +84,6 @@ def test_a_token_is_created_listed_and_revoked(run: Run) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["abc"], ["abcdef", "--user", "bob"]], ids=str)
-def test_a_revocation_that_makes_no_sense_is_bad_input(run: Run, arguments: list[str]) -> None:
+def test_invalid_revocation_is_one_line_with_status_2(run: Run, arguments: list[str]) -> None:
     ended = run("tokens", "revoke", *arguments, "--yes")
     assert (ended.status, ended.errors.count("\n")) == (2, 1)

@@ -1,4 +1,4 @@
-"""The examples of docs/commands.md, on the demonstration."""
+"""The examples of docs/commands.md, run on the demonstration."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "commands.md").read_text()
 EXAMPLES = re.findall(r"^manage\.py (.*)$", PAGE, re.MULTILINE)
 
 
-def test_the_examples_do_what_they_say(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_examples_succeed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(foreground.time, "sleep", lambda _: run_waiting())
     call_command("load_demonstration", stdout=StringIO())
     plan = ActionPlan.objects.get()
@@ -33,7 +33,7 @@ def test_the_examples_do_what_they_say(run: Run, monkeypatch: pytest.MonkeyPatch
     assert (len(EXAMPLES), plan.state, action.state) == (9, "SUCCEEDED", "SKIPPED")
 
 
-def test_the_page_lists_all_subcommands() -> None:
+def test_page_lists_all_subcommands() -> None:
     listed = {
         name: re.findall(r"`(\w+)`", subcommands)
         for names, subcommands in re.findall(r"^\| (`.*`) \| (`.*`) \|$", PAGE, re.MULTILINE)

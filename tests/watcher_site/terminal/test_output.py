@@ -1,4 +1,4 @@
-"""Tables, JSON and CSV."""
+"""The output of commands as tables, JSON and CSV."""
 
 from io import StringIO
 from typing import Any
@@ -24,7 +24,7 @@ def printed(format: str, rows: list[dict[str, Any]], stream: StringIO | None = N
     return stream.getvalue()
 
 
-def test_no_cell_of_csv_is_a_formula() -> None:
+def test_csv_cells_are_escaped_against_formulas() -> None:
     assert printed("csv", ROWS).splitlines() == ["uuid,name,size,on,tags,gone", 'a,\'=1+1,-1,true,"{""a"":1}",']
 
 
@@ -33,11 +33,11 @@ def test_json_is_one_array(rows: list[dict[str, Any]]) -> None:
     assert orjson.loads(printed("json", rows)) == rows
 
 
-def test_a_terminal_gets_no_control_characters_of_a_name() -> None:
+def test_control_characters_of_names_are_removed() -> None:
     assert "\x1b[31m" not in printed("table", [{"name": "\x1b[31mred\nline"}])
 
 
-def test_a_table_has_colours_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_is_coloured_only_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     rows = [{"state": "FAILED"}]
@@ -46,7 +46,7 @@ def test_a_table_has_colours_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch)
     assert printed("table", rows) == "STATE\nFAILED\n"
 
 
-def test_a_table_shows_other_objects_by_short_uuids_and_times_to_the_second() -> None:
+def test_table_shortens_uuids_of_other_objects_and_times() -> None:
     uuid = "aa110000-0000-0000-0000-000000000000"
     row = {"uuid": uuid, "audit_uuid": uuid, "created_at": "2026-11-23T14:25:03.117997+00:00"}
     assert printed("table", [row]).splitlines() == [

@@ -1,4 +1,4 @@
-"""The address that a request comes from, behind a proxy or not."""
+"""The client address and the scheme of a request, behind a proxy or not."""
 
 from ipaddress import ip_network
 from typing import Any
@@ -30,13 +30,13 @@ PROXIES = [ip_network("127.0.0.1"), ip_network("10.1.0.0/16"), ip_network("2001:
         ("", "203.0.113.7", ""),
     ],
 )
-def test_the_client_is_the_last_address_that_is_no_trusted_proxy(peer: str, forwarded: str, address: str) -> None:
+def test_client_address_is_the_last_address_that_is_no_trusted_proxy(peer: str, forwarded: str, address: str) -> None:
     assert client_address(peer, forwarded, PROXIES) == address
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("trusted", "address"), [(PROXIES, "203.0.113.7"), ([], "127.0.0.1")])
-def test_history_has_the_address_that_a_trusted_proxy_forwards(
+def test_history_records_the_address_forwarded_by_a_trusted_proxy(
     cloud_admin: User, monkeypatch: pytest.MonkeyPatch, trusted: list[Any], address: str
 ) -> None:
     monkeypatch.setattr(settings, "TRUSTED_PROXIES", trusted)
@@ -46,9 +46,7 @@ def test_history_has_the_address_that_a_trusted_proxy_forwards(
 
 
 @pytest.mark.parametrize(("peer", "status"), [("10.1.0.1", 200), ("203.0.113.9", 301)])
-def test_the_scheme_is_accepted_from_a_trusted_proxy_alone(
-    monkeypatch: pytest.MonkeyPatch, peer: str, status: int
-) -> None:
+def test_scheme_is_accepted_only_from_a_trusted_proxy(monkeypatch: pytest.MonkeyPatch, peer: str, status: int) -> None:
     monkeypatch.setattr(settings, "TRUSTED_PROXIES", PROXIES)
     monkeypatch.setattr(settings, "SECURE_SSL_REDIRECT", True)
     monkeypatch.setattr(settings, "SECURE_PROXY_SSL_HEADER", ("HTTP_X_FORWARDED_PROTO", "https"))

@@ -1,4 +1,4 @@
-"""Pages and static files are compressed for browsers, and answers of the API are not."""
+"""Pages and static files are compressed for browsers, and responses of the API are not."""
 
 import re
 from gzip import decompress
@@ -17,7 +17,7 @@ def body(response: HttpResponseBase) -> bytes:
     return b"".join(response.streaming_content) if response.streaming else response.content
 
 
-def test_the_first_page_of_a_plan_of_100_actions_takes_at_most_120_kb(client: Client, cloud_admin: User) -> None:
+def test_first_load_of_a_plan_page_with_100_actions_is_at_most_120_kb(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     plan = make_plan({str(number): [] for number in range(100)}, state="ONGOING")
     page = body(client.get(reverse("plans:detail", args=[plan.uuid]), headers=ACCEPTED))
@@ -27,12 +27,12 @@ def test_the_first_page_of_a_plan_of_100_actions_takes_at_most_120_kb(client: Cl
     assert len(page) + sum(len(body(answer)) for answer in answers) <= 120_000
 
 
-def test_a_page_is_not_compressed_for_clients_that_do_not_accept_it(client: Client, cloud_admin: User) -> None:
+def test_page_is_not_compressed_without_accept_encoding(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     assert b"</html>" in client.get(reverse("plans:list")).content
 
 
-def test_answers_of_the_api_are_not_compressed(client: Client, cloud_admin: User) -> None:
+def test_api_responses_are_not_compressed(client: Client, cloud_admin: User) -> None:
     make_plan({str(number): [] for number in range(10)})
     client.force_login(cloud_admin)
     answer = client.get("/v1/actions", headers=ACCEPTED)

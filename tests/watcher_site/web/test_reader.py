@@ -1,4 +1,4 @@
-"""Pages are in the language and the time zone of their reader; answers for programs are the same for all."""
+"""Pages use the language and the time zone of the user; responses of the API do not depend on them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -45,39 +45,39 @@ def text(answer: Any) -> str:
     return str(answer.content.decode())
 
 
-def test_a_page_is_in_the_language_of_the_browser(browser: Client) -> None:
+def test_page_is_in_the_language_of_the_browser(browser: Client) -> None:
     page = text(browser.get(reverse("plans:list"), headers=GERMAN))
     assert '<html lang="de">' in page
     assert "Noch keine Aktionspläne" in page
 
 
-def test_heads_of_columns_that_are_derived_from_fields_are_translated(browser: Client) -> None:
+def test_column_headings_derived_from_fields_are_translated(browser: Client) -> None:
     make_plan()
     page = text(browser.get(reverse("plans:list"), headers=GERMAN))
     assert 'data-label="Zustand"' in page
     assert "State" not in page
 
 
-def test_the_login_page_is_in_the_language_of_the_browser(client: Client) -> None:
+def test_login_page_is_in_the_language_of_the_browser(client: Client) -> None:
     assert "Anmelden" in text(client.get(reverse("login"), headers=GERMAN))
 
 
-def test_a_language_without_a_translation_is_answered_in_english(browser: Client) -> None:
+def test_language_without_a_translation_falls_back_to_english(browser: Client) -> None:
     assert '<html lang="en">' in text(browser.get(reverse("plans:list"), headers={"Accept-Language": "fr"}))
 
 
-def test_a_site_without_compiled_catalogues_answers(browser: Client, settings: Settings, tmp_path: Path) -> None:
+def test_site_works_without_compiled_catalogues(browser: Client, settings: Settings, tmp_path: Path) -> None:
     settings.LOCALE_PATHS = [tmp_path / "none"]
     trans_real._translations.pop("de", None)
     assert browser.get(reverse("plans:list"), headers=GERMAN).status_code == 200
 
 
-def test_a_chosen_language_comes_before_that_of_the_browser(browser: Client) -> None:
+def test_language_preference_overrides_the_language_of_the_browser(browser: Client) -> None:
     browser.post(reverse("account:preferences"), {"language": "en", "zone": ""})
     assert '<html lang="en">' in text(browser.get(reverse("plans:list"), headers=GERMAN))
 
 
-def test_an_unknown_preference_is_refused_beside_its_name(browser: Client) -> None:
+def test_unknown_preference_is_refused(browser: Client) -> None:
     answer = browser.post(reverse("account:preferences"), {"language": "xx", "zone": "Mars/Base"}, follow=True)
     assert "Language: " in text(answer)
     assert not {"language", "zone"} & browser.cookies.keys()
@@ -98,13 +98,13 @@ def plan_at_noon() -> Any:
         ({"browser_zone": "../../etc/passwd", "zone": "no zone"}, "2026-01-05 12:00:00 UTC"),
     ],
 )
-def test_times_are_in_the_zone_of_the_reader(browser: Client, cookies: dict[str, str], shown: str) -> None:
+def test_times_are_in_the_time_zone_of_the_user(browser: Client, cookies: dict[str, str], shown: str) -> None:
     plan = plan_at_noon()
     browser.cookies.load(cookies)
     assert f'title="{shown}"' in text(browser.get(reverse("plans:detail", args=[plan.uuid])))
 
 
-def test_filters_read_times_in_the_zone_of_the_reader(browser: Client) -> None:
+def test_filter_times_are_in_the_time_zone_of_the_user(browser: Client) -> None:
     browser.cookies.load({"zone": "Asia/Tokyo"})
     page = text(browser.get(reverse("history:list"), {"since": "2026-01-05T21:00"}))
     assert "Since (Asia/Tokyo)" in page
@@ -126,9 +126,7 @@ def test_filters_read_times_in_the_zone_of_the_reader(browser: Client) -> None:
         "/nothing",
     ],
 )
-def test_answers_for_programs_are_the_same_in_all_languages_and_zones(
-    client: Client, cloud_admin: User, path: str
-) -> None:
+def test_api_responses_do_not_depend_on_language_and_time_zone(client: Client, cloud_admin: User, path: str) -> None:
     client.force_login(cloud_admin)
     plan_at_noon()
     english = client.get(path)
@@ -138,7 +136,7 @@ def test_answers_for_programs_are_the_same_in_all_languages_and_zones(
     assert "Content-Language" not in german
 
 
-def test_a_refusal_is_german_on_the_page_and_english_in_history(browser: Client) -> None:
+def test_refusal_is_translated_on_the_page_and_english_in_history(browser: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     action = Action.objects.get(action_plan=plan)
     page = text(browser.post(reverse("actions:skip", args=[action.uuid]), {"reason": ""}, headers=GERMAN))

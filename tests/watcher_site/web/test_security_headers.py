@@ -1,4 +1,4 @@
-"""Every answer carries the headers that keep browsers from harm."""
+"""Every response has the security headers for browsers."""
 
 import pytest
 from django.test import Client
@@ -14,16 +14,16 @@ from django.test import Client
         ("Cross-Origin-Opener-Policy", "same-origin"),
     ],
 )
-def test_an_answer_carries_a_security_header(client: Client, path: str, header: str, value: str) -> None:
+def test_response_has_security_headers(client: Client, path: str, header: str, value: str) -> None:
     assert client.get(path).headers[header] == value
 
 
 @pytest.mark.parametrize(
     "directive", ["default-src 'self'", "frame-ancestors 'none'", "object-src 'none'", "form-action 'self'"]
 )
-def test_pages_load_nothing_from_elsewhere(client: Client, directive: str) -> None:
+def test_content_security_policy_allows_only_the_site(client: Client, directive: str) -> None:
     assert directive in client.get("/healthz").headers["Content-Security-Policy"].split("; ")
 
 
-def test_no_page_may_run_a_script_that_is_written_into_it(client: Client) -> None:
+def test_content_security_policy_forbids_inline_scripts(client: Client) -> None:
     assert "unsafe" not in client.get("/healthz").headers["Content-Security-Policy"]

@@ -1,4 +1,4 @@
-"""Static files have names with a hash of their content, and are cached for a year under these."""
+"""Static files have names with a hash of their content, under which they are cached for a year."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,23 +35,23 @@ def get(request: Any, settings: Any) -> Get:
     return lambda path: middleware(RequestFactory().get(path))
 
 
-def test_pages_name_files_by_their_content(client: Client) -> None:
+def test_pages_link_to_hashed_file_names(client: Client) -> None:
     page = client.get(reverse("login")).content.decode()
     assert staticfiles_storage.url(NAME) in page
     assert f"/static/{NAME}" not in page
 
 
-def test_a_file_is_kept_for_a_year_under_the_name_with_its_hash(get: Get) -> None:
+def test_hashed_file_is_cached_for_a_year(get: Get) -> None:
     answer = get(staticfiles_storage.url(NAME))
     assert (answer.status_code, answer["Cache-Control"]) == (200, YEAR)
 
 
 @pytest.mark.parametrize("path", [f"/static/{NAME}", OF_ANOTHER_RELEASE])
-def test_a_file_is_kept_for_a_minute_under_other_names(get: Get, path: str) -> None:
+def test_file_without_its_current_hash_is_cached_for_a_minute(get: Get, path: str) -> None:
     answer = get(path)
     assert (answer.status_code, answer["Cache-Control"]) == (200, MINUTE)
     assert "text/css" in answer["Content-Type"]
 
 
-def test_a_file_that_does_not_exist_is_not_found_by_a_hash(get: Get) -> None:
+def test_missing_file_with_a_hash_is_404(get: Get) -> None:
     assert get("/static/watcher_site/missing.0123456789ab.css").status_code == 404

@@ -1,4 +1,4 @@
-"""The catalogues of the translations have each text of the pages."""
+"""The catalogues of the translations have every text of the pages."""
 
 import re
 
@@ -19,19 +19,19 @@ def messages_of(language: str) -> list[Message]:
 
 
 @pytest.mark.parametrize("language", languages())
-def test_a_catalogue_has_all_texts_of_pages_and_no_others(language: str) -> None:
+def test_catalogue_has_exactly_the_texts_of_the_pages(language: str) -> None:
     """To add texts: ``python -m tests.repository.translations``, then translate the empty ones."""
     assert {key_of_message(message) for message in messages_of(language)} == find_texts()
 
 
 @pytest.mark.parametrize("language", languages())
-def test_each_text_of_a_catalogue_is_translated(language: str) -> None:
+def test_every_text_of_a_catalogue_is_translated(language: str) -> None:
     empty = [message.id for message in messages_of(language) if not all(parts(message.string)) or message.fuzzy]
     assert empty == []
 
 
 @pytest.mark.parametrize("language", languages())
-def test_a_translation_has_the_placeholders_and_tags_of_its_text(language: str) -> None:
+def test_translation_has_the_placeholders_and_tags_of_its_text(language: str) -> None:
     different = [
         message.id
         for message in messages_of(language)
