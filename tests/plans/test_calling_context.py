@@ -1,4 +1,4 @@
-"""On whose behalf a plan is executed: kept sealed, handed to its action types, shown to nobody."""
+"""The calling context of a plan: stored encrypted, passed to its action types, and not shown to users."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from watcher_site.request_context import CallingContext, seal, unseal
 pytestmark = pytest.mark.django_db
 
 
-def kept() -> CallingContext:
+def stored_context() -> CallingContext:
     return unseal(ActionPlan.objects.get().context)
 
 
@@ -35,40 +35,38 @@ def kept() -> CallingContext:
         ("patch", "", [{"op": "replace", "path": "/state", "value": "PENDING"}]),
     ],
 )
-def test_the_api_keeps_who_started_a_plan_and_in_which_request(
-    cloud_admin: User, method: str, path: str, body: Any
-) -> None:
+def test_api_start_stores_the_user_and_the_request_id(cloud_admin: User, method: str, path: str, body: Any) -> None:
     plan = make_plan({"a": []})
     answer = getattr(Caller(cloud_admin, "1.12"), method)(f"/action_plans/{plan.uuid}{path}", body)
     assert answer.status_code == 200, answer.content
-    assert dict(kept()) == {"user": "alice", "request_id": answer.headers["x-openstack-request-id"]}
+    assert dict(stored_context()) == {"user": "alice", "request_id": answer.headers["x-openstack-request-id"]}
 
 
-def test_so_does_the_console(client: Client, cloud_admin: User) -> None:
+def test_console_start_stores_the_user_and_the_request_id(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     plan = make_plan({"a": []})
     answer = client.post(reverse("plans:start", args=[plan.uuid]))
-    assert dict(kept()) == {"user": "alice", "request_id": answer.headers["x-openstack-request-id"]}
+    assert dict(stored_context()) == {"user": "alice", "request_id": answer.headers["x-openstack-request-id"]}
 
 
 @pytest.mark.parametrize(("options", "person"), [((), "rosa"), (("--as=alice",), "alice")])
-def test_so_does_a_command_for_its_user_or_whom_it_names(
+def test_command_stores_its_user_or_the_user_named_by_as(
     monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], person: str
 ) -> None:
     monkeypatch.setattr("getpass.getuser", lambda: "rosa")
     call_command("schedule_plan", str(make_plan({"a": []}).uuid), "--start", *options)
-    assert dict(kept()) == {"user": person}
+    assert dict(stored_context()) == {"user": person}
 
 
-def test_so_does_a_plan_that_is_run_in_the_foreground(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_plan_stores_the_user_named_by_as(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply_plan, "executor_for", lambda _: InlineExecutor())
     monkeypatch.setattr(apply_plan, "run", lambda *_: "SUCCEEDED")
     call_command("apply_plan", str(make_plan({"a": []}).uuid), "--as=alice")
-    assert dict(kept()) == {"user": "alice"}
+    assert dict(stored_context()) == {"user": "alice"}
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Return what each nop action reads of its calling context."""
+    """Return a list to which each nop action adds its calling context."""
     seen: list[dict[str, Any]] = []
 
     def execute(self: ActionType) -> Outcome:
@@ -79,21 +77,21 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return seen
 
 
-def test_action_types_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_types_read_the_calling_context(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch)
     make_plan({"a": []}).launch(CallingContext(user="alice", token="secret"))
     run_waiting()
     assert seen == [{"user": "alice", "token": "secret"}]
 
 
-def test_a_plan_that_was_started_without_one_has_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_started_without_a_calling_context_has_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch)
     make_plan({"a": []}, state="PENDING")
     run_waiting()
     assert seen == [{}]
 
 
-def test_it_is_queried_when_it_is_read_and_not_before() -> None:
+def test_calling_context_is_queried_only_when_it_is_read() -> None:
     make_plan({"a": []}).launch(CallingContext(user="alice"))
     with counted() as statements:
         run_waiting()
@@ -101,7 +99,7 @@ def test_it_is_queried_when_it_is_read_and_not_before() -> None:
     assert not [sql for sql in statements if 'SELECT "plans_actionplan"."context" FROM' in sql]
 
 
-def test_what_is_stored_tells_nothing_of_it() -> None:
+def test_stored_calling_context_is_encrypted() -> None:
     make_plan({"a": []}).launch(CallingContext(user="alice", token="secret"))
     stored = ActionPlan.objects.get().context
     assert "secret" not in stored
@@ -109,20 +107,20 @@ def test_what_is_stored_tells_nothing_of_it() -> None:
 
 
 @pytest.mark.parametrize("end", ["run", "cancel"])
-def test_it_is_forgotten_when_the_plan_has_ended(end: str) -> None:
+def test_calling_context_is_deleted_when_the_plan_ends(end: str) -> None:
     plan = make_plan({"a": []})
     plan.launch(CallingContext(user="alice"))
     run_waiting() if end == "run" else plan.abandon("alice")
     assert ActionPlan.objects.get().context is None
 
 
-def test_it_is_forgotten_with_the_plans_that_are_cancelled_together() -> None:
+def test_calling_context_is_deleted_when_plans_are_cancelled_together() -> None:
     make_plan({"a": []}).launch(CallingContext(user="alice"))
     ActionPlan.objects.all().cancel_unfinished("enough")
     assert ActionPlan.objects.get().context is None
 
 
-def test_the_api_and_the_console_show_no_more_of_it_than_the_user(client: Client, cloud_admin: User) -> None:
+def test_api_and_console_show_only_the_user_of_the_calling_context(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     plan = make_plan({"a": []})
     plan.launch(CallingContext(user="alice", user_id="id-of-alice", token="secret-token"))
@@ -136,12 +134,12 @@ def test_the_api_and_the_console_show_no_more_of_it_than_the_user(client: Client
     assert not [text for text in shown if any(secret in text for secret in secrets)]
 
 
-def test_no_log_and_no_traceback_shows_what_is_in_it() -> None:
+def test_representations_of_the_calling_context_do_not_contain_the_token() -> None:
     context = CallingContext(token="secret")
     assert "secret" not in f"{context} {context!r} {[context]} {ActionContext(find_caller=lambda: context)}"
 
 
-def test_a_new_key_reads_what_was_sealed_with_an_old_one(settings: Settings) -> None:
+def test_fallback_key_decrypts_a_context_sealed_with_the_old_key(settings: Settings) -> None:
     sealed = seal({"user": "alice"})
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another key of sufficient length, made for this test alone"
@@ -151,7 +149,7 @@ def test_a_new_key_reads_what_was_sealed_with_an_old_one(settings: Settings) -> 
     assert unseal(again) == {"user": "alice"}
 
 
-def test_without_the_old_key_it_says_so_and_the_action_fails(
+def test_context_sealed_with_a_lost_key_is_refused_and_fails_the_action(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     watch(monkeypatch)
@@ -159,6 +157,6 @@ def test_without_the_old_key_it_says_so_and_the_action_fails(
     plan.launch(CallingContext(user="alice"))
     settings.SECRET_KEY = "another key of sufficient length, made for this test alone"
     with pytest.raises(Invalid, match="SECRET_KEY_FALLBACKS does not name the old key"):
-        kept()
+        stored_context()
     run_waiting()
     assert "The calling context cannot be read" in str(plan.actions.get().status_message)

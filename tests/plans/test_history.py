@@ -1,4 +1,4 @@
-"""History tells of what people do to plans and their actions, in the transaction of the change."""
+"""History entries of operations on plans and actions, in the transaction of the change."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -32,7 +32,7 @@ def recorded_events() -> list[tuple[str, str]]:
     return list(HistoryEntry.objects.order_by("pk").values_list("user", "deed"))
 
 
-def test_each_skipped_action_tells_who_skipped_it_and_why_and_so_does_its_plan(api: Caller, plan: ActionPlan) -> None:
+def test_skips_are_recorded_for_each_action_and_its_plan_with_user_and_reason(api: Caller, plan: ActionPlan) -> None:
     uuids = [str(action.uuid) for action in plan.actions.order_by("pk")]
     response = api.post(f"/action_plans/{plan.uuid}/skip", {"actions": uuids, "reason": "Not before Sunday"})
     found = HistoryEntry.objects.about(plan.uuid).order_by("pk")
@@ -43,7 +43,7 @@ def test_each_skipped_action_tells_who_skipped_it_and_why_and_so_does_its_plan(a
     assert {entry.request_id for entry in found} == {response["x-openstack-request-id"]}
 
 
-def test_a_plan_tells_who_scheduled_started_and_cancelled_it(api: Caller, plan: ActionPlan) -> None:
+def test_schedule_start_and_cancel_of_a_plan_are_recorded_with_the_user(api: Caller, plan: ActionPlan) -> None:
     api.post(f"/action_plans/{plan.uuid}/start", {"start_at": "2100-01-01T00:00"})
     api.post(f"/action_plans/{plan.uuid}/signal", {"signal": "CANCEL"})
     assert recorded_events() == [
@@ -53,7 +53,7 @@ def test_a_plan_tells_who_scheduled_started_and_cancelled_it(api: Caller, plan: 
     ]
 
 
-def test_a_start_that_someone_else_was_before_leaves_no_trace_of_a_start(plan: ActionPlan) -> None:
+def test_start_that_lost_a_race_is_not_recorded(plan: ActionPlan) -> None:
     slow = ActionPlan.objects.get(pk=plan.pk)
     plan.launch()
     with on_behalf_of(lambda: CallingContext(user="rosa")), pytest.raises(Exception, match="no longer"):
@@ -61,7 +61,7 @@ def test_a_start_that_someone_else_was_before_leaves_no_trace_of_a_start(plan: A
     assert recorded_events() == []
 
 
-def test_history_records_the_console_as_it_records_the_api(cloud_admin: User, plan: ActionPlan) -> None:
+def test_console_operations_are_recorded_like_api_operations(cloud_admin: User, plan: ActionPlan) -> None:
     client = Client()
     client.force_login(cloud_admin)
     action = plan.actions.first()
@@ -70,7 +70,7 @@ def test_history_records_the_console_as_it_records_the_api(cloud_admin: User, pl
     assert recorded_events() == [("alice", "action.skip"), ("alice", "action.restore")]
 
 
-def test_an_operation_on_a_cluster_is_recorded_with_its_plan_and_inputs() -> None:
+def test_cluster_operation_is_recorded_with_its_plan_and_inputs() -> None:
     cluster = make_cluster(name="web")
     with on_behalf_of(lambda: CallingContext(user="rosa")):
         operation = scale_out(cluster, count=2, options=RequestOptions(plan_only=True))
@@ -79,7 +79,7 @@ def test_an_operation_on_a_cluster_is_recorded_with_its_plan_and_inputs() -> Non
     assert entry.details == {"action_plan": str(operation.action_plan), "plan_only": True, "count": 2}
 
 
-def test_history_tells_that_a_stack_was_updated_and_not_its_template() -> None:
+def test_stack_update_is_recorded_without_its_template() -> None:
     make_flavor("small")
     template = {"resources": {"web": {"type": "server", "properties": {"flavor": "small"}}}}
     with on_behalf_of(lambda: CallingContext(user="rosa")):

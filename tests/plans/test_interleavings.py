@@ -1,4 +1,4 @@
-"""Interleaved operations: a second one waits for the locks of the first, or finds what the first has written."""
+"""Interleaved operations: the second one waits for the locks of the first, or reads the changes of the first."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,24 +43,24 @@ def running_plan(applier: Service) -> ActionPlan:
 
 
 @SKIPS
-def test_an_applier_waits_for_a_skip_that_is_under_way(
+def test_claim_waits_for_a_concurrent_skip(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     mine = again(plan)
 
-    def claim_and_look() -> str:
+    def claim_and_read() -> str:
         claim(mine, appliers[0])
         return str(mine.actions.get().state)
 
-    applier = Rival(claim_and_look)
+    applier = Rival(claim_and_read)
     interrupt_before(monkeypatch, skipping, "read_reason", applier)
     skip(plan)
     assert (applier.result(), plan.actions.get().state) == ("SKIPPED", "SKIPPED")
 
 
 @SKIPS
-def test_a_skip_waits_for_an_applier_that_is_claiming_and_is_refused(
+def test_skip_waits_for_a_concurrent_claim_and_is_refused(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -77,7 +77,7 @@ def refused(verb: Callable[[], Any]) -> bool:
         return True
 
 
-def test_an_applier_that_comes_while_another_claims_gets_nothing(
+def test_claim_waits_for_a_concurrent_claim_and_is_refused(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = make_plan(state="PENDING")
@@ -88,7 +88,7 @@ def test_an_applier_that_comes_while_another_claims_gets_nothing(
     assert (other.result(), again(plan).applier) == (True, appliers[0])
 
 
-def test_a_plan_that_another_applier_claims_between_two_queries_is_not_set_aside(
+def test_plan_claimed_by_another_applier_between_two_queries_is_not_set_aside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan(state="PENDING")
@@ -101,7 +101,7 @@ def test_a_plan_that_another_applier_claims_between_two_queries_is_not_set_aside
     assert (late.runs, late.faulty) == ({}, {})
 
 
-def test_an_applier_that_comes_while_another_adopts_gets_nothing(
+def test_adoption_waits_for_a_concurrent_adoption_and_fails(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = make_plan(state="ONGOING")
@@ -112,7 +112,7 @@ def test_an_applier_that_comes_while_another_adopts_gets_nothing(
     assert (other.result(), again(plan).applier) == (False, appliers[0])
 
 
-def test_a_plan_that_is_cancelled_while_it_is_settled_is_not_settled(
+def test_completion_of_a_concurrently_cancelled_plan_is_refused(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = running_plan(appliers[0])
@@ -124,7 +124,7 @@ def test_a_plan_that_is_cancelled_while_it_is_settled_is_not_settled(
     assert again(plan).state == "CANCELLING"
 
 
-def test_a_cancel_that_comes_while_the_plan_is_settled_is_refused(
+def test_cancel_during_the_completion_of_a_plan_is_refused(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = running_plan(appliers[0])
@@ -135,7 +135,7 @@ def test_a_cancel_that_comes_while_the_plan_is_settled_is_refused(
     assert (person.result(), again(plan).state) == (True, "SUCCEEDED")
 
 
-def test_an_action_whose_plan_is_cancelled_during_its_pre_condition_does_not_begin(
+def test_action_whose_plan_is_cancelled_during_pre_condition_does_not_begin(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = running_plan(appliers[0])
@@ -146,7 +146,7 @@ def test_an_action_whose_plan_is_cancelled_during_its_pre_condition_does_not_beg
     assert plan.actions.get().state == "PENDING"
 
 
-def test_an_action_whose_plan_is_adopted_during_its_pre_condition_does_not_begin(
+def test_action_whose_plan_is_adopted_during_pre_condition_does_not_begin(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = running_plan(appliers[0])
@@ -156,22 +156,22 @@ def test_an_action_whose_plan_is_adopted_during_its_pre_condition_does_not_begin
     assert (successor.result(), plan.actions.get().state) == (1, "PENDING")
 
 
-def test_a_successor_waits_for_an_action_that_is_just_beginning_and_sees_it(
+def test_adoption_waits_for_an_action_that_begins_and_reads_its_state(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = running_plan(appliers[0])
 
-    def adopt_and_look() -> str:
+    def adopt_and_read() -> str:
         ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
         return str(plan.actions.get().state)
 
-    successor = Rival(adopt_and_look)
+    successor = Rival(adopt_and_read)
     interrupt_after(monkeypatch, Action, "save_state", successor)
     execution.execute(plan.actions.get(), PlanLease.of(plan, appliers[0]))
     assert successor.result() != "PENDING"
 
 
-def test_a_slow_worker_writes_nothing_once_its_successor_has_run_the_action_again(
+def test_outcome_of_a_slow_worker_is_discarded_after_another_attempt_began(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = running_plan(appliers[0])
@@ -190,15 +190,15 @@ def test_a_slow_worker_writes_nothing_once_its_successor_has_run_the_action_agai
     assert list(plan.actions.values_list("state", "attempt")) == [("ONGOING", 2)]
 
 
-def test_a_slow_worker_writes_nothing_while_its_successor_recovers_the_action(
+def test_outcome_of_a_slow_worker_is_discarded_during_the_recovery_of_the_action(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
-    """Else the action would end while it is being recovered."""
+    """Otherwise the action would end during its recovery."""
     plan = running_plan(appliers[0])
 
     def take_over() -> None:
         ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
-        # It dies in the midst of the recovery.
+        # It dies during the recovery.
         monkeypatch.setattr(Nop, "recover", lambda _: (_ for _ in ()).throw(LeaseLost))
         execution.recover(plan.actions.get(), PlanLease.of(plan, appliers[1]))
 
@@ -209,7 +209,7 @@ def test_a_slow_worker_writes_nothing_while_its_successor_recovers_the_action(
     assert list(plan.actions.values_list("state", "owner")) == [("ONGOING", appliers[1].pk)]
 
 
-def test_a_plan_that_another_adopts_while_it_is_settled_is_left_to_that_one(
+def test_completion_of_a_plan_adopted_by_another_applier_is_refused(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = running_plan(appliers[0])
@@ -221,7 +221,7 @@ def test_a_plan_that_another_adopts_while_it_is_settled_is_left_to_that_one(
     assert (again(plan).state, again(plan).applier) == ("ONGOING", appliers[1])
 
 
-def test_of_two_continuations_at_once_the_second_waits_and_is_refused_with_the_plan_of_the_first(
+def test_continuation_waits_for_a_concurrent_continuation_and_is_refused_with_its_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": []}, state="FAILED")
@@ -238,7 +238,7 @@ def test_of_two_continuations_at_once_the_second_waits_and_is_refused_with_the_p
     assert f"continued already, by {first.uuid}" in late.result()
 
 
-def test_a_plan_that_is_being_removed_is_not_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_continuation_of_a_plan_that_is_being_deleted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="FAILED")
     plan.actions.update(state="FAILED")
     late = Rival(lambda: refused(lambda: continuation.continue_plan(plan)))
@@ -247,24 +247,24 @@ def test_a_plan_that_is_being_removed_is_not_continued(monkeypatch: pytest.Monke
     assert late.result() is True
 
 
-def test_an_applier_waits_for_a_change_of_the_graph_that_is_under_way(
+def test_claim_waits_for_a_concurrent_change_of_dependencies(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     first, second = plan.actions.order_by("pk")
     mine = again(plan)
 
-    def claim_and_look() -> list[int]:
+    def claim_and_read() -> list[int]:
         claim(mine, appliers[0])
         return list(mine.actions.ready().values_list("pk", flat=True))
 
-    applier = Rival(claim_and_look)
+    applier = Rival(claim_and_read)
     interrupt_before(monkeypatch, dependencies, "check_graph_with", applier)
     dependencies.change_dependencies(first.uuid, lambda _: [second.uuid])
     assert applier.result() == [second.pk]
 
 
-def test_a_change_of_the_graph_waits_for_an_applier_that_is_claiming_and_is_refused(
+def test_change_of_dependencies_waits_for_a_concurrent_claim_and_is_refused(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
@@ -275,7 +275,7 @@ def test_a_change_of_the_graph_waits_for_an_applier_that_is_claiming_and_is_refu
     assert (person.result(), child.parents.count()) == (True, 1)
 
 
-def test_of_two_changes_that_would_make_a_cycle_together_the_second_is_refused(
+def test_second_of_two_concurrent_changes_that_would_make_a_cycle_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": [], "b": []})

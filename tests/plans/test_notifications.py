@@ -1,4 +1,4 @@
-"""The sequences of notifications of a plan that runs, is cancelled, or is deleted."""
+"""The sequences of notifications of a plan that is run, cancelled or deleted."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def audience() -> None:
+def all_events() -> None:
     listen()
 
 
@@ -33,8 +33,8 @@ def start(**switches: Any) -> ActionPlan:
     return plan
 
 
-@pytest.mark.usefixtures("audience")
-def test_a_plan_that_succeeds_tells_of_its_action_and_of_itself() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_succeeding_plan_notifies_its_action_and_its_own_states() -> None:
     start()
     run_waiting()
     assert written_event_types() == [
@@ -49,8 +49,8 @@ def test_a_plan_that_succeeds_tells_of_its_action_and_of_itself() -> None:
     ]
 
 
-@pytest.mark.usefixtures("audience")
-def test_an_action_is_pending_yet_in_the_event_that_starts_it_and_tells_its_states_in_the_updates() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_action_start_is_notified_as_pending_and_updates_have_both_states() -> None:
     plan = start()
     run_waiting()
     (beginning,) = payloads("action.execution.start")
@@ -62,8 +62,8 @@ def test_an_action_is_pending_yet_in_the_event_that_starts_it_and_tells_its_stat
     assert data(ended)["updated_at"] == f"{plan.actions.get().updated_at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-@pytest.mark.usefixtures("audience")
-def test_an_action_that_is_skipped_automatically_tells_so_once_with_its_message() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_automatic_skip_is_notified_once_with_its_message() -> None:
     start(skip_pre_condition=True)
     run_waiting()
     assert written_event_types("action") == ["action.update"]
@@ -78,8 +78,8 @@ def test_an_action_that_is_skipped_automatically_tells_so_once_with_its_message(
     assert plan["status_message"].startswith("One or more actions were skipped.")
 
 
-@pytest.mark.usefixtures("audience")
-def test_an_action_that_fails_tells_where_and_of_what_exception() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_failed_action_is_notified_with_its_phase_and_exception() -> None:
     start(fail_execute=True)
     run_waiting()
     assert written_event_types("action") == [
@@ -100,15 +100,15 @@ def test_an_action_that_fails_tells_where_and_of_what_exception() -> None:
     ]
 
 
-@pytest.mark.usefixtures("audience")
-def test_a_failure_before_the_start_has_no_start() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_failure_in_pre_condition_is_notified_without_a_start() -> None:
     start(fail_pre_condition=True)
     run_waiting()
     assert written_event_types("action") == ["action.update", "action.execution.error"]
 
 
-@pytest.mark.usefixtures("audience")
-def test_a_skip_by_a_person_is_notified_at_once_and_not_again_when_the_plan_runs() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_skip_by_a_user_is_notified_immediately_and_not_again_in_the_run() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     skip_action(plan.actions.get().uuid, "rosa", "not tonight")
     (update,) = payloads("action.update")
@@ -118,8 +118,8 @@ def test_a_skip_by_a_person_is_notified_at_once_and_not_again_when_the_plan_runs
     assert written_event_types("action") == ["action.update"]
 
 
-@pytest.mark.usefixtures("audience")
-def test_a_skip_of_several_actions_is_notified_for_each() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_skip_of_several_actions_is_notified_for_each() -> None:
     plan = make_plan({"a": [], "b": [], "c": []})
     skip_actions(plan, [action(plan, name).uuid for name in ("a", "b")], "rosa")
     objects = (
@@ -128,16 +128,16 @@ def test_a_skip_of_several_actions_is_notified_for_each() -> None:
     assert list(objects) == [action(plan, "a").uuid, action(plan, "b").uuid]
 
 
-@pytest.mark.usefixtures("audience")
-def test_a_plan_that_is_cancelled_before_it_began_tells_of_itself_and_of_each_action() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_cancelling_a_pending_plan_notifies_the_plan_and_each_action() -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     plan.abandon("rosa")
     assert written_event_types() == ["action_plan.update", "action.update", "action.update"]
     assert data(data(payloads("action.update")[0])["state_update"])["state"] == "CANCELLED"
 
 
-@pytest.mark.usefixtures("audience")
-def test_a_plan_that_is_cancelled_while_it_runs_tells_when_its_applier_meets_that_and_when_it_is_done() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_cancelling_a_running_plan_notifies_the_start_and_the_end_of_the_cancel() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.abandon("rosa")
     run_waiting()
@@ -152,8 +152,8 @@ def test_a_plan_that_is_cancelled_while_it_runs_tells_when_its_applier_meets_tha
     assert data(update["state_update"])["old_state"] == "CANCELLING"
 
 
-@pytest.mark.usefixtures("audience")
-def test_a_deletion_tells_of_the_plan_and_of_each_action() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_deletion_notifies_the_plan_and_each_action() -> None:
     plan = make_plan({"a": []}, state="SUCCEEDED")
     plan.remove()
     assert written_event_types("action_plan") == ["action_plan.update", "action_plan.delete"]
@@ -165,8 +165,8 @@ def test_a_deletion_tells_of_the_plan_and_of_each_action() -> None:
     assert data(update["state_update"]) == {"old_state": "SUCCEEDED", "state": "DELETED", "status_message": None}
 
 
-@pytest.mark.usefixtures("audience")
-def test_a_new_plan_tells_of_itself_with_its_audit_and_of_its_actions_with_their_parents() -> None:
+@pytest.mark.usefixtures("all_events")
+def test_new_plan_is_notified_with_its_audit_and_its_actions_with_parents() -> None:
     audit = make_audit()
     first = ProposedAction("nop", {"message": "first", "nested": {"deep": [1, None]}})
     second = ProposedAction("nop", {"message": "second"}, [first.uuid])
@@ -193,14 +193,14 @@ def test_a_new_plan_tells_of_itself_with_its_audit_and_of_its_actions_with_their
     }
 
 
-def test_nothing_is_written_where_nobody_listens_to_such_events() -> None:
+def test_events_without_subscriptions_are_not_written() -> None:
     listen("audit.*")
     start()
     run_waiting()
     assert written_event_types() == []
 
 
-def test_a_refused_change_is_not_notified() -> None:
+def test_refused_change_is_not_notified() -> None:
     listen()
     plan = make_plan({"a": []}, state="PENDING")
     stale = Action.objects.get()
@@ -213,7 +213,7 @@ def test_a_refused_change_is_not_notified() -> None:
 
 
 @pytest.mark.parametrize("listened", [False, True])
-def test_an_action_takes_no_more_statements_on_postgresql_for_those_who_listen(listened: bool) -> None:
+def test_notifications_add_no_statements_to_an_action_on_postgresql(listened: bool) -> None:
     if listened:
         listen()
     plan = start()

@@ -1,4 +1,4 @@
-"""The removal of plans in transactions of a limited number of rows."""
+"""The permanent deletion of plans in transactions of a limited number of rows."""
 
 from typing import Any
 from uuid import uuid4
@@ -27,7 +27,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def large_plan(**columns: Any) -> ActionPlan:
-    """Return a plan of five actions with three events each, one of which derived another."""
+    """Make a plan of five actions with three events each, of which one derived another."""
     graph = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["c"], "e": ["d"]}
     plan = make_plan(graph, state="SUCCEEDED", **columns)
     for one in plan.actions.all():
@@ -37,7 +37,7 @@ def large_plan(**columns: Any) -> ActionPlan:
 
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    """Raise an error in this call of the function that removes some rows."""
+    """Raise an error in this call of the function that deletes a batch of rows."""
     original, calls = purging.remove_some, []
 
     def remove_some(*arguments: Any) -> int:
@@ -49,30 +49,30 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
     monkeypatch.setattr(purging, "remove_some", remove_some)
 
 
-def test_a_plan_of_more_rows_than_a_transaction_may_remove_is_removed_completely(small_batches: None) -> None:
+def test_plan_with_more_rows_than_the_limit_is_deleted_completely(small_batches: None) -> None:
     plan = large_plan()
     assert remove_plans(ActionPlan.objects.all(), [plan.pk]) == 6
     assert [model.objects.count() for model in (ActionPlan, Action, ActionEvent)] == [0, 0, 0]
 
 
-def test_small_plans_share_a_transaction_up_to_its_number_of_rows(small_batches: None) -> None:
+def test_small_plans_share_a_transaction_up_to_the_row_limit(small_batches: None) -> None:
     keys = [make_plan({"a": []}).pk for _ in range(5)]
     assert [group for group, _ in purging.make_groups(keys)] == [keys[:2], keys[2:4], keys[4:]]
 
 
-def test_a_larger_plan_is_removed_in_transactions_of_its_own(small_batches: None) -> None:
+def test_large_plan_is_deleted_in_separate_transactions(small_batches: None) -> None:
     small, large, other = make_plan().pk, large_plan().pk, make_plan().pk
     assert [group for group, _ in purging.make_groups([small, large, other])] == [[small], [large], [other]]
 
 
-def test_a_plan_that_may_no_longer_be_removed_keeps_its_actions(small_batches: None) -> None:
+def test_plan_that_no_longer_matches_is_not_deleted(small_batches: None) -> None:
     plan = large_plan()
     assert remove_plans(ActionPlan.objects.filter(state="FAILED"), [plan.pk]) == 0
     assert (ActionPlan.objects.present().count(), plan.actions.count()) == (1, 5)
 
 
 @pytest.mark.parametrize("call", [1, 2, 3, 5, 8])
-def test_an_interrupted_removal_leaves_a_deleted_plan_and_can_be_repeated(
+def test_interrupted_deletion_leaves_a_deleted_plan_and_can_be_repeated(
     small_batches: None, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
     plan = large_plan()
@@ -85,9 +85,7 @@ def test_an_interrupted_removal_leaves_a_deleted_plan_and_can_be_repeated(
     assert [model.objects.count() for model in (ActionPlan, Action, ActionEvent)] == [0, 0, 0]
 
 
-def test_a_plan_that_was_deleted_before_keeps_the_time_of_its_deletion(
-    small_batches: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_earlier_deletion_time_of_a_plan_is_kept(small_batches: None, monkeypatch: pytest.MonkeyPatch) -> None:
     moment = timezone.now()
     plan = large_plan(deleted_at=moment)
     interrupt_at(monkeypatch, 1)
@@ -96,7 +94,7 @@ def test_a_plan_that_was_deleted_before_keeps_the_time_of_its_deletion(
     assert ActionPlan.objects.get().deleted_at == moment
 
 
-def test_an_operation_on_a_server_keeps_all_its_events_after_an_interruption(
+def test_instance_action_keeps_its_events_after_an_interrupted_deletion(
     small_batches: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = large_plan()

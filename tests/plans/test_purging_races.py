@@ -1,4 +1,4 @@
-"""Purges that run at the same time as appliers, continuations and other purges."""
+"""Purges concurrent with appliers, continuations and other purges."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -41,7 +41,7 @@ def purge() -> int:
     return Purge(timezone.now()).remove()
 
 
-def test_a_plan_that_an_applier_is_finishing_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_that_is_being_completed_is_not_purged(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = make_audit(state="SUCCEEDED", deleted_at=timezone.now())
     plan = make_plan({"a": []}, audit=audit, state="ONGOING")
     rival = Rival(purge)
@@ -52,7 +52,7 @@ def test_a_plan_that_an_applier_is_finishing_stays(monkeypatch: pytest.MonkeyPat
     assert (ActionPlan.objects.get().state, Action.objects.count()) == ("SUCCEEDED", 1)
 
 
-def test_an_applier_that_finishes_a_removed_plan_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_of_a_purged_plan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = ended_plan(audit=make_audit())
     late = ActionPlan.objects.get(pk=plan.pk)
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
@@ -67,7 +67,7 @@ def test_an_applier_that_finishes_a_removed_plan_changes_nothing(monkeypatch: py
     assert not ActionPlan.objects.exists()
 
 
-def test_a_plan_that_is_started_while_a_purge_waits_for_it_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_started_while_a_purge_waits_is_not_purged(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = make_audit(state="SUCCEEDED", deleted_at=timezone.now())
     plan = make_plan({"a": []}, audit=audit)
     rival = Rival(purge)
@@ -78,7 +78,7 @@ def test_a_plan_that_is_started_while_a_purge_waits_for_it_stays(monkeypatch: py
     assert (ActionPlan.objects.get().state, Action.objects.count()) == ("PENDING", 1)
 
 
-def test_a_plan_that_is_being_removed_cannot_be_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_that_is_being_purged_cannot_be_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = ended_plan(audit=make_audit())
     plan.actions.update(state="FAILED")
     rival = Rival(lambda: continue_plan(plan))
@@ -89,7 +89,7 @@ def test_a_plan_that_is_being_removed_cannot_be_continued(monkeypatch: pytest.Mo
     assert not ActionPlan.objects.exists()
 
 
-def test_a_purge_waits_for_locks_in_the_order_of_keys_also_on_plans_that_continue(
+def test_purge_locks_plans_and_their_continuations_in_key_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     audit = make_audit()
@@ -110,7 +110,7 @@ def test_a_purge_waits_for_locks_in_the_order_of_keys_also_on_plans_that_continu
 
 
 @pytest.mark.parametrize(("plans", "actions"), [(30, 3), (2, 60)])
-def test_two_purges_at_once_remove_each_row_once(monkeypatch: pytest.MonkeyPatch, plans: int, actions: int) -> None:
+def test_concurrent_purges_delete_each_row_once(monkeypatch: pytest.MonkeyPatch, plans: int, actions: int) -> None:
     monkeypatch.setattr(purging, "ROWS", 20)
     monkeypatch.setattr(purging, "ACTIONS", 10)
     for number in range(plans):

@@ -1,4 +1,4 @@
-"""Races with real threads on PostgreSQL: whatever the order, exactly one wins."""
+"""Races with real threads on PostgreSQL: exactly one of two exclusive operations succeeds."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ ROUNDS = 60
 
 
 class Race:
-    """Two threads that start each round together, and keep their connections throughout."""
+    """Two threads that start each round together, and keep their database connections."""
 
     def __enter__(self) -> "Race":
         self.barrier = Barrier(2)
@@ -45,7 +45,7 @@ class Race:
         connections.close_all()
 
     def run(self, *contestants: Callable[[], Any]) -> list[bool]:
-        """Return for each whether it won: it did if nothing refused it, and it did not answer false."""
+        """Return for each contestant whether it succeeded: it was not refused, and did not return false."""
         return [future.result() for future in [self.pool.submit(self.start, one) for one in contestants]]
 
     def start(self, contestant: Callable[[], Any]) -> bool:
@@ -88,7 +88,7 @@ def appliers() -> list[Service]:
     return [Service.register(Service.APPLIER, host) for host in ("one", "two")]
 
 
-def test_of_two_appliers_one_claims_a_plan(appliers: list[Service]) -> None:
+def test_one_of_two_appliers_claims_a_plan(appliers: list[Service]) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan(state="PENDING")
@@ -98,7 +98,7 @@ def test_of_two_appliers_one_claims_a_plan(appliers: list[Service]) -> None:
             assert ActionPlan.objects.get(pk=plan.pk).applier == appliers[won.index(True)]
 
 
-def test_of_two_appliers_one_adopts_a_plan(appliers: list[Service]) -> None:
+def test_one_of_two_appliers_adopts_a_plan(appliers: list[Service]) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan(state="ONGOING")
@@ -109,10 +109,10 @@ def test_of_two_appliers_one_adopts_a_plan(appliers: list[Service]) -> None:
 
 
 @SKIPS
-def test_a_skip_and_a_claim_never_both_have_their_way(
+def test_skip_and_claim_of_an_action_exclude_each_other(
     appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
 ) -> None:
-    """Either the skip is first, and the action is never executed, or the claim is, and the skip is refused."""
+    """Either the skip is first, and the action is not executed, or the claim is first, and the skip is refused."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="PENDING")
@@ -129,7 +129,7 @@ def test_a_skip_and_a_claim_never_both_have_their_way(
 
 
 @SKIPS
-def test_a_skip_that_wins_from_a_claim_was_made_before_it(
+def test_successful_skip_precedes_the_claim(
     appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
 ) -> None:
     """A skip does not change the plan after the applier has claimed it."""
@@ -148,7 +148,7 @@ def test_a_skip_that_wins_from_a_claim_was_made_before_it(
 
 
 @SKIPS
-def test_a_skip_and_a_cancel_never_both_have_the_action(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
+def test_skip_and_cancel_of_an_action_exclude_each_other(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []})
@@ -159,8 +159,8 @@ def test_a_skip_and_a_cancel_never_both_have_the_action(cloud_admin: User, skip:
 
 
 @SKIPS
-def test_a_launch_takes_nothing_from_a_skip(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
-    """A plan may be pruned before and after it is started: both win."""
+def test_start_of_a_plan_does_not_undo_a_concurrent_skip(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
+    """A plan may be pruned before and after its start: both operations succeed."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []})
@@ -170,7 +170,9 @@ def test_a_launch_takes_nothing_from_a_skip(cloud_admin: User, skip: Callable[[A
 
 
 @SKIPS
-def test_a_skip_and_a_removal_agree_on_what_was_there(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
+def test_skip_and_deletion_of_an_action_leave_a_consistent_state(
+    cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
     """A removed action cannot be skipped, and a skipped one is removed with its plan."""
     with Race() as race:
         for _ in range(ROUNDS):
@@ -183,7 +185,7 @@ def test_a_skip_and_a_removal_agree_on_what_was_there(cloud_admin: User, skip: C
             assert row.state == ("SKIPPED" if skipped else "PENDING")
 
 
-def test_a_cancel_and_a_finish_agree_on_what_became_of_the_plan(appliers: list[Service]) -> None:
+def test_cancel_and_completion_of_a_plan_exclude_each_other(appliers: list[Service]) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="ONGOING", applier=appliers[0])
@@ -196,8 +198,8 @@ def test_a_cancel_and_a_finish_agree_on_what_became_of_the_plan(appliers: list[S
             assert ActionPlan.objects.get(pk=plan.pk).state == ("SUCCEEDED" if settled else "CANCELLING")
 
 
-def test_no_action_begins_after_its_plan_is_being_cancelled(appliers: list[Service]) -> None:
-    """Actions that are PENDING at the cancellation stay so; others had begun before it."""
+def test_no_action_begins_after_its_plan_is_cancelled(appliers: list[Service]) -> None:
+    """Actions that are PENDING at the cancellation stay PENDING; others began before it."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="ONGOING", applier=appliers[0])
@@ -214,7 +216,7 @@ def test_no_action_begins_after_its_plan_is_being_cancelled(appliers: list[Servi
 
 
 def test_no_action_begins_for_an_applier_that_lost_its_plan(appliers: list[Service]) -> None:
-    """The successor sees all that began before it, and nothing begins behind its back."""
+    """The new applier reads all actions that began before it, and no action begins afterwards."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="ONGOING", applier=appliers[0])
@@ -230,8 +232,8 @@ def test_no_action_begins_for_an_applier_that_lost_its_plan(appliers: list[Servi
             assert executed == (seen != ["PENDING"])
 
 
-def test_a_restore_and_a_claim_never_both_half_have_their_way(appliers: list[Service], cloud_admin: User) -> None:
-    """Either the restore is first, and the action is executed, or the claim is, and it stays skipped."""
+def test_restore_and_claim_of_an_action_leave_a_consistent_state(appliers: list[Service], cloud_admin: User) -> None:
+    """Either the restore is first, and the action is executed, or the claim is first, and the action stays skipped."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="PENDING")
@@ -242,7 +244,7 @@ def test_a_restore_and_a_claim_never_both_half_have_their_way(appliers: list[Ser
             assert plan.actions.get().state == ("PENDING" if restored else "SKIPPED")
 
 
-def test_of_a_restore_and_another_one_exactly_one_wins(cloud_admin: User) -> None:
+def test_one_of_two_concurrent_restores_succeeds(cloud_admin: User) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []})
@@ -250,7 +252,7 @@ def test_of_a_restore_and_another_one_exactly_one_wins(cloud_admin: User) -> Non
             assert sorted(race.run(lambda plan=plan: restore(plan), lambda plan=plan: restore(plan))) == [False, True]
 
 
-def test_of_two_who_continue_a_plan_exactly_one_wins() -> None:
+def test_one_of_two_concurrent_continuations_succeeds() -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="FAILED")

@@ -26,7 +26,7 @@ from tests.plans.inline import run_waiting
 from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, SYSTEM_READER
 
 pytestmark = pytest.mark.django_db
-LOOK = RequestOptions(plan_only=True)
+PLAN_ONLY = RequestOptions(plan_only=True)
 
 
 @pytest.fixture(autouse=True)
@@ -53,19 +53,19 @@ def outcomes(found: Preflight) -> list[tuple[str, str]]:
     return sorted((prospect.action.action_type, prospect.outcome) for prospect in found.prospects)
 
 
-def what_happens(plan: ActionPlan) -> list[tuple[str, str]]:
-    """Return the outcomes of the actions that the plan holds now."""
+def run_and_read_outcomes(plan: ActionPlan) -> list[tuple[str, str]]:
+    """Run a plan, and return the outcomes of its present actions."""
     keys = list(plan.actions.values_list("pk", flat=True))
     ActionPlan.objects.get(pk=plan.pk).launch()
     run_waiting()
     return sorted(Action.objects.filter(pk__in=keys).values_list("action_type", "state"))
 
 
-def agree(plan: ActionPlan) -> list[tuple[str, str]]:
+def compare_preflight_and_run(plan: ActionPlan) -> list[tuple[str, str]]:
     before = rows()
     foreseen = outcomes(preflight(plan))
     assert rows() == before
-    assert what_happens(plan) == foreseen
+    assert run_and_read_outcomes(plan) == foreseen
     return foreseen
 
 
@@ -74,21 +74,24 @@ def rows() -> list[Any]:
     return [list(model.objects.order_by("pk").values()) for model in (Cluster, Node, Server, Action)]
 
 
-def test_a_scale_out_that_finds_capacity_succeeds() -> None:
+def test_scale_out_within_the_capacity_succeeds() -> None:
     capacity(3)
     cluster = make_cluster(size=1)
-    plan = planned(clusters.scale_out(cluster, count=2, options=LOOK))
-    assert agree(plan) == [("CLUSTER_SCALE_OUT", "SUCCEEDED"), *[("NODE_CREATE", "SUCCEEDED")] * 2]
+    plan = planned(clusters.scale_out(cluster, count=2, options=PLAN_ONLY))
+    assert compare_preflight_and_run(plan) == [
+        ("CLUSTER_SCALE_OUT", "SUCCEEDED"),
+        *[("NODE_CREATE", "SUCCEEDED")] * 2,
+    ]
 
 
-def test_a_planned_scale_out_beyond_the_capacity_fails_with_the_reason() -> None:
+def test_planned_scale_out_beyond_the_capacity_fails_with_the_reason() -> None:
     capacity(1)
-    plan = planned(clusters.scale_out(make_cluster(size=1), count=2, options=LOOK))
+    plan = planned(clusters.scale_out(make_cluster(size=1), count=2, options=PLAN_ONLY))
     [failed] = [one for one in preflight(plan).prospects if one.action.action_type == "CLUSTER_SCALE_OUT"]
     foretold = str(failed.foresight.message)
     assert foretold.startswith("Action failed in completion: 1 of the 2 actions that it derived failed: NODE_CREATE_")
     assert "No valid host was found." in foretold
-    assert agree(plan) == [
+    assert compare_preflight_and_run(plan) == [
         ("CLUSTER_SCALE_OUT", "FAILED"),
         ("NODE_CREATE", "FAILED"),
         ("NODE_CREATE", "SUCCEEDED"),
@@ -96,66 +99,69 @@ def test_a_planned_scale_out_beyond_the_capacity_fails_with_the_reason() -> None
     assert plan.actions.get(derived_from=None).status_message == foretold
 
 
-def test_a_scale_out_that_was_not_planned_in_full_is_foreseen_too() -> None:
+def test_unplanned_scale_out_beyond_the_capacity_fails_with_the_reason() -> None:
     capacity(1)
     plan = unplanned("CLUSTER_SCALE_OUT", make_cluster(size=1), count=2)
     [failed] = preflight(plan).prospects
     assert "1 of the 2 actions that it derived failed: NODE_CREATE_" in str(failed.foresight.message)
-    assert agree(plan) == [("CLUSTER_SCALE_OUT", "FAILED")]
+    assert compare_preflight_and_run(plan) == [("CLUSTER_SCALE_OUT", "FAILED")]
 
 
-def test_a_scale_out_that_the_bounds_no_longer_allow_fails() -> None:
+def test_scale_out_beyond_a_size_bound_fails() -> None:
     capacity(3)
     cluster = make_cluster(size=1, max_size=2)
-    plan = planned(clusters.scale_out(cluster, count=1, options=LOOK))
+    plan = planned(clusters.scale_out(cluster, count=1, options=PLAN_ONLY))
     make_member("late", status="ACTIVE", cluster=cluster, index=9)
-    assert ("CLUSTER_SCALE_OUT", "FAILED") in agree(plan)
+    assert ("CLUSTER_SCALE_OUT", "FAILED") in compare_preflight_and_run(plan)
 
 
-def test_a_scale_in_makes_its_capacity_free_for_what_comes_after() -> None:
+def test_scale_in_succeeds() -> None:
     capacity(2)
     cluster = create_cluster(2)
-    shrink = planned(clusters.scale_in(cluster, count=1, options=LOOK))
-    assert agree(shrink) == [("CLUSTER_SCALE_IN", "SUCCEEDED"), ("NODE_DELETE", "SUCCEEDED")]
+    shrink = planned(clusters.scale_in(cluster, count=1, options=PLAN_ONLY))
+    assert compare_preflight_and_run(shrink) == [("CLUSTER_SCALE_IN", "SUCCEEDED"), ("NODE_DELETE", "SUCCEEDED")]
 
 
 @pytest.mark.parametrize("kind", ["CLUSTER_CHECK", "CLUSTER_RECOVER", "CLUSTER_DELETE", "CLUSTER_CREATE"])
-def test_operations_without_inputs_are_foreseen(kind: str) -> None:
+def test_operations_without_inputs_succeed(kind: str) -> None:
     capacity(4)
     cluster = create_cluster(2)
     Server.objects.filter(name__startswith="a cluster").update(state="error")
-    assert agree(unplanned(kind, cluster)) == [(kind, "SUCCEEDED")]
+    assert compare_preflight_and_run(unplanned(kind, cluster)) == [(kind, "SUCCEEDED")]
 
 
-def test_a_deletion_that_was_planned_is_foreseen() -> None:
+def test_planned_deletion_succeeds() -> None:
     capacity(2)
-    plan = planned(delete_cluster(create_cluster(2), force=True, options=LOOK))
-    assert agree(plan) == [("CLUSTER_DELETE", "SUCCEEDED"), *[("NODE_DELETE", "SUCCEEDED")] * 2]
+    plan = planned(delete_cluster(create_cluster(2), force=True, options=PLAN_ONLY))
+    assert compare_preflight_and_run(plan) == [("CLUSTER_DELETE", "SUCCEEDED"), *[("NODE_DELETE", "SUCCEEDED")] * 2]
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD", "RECREATE"])
-def test_a_recovery_is_foreseen(operation: str) -> None:
+def test_planned_recovery_succeeds(operation: str) -> None:
     capacity(2)
     cluster = create_cluster(2)
     cluster.members().update(status="ERROR")
-    plan = planned(recover_cluster(cluster, operation=operation, options=LOOK))
-    assert agree(plan) == [("CLUSTER_RECOVER", "SUCCEEDED"), *[("NODE_RECOVER", "SUCCEEDED")] * 2]
+    plan = planned(recover_cluster(cluster, operation=operation, options=PLAN_ONLY))
+    assert compare_preflight_and_run(plan) == [
+        ("CLUSTER_RECOVER", "SUCCEEDED"),
+        *[("NODE_RECOVER", "SUCCEEDED")] * 2,
+    ]
 
 
 @pytest.mark.parametrize(("flavor", "state"), [("large", "SUCCEEDED"), ("huge", "FAILED")])
-def test_a_change_of_the_profile_is_foreseen(flavor: str, state: str) -> None:
+def test_profile_update_is_foreseen_by_the_capacity_for_the_new_flavor(flavor: str, state: str) -> None:
     capacity(4)
     cluster = create_cluster(2)
     profile = make_profile("other", flavor=flavor)
-    plan = planned(update_cluster(cluster, {"profile": str(profile.uuid)}, options=LOOK))
-    assert agree(plan) == [("CLUSTER_UPDATE", state), *[("NODE_UPDATE", state)] * 2]
+    plan = planned(update_cluster(cluster, {"profile": str(profile.uuid)}, options=PLAN_ONLY))
+    assert compare_preflight_and_run(plan) == [("CLUSTER_UPDATE", state), *[("NODE_UPDATE", state)] * 2]
 
 
-def test_a_cluster_that_is_gone_is_skipped() -> None:
+def test_operation_on_a_deleted_cluster_is_skipped() -> None:
     cluster = make_cluster()
     plan = unplanned("CLUSTER_CHECK", cluster)
     Cluster.objects.filter(pk=cluster.pk).soft_delete()
-    assert agree(plan) == [("CLUSTER_CHECK", "SKIPPED")]
+    assert compare_preflight_and_run(plan) == [("CLUSTER_CHECK", "SKIPPED")]
 
 
 @pytest.mark.parametrize(
@@ -172,32 +178,32 @@ def test_a_cluster_that_is_gone_is_skipped() -> None:
 )
 def test_actions_on_a_node_without_a_cluster_are_foreseen(kind: str, status: str, state: str) -> None:
     capacity(1)
-    assert agree(unplanned(kind, make_member(status=status))) == [(kind, state)]
+    assert compare_preflight_and_run(unplanned(kind, make_member(status=status))) == [(kind, state)]
 
 
-def test_a_node_whose_server_finds_no_host_fails_with_the_reason() -> None:
+def test_node_creation_without_capacity_fails_with_the_reason() -> None:
     capacity(0)
     plan = unplanned("NODE_CREATE", make_member())
     [failed] = preflight(plan).prospects
     assert failed.foresight.message == (
         "Action failed in execute: No valid host was found. There are not enough hosts available."
     )
-    assert agree(plan) == [("NODE_CREATE", "FAILED")]
+    assert compare_preflight_and_run(plan) == [("NODE_CREATE", "FAILED")]
 
 
-def test_a_member_that_its_cluster_needs_is_not_deleted() -> None:
+def test_deletion_of_a_member_required_by_min_size_fails() -> None:
     cluster = make_cluster(size=1, min_size=1)
-    assert agree(unplanned("NODE_DELETE", cluster.members()[0])) == [("NODE_DELETE", "FAILED")]
+    assert compare_preflight_and_run(unplanned("NODE_DELETE", cluster.members()[0])) == [("NODE_DELETE", "FAILED")]
 
 
-def test_a_node_joins_a_cluster_that_has_a_place_for_it() -> None:
+def test_node_cannot_join_a_cluster_at_its_max_size() -> None:
     cluster = make_cluster(size=1, max_size=1)
     plan = unplanned("NODE_JOIN", make_member(status="ACTIVE"), cluster_id=str(cluster.uuid))
-    assert agree(plan) == [("NODE_JOIN", "FAILED")]
+    assert compare_preflight_and_run(plan) == [("NODE_JOIN", "FAILED")]
 
 
 @pytest.mark.parametrize("kind", ["CLUSTER_CHECK", "NODE_CHECK"])
-def test_an_action_that_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind: str) -> None:
+def test_action_waiting_for_a_lock_is_unknown_and_names_the_lock_holder(kind: str) -> None:
     cluster = make_cluster(size=1)
     holder = make_plan({"holder": []}).actions.get()
     take_lock(cluster, str(holder.uuid))
@@ -207,12 +213,12 @@ def test_an_action_that_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_
 
 
 @pytest.mark.parametrize("rule", [ADMIN, SYSTEM_READER])
-def test_why_a_derived_action_failed_is_hidden_in_a_preflight_from_users_who_may_not_see_details(
+def test_failure_reason_of_a_derived_action_is_hidden_without_the_event_details_permission(
     reader: User, client: Client, settings: Settings, rule: str
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: rule}
     capacity(5)
-    plan = planned(check_cluster(make_cluster("web", size=2), options=LOOK))
+    plan = planned(check_cluster(make_cluster("web", size=2), options=PLAN_ONLY))
     plan.launch()
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
     failed = plan.actions.exclude(derived_from=None).order_by("pk")[0]
@@ -225,15 +231,15 @@ def test_why_a_derived_action_failed_is_hidden_in_a_preflight_from_users_who_may
         assert ("a secret" in found) == (rule != ADMIN)
 
 
-def test_the_planned_actions_of_an_action_that_would_wait_are_not_foreseen() -> None:
+def test_planned_actions_of_an_action_waiting_for_a_lock_are_unknown() -> None:
     capacity(3)
     cluster = make_cluster(size=1)
-    plan = planned(clusters.scale_out(cluster, count=1, options=LOOK))
+    plan = planned(clusters.scale_out(cluster, count=1, options=PLAN_ONLY))
     take_lock(cluster, str(make_plan({"holder": []}).actions.get().uuid))
     assert outcomes(preflight(plan)) == [("CLUSTER_SCALE_OUT", "UNKNOWN"), ("NODE_CREATE", "UNKNOWN")]
 
 
-def test_a_second_operation_on_a_cluster_that_the_first_one_changes_is_not_foreseen() -> None:
+def test_second_operation_on_the_same_cluster_is_unknown() -> None:
     capacity(9)
     cluster = make_cluster(size=1)
     named = {"resource_id": str(cluster.uuid), "resource_name": cluster.name}
@@ -243,13 +249,13 @@ def test_a_second_operation_on_a_cluster_that_the_first_one_changes_is_not_fores
     assert second.foresight.message == f"Another action of the plan changes cluster {cluster.uuid} before."
 
 
-def test_the_number_of_queries_does_not_grow_with_the_cluster() -> None:
+def test_statement_count_does_not_depend_on_the_size_of_the_cluster() -> None:
     capacity(100)
     costs = []
     for size in (2, 20):
         cluster = make_cluster(f"cluster-{size}", size=1)
         plans = [
-            planned(clusters.scale_out(cluster, count=size, options=LOOK)),
+            planned(clusters.scale_out(cluster, count=size, options=PLAN_ONLY)),
             unplanned("CLUSTER_SCALE_OUT", cluster, count=size),
             unplanned("CLUSTER_CHECK", make_cluster(f"checked-{size}", size=size)),
         ]

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.django_db
 Step = tuple[str, dict[str, Any]]
 
 
-class Blind(Nop):
-    """Says nothing of itself beforehand, unlike the type that it is made of."""
+class WithoutForesee(Nop):
+    """A type without ``foresee``, derived from a type that has it."""
 
     name = "blind"
 
@@ -37,8 +37,8 @@ class Blind(Nop):
         raise AssertionError("It was executed")
 
 
-class Forgetful(ActionType):
-    """Breaks off where it should foresee."""
+class FailingForesee(ActionType):
+    """A type whose ``foresee`` raises an unexpected error."""
 
     name, description, schema = "forgetful", "", {"type": "object"}
 
@@ -49,7 +49,7 @@ class Forgetful(ActionType):
         raise LookupError("a secret")
 
 
-class Deriving(Forgetful):
+class UnforeseeableType(FailingForesee):
     name = "deriving"
 
     def foresee(self) -> Outcome:
@@ -61,7 +61,7 @@ class MirroredCloud(EmbeddedCloud):
 
 
 def chain(*steps: Step, **columns: Any) -> ActionPlan:
-    """Make a plan of actions that wait each for the one before."""
+    """Make a plan of actions, each with the previous one as its parent."""
     plan = make_plan(**columns)
     actions = [Action.objects.create(action_plan=plan, action_type=kind, input_parameters=it) for kind, it in steps]
     ActionParent.objects.bulk_create(ActionParent(child=child, parent=parent) for parent, child in pairwise(actions))
@@ -94,13 +94,13 @@ def source() -> ComputeNode:
     return make_node("compute1")
 
 
-def test_of_two_migrations_into_one_last_free_slot_the_second_fails(source: ComputeNode) -> None:
+def test_second_of_two_migrations_to_the_last_capacity_fails(source: ComputeNode) -> None:
     servers = [make_server(f"web-{number}", source) for number in range(2)]
     plan = chain(*(migrate(server, "compute2") for server in servers))
     assert predicted(preflight(plan)) == [("SUCCEEDED", None), ("FAILED", NO_CAPACITY)]
 
 
-def test_so_it_is_where_the_cloud_chooses_the_node(source: ComputeNode) -> None:
+def test_second_migration_fails_when_the_cloud_chooses_the_node(source: ComputeNode) -> None:
     servers = [make_server(f"web-{number}", source) for number in range(2)]
     plan = chain(*map(migrate, servers))
     [_, (outcome, message)] = predicted(preflight(plan))
@@ -110,7 +110,7 @@ def test_so_it_is_where_the_cloud_chooses_the_node(source: ComputeNode) -> None:
     )
 
 
-def test_nothing_is_executed_and_nothing_written(source: ComputeNode) -> None:
+def test_preflight_executes_nothing_and_writes_nothing(source: ComputeNode) -> None:
     server = make_server("web", source)
     plan = chain(migrate(server, "compute2"), switch_off(source))
     before = list(Action.objects.values()), list(Server.objects.values()), list(ComputeNode.objects.values())
@@ -119,7 +119,7 @@ def test_nothing_is_executed_and_nothing_written(source: ComputeNode) -> None:
     assert before == after
 
 
-def test_a_node_that_still_has_running_servers_is_not_switched_off(source: ComputeNode) -> None:
+def test_node_with_running_servers_cannot_be_switched_off(source: ComputeNode) -> None:
     servers = [make_server(f"web-{number}", source) for number in range(2)]
     plan = chain(migrate(servers[0], "compute2"), switch_off(source))
     assert predicted(preflight(plan))[1] == (
@@ -128,7 +128,7 @@ def test_a_node_that_still_has_running_servers_is_not_switched_off(source: Compu
     )
 
 
-def test_what_is_gone_would_be_skipped(source: ComputeNode) -> None:
+def test_action_on_a_deleted_server_would_be_skipped(source: ComputeNode) -> None:
     server = make_server("web", source)
     plan = chain(migrate(server))
     Server.objects.filter(pk=server.pk).soft_delete()
@@ -137,7 +137,7 @@ def test_what_is_gone_would_be_skipped(source: ComputeNode) -> None:
     ]
 
 
-def test_what_a_person_skipped_has_no_effect_and_is_counted_apart(source: ComputeNode) -> None:
+def test_skipped_action_has_no_effect_and_is_counted_separately(source: ComputeNode) -> None:
     plan = chain(migrate(make_server("web", source), "compute2"), switch_off(source))
     first = plan.actions.order_by("pk")[0]
     first.skip("alice")
@@ -147,7 +147,7 @@ def test_what_a_person_skipped_has_no_effect_and_is_counted_apart(source: Comput
 
 
 @pytest.mark.parametrize(("on_failure", "expected"), [("continue", "SUCCEEDED"), ("stop", "FAILED")])
-def test_what_depends_on_a_foreseen_failure_fails_where_the_plan_says_stop(on_failure: str, expected: str) -> None:
+def test_dependents_of_a_foreseen_failure_fail_with_on_failure_stop(on_failure: str, expected: str) -> None:
     fails = ("nop", {"message": "a", "fail_execute": True})
     plan = chain(fails, ("nop", {"message": "b"}), ("nop", {"message": "c"}), on_failure=on_failure)
     found = preflight(plan)
@@ -157,7 +157,7 @@ def test_what_depends_on_a_foreseen_failure_fails_where_the_plan_says_stop(on_fa
         assert {prospect.foresight.message for prospect in found.prospects[1:]} == {reason}
 
 
-def test_among_derived_actions_a_failure_ends_what_depends_on_it() -> None:
+def test_dependents_of_a_failed_derived_action_fail() -> None:
     plan = chain(("nop", {"message": "a", "fail_execute": True}), ("nop", {"message": "b"}))
     deriving = Action.objects.create(action_plan=plan, action_type="nop", has_derived=True)
     plan.actions.exclude(pk=deriving.pk).update(derived_from=deriving)
@@ -176,7 +176,7 @@ def test_among_derived_actions_a_failure_ends_what_depends_on_it() -> None:
         ("none", "SUCCEEDED", "SKIPPED", "The action that it was derived from succeeded without it"),
     ],
 )
-def test_what_was_planned_ends_as_it_would_with_its_action(
+def test_planned_actions_end_with_their_origin(
     switch: str, outcome: str, others: str, said: str, on_failure: str
 ) -> None:
     switches = {} if switch == "none" else {"a": {switch: True}}
@@ -190,7 +190,7 @@ def test_what_was_planned_ends_as_it_would_with_its_action(
     assert messages == set(planned.values_list("uuid", "status_message"))
 
 
-def test_what_was_planned_is_foreseen_and_the_action_that_waits_for_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planned_actions_are_foreseen_but_not_their_waiting_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Nop, "foresee", lambda self: waits(self) if self.input_parameters["message"] == "a" else DONE)
     plan = plan_to_derive({"a": []}, {"a": {"x": []}}, {"x": {"fail_pre_condition": True}})
     [(a, said), (x, _)] = predicted(preflight(plan))
@@ -198,7 +198,7 @@ def test_what_was_planned_is_foreseen_and_the_action_that_waits_for_it_is_not(mo
     assert said == "It waits for actions that it derives, and what it does then is not foreseen."
 
 
-def test_actions_that_wait_for_each_other_would_be_cancelled() -> None:
+def test_actions_in_a_cycle_would_be_cancelled() -> None:
     plan = make_plan({"a": [], "b": ["c"], "c": ["b"]})
     assert predicted(preflight(plan)) == [
         ("SUCCEEDED", None),
@@ -209,12 +209,12 @@ def test_actions_that_wait_for_each_other_would_be_cancelled() -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Blind, "What actions of type blind do is not foreseen."),
-        (Forgetful, "What it would do is not foreseen: that broke off with LookupError."),
-        (Deriving, "It depends on the weather."),
+        (WithoutForesee, "What actions of type blind do is not foreseen."),
+        (FailingForesee, "What it would do is not foreseen: that broke off with LookupError."),
+        (UnforeseeableType, "It depends on the weather."),
     ],
 )
-def test_what_cannot_be_foreseen_is_said_so_and_not_executed(
+def test_unforeseeable_action_is_unknown_and_not_executed(
     settings: Settings, kind: type[ActionType], message: str
 ) -> None:
     settings.ACTION_TYPES = [f"tests.plans.preflight.test_preflight.{kind.__name__}"]
@@ -229,14 +229,14 @@ def under_way(found: Action, server: Server, **columns: Any) -> None:
     Server.objects.filter(pk=server.pk).update(task_state="migrating", operation_owner=owner, **columns)
 
 
-def test_what_is_at_work_comes_to_its_end_first(source: ComputeNode) -> None:
+def test_running_action_is_completed_before_others(source: ComputeNode) -> None:
     first, second = (make_server(name, source) for name in ("first", "second"))
     plan = chain(migrate(first, "compute2"), migrate(second, "compute2"), state="ONGOING")
     under_way(plan.actions.order_by("pk")[0], first, destination=ComputeNode.objects.get(hostname="compute2"))
     assert predicted(preflight(plan)) == [("SUCCEEDED", None), ("FAILED", NO_CAPACITY)]
 
 
-def test_what_is_at_work_and_done_already_is_not_done_twice(source: ComputeNode) -> None:
+def test_running_action_that_is_already_done_is_not_repeated(source: ComputeNode) -> None:
     server = make_server("web", ComputeNode.objects.get(hostname="compute2"))
     plan = chain(migrate(server, "compute2"), state="ONGOING")
     plan.actions.update(input_parameters=migrate(server, "compute2")[1] | {"source_node": "compute1"})
@@ -246,14 +246,14 @@ def test_what_is_at_work_and_done_already_is_not_done_twice(source: ComputeNode)
     assert outcomes(preflight(plan)) == ["SUCCEEDED"]
 
 
-def test_what_somebody_else_is_at_work_on_would_be_tried_again(source: ComputeNode) -> None:
+def test_action_on_a_busy_server_is_unknown_as_it_would_be_retried(source: ComputeNode) -> None:
     server = make_server("web", source, task_state="rebuilding", operation_owner="a person/1")
     assert predicted(preflight(chain(migrate(server)))) == [
         ("UNKNOWN", f"It would be tried again later: Instance {server.uuid} is busy: rebuilding")
     ]
 
 
-def at_work(*transitions: str) -> Preflight:
+def preflight_after(*transitions: str) -> Preflight:
     """Apply transitions to the only action of a plan, and return its preflight."""
     plan = chain(("nop", {"message": ""}), state="ONGOING")
     [found] = plan.actions.all()
@@ -263,18 +263,18 @@ def at_work(*transitions: str) -> Preflight:
     return preflight(plan)
 
 
-def test_what_is_being_aborted_is_not_foreseen() -> None:
-    assert predicted(at_work("request_abort")) == [("UNKNOWN", "It is being aborted.")]
+def test_aborting_action_is_unknown() -> None:
+    assert predicted(preflight_after("request_abort")) == [("UNKNOWN", "It is being aborted.")]
 
 
-def test_nor_is_the_end_of_an_action_with_a_signal_to_cancel() -> None:
+def test_action_with_a_cancel_signal_is_unknown() -> None:
     plan = chain(("nop", {"message": ""}), state="ONGOING")
     plan.actions.update(control=Action.Signal.CANCEL)
     assert predicted(preflight(plan)) == [("UNKNOWN", "It is being aborted.")]
 
 
-def test_what_is_suspended_counts_as_if_it_went_on() -> None:
-    assert predicted(at_work("suspend")) == [("SUCCEEDED", None)]
+def test_suspended_action_is_foreseen_as_resumed() -> None:
+    assert predicted(preflight_after("suspend")) == [("SUCCEEDED", None)]
 
 
 @pytest.mark.parametrize(
@@ -289,14 +289,14 @@ def test_what_is_suspended_counts_as_if_it_went_on() -> None:
         (Outcome(Answer.TIMEOUT, "Too slow"), ("FAILED", "Action failed in execute: Too slow")),
     ],
 )
-def test_each_answer_is_taken_as_from_execute(
+def test_answers_of_foresee_have_the_outcomes_of_execute(
     monkeypatch: pytest.MonkeyPatch, answer: Outcome, foreseen: tuple[str, str]
 ) -> None:
     monkeypatch.setattr(Nop, "foresee", lambda self: answer)
     assert predicted(preflight(make_plan({"a": []}))) == [foreseen]
 
 
-def test_what_was_deferred_too_often_fails(source: ComputeNode, settings: Settings) -> None:
+def test_action_without_retries_left_fails(source: ComputeNode, settings: Settings) -> None:
     server = make_server("web", source, task_state="rebuilding", operation_owner="a person/1")
     plan = chain(migrate(server))
     plan.actions.update(retries=settings.ACTION_RETRIES)
@@ -308,18 +308,18 @@ def test_what_was_deferred_too_often_fails(source: ComputeNode, settings: Settin
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED", "CANCELLING"])
-def test_of_a_plan_that_begins_nothing_more_nothing_is_foreseen(state: str) -> None:
+def test_preflight_of_an_ended_or_cancelling_plan_is_refused(state: str) -> None:
     with pytest.raises(Conflict, match=f"is {state}: nothing of it begins any more"):
         preflight(make_plan({"a": []}, state=state))
 
 
-def test_the_order_is_that_of_one_worker() -> None:
+def test_actions_are_listed_in_the_order_of_one_worker() -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": [], "d": ["c", "b"], "e": ["c"]})
     messages = [prospect.action.input_parameters["message"] for prospect in preflight(plan).prospects]
     assert messages == ["a", "c", "b", "e", "d"]
 
 
-def test_what_mirrors_a_cloud_says_when_that_was_read(settings: Settings) -> None:
+def test_preflight_of_a_mirrored_cloud_has_the_time_of_the_last_synchronization(settings: Settings) -> None:
     plan = make_plan({"a": []})
     assert (preflight(plan).is_mirrored, preflight(plan).read_at) == (False, None)
     settings.CLOUD = "tests.plans.preflight.test_preflight.MirroredCloud"
@@ -329,7 +329,7 @@ def test_what_mirrors_a_cloud_says_when_that_was_read(settings: Settings) -> Non
     assert preflight(plan).read_at == moment
 
 
-def test_what_has_ended_is_counted_and_not_read(source: ComputeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ended_actions_are_counted_without_being_read(source: ComputeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = chain(*(migrate(make_server(f"web-{number}", source)) for number in range(3)))
     first, second, _ = plan.actions.order_by("pk")
     plan.actions.filter(pk__in=[first.pk, second.pk]).update(state="SUCCEEDED")
@@ -340,7 +340,7 @@ def test_what_has_ended_is_counted_and_not_read(source: ComputeNode, monkeypatch
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_the_number_of_queries_does_not_grow_with_the_plan(django_assert_num_queries: Any, size: int) -> None:
+def test_query_count_does_not_depend_on_the_number_of_actions(django_assert_num_queries: Any, size: int) -> None:
     node = make_node()
     make_node("compute2")
     plan = chain(*(migrate(make_server(f"web-{number}", node)) for number in range(size)), switch_off(node))
@@ -348,12 +348,12 @@ def test_the_number_of_queries_does_not_grow_with_the_plan(django_assert_num_que
         assert set(outcomes(preflight(plan))) == {"SUCCEEDED"}
 
 
-def test_an_unknown_server_is_no_trouble() -> None:
+def test_stop_of_an_unknown_server_would_be_skipped() -> None:
     step = ("stop", {"resource_id": str(uuid4())})
     assert outcomes(preflight(chain(step))) == ["SKIPPED"]
 
 
-def test_the_reason_of_each_action_that_would_not_run_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reason_of_a_skipped_action_is_formatted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     explained: list[BaseException] = []
 
     def count(problem: BaseException, **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""Preflights agree with the execution: on small clouds of any kind, with plans of any shape."""
+"""Preflights agree with the execution, on generated small clouds and plans."""
 
 from typing import Any
 from uuid import UUID, uuid5
@@ -21,7 +21,7 @@ Step = tuple[str, dict[str, Any]]
 
 FLAVORS = {"small": 1024, "large": 2048, "flat": 1024}
 POOLS = ["a@lvm#one", "b@lvm#one", "b@lvm#two"]
-# The last of which there never is.
+# No object has the last number.
 NUMBERS = (0, 0, 0, 0, 1, 1, 1, 2, 2, 3)
 
 
@@ -191,7 +191,7 @@ def build_plan(steps: list[tuple[Step, set[int]]], on_failure: str) -> ActionPla
     return plan
 
 
-def the_cloud() -> list[Any]:
+def cloud_rows() -> list[Any]:
     return [
         list(Server.objects.order_by("pk").values_list("node__hostname", "state", "flavor", "memory")),
         list(ComputeNode.objects.order_by("pk").values_list("status", "state", "power_state")),
@@ -199,10 +199,10 @@ def the_cloud() -> list[Any]:
     ]
 
 
-# A cloud where all is well, but for its being too small for what is to move.
-WELL = {"status": "enabled", "state": "up", "power_state": "on"}
+# A healthy cloud without capacity for all the moves.
+HEALTHY = {"status": "enabled", "state": "up", "power_state": "on"}
 SMALL = {
-    "nodes": [WELL | {"memory": memory} for memory in (3072, 2048, 1024)],
+    "nodes": [HEALTHY | {"memory": memory} for memory in (3072, 2048, 1024)],
     "servers": [(0, "active", "small")] * 3,
     "pools": [(30, True), (20, True), (10, False)],
     "closed": None,
@@ -212,7 +212,7 @@ SMALL = {
 
 @st.composite
 def tours(draw: st.DrawFn) -> list[tuple[Step, set[int]]]:
-    """Return migrations of servers from where those before have brought them, moves of volumes, and some resizes."""
+    """Return a sequence of server migrations, volume migrations and resizes, which depend on the earlier ones."""
     places = dict.fromkeys(range(3), 0)
     steps: list[Step] = []
     for _ in range(draw(st.integers(4, 8))):
@@ -236,26 +236,26 @@ def tours(draw: st.DrawFn) -> list[tuple[Step, set[int]]]:
 
 @settings(max_examples=12)
 @given(cloud=clouds, steps=plans, on_failure=st.sampled_from(["continue", "stop"]))
-def test_each_action_ends_as_foreseen_and_in_the_same_words(
+def test_actions_end_with_the_foreseen_outcome_and_message(
     cloud: dict[str, Any], steps: list[Any], on_failure: str
 ) -> None:
-    compare(cloud, steps, on_failure)
+    assert_preflight_matches_run(cloud, steps, on_failure)
 
 
 @settings(max_examples=12)
 @given(steps=tours())
-def test_so_it_does_where_all_want_the_same_capacity(steps: list[Any]) -> None:
-    compare(SMALL, steps, "continue")
+def test_actions_that_compete_for_capacity_end_with_the_foreseen_outcome_and_message(steps: list[Any]) -> None:
+    assert_preflight_matches_run(SMALL, steps, "continue")
 
 
-def compare(cloud: dict[str, Any], steps: list[Any], on_failure: str) -> None:
-    """Run the plan on the cloud, and see that all came as foreseen; then take it all back."""
+def assert_preflight_matches_run(cloud: dict[str, Any], steps: list[Any], on_failure: str) -> None:
+    """Run the plan on the cloud, compare the outcomes with the preflight, and roll back."""
     with transaction.atomic():
         build_storage(cloud, build_compute(cloud))
         plan = build_plan(steps, on_failure)
-        before = the_cloud()
+        before = cloud_rows()
         foreseen = {found.action.pk: found.foresight for found in preflight(plan).prospects}
-        assert the_cloud() == before
+        assert cloud_rows() == before
         ActionPlan.objects.get(pk=plan.pk).launch()
         run_waiting()
         happened = {action.pk: (action.state, action.status_message) for action in plan.actions.all()}

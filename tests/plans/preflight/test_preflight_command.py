@@ -1,4 +1,4 @@
-"""The preflight of a plan, by command."""
+"""The command ``preflight_plan``."""
 
 from uuid import UUID
 
@@ -25,7 +25,7 @@ def run(plan: ActionPlan) -> int:
     return 0
 
 
-def test_it_ends_with_0_where_all_would_succeed(capsys: Printed) -> None:
+def test_command_exits_with_0_if_all_actions_would_succeed(capsys: Printed) -> None:
     assert run(make_plan({"a": [], "b": ["a"]})) == 0
     assert capsys.readouterr().out == "Foreseen: 2 SUCCEEDED.\n"
 
@@ -37,7 +37,9 @@ def test_it_ends_with_0_where_all_would_succeed(capsys: Printed) -> None:
         ("skip_pre_condition", "SKIPPED", "would be skipped: Skipped in pre_condition"),
     ],
 )
-def test_it_ends_with_1_and_names_what_would_not(capsys: Printed, switch: str, outcome: str, message: str) -> None:
+def test_command_exits_with_1_and_lists_actions_that_would_not_succeed(
+    capsys: Printed, switch: str, outcome: str, message: str
+) -> None:
     plan = make_plan({"a": [], "b": []})
     plan.actions.filter(pk=action(plan, "b").pk).update(input_parameters={"message": "b", switch: True})
     assert run(plan) == 1
@@ -46,14 +48,14 @@ def test_it_ends_with_1_and_names_what_would_not(capsys: Printed, switch: str, o
     )
 
 
-def test_it_ends_with_3_where_not_all_can_be_foreseen(capsys: Printed) -> None:
+def test_command_exits_with_3_if_an_outcome_is_unknown(capsys: Printed) -> None:
     plan = make_plan({"a": []})
     Action.objects.create(action_plan=plan, action_type="nop", input_parameters={"message": "b"}, has_derived=True)
     assert run(plan) == 3
     assert capsys.readouterr().out.endswith("Foreseen: 1 SUCCEEDED, 1 UNKNOWN.\n")
 
 
-def test_it_says_what_has_ended_already(capsys: Printed) -> None:
+def test_command_counts_ended_actions(capsys: Printed) -> None:
     plan = make_plan({"a": [], "b": []})
     skipped = action(plan, "a")
     skipped.skip("alice")
@@ -62,7 +64,7 @@ def test_it_says_what_has_ended_already(capsys: Printed) -> None:
     assert capsys.readouterr().out == "Foreseen: 1 SUCCEEDED. Ended already: 1.\n"
 
 
-def test_where_tables_mirror_the_cloud_it_says_when_it_was_read(settings: Settings, capsys: Printed) -> None:
+def test_command_shows_when_a_mirrored_cloud_was_read(settings: Settings, capsys: Printed) -> None:
     settings.CLOUD = "tests.plans.preflight.test_preflight.MirroredCloud"
     plan = make_plan({"a": []})
     run(plan)
@@ -76,12 +78,12 @@ def test_where_tables_mirror_the_cloud_it_says_when_it_was_read(settings: Settin
 @pytest.mark.parametrize(
     ("plan", "words"), [("x", "argument plan: invalid UUID value"), (str(UUID(int=1)), "could not be found")]
 )
-def test_it_refuses_what_is_no_plan(plan: str, words: str) -> None:
+def test_command_refuses_an_invalid_or_unknown_plan(plan: str, words: str) -> None:
     with pytest.raises(CommandError, match=words):
         call_command("preflight_plan", plan)
 
 
-def test_it_refuses_a_plan_that_ended() -> None:
+def test_command_refuses_an_ended_plan_with_exit_status_2() -> None:
     with pytest.raises(CommandError, match="nothing of it begins any more") as refusal:
         call_command("preflight_plan", str(make_plan({"a": []}, state="SUCCEEDED").uuid))
     assert refusal.value.returncode == 2

@@ -1,4 +1,4 @@
-"""The stored results of preflights: when they are shown, and when they are computed again."""
+"""Stored results of preflights, and their invalidation."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -24,14 +24,14 @@ def stored(plan: ActionPlan, *, details: bool = True) -> PreflightResult:
 
 
 def is_kept(plan: ActionPlan) -> bool:
-    """Return whether the stored result of a plan is still the one that is shown."""
+    """Return whether the stored result of a plan is still valid."""
     with patch("plans.preflight_storage.preflight") as computation:
         computation.return_value.configure_mock(prospects=[], ended={}, is_mirrored=False, read_at=None)
         find_result(ActionPlan.objects.get(pk=plan.pk), details=True)
     return not computation.called
 
 
-def test_a_stored_result_is_found_while_nothing_changes() -> None:
+def test_stored_result_is_returned_while_nothing_changes() -> None:
     plan = make_plan({"a": []})
     stored(plan)
     assert is_kept(plan)
@@ -58,7 +58,7 @@ def add_exclusion() -> None:
 @pytest.mark.parametrize(
     "change", [add_server, rename_server, delete_server, add_exclusion], ids=lambda change: change.__name__
 )
-def test_a_change_of_the_cloud_or_the_exclusions_makes_it_be_computed_again(change: Callable[[], None]) -> None:
+def test_change_of_the_cloud_or_the_exclusions_invalidates_the_result(change: Callable[[], None]) -> None:
     make_server("server", make_node("first"))
     plan = make_plan({"a": []})
     stored(plan)
@@ -66,7 +66,7 @@ def test_a_change_of_the_cloud_or_the_exclusions_makes_it_be_computed_again(chan
     assert not is_kept(plan)
 
 
-def test_a_skip_makes_it_be_computed_again() -> None:
+def test_skip_invalidates_the_result() -> None:
     plan = make_plan({"a": [], "b": []})
     stored(plan)
     skipped = action(plan, "a")
@@ -75,27 +75,27 @@ def test_a_skip_makes_it_be_computed_again() -> None:
     assert not is_kept(plan)
 
 
-def test_another_behaviour_on_failure_makes_it_be_computed_again() -> None:
+def test_change_of_on_failure_invalidates_the_result() -> None:
     plan = make_plan({"a": []})
     stored(plan)
     ActionPlan.objects.filter(pk=plan.pk).update(on_failure=ActionPlan.OnFailure.STOP)
     assert not is_kept(plan)
 
 
-def test_it_is_computed_again_when_it_is_old() -> None:
+def test_old_result_is_computed_again() -> None:
     plan = make_plan({"a": []})
     stored(plan)
     plan.preflight_results.update(computed_at=timezone.now() - MAX_AGE)
     assert not is_kept(plan)
 
 
-def test_readers_without_details_have_a_result_of_their_own() -> None:
+def test_readers_without_event_details_have_a_separate_result() -> None:
     plan = make_plan({"a": []})
     stored(plan, details=False)
     assert not is_kept(plan)
 
 
-def test_a_new_result_takes_the_place_of_the_earlier_one() -> None:
+def test_new_result_replaces_the_earlier_one() -> None:
     plan = make_plan({"a": []})
     stored(plan)
     plan.preflight_results.update(version="another")
@@ -103,7 +103,7 @@ def test_a_new_result_takes_the_place_of_the_earlier_one() -> None:
     assert plan.preflight_results.get().version != "another"
 
 
-def test_two_processes_that_compute_at_once_store_one_result() -> None:
+def test_concurrent_computations_store_one_result() -> None:
     plan = make_plan({"a": []})
     first, second = find_result(plan, details=True), find_result(plan, details=True)
     store_result(first)
@@ -111,7 +111,7 @@ def test_two_processes_that_compute_at_once_store_one_result() -> None:
     assert plan.preflight_results.get().computed_at == second.computed_at
 
 
-def test_a_new_result_removes_the_oldest_one_of_another_plan() -> None:
+def test_new_result_deletes_an_expired_result_of_another_plan() -> None:
     other = make_plan({"a": []})
     stored(other)
     other.preflight_results.update(computed_at=timezone.now() - MAX_AGE - timedelta(minutes=1))
@@ -119,7 +119,7 @@ def test_a_new_result_removes_the_oldest_one_of_another_plan() -> None:
     assert not other.preflight_results.exists()
 
 
-def test_a_plan_that_ended_has_no_result_although_one_is_stored() -> None:
+def test_stored_result_of_an_ended_plan_is_refused() -> None:
     plan = make_plan({"a": []})
     stored(plan)
     ActionPlan.objects.filter(pk=plan.pk).update(state="CANCELLED")
@@ -127,7 +127,7 @@ def test_a_plan_that_ended_has_no_result_although_one_is_stored() -> None:
         find_result(ActionPlan.objects.get(pk=plan.pk), details=True)
 
 
-def test_a_stored_result_has_the_outcomes_and_messages_of_the_computation() -> None:
+def test_stored_result_has_the_outcomes_and_messages_of_the_computation() -> None:
     plan = make_plan({"a": [], "b": []})
     plan.actions.filter(input_parameters__message="b").update(input_parameters={"message": "b", "fail_execute": True})
     computed = stored(plan)

@@ -50,126 +50,133 @@ def new(**resources: Any) -> Stack:
     return made
 
 
-def looked_at(kind: str, target: Any, *, plan_only: bool = False, **inputs: Any) -> ActionPlan:
-    """Return a plan that has not begun, in full or of one action."""
+def make_stack_plan(kind: str, target: Any, *, plan_only: bool = False, **inputs: Any) -> ActionPlan:
+    """Make a recommended plan of a stack operation, with all planned actions or with one action."""
     if plan_only:
         return proposed(kind, target, plan_only=True, **inputs)
     return propose([ProposedAction(kind, {"resource_id": str(target.uuid), "resource_name": target.name, **inputs})])
 
 
-def replacing(*resources: StackResource, **inputs: Any) -> ActionPlan:
+def make_replacement_plan(*resources: StackResource, **inputs: Any) -> ActionPlan:
     targets = [{"resource_id": str(one.uuid), "resource_name": one.name, **inputs} for one in resources]
     return propose([ProposedAction("replace_resource", target) for target in targets])
 
 
 def outcomes(found: Preflight) -> list[tuple[str, str, str | None]]:
-    """Return each action's type, outcome, and the message if it does not succeed."""
+    """Return the type and the outcome of each action, and the message if it would not succeed."""
     return sorted((one.action.action_type, one.outcome, message(one.outcome, one)) for one in found.prospects)
 
 
 def message(outcome: str, prospect: Any) -> str:
-    return "" if outcome == "SUCCEEDED" else without_made_names(prospect.foresight.message)
+    return "" if outcome == "SUCCEEDED" else without_generated_names(prospect.foresight.message)
 
 
-def without_made_names(words: Any) -> str:
-    """Remove the names of members, which are random where they were not planned."""
+def without_generated_names(words: Any) -> str:
+    """Replace the names of members, which are random if they were not planned."""
     return re.sub(r"Resource [a-z2-7]{12}\b", "Resource member", str(words))
 
 
-def what_happens(plan: ActionPlan) -> list[tuple[str, str, str]]:
+def run_and_read_outcomes(plan: ActionPlan) -> list[tuple[str, str, str]]:
     """Run a plan, and return the results of its actions."""
     keys = list(plan.actions.unfinished().values_list("pk", flat=True))
     ActionPlan.objects.get(pk=plan.pk).launch()
     run_waiting()
     rows = Action.objects.filter(pk__in=keys).values_list("action_type", "state", "status_message")
     return sorted(
-        (kind, state, "" if state == "SUCCEEDED" else without_made_names(words)) for kind, state, words in rows
+        (kind, state, "" if state == "SUCCEEDED" else without_generated_names(words)) for kind, state, words in rows
     )
 
 
-def agree(plan: ActionPlan) -> list[tuple[str, str]]:
+def compare_preflight_and_run(plan: ActionPlan) -> list[tuple[str, str]]:
     before = rows()
     foreseen = outcomes(preflight(plan))
     assert rows() == before
-    assert what_happens(plan) == foreseen
+    assert run_and_read_outcomes(plan) == foreseen
     return [(kind, state) for kind, state, _ in foreseen]
 
 
 def rows() -> list[Any]:
-    """Return what a preflight must leave as it is."""
+    """Return the rows that a preflight must not change."""
     return [list(model.objects.order_by("pk").values()) for model in (Stack, StackResource, Server, Action)]
 
 
-def full() -> None:
+def fill_cloud() -> None:
     ComputeNode.objects.update(status="disabled")
 
 
-# One resource is replaced
+# Replacement of resources
 
 
-def test_a_replacement_succeeds() -> None:
+def test_replacement_of_a_marked_resource_succeeds() -> None:
     stack = create(web=server())
     mark(part(stack, "web"))
-    assert agree(replacing(part(stack, "web"), expected_status="CHECK_FAILED")) == [("replace_resource", "SUCCEEDED")]
+    assert compare_preflight_and_run(make_replacement_plan(part(stack, "web"), expected_status="CHECK_FAILED")) == [
+        ("replace_resource", "SUCCEEDED")
+    ]
 
 
-def test_a_replacement_whose_mark_was_withdrawn_is_skipped() -> None:
+def test_replacement_whose_mark_was_cleared_is_skipped() -> None:
     stack = create(web=server())
-    assert agree(replacing(part(stack, "web"), expected_status="CHECK_FAILED")) == [("replace_resource", "SKIPPED")]
+    assert compare_preflight_and_run(make_replacement_plan(part(stack, "web"), expected_status="CHECK_FAILED")) == [
+        ("replace_resource", "SKIPPED")
+    ]
 
 
-def test_a_replacement_of_what_is_gone_is_skipped() -> None:
+def test_replacement_of_a_deleted_resource_is_skipped() -> None:
     stack = create(web=server())
-    plan = replacing(part(stack, "web"))
+    plan = make_replacement_plan(part(stack, "web"))
     delete_stack(stack)
     run_waiting()
-    assert agree(plan) == [("replace_resource", "SKIPPED")]
+    assert compare_preflight_and_run(plan) == [("replace_resource", "SKIPPED")]
 
 
-def test_on_a_full_cloud_the_server_is_rebuilt_in_its_place() -> None:
+def test_replacement_on_a_full_cloud_rebuilds_the_server_in_place() -> None:
     stack = create(web=server())
     mark(part(stack, "web"))
-    full()
-    assert agree(replacing(part(stack, "web"))) == [("replace_resource", "SUCCEEDED")]
+    fill_cloud()
+    assert compare_preflight_and_run(make_replacement_plan(part(stack, "web"))) == [("replace_resource", "SUCCEEDED")]
 
 
-def test_on_a_full_cloud_a_server_that_gets_another_flavor_is_not_replaced() -> None:
+def test_replacement_with_another_flavor_fails_on_a_full_cloud() -> None:
     stack = create(web=server())
     Stack.objects.filter(pk=stack.pk).update(template=template(web=server("huge")))
-    assert agree(replacing(part(stack, "web"))) == [("replace_resource", "FAILED")]
+    assert compare_preflight_and_run(make_replacement_plan(part(stack, "web"))) == [("replace_resource", "FAILED")]
 
 
-def test_several_resources_of_one_stack_are_replaced_in_one_plan() -> None:
+def test_several_resources_of_a_stack_are_replaced_in_one_plan() -> None:
     stack = create(web=group(3), one=server())
     members = list(inside(part(stack, "web")).resources.all())
-    plan = replacing(*members, members[0], part(stack, "one"), expected_status="CREATE_COMPLETE")
-    assert agree(plan) == [("replace_resource", "SKIPPED"), *[("replace_resource", "SUCCEEDED")] * 4]
+    plan = make_replacement_plan(*members, members[0], part(stack, "one"), expected_status="CREATE_COMPLETE")
+    assert compare_preflight_and_run(plan) == [
+        ("replace_resource", "SKIPPED"),
+        *[("replace_resource", "SUCCEEDED")] * 4,
+    ]
 
 
-def test_a_marked_group_is_replaced_with_all_that_is_in_it() -> None:
+def test_marked_group_is_replaced_with_its_members() -> None:
     stack = create(web=group(2))
     mark(part(stack, "web"))
-    assert agree(replacing(part(stack, "web"))) == [("replace_resource", "SUCCEEDED")]
+    assert compare_preflight_and_run(make_replacement_plan(part(stack, "web"))) == [("replace_resource", "SUCCEEDED")]
 
 
-def test_a_group_that_finds_no_capacity_for_another_one_is_not_replaced() -> None:
+def test_replacement_of_a_group_fails_without_capacity() -> None:
     stack = create(web=group(5))
-    assert agree(replacing(part(stack, "web"))) == [("replace_resource", "FAILED")]
+    assert compare_preflight_and_run(make_replacement_plan(part(stack, "web"))) == [("replace_resource", "FAILED")]
 
 
 @pytest.mark.parametrize("kind", ["create_resource", "update_resource", "delete_resource"])
-def test_what_is_a_part_of_an_operation_on_a_stack_fails_alone(kind: str) -> None:
+def test_resource_actions_outside_of_a_stack_operation_fail(kind: str) -> None:
     stack = create(web=server())
-    assert agree(looked_at(kind, part(stack, "web"))) == [(kind, "FAILED")]
+    assert compare_preflight_and_run(make_stack_plan(kind, part(stack, "web"))) == [(kind, "FAILED")]
 
 
 # Whole stacks
 
 
 @PLANNED
-def test_a_creation_succeeds(plan_only: bool) -> None:
+def test_creation_within_the_capacity_succeeds(plan_only: bool) -> None:
     stack = new(web=group(2), deep=within(inner=within(one=server())), last=server(depends_on=["web"]))
-    found = agree(looked_at("create_stack", stack, plan_only=plan_only))
+    found = compare_preflight_and_run(make_stack_plan("create_stack", stack, plan_only=plan_only))
     assert set(found) == {("create_stack", "SUCCEEDED"), *([("create_resource", "SUCCEEDED")] if plan_only else [])}
 
 
@@ -183,18 +190,22 @@ def test_a_creation_succeeds(plan_only: bool) -> None:
         {"deep": within(inner=within(one=server("unknown")))},
     ],
 )
-def test_a_creation_beyond_the_capacity_fails_with_the_reason(plan_only: bool, resources: Any) -> None:
-    assert ("create_stack", "FAILED") in agree(looked_at("create_stack", new(**resources), plan_only=plan_only))
+def test_creation_beyond_the_capacity_fails_with_the_reason(plan_only: bool, resources: Any) -> None:
+    assert ("create_stack", "FAILED") in compare_preflight_and_run(
+        make_stack_plan("create_stack", new(**resources), plan_only=plan_only)
+    )
 
 
 @PLANNED
-def test_a_creation_beyond_the_quota_of_its_project_fails(plan_only: bool) -> None:
+def test_creation_beyond_the_quota_of_the_project_fails(plan_only: bool) -> None:
     set_quota("acme", {"servers": 2})
-    assert ("create_stack", "FAILED") in agree(looked_at("create_stack", new(web=group(3)), plan_only=plan_only))
+    assert ("create_stack", "FAILED") in compare_preflight_and_run(
+        make_stack_plan("create_stack", new(web=group(3)), plan_only=plan_only)
+    )
 
 
-def test_the_message_of_a_failure_names_the_resource_and_the_reason() -> None:
-    [prospect] = preflight(looked_at("create_stack", new(web=server("huge")))).prospects
+def test_failure_message_names_the_resource_and_the_reason() -> None:
+    [prospect] = preflight(make_stack_plan("create_stack", new(web=server("huge")))).prospects
     assert str(prospect.foresight.message).endswith(
         "Resource web: No valid host was found. There are not enough hosts available."
     )
@@ -213,77 +224,83 @@ def test_the_message_of_a_failure_names_the_resource_and_the_reason() -> None:
         ({"group": group(2)}, "SUCCEEDED"),
     ],
 )
-def test_an_update_is_foreseen(plan_only: bool, resources: Any, state: str) -> None:
+def test_update_is_foreseen(plan_only: bool, resources: Any, state: str) -> None:
     stack = create(web=server(), group=group(2))
-    plan = looked_at("update_stack", stack, plan_only=plan_only, template=template(**resources))
-    assert ("update_stack", state) in agree(plan)
+    plan = make_stack_plan("update_stack", stack, plan_only=plan_only, template=template(**resources))
+    assert ("update_stack", state) in compare_preflight_and_run(plan)
 
 
 @PLANNED
-def test_an_update_that_replaces_what_is_marked_is_foreseen_on_a_full_cloud(plan_only: bool) -> None:
+def test_update_that_replaces_marked_resources_succeeds_on_a_full_cloud(plan_only: bool) -> None:
     stack = create(web=server(), group=group(2))
     mark(part(stack, "web"))
     mark(inside(part(stack, "group")).resources.order_by("pk")[0])
-    full()
-    assert ("update_stack", "SUCCEEDED") in agree(looked_at("update_stack", stack, plan_only=plan_only))
+    fill_cloud()
+    assert ("update_stack", "SUCCEEDED") in compare_preflight_and_run(
+        make_stack_plan("update_stack", stack, plan_only=plan_only)
+    )
 
 
 @PLANNED
-def test_an_update_that_replaces_all_of_a_marked_stack_is_foreseen(plan_only: bool) -> None:
+def test_update_that_replaces_a_whole_marked_stack_succeeds(plan_only: bool) -> None:
     stack = create(web=server(), group=group(2))
     mark(stack)
-    assert ("update_stack", "SUCCEEDED") in agree(looked_at("update_stack", stack, plan_only=plan_only))
+    assert ("update_stack", "SUCCEEDED") in compare_preflight_and_run(
+        make_stack_plan("update_stack", stack, plan_only=plan_only)
+    )
 
 
 @PLANNED
-def test_a_deletion_is_foreseen(plan_only: bool) -> None:
+def test_deletion_succeeds(plan_only: bool) -> None:
     stack = create(web=server(), group=group(2), deep=within(one=server()))
-    assert ("delete_stack", "SUCCEEDED") in agree(looked_at("delete_stack", stack, plan_only=plan_only))
+    assert ("delete_stack", "SUCCEEDED") in compare_preflight_and_run(
+        make_stack_plan("delete_stack", stack, plan_only=plan_only)
+    )
 
 
-def test_a_deletion_of_which_a_part_is_skipped_fails_and_names_what_is_left() -> None:
+def test_deletion_with_a_skipped_resource_fails_and_names_the_resource() -> None:
     stack = create(web=server(), group=group(2))
-    plan = looked_at("delete_stack", stack, plan_only=True)
+    plan = make_stack_plan("delete_stack", stack, plan_only=True)
     skip_action(plan.actions.get(input_parameters__resource_name="web").uuid, "rosa")
-    assert ("delete_stack", "FAILED") in agree(plan)
+    assert ("delete_stack", "FAILED") in compare_preflight_and_run(plan)
 
 
-def test_what_is_skipped_in_the_plan_of_an_update_is_foreseen() -> None:
+def test_skipped_actions_of_a_planned_creation_are_not_executed() -> None:
     stack = new(web=server("huge"), other=server())
-    plan = looked_at("create_stack", stack, plan_only=True)
+    plan = make_stack_plan("create_stack", stack, plan_only=True)
     skip_action(plan.actions.get(input_parameters__resource_name="web").uuid, "rosa")
-    assert ("create_stack", "SUCCEEDED") in agree(plan)
+    assert ("create_stack", "SUCCEEDED") in compare_preflight_and_run(plan)
 
 
 @PLANNED
-def test_a_resource_that_a_rule_excludes_is_skipped(plan_only: bool) -> None:
+def test_excluded_resource_is_skipped(plan_only: bool) -> None:
     stack = create(web=server(), other=server())
     wanted = template(web=server("large"), other=server())
-    plan = looked_at("update_stack", stack, plan_only=plan_only, template=wanted)
+    plan = make_stack_plan("update_stack", stack, plan_only=plan_only, template=wanted)
     make_exclusion("frozen", targets={"servers": [str(part(stack, "web").physical_id)]})
-    assert ("update_stack", "SUCCEEDED") in agree(plan)
+    assert ("update_stack", "SUCCEEDED") in compare_preflight_and_run(plan)
 
 
 @PLANNED
-def test_a_resource_that_does_not_exist_yet_is_excluded_with_the_project_of_its_stack(plan_only: bool) -> None:
-    plan = looked_at("create_stack", new(web=server("huge"), group=group(2)), plan_only=plan_only)
+def test_exclusion_by_project_applies_to_resources_that_do_not_exist_yet(plan_only: bool) -> None:
+    plan = make_stack_plan("create_stack", new(web=server("huge"), group=group(2)), plan_only=plan_only)
     make_exclusion("frozen", action_types=["create_resource"], targets={"projects": ["acme"]})
-    assert ("create_stack", "SUCCEEDED") in agree(plan)
+    assert ("create_stack", "SUCCEEDED") in compare_preflight_and_run(plan)
 
 
-def test_a_stack_that_is_gone_is_skipped() -> None:
+def test_operation_on_a_deleted_stack_is_skipped() -> None:
     stack = new(web=server())
-    plan = looked_at("update_stack", stack)
+    plan = make_stack_plan("update_stack", stack)
     Stack.objects.filter(pk=stack.pk).soft_delete()
-    assert agree(plan) == [("update_stack", "SKIPPED")]
+    assert compare_preflight_and_run(plan) == [("update_stack", "SKIPPED")]
 
 
-# What changed since the plan was made
+# Changes after planning
 
 
-def test_an_update_whose_stack_was_changed_since_fails() -> None:
+def test_update_of_a_stack_changed_after_planning_fails() -> None:
     stack = create(web=server())
-    plan = looked_at("update_stack", stack, plan_only=True, template=template(web=server("large")))
+    plan = make_stack_plan("update_stack", stack, plan_only=True, template=template(web=server("large")))
     Stack.objects.filter(pk=stack.pk).update(revision=9)
     [failed] = [one for one in preflight(plan).prospects if one.action.action_type == "update_stack"]
     assert (failed.outcome, failed.foresight.message) == (
@@ -292,10 +309,10 @@ def test_an_update_whose_stack_was_changed_since_fails() -> None:
     )
 
 
-def test_an_update_for_which_the_marks_have_changed_since_fails() -> None:
+def test_update_of_a_stack_whose_marks_changed_after_planning_fails() -> None:
     stack = create(web=server())
     mark(part(stack, "web"))
-    plan = looked_at("update_stack", stack, plan_only=True)
+    plan = make_stack_plan("update_stack", stack, plan_only=True)
     web = part(stack, "web")
     web.mark_healthy()
     web.save_state()
@@ -304,36 +321,36 @@ def test_an_update_for_which_the_marks_have_changed_since_fails() -> None:
     assert "The mark of web was withdrawn since this plan was made." in str(failed.foresight.message)
 
 
-# What is not foreseen
+# Unknown outcomes
 
 
 @pytest.mark.parametrize("kind", ["update_stack", "replace_resource"])
-def test_what_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind: str) -> None:
+def test_action_waiting_for_a_lock_is_unknown_and_names_the_lock_holder(kind: str) -> None:
     stack = create(web=server())
     holder = make_plan({"holder": []}).actions.get()
     take_lock(stack, str(holder.uuid))
-    [found] = preflight(looked_at(kind, stack if kind == "update_stack" else part(stack, "web"))).prospects
+    [found] = preflight(make_stack_plan(kind, stack if kind == "update_stack" else part(stack, "web"))).prospects
     words = f"Failed in locking stack {stack.uuid}: action {holder.uuid} is at work on it"
     assert (found.outcome, found.foresight.message) == ("UNKNOWN", f"It would wait: {words}")
 
 
-def test_what_a_planned_operation_that_would_wait_is_to_derive_is_not_foreseen_either() -> None:
+def test_planned_actions_of_an_operation_waiting_for_a_lock_are_unknown() -> None:
     stack = new(web=server())
-    plan = looked_at("create_stack", stack, plan_only=True)
+    plan = make_stack_plan("create_stack", stack, plan_only=True)
     take_lock(stack, str(make_plan({"holder": []}).actions.get().uuid))
     assert {one.outcome for one in preflight(plan).prospects} == {"UNKNOWN"}
 
 
 @PLANNED
-def test_where_servers_wait_for_capacity_the_waiting_server_is_named(plan_only: bool, settings: Any) -> None:
+def test_server_without_capacity_is_unknown_if_servers_wait_as_pending(plan_only: bool, settings: Any) -> None:
     settings.USE_PENDING_STATE = True
-    found = preflight(looked_at("create_stack", new(web=server("huge")), plan_only=plan_only)).prospects
+    found = preflight(make_stack_plan("create_stack", new(web=server("huge")), plan_only=plan_only)).prospects
     assert {one.outcome for one in found} == {"UNKNOWN"}
     words = "No host has capacity for server shop-web, which waits for it as PENDING"
     assert all(words in str(one.foresight.message) for one in found)
 
 
-def test_a_second_operation_on_a_stack_that_the_first_one_changes_is_not_foreseen() -> None:
+def test_second_operation_on_the_same_stack_is_unknown() -> None:
     stack = create(web=server())
     named = {"resource_id": str(stack.uuid), "resource_name": stack.name}
     plan = propose([ProposedAction("update_stack", named), ProposedAction("delete_stack", named)])
@@ -342,7 +359,7 @@ def test_a_second_operation_on_a_stack_that_the_first_one_changes_is_not_foresee
     assert second.foresight.message == f"Another action of the plan changes stack {stack.uuid} before."
 
 
-def test_the_number_of_queries_does_not_grow_with_the_stack() -> None:
+def test_statement_count_does_not_depend_on_the_size_of_the_stack() -> None:
     make_node("compute2", vcpus=500, memory=500 * 1024, disk=5000)
     make_exclusion("frozen", targets={"projects": ["other"]})
     costs = []
@@ -351,12 +368,12 @@ def test_the_number_of_queries_does_not_grow_with_the_stack() -> None:
         members = list(inside(part(stack, "web")).resources.all())
         larger = template(web=group(size, server("large")), deep=within(one=group(2 * size), two=group(1)))
         plans = [
-            looked_at("update_stack", stack, template=larger),
-            looked_at("update_stack", stack, plan_only=True, template=larger),
-            looked_at("delete_stack", stack),
-            looked_at("delete_stack", stack, plan_only=True),
-            looked_at("create_stack", Stack.objects.create(name=f"new-{size}", template=again(stack).template)),
-            replacing(*members),
+            make_stack_plan("update_stack", stack, template=larger),
+            make_stack_plan("update_stack", stack, plan_only=True, template=larger),
+            make_stack_plan("delete_stack", stack),
+            make_stack_plan("delete_stack", stack, plan_only=True),
+            make_stack_plan("create_stack", Stack.objects.create(name=f"new-{size}", template=again(stack).template)),
+            make_replacement_plan(*members),
         ]
         with counted() as statements:
             for plan in plans:

@@ -1,4 +1,4 @@
-"""The reasons of failures, which only users who may see the details of events can read."""
+"""Failure reasons, which are shown only to users with the permission for event details."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def failed() -> Action:
 
 
 def answers(user: User, action: Action) -> list[dict[str, Any]]:
-    """Return the answers with the action and its plan, each by itself and in a list."""
+    """Return the action and its plan as the API shows them, alone and in a list."""
     api, plan = Caller(user, "1.13"), action.action_plan
     return [
         api.get(f"/actions/{action.uuid}").json(),
@@ -47,11 +47,11 @@ def answers(user: User, action: Action) -> list[dict[str, Any]]:
     ]
 
 
-def test_readers_read_why_something_failed(failed: Action, reader: User) -> None:
+def test_readers_see_failure_reasons_by_default(failed: Action, reader: User) -> None:
     assert all(REASON in answer["status_message"] for answer in answers(reader, failed))
 
 
-def test_a_user_who_may_not_see_details_reads_that_something_failed_and_not_why(
+def test_failure_reasons_are_hidden_without_the_event_details_permission(
     failed: Action, reader: User, settings: Settings
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}
@@ -64,7 +64,7 @@ def test_a_user_who_may_not_see_details_reads_that_something_failed_and_not_why(
     assert [answer["outputs"] for answer in found[:2]] == [{}, {}]
 
 
-def test_a_user_who_may_see_details_reads_why_whatever_the_rule(
+def test_failure_reasons_are_shown_with_the_event_details_permission(
     failed: Action, cloud_admin: User, settings: Settings
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}
@@ -75,7 +75,7 @@ def test_a_user_who_may_see_details_reads_why_whatever_the_rule(
 
 @pytest.mark.parametrize("rule", [ADMIN, PROJECT_READER])
 @pytest.mark.parametrize("page", ["actions:detail", "actions:list", "plans:detail", "plans:list"])
-def test_the_console_keeps_to_the_same_rule(
+def test_console_pages_apply_the_event_details_permission(
     failed: Action, reader: User, client: Client, settings: Settings, page: str, rule: str
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: rule}
@@ -95,7 +95,7 @@ def test_the_console_keeps_to_the_same_rule(
         ("SUCCEEDED", None, None),
     ],
 )
-def test_a_generic_message_of_an_action_says_how_it_ended(state: str, message: str | None, shown: str) -> None:
+def test_generic_message_of_an_action_states_only_its_outcome(state: str, message: str | None, shown: str) -> None:
     assert generic_message(state, message) == shown
 
 
@@ -113,12 +113,12 @@ def test_a_generic_message_of_an_action_says_how_it_ended(state: str, message: s
         ),
     ],
 )
-def test_a_generic_message_of_a_plan_says_how_it_ended(state: str, message: str, shown: str) -> None:
+def test_generic_message_of_a_plan_states_only_its_outcome(state: str, message: str, shown: str) -> None:
     assert generic_plan_message(state, message) == shown
 
 
 @pytest.mark.parametrize(("is_signalled", "state"), [(False, "SUCCEEDED"), (True, "CANCELLED")])
-def test_a_plan_does_not_say_why_an_action_gave_itself_up(
+def test_reasons_of_self_cancelled_actions_are_hidden_in_the_plan_message(
     reader: User, settings: Settings, monkeypatch: pytest.MonkeyPatch, is_signalled: bool, state: str
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}
@@ -133,7 +133,7 @@ def test_a_plan_does_not_say_why_an_action_gave_itself_up(
     assert (found["state"], found["status_message"]) == (state, f"{number} of 2 actions cancelled.")
 
 
-# Nova's mount.
+# The compute mount
 
 
 def events(user: User, server: Any) -> list[dict[str, Any]]:
@@ -147,7 +147,7 @@ def events(user: User, server: Any) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_owner_of_a_server_reads_details_through_nova_s_mount_where_the_rule_allows_it(
+def test_owner_of_a_server_sees_event_details_in_the_compute_mount_if_permitted(
     stranger: User, settings: Settings
 ) -> None:
     server = make_server(node=make_node(), project_id="shop")
@@ -159,13 +159,15 @@ def test_the_owner_of_a_server_reads_details_through_nova_s_mount_where_the_rule
 
 
 @pytest.mark.parametrize(("result", "shown"), [("Retry", "Error"), ("Waiting", None), ("Skipped", "Success")])
-def test_nova_s_mount_calls_nothing_a_success_that_was_none(cloud_admin: User, result: str, shown: str | None) -> None:
+def test_compute_mount_reports_unsuccessful_events_without_success(
+    cloud_admin: User, result: str, shown: str | None
+) -> None:
     server = make_server(node=make_node(), project_id="shop")
     make_operation(server, "stop", result, request_id="req-1")
     assert events(cloud_admin, server)[0]["result"] == shown
 
 
-def test_a_plan_without_a_message_has_none(reader: User, settings: Settings) -> None:
+def test_plan_without_a_message_has_no_generic_message(reader: User, settings: Settings) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}
     plan: ActionPlan = propose([ProposedAction("nop", {"message": "a"})])
     assert Caller(reader, "1.13").get(f"/action_plans/{plan.uuid}").json()["status_message"] is None
