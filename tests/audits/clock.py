@@ -9,7 +9,7 @@ NOON = datetime.fromisoformat("2026-11-21T12:00:00+00:00")
 
 
 class Clock:
-    """Time stands still at `now` until the test moves it."""
+    """A replacement of ``timezone.now``, which returns ``now`` until the test advances it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = NOON

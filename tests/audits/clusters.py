@@ -78,7 +78,7 @@ def volume(name: str, **attributes: Any) -> VolumeSnapshot:
 
 
 def pool(name: str, *volumes: VolumeSnapshot, total: int = 100) -> PoolSnapshot:
-    """Make a pool of so many GB, in which the volumes take capacity."""
+    """Return a pool of ``total`` GB that holds the volumes."""
     used = sum(volume.size for volume in volumes)
     for held in volumes:
         held.host = name
@@ -98,7 +98,7 @@ def pool(name: str, *volumes: VolumeSnapshot, total: int = 100) -> PoolSnapshot:
 
 
 def storage(*pools: PoolSnapshot, **volume_types: dict[str, Any]) -> StorageSnapshot:
-    """Make storage in which every node serves every type."""
+    """Return storage in which every node supports every volume type."""
     nodes: dict[str, StorageNodeSnapshot] = {}
     for held in pools:
         found = nodes.setdefault(
@@ -111,7 +111,7 @@ def storage(*pools: PoolSnapshot, **volume_types: dict[str, Any]) -> StorageSnap
 def cluster(
     *nodes: NodeSnapshot, measured: Mapping[str, Mapping[str, float]] | None = None, **attributes: Any
 ) -> ClusterSnapshot:
-    """Make a cluster; ``measured`` holds readings by their name, of servers and nodes by theirs."""
+    """Return a cluster; ``measured`` maps names of readings to values by the names of servers and nodes."""
     named = {server.name: str(server.uuid) for node in nodes for server in node.servers}
     readings = {
         reading: {named.get(name, name): value for name, value in values.items()}
@@ -121,7 +121,7 @@ def cluster(
 
 
 def solve(name: str, seen: ClusterSnapshot, **parameters: Any) -> Solution:
-    """Return what a strategy proposes, its parameters completed as for an audit."""
+    """Return the solution of a strategy, with the parameters completed by their defaults."""
     strategy: Strategy = load("STRATEGIES")[name]()
     return strategy.solve(seen, complete_parameters(strategy.schema, parameters))
 
@@ -131,7 +131,7 @@ def listed(solution: Solution) -> list[tuple[str, dict[str, Any]]]:
 
 
 def moves(solution: Solution) -> list[tuple[str, str, str | None]]:
-    """Return the migrations of a solution: which server, from where, to where."""
+    """Return the migrations of a solution: server, source and destination."""
     return [
         (found["resource_name"], found["source_node"], found.get("destination_node"))
         for kind, found in listed(solution)

@@ -1,4 +1,4 @@
-"""A strategy that takes its time, for tests that disturb a decision engine at work."""
+"""A strategy that runs until a file is deleted, for tests that interrupt a decision engine."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from cluster.snapshot import ClusterSnapshot
 
 
 class Slow(Dummy):
-    """Says by a file that it has begun, and ends when that file is gone, if at all."""
+    """Creates a file when it starts, and ends when the file is deleted."""
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         mark = Path(os.environ["SLOW_STRATEGY_FILE"])

@@ -1,4 +1,4 @@
-"""A strategy without its goal or planner is reported before anything starts."""
+"""The system check of strategies: their goals and planners."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from audits.checks import check_strategies
 from audits.strategies.dummy import Dummy
 
 
-class Homeless(Dummy):
+class UnknownGoal(Dummy):
     goal = "nowhere"
 
 
-class Aimless(Dummy):
+class UnknownPlanner(Dummy):
     planner = "chance"
 
 
@@ -19,17 +19,19 @@ def report(settings: Any, strategy: str) -> list[str]:
     return [str(problem.msg) for problem in check_strategies()]
 
 
-def test_the_built_in_strategies_are_sound() -> None:
+def test_built_in_strategies_pass_the_check() -> None:
     assert check_strategies() == []
 
 
-def test_a_goal_that_is_not_there_is_reported(settings: Any) -> None:
-    assert report(settings, "Homeless") == ["WATCHER_STRATEGIES: dummy names the goal nowhere, which is not there."]
+def test_unknown_goal_is_reported(settings: Any) -> None:
+    assert report(settings, "UnknownGoal") == ["WATCHER_STRATEGIES: dummy names the goal nowhere, which is not there."]
 
 
-def test_a_planner_that_is_not_there_is_reported(settings: Any) -> None:
-    assert report(settings, "Aimless") == ["WATCHER_STRATEGIES: dummy names the planner chance, which is not there."]
+def test_unknown_planner_is_reported(settings: Any) -> None:
+    assert report(settings, "UnknownPlanner") == [
+        "WATCHER_STRATEGIES: dummy names the planner chance, which is not there."
+    ]
 
 
-def test_a_strategy_that_cannot_be_loaded_is_left_to_the_check_of_all_plug_ins(settings: Any) -> None:
+def test_strategy_that_cannot_be_loaded_is_not_reported_by_this_check(settings: Any) -> None:
     assert report(settings, "Missing") == []

@@ -1,4 +1,4 @@
-"""The demonstration: a small cloud, and a recommended plan one action of which will skip itself."""
+"""The demonstration: a small cloud, and a recommended plan with an action that is skipped when it runs."""
 
 from collections import Counter
 from datetime import timedelta
@@ -52,12 +52,12 @@ def load(*arguments: str) -> str:
     return output.getvalue()
 
 
-def test_there_are_several_nodes_and_some_dozens_of_servers() -> None:
+def test_demonstration_has_6_nodes_and_40_servers() -> None:
     load()
     assert (ComputeNode.objects.count(), Server.objects.present().count()) == (6, 40)
 
 
-def test_there_are_zones_aggregates_flavors_and_storage() -> None:
+def test_demonstration_has_zones_aggregates_flavors_and_storage() -> None:
     load()
     zones = set(ComputeNode.objects.values_list("zone", flat=True))
     assert zones == {"hall-a", "hall-b"}
@@ -65,12 +65,12 @@ def test_there_are_zones_aggregates_flavors_and_storage() -> None:
     assert counted == [2, 4, 3, 4, 10]
 
 
-def test_one_pool_is_nearly_full() -> None:
+def test_demonstration_has_a_nearly_full_pool() -> None:
     load()
     assert Pool.objects.get(name="storage-01@nvme#one").free_capacity_gb == 130
 
 
-def test_a_pool_spreads_connections_over_the_web_servers() -> None:
+def test_demonstration_has_a_balancing_pool_of_the_web_servers() -> None:
     load()
     load("--again")
     (pool,) = BalancingPool.objects.all()
@@ -78,14 +78,14 @@ def test_a_pool_spreads_connections_over_the_web_servers() -> None:
     assert (pool.name, list(members)) == ("web-shop", [f"web-{number}" for number in range(1, 7)])
 
 
-def test_a_plan_of_some_size_is_recommended() -> None:
+def test_demonstration_recommends_a_plan_with_migrations() -> None:
     load()
     plan = ActionPlan.objects.get()
     kinds = list(plan.actions.values_list("action_type", flat=True))
     assert (plan.state, kinds.count("migrate"), kinds.count("change_nova_service_state")) == ("RECOMMENDED", 11, 1)
 
 
-def test_one_server_that_the_plan_migrates_is_gone() -> None:
+def test_one_migrated_server_of_the_plan_is_deleted() -> None:
     load()
     moved = ActionPlan.objects.get().actions.filter(action_type="migrate")
     gone = Server.objects.exclude(deleted_at=None).values_list("uuid", flat=True)
@@ -95,38 +95,38 @@ def test_one_server_that_the_plan_migrates_is_gone() -> None:
     ] == ["ci-runner-6"]
 
 
-def test_the_audit_succeeded_and_templates_stand() -> None:
+def test_demonstration_has_a_succeeded_audit_and_two_templates() -> None:
     load()
     assert (Audit.objects.get().state, AuditTemplate.objects.count()) == ("SUCCEEDED", 2)
 
 
-def test_it_is_loaded_once_only_and_history_tells_who_did() -> None:
+def test_second_load_changes_no_record_and_one_load_is_in_the_history() -> None:
     load()
     assert (load(), ActionPlan.objects.count()) == ("The cloud was filled before: nothing was changed.\n", 1)
     entry = HistoryEntry.objects.get(deed="demonstration.load")
     assert entry.details == {"again": False, "action_plan": str(ActionPlan.objects.get().uuid)}
 
 
-def test_a_cloud_that_was_ever_filled_is_left_alone() -> None:
+def test_load_ignores_a_cloud_with_deleted_nodes() -> None:
     make_node()
     ComputeNode.objects.soft_delete()
     load()
     assert not Server.objects.exists()
 
 
-def test_it_is_loaded_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_load_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demonstration, "MAINTAINED", "compute-99")
     with pytest.raises(ActionPlan.DoesNotExist):
         load()
     assert not ComputeNode.objects.exists()
 
 
-def test_no_service_stays_behind() -> None:
+def test_load_retires_its_service() -> None:
     load()
     assert not Service.objects.present().exists()
 
 
-def test_the_plan_succeeds_and_skips_the_migration_of_the_server_that_is_gone() -> None:
+def test_plan_succeeds_and_skips_the_migration_of_the_deleted_server() -> None:
     load()
     plan = ActionPlan.objects.get()
     plan.launch()
@@ -136,42 +136,42 @@ def test_the_plan_succeeds_and_skips_the_migration_of_the_server_that_is_gone() 
     assert (plan.state, states) == ("SUCCEEDED", {"SUCCEEDED": 11, "SKIPPED": 1})
 
 
-def test_the_maintained_node_is_empty_when_the_plan_has_run() -> None:
+def test_plan_empties_the_maintained_node() -> None:
     load()
     ActionPlan.objects.get().launch()
     run_waiting()
     assert not Server.objects.present().filter(node__hostname=demonstration.MAINTAINED).exists()
 
 
-def places() -> set[tuple[str, str]]:
+def placements() -> set[tuple[str, str]]:
     return set(Server.objects.present().values_list("name", "node__hostname"))
 
 
-def run_newest() -> ActionPlan:
+def run_newest_plan() -> ActionPlan:
     ActionPlan.objects.latest("pk").launch()
     run_waiting()
     return ActionPlan.objects.latest("pk")
 
 
-def test_loaded_again_everything_is_where_it_began() -> None:
+def test_load_again_restores_the_servers_and_the_node() -> None:
     load()
-    before = places()
-    run_newest()
+    before = placements()
+    run_newest_plan()
     load("--again")
-    assert places() == before
+    assert placements() == before
     assert ComputeNode.objects.get(hostname=demonstration.MAINTAINED).status == ComputeNode.Status.ENABLED
 
 
-def test_loaded_again_its_plan_can_be_run_again_beside_the_record_of_the_first(cloud_admin: User) -> None:
+def test_plan_of_load_again_succeeds_and_older_plan_is_kept(cloud_admin: User) -> None:
     load()
-    assert run_newest().state == "SUCCEEDED"
+    assert run_newest_plan().state == "SUCCEEDED"
     load("--again")
-    assert run_newest().state == "SUCCEEDED"
+    assert run_newest_plan().state == "SUCCEEDED"
     assert ActionPlan.objects.count() == 2
     assert User.objects.filter(pk=cloud_admin.pk).exists()
 
 
-def test_loaded_again_and_again_its_audits_have_names_of_their_own() -> None:
+def test_audits_of_repeated_loads_have_unique_names() -> None:
     load()
     load("--again")
     load("--again")
@@ -182,13 +182,13 @@ def test_loaded_again_and_again_its_audits_have_names_of_their_own() -> None:
     ]
 
 
-def test_loaded_again_the_plan_that_nobody_started_is_superseded() -> None:
+def test_load_again_supersedes_a_recommended_plan() -> None:
     load()
     load("--again")
     assert list(ActionPlan.objects.order_by("pk").values_list("state", flat=True)) == ["SUPERSEDED", "RECOMMENDED"]
 
 
-def test_a_cloud_of_ones_own_is_never_loaded_over() -> None:
+def test_load_again_is_refused_on_a_cloud_with_other_nodes() -> None:
     load()
     make_node("compute-of-ours")
     with pytest.raises(CommandError, match="holds compute node compute-of-ours, which is none of the demonstration's"):
@@ -196,7 +196,7 @@ def test_a_cloud_of_ones_own_is_never_loaded_over() -> None:
     assert ComputeNode.objects.count() == 7
 
 
-def test_what_people_made_and_deleted_again_is_not_in_the_way() -> None:
+def test_load_again_ignores_deleted_servers() -> None:
     load()
     make_server("ev-1", ComputeNode.objects.first())
     Server.objects.filter(name="ev-1").soft_delete()
@@ -204,19 +204,19 @@ def test_what_people_made_and_deleted_again_is_not_in_the_way() -> None:
     assert ActionPlan.objects.filter(state="RECOMMENDED").count() == 1
 
 
-def test_it_is_not_loaded_again_under_a_plan_that_waits_or_runs() -> None:
+def test_load_again_is_refused_during_a_pending_plan() -> None:
     load()
     ActionPlan.objects.get().launch()
     with pytest.raises(CommandError, match="is PENDING: wait for its end, or cancel it"):
         load("--again")
 
 
-def test_an_empty_cloud_is_filled_whether_again_or_not() -> None:
+def test_load_again_fills_an_empty_cloud() -> None:
     load("--again")
     assert ActionPlan.objects.get().state == "RECOMMENDED"
 
 
-def test_there_is_a_cluster_of_servers_that_are_there_with_a_policy() -> None:
+def test_demonstration_has_a_cluster_of_web_servers_with_a_policy() -> None:
     load()
     cluster = Cluster.objects.get()
     servers = Server.objects.present().filter(uuid__in=cluster.members().values("physical_id"))
@@ -224,7 +224,7 @@ def test_there_is_a_cluster_of_servers_that_are_there_with_a_policy() -> None:
     assert [binding.policy.name for binding in PolicyBinding.objects.enabled_for(cluster)] == ["oldest first"]
 
 
-def test_its_cluster_can_grow_and_is_as_it_was_when_loaded_again() -> None:
+def test_load_again_restores_the_cluster_after_a_scale_out() -> None:
     load()
     scale_out(Cluster.objects.get(), count=2)
     run_waiting()
@@ -234,7 +234,7 @@ def test_its_cluster_can_grow_and_is_as_it_was_when_loaded_again() -> None:
     assert Policy.objects.count() == 1
 
 
-def test_clusters_that_people_made_are_never_deleted() -> None:
+def test_load_again_is_refused_with_other_clusters() -> None:
     load()
     ours = make_cluster("shop of ours", size=1)
     with pytest.raises(CommandError, match="holds cluster shop of ours, which is none of the demonstration's"):
@@ -243,7 +243,7 @@ def test_clusters_that_people_made_are_never_deleted() -> None:
     assert ours.members().count() == 1
 
 
-def test_nodes_that_people_made_are_never_deleted() -> None:
+def test_load_again_is_refused_with_other_nodes_of_clusters() -> None:
     load()
     make_member("node of ours")
     with pytest.raises(CommandError, match="holds node node of ours, which is none of the demonstration's"):
@@ -251,7 +251,7 @@ def test_nodes_that_people_made_are_never_deleted() -> None:
     assert Node.objects.present().count() == 5
 
 
-def test_its_nodes_that_left_their_cluster_and_its_cluster_of_another_name_are_its_own() -> None:
+def test_load_again_replaces_a_renamed_cluster_and_nodes_outside_of_it() -> None:
     load()
     Cluster.objects.update(name="shop")
     Node.objects.filter(index=1).update(cluster=None, index=-1)
@@ -260,7 +260,7 @@ def test_its_nodes_that_left_their_cluster_and_its_cluster_of_another_name_are_i
     assert Node.objects.present().count() == 4
 
 
-def test_a_cluster_that_people_deleted_is_no_hindrance() -> None:
+def test_load_again_ignores_deleted_clusters() -> None:
     load()
     make_profile("ours")
     create_cluster("ours", "ours", desired_capacity=1)
@@ -271,14 +271,14 @@ def test_a_cluster_that_people_deleted_is_no_hindrance() -> None:
     assert [cluster.name for cluster in Cluster.objects.present()] == ["web"]
 
 
-def test_there_is_a_stack_of_servers_that_are_there_and_one_of_them_is_marked() -> None:
+def test_demonstration_has_a_stack_with_a_marked_server() -> None:
     load()
     tree = load_tree(Stack.objects.roots().get())
     assert {leaf.server.name for leaf in tree.leaves if leaf.server} == {"registry", "artifacts", *RUNNERS}
     assert [leaf.resource.name for leaf in tree.leaves if not leaf.is_well] == ["ci-runner-4"]
 
 
-def test_its_stack_has_what_is_marked_replaced_alone_and_is_as_it_was_when_loaded_again() -> None:
+def test_stack_update_replaces_only_the_marked_server_and_load_again_restores_the_mark() -> None:
     load()
     stack = Stack.objects.roots().get()
     update_stack(stack)
@@ -291,7 +291,7 @@ def test_its_stack_has_what_is_marked_replaced_alone_and_is_as_it_was_when_loade
     assert (tree.number_well, len(tree.leaves), Server.objects.present().count()) == (4, 5, 40)
 
 
-def test_stacks_that_people_made_are_never_deleted() -> None:
+def test_load_again_is_refused_with_other_stacks() -> None:
     load()
     Stack.objects.create(name="stack of ours")
     with pytest.raises(CommandError, match="holds stack stack of ours, which is none of the demonstration's"):
@@ -299,7 +299,7 @@ def test_stacks_that_people_made_are_never_deleted() -> None:
     assert Stack.objects.present().roots().count() == 2
 
 
-# Its metrics.
+# Metrics of the demonstration.
 
 MEASURED = [
     *("basic", "vm_workload_consolidation", "workload_balance", "workload_stabilization"),
@@ -308,7 +308,7 @@ MEASURED = [
 
 
 @pytest.mark.parametrize("strategy", MEASURED)
-def test_every_strategy_that_reads_samples_runs_on_the_demonstration_also_a_week_later(
+def test_strategy_with_samples_succeeds_a_week_after_the_load(
     strategy: str, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.DEMO = True
@@ -323,7 +323,9 @@ def test_every_strategy_that_reads_samples_runs_on_the_demonstration_also_a_week
     assert (audit.state, audit.status_message) == ("SUCCEEDED", None)
 
 
-def test_samples_are_made_once_up_to_now_and_old_ones_go(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def test_samples_are_created_up_to_now_and_old_samples_are_deleted(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
     settings.DEMO = True
     load()
     first = Sample.objects.count()
@@ -336,7 +338,7 @@ def test_samples_are_made_once_up_to_now_and_old_ones_go(monkeypatch: pytest.Mon
     assert Sample.objects.count() <= first * 1.1
 
 
-def test_no_samples_are_made_of_another_cloud(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_samples_are_created_for_another_cloud(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     settings.DEMO = True
     make_node("compute-01")
     call_command("make_metrics")

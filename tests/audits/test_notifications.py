@@ -1,4 +1,4 @@
-"""Notifications of audits: creation, the parts of a run, errors, changes and deletion."""
+"""Notifications of audits: creation, phases of a run, errors, changes and deletion."""
 
 import pytest
 from django.db import transaction
@@ -16,7 +16,7 @@ from watcher_site.outbox.writing import announce
 pytestmark = pytest.mark.django_db
 
 
-def test_a_oneshot_audit_tells_of_each_part_of_its_run_and_of_the_plan_within_it() -> None:
+def test_run_of_a_oneshot_audit_notifies_each_phase_and_the_plan() -> None:
     listen()
     make_node()
     make_strategy()
@@ -42,7 +42,7 @@ def test_a_oneshot_audit_tells_of_each_part_of_its_run_and_of_the_plan_within_it
     assert data(update["state_update"]) == {"old_state": "ONGOING", "state": "SUCCEEDED", "status_message": None}
 
 
-def test_a_strategy_that_cannot_be_answered_tells_why() -> None:
+def test_failed_strategy_notifies_the_error_with_its_fault() -> None:
     listen("*.error")
     make_audit(strategy=make_strategy("saving_energy", "saving_energy"), state=Audit.State.PENDING)
     DecisionEngine().run_next_audit()
@@ -55,7 +55,7 @@ def test_a_strategy_that_cannot_be_answered_tells_why() -> None:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_notifications_of_an_audit_keep_the_order_of_its_changes() -> None:
+def test_notifications_of_an_audit_are_in_the_order_of_its_changes() -> None:
     listen()
     audit = make_audit(state=Audit.State.ONGOING)
     rival = Rival(lambda: announce_event(audit, Event("strategy.start")))
@@ -67,7 +67,7 @@ def test_notifications_of_an_audit_keep_the_order_of_its_changes() -> None:
     assert written_event_types() == ["audit.update", "audit.strategy.start"]
 
 
-def test_a_deleted_audit_tells_so() -> None:
+def test_deletion_of_an_audit_is_notified() -> None:
     listen()
     make_audit(state=Audit.State.SUCCEEDED).remove()
     assert written_event_types() == ["audit.update", "audit.delete"]

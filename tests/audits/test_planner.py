@@ -1,4 +1,4 @@
-"""The weight planner: heavier types first, in chunks that wait for each other."""
+"""The weight planner: action types by weight, in chunks that depend on each other."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -27,7 +27,7 @@ def named(plan: Sequence[ProposedAction]) -> dict[str, set[str]]:
     return {names[action.uuid]: {names[parent] for parent in action.parents} for action in plan}
 
 
-def test_two_migrations_at_once_follow_the_change_of_the_service() -> None:
+def test_migrations_in_pairs_follow_the_change_of_the_service_state() -> None:
     solution = [SolutionAction("migrate", {"name": f"m{number}"}) for number in range(1, 6)]
     solution.append(SolutionAction("change_nova_service_state", {"name": "c"}))
     assert named(plan_by_weight(solution)) == {
@@ -40,35 +40,35 @@ def test_two_migrations_at_once_follow_the_change_of_the_service() -> None:
     }
 
 
-def test_an_action_type_without_a_weight_is_refused_by_name() -> None:
+def test_action_type_without_a_weight_is_refused_with_its_name() -> None:
     with pytest.raises(Invalid, match="Action type juggle has no weight"):
         plan_by_weight([SolutionAction("juggle", {})])
 
 
 @pytest.mark.parametrize("table", ["PLANNER_WEIGHTS", "PLANNER_PARALLELIZATION"])
-def test_each_built_in_action_type_has_its_place_in_the_tables(table: str) -> None:
+def test_planner_settings_contain_every_built_in_action_type(table: str) -> None:
     assert set(plugins.load("ACTION_TYPES")) - set(getattr(settings, table)) == set()
 
 
 @override_settings(PLANNER_WEIGHTS={"nop": 1, "sleep": 2}, PLANNER_PARALLELIZATION={"nop": 3})
-def test_the_tables_are_settings() -> None:
+def test_weights_and_parallelization_are_settings() -> None:
     solution = [SolutionAction("nop", {"name": name}) for name in "abc"] + [SolutionAction("sleep", {"name": "s"})]
     assert named(plan_by_weight(solution)) == {"s": set(), "a": {"s"}, "b": {"s"}, "c": {"s"}}
 
 
 @given(solutions)
-def test_a_plan_holds_every_action_of_the_solution_once(solution: list[SolutionAction]) -> None:
+def test_plan_contains_every_action_of_the_solution_once(solution: list[SolutionAction]) -> None:
     planned = [action.input_parameters["message"] for action in plan_by_weight(solution)]
     assert sorted(planned) == list(range(len(solution)))
 
 
 @given(solutions)
-def test_a_plan_is_a_sound_graph(solution: list[SolutionAction]) -> None:
+def test_plan_is_a_valid_graph(solution: list[SolutionAction]) -> None:
     check_graph(plan_by_weight(solution))
 
 
 @given(solutions)
-def test_every_chunk_waits_for_all_of_the_chunk_before_it(solution: list[SolutionAction]) -> None:
+def test_every_chunk_depends_on_all_actions_of_the_previous_chunk(solution: list[SolutionAction]) -> None:
     plan = plan_by_weight(solution)
     chunks = [list(chunk) for _, chunk in groupby(plan, key=lambda action: tuple(action.parents))]
     waits_for = [set(chunk[0].parents) for chunk in chunks]
@@ -76,7 +76,7 @@ def test_every_chunk_waits_for_all_of_the_chunk_before_it(solution: list[Solutio
 
 
 @given(solutions)
-def test_no_chunk_holds_more_than_may_run_at_once(solution: list[SolutionAction]) -> None:
+def test_chunk_size_does_not_exceed_the_parallelization(solution: list[SolutionAction]) -> None:
     plan = plan_by_weight(solution)
     sizes = [
         (key[1], len(list(chunk)))

@@ -1,4 +1,4 @@
-"""The rows of goals, strategies and scoring engines follow the plug-ins."""
+"""Synchronization of goals, strategies and scoring engines with the installed plug-ins."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -32,7 +32,7 @@ class TitledDummy(Dummy):
     schema = {**Dummy.schema, "properties": {**Dummy.schema["properties"], "title": {"type": "string"}}}
 
 
-class Homeless(Dummy):
+class UnknownGoal(Dummy):
     goal = "nowhere"
 
 
@@ -60,7 +60,7 @@ def state(row: Any) -> str:
     return type(row).objects.get(pk=row.pk).state
 
 
-def test_all_goals_stand_in_a_migrated_database() -> None:
+def test_migrated_database_contains_all_goals() -> None:
     assert list(Goal.objects.present().order_by("name").values_list("name", flat=True)) == [
         "airflow_optimization",
         "capacity",
@@ -79,7 +79,7 @@ def test_all_goals_stand_in_a_migrated_database() -> None:
     ]
 
 
-def test_the_installed_strategies_stand_in_a_migrated_database_with_their_goals() -> None:
+def test_migrated_database_contains_the_installed_strategies_with_their_goals() -> None:
     goals: dict[str, set[str]] = {}
     for name, goal in Strategy.objects.present().values_list("name", "goal__name"):
         goals.setdefault(goal, set()).add(name)
@@ -101,7 +101,7 @@ def test_the_installed_strategies_stand_in_a_migrated_database_with_their_goals(
     }
 
 
-def test_the_scoring_engines_stand_in_a_migrated_database() -> None:
+def test_migrated_database_contains_the_scoring_engines() -> None:
     assert set(ScoringEngine.objects.values_list("name", flat=True)) == {
         "dummy_scorer",
         "dummy_min_scorer",
@@ -110,12 +110,12 @@ def test_the_scoring_engines_stand_in_a_migrated_database() -> None:
     }
 
 
-def test_an_indicator_carries_its_schema_as_a_text() -> None:
+def test_indicator_schema_is_stored_as_text() -> None:
     indicators = Goal.objects.get(name="server_consolidation").efficacy_specification
     assert indicators[0]["schema"] == '{"type": "integer", "minimum": 0}'
 
 
-def test_synchronizing_again_changes_nothing() -> None:
+def test_second_synchronization_changes_no_row() -> None:
     before = list(Strategy.objects.values()), list(Goal.objects.values()), list(ScoringEngine.objects.values())
     synchronize()
     assert before == (
@@ -125,39 +125,39 @@ def test_synchronizing_again_changes_nothing() -> None:
     )
 
 
-def test_synchronizing_what_did_not_change_writes_nothing() -> None:
+def test_synchronization_of_unchanged_plugins_writes_no_row() -> None:
     with CaptureQueriesContext(connection) as queries:
         synchronize()
     assert not [query for query in queries if query["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
 
 
-def test_a_changed_strategy_gets_a_new_row(settings: Any) -> None:
+def test_changed_strategy_gets_a_new_row(settings: Any) -> None:
     old = dummy()
     change_strategy(settings)
     assert (dummy().uuid == old.uuid, dummy().display_name) == (False, "Another dummy")
 
 
-def test_a_strategy_whose_descriptions_changed_keeps_its_row(settings: Any) -> None:
+def test_strategy_with_changed_descriptions_keeps_its_row(settings: Any) -> None:
     old = dummy()
     settings.STRATEGIES = ["tests.audits.test_plugins.RedescribedDummy"]
     synchronize()
     assert (dummy().uuid, dummy().parameters_spec) == (old.uuid, RedescribedDummy.schema)
 
 
-def test_a_parameter_that_is_called_like_a_descriptive_keyword_changes_a_strategy(settings: Any) -> None:
+def test_parameter_named_like_a_descriptive_keyword_changes_the_strategy(settings: Any) -> None:
     old = dummy()
     settings.STRATEGIES = ["tests.audits.test_plugins.TitledDummy"]
     synchronize()
     assert (dummy().uuid == old.uuid, dummy().parameters_spec) == (False, TitledDummy.schema)
 
 
-def test_the_old_row_of_a_changed_strategy_is_deleted_softly(settings: Any) -> None:
+def test_old_row_of_a_changed_strategy_is_soft_deleted(settings: Any) -> None:
     old = dummy()
     change_strategy(settings)
     assert Strategy.objects.get(pk=old.pk).deleted_at is not None
 
 
-def test_what_points_at_a_changed_strategy_points_at_the_new_row(settings: Any) -> None:
+def test_references_to_a_changed_strategy_move_to_its_new_row(settings: Any) -> None:
     audit = make_audit(strategy=dummy())
     plan = make_plan(audit=audit, strategy=dummy())
     template = AuditTemplate.objects.create(name="t", goal=dummy().goal, strategy=dummy())
@@ -181,7 +181,7 @@ def test_unfinished_audits_of_a_removed_strategy_are_cancelled(settings: Any, fo
 
 
 @pytest.mark.parametrize("found", ["SUCCEEDED", "FAILED"])
-def test_finished_audits_of_a_removed_strategy_stay_as_they_are(settings: Any, found: str) -> None:
+def test_finished_audits_of_a_removed_strategy_keep_their_state(settings: Any, found: str) -> None:
     audit = make_audit(strategy=dummy(), state=found)
     remove_strategies(settings)
     assert state(audit) == found
@@ -210,32 +210,32 @@ def test_plans_of_a_changed_strategy_continue(settings: Any, found: str) -> None
     assert state(plan) == found
 
 
-def test_plans_of_a_removed_strategy_are_cancelled_where_their_changes_are_notified(settings: Any) -> None:
+def test_plans_of_a_removed_strategy_are_cancelled_with_a_notification_subscription(settings: Any) -> None:
     subscribe_to("https://example.org/events")
     plan = make_plan(audit=make_audit(strategy=dummy()))
     remove_strategies(settings)
     assert state(plan) == "CANCELLED"
 
 
-def test_the_actions_of_a_plan_that_was_cancelled_so_are_cancelled_with_it(settings: Any) -> None:
+def test_actions_of_plans_of_a_removed_strategy_are_cancelled(settings: Any) -> None:
     plan = make_plan({"a": []}, strategy=dummy())
     remove_strategies(settings)
     assert plan.actions.get().state == "CANCELLED"
 
 
-def test_templates_lose_a_strategy_that_was_removed(settings: Any) -> None:
+def test_removed_strategy_is_cleared_from_templates(settings: Any) -> None:
     template = AuditTemplate.objects.create(name="t", goal=dummy().goal, strategy=dummy())
     remove_strategies(settings)
     assert AuditTemplate.objects.get(pk=template.pk).strategy is None
 
 
-def test_unfinished_audits_of_a_removed_strategy_are_cancelled_and_say_why(settings: Any) -> None:
+def test_status_message_of_audits_of_a_removed_strategy_is_the_reason(settings: Any) -> None:
     audit = make_audit(strategy=dummy())
     remove_strategies(settings)
     assert Audit.objects.get(pk=audit.pk).status_message == "Its strategy was removed."
 
 
-def test_a_changed_goal_keeps_its_strategies_and_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_goal_keeps_its_strategies_and_audits(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = make_audit(strategy=dummy())
     change_goal(monkeypatch)
     goal = Goal.objects.present().get(name="dummy")
@@ -256,8 +256,8 @@ def test_unfinished_audits_of_a_removed_goal_are_cancelled(monkeypatch: pytest.M
     assert state(audit) == Audit.State.CANCELLED
 
 
-def test_a_strategy_without_its_goal_is_named(settings: Any) -> None:
-    settings.STRATEGIES = ["tests.audits.test_plugins.Homeless"]
+def test_strategy_with_an_unknown_goal_is_refused_with_its_name(settings: Any) -> None:
+    settings.STRATEGIES = ["tests.audits.test_plugins.UnknownGoal"]
     with pytest.raises(ImproperlyConfigured, match="Strategy dummy: there is no goal nowhere"):
         synchronize()
 
@@ -270,7 +270,7 @@ def synchronize_in_a_thread(_: int) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_processes_that_synchronize_at_once_make_each_row_once() -> None:
+def test_concurrent_synchronizations_create_each_row_once() -> None:
     Goal.objects.all().delete()
     ScoringEngine.objects.all().delete()
     with ThreadPoolExecutor(8) as threads:

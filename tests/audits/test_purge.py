@@ -1,4 +1,4 @@
-"""`manage.py purge` permanently removes deleted objects, and nothing else."""
+"""``manage.py purge`` permanently removes soft-deleted objects, and finished plans and audits of a given age."""
 
 import gc
 from datetime import timedelta
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def empty() -> None:
-    """Begin without the goals and strategies that are installed."""
+    """Delete the rows of the installed goals and strategies."""
     Goal.objects.all().delete()
 
 
@@ -46,7 +46,7 @@ def delete(*records: Any, days: int = 0) -> None:
 
 
 def removed_plan(**columns: Any) -> ActionPlan:
-    """Return a deleted plan of two actions that left traces everywhere."""
+    """Return a deleted plan of two actions with rows in all dependent tables."""
     plan = make_plan({"a": [], "b": ["a"]}, state="SUCCEEDED", **columns)
     ActionEvent.objects.create(action=action(plan, "a"), event="execute")
     EfficacyIndicator.objects.create(action_plan=plan, name="count", value=1)
@@ -58,8 +58,8 @@ def template(strategy: Strategy) -> AuditTemplate:
     return AuditTemplate.objects.create(name=f"of {strategy}", goal=strategy.goal, strategy=strategy)
 
 
-def world(name: str) -> Goal:
-    """Return a goal with one of everything below it."""
+def goal_with_records(name: str) -> Goal:
+    """Return a goal with a strategy, a template, an audit, a plan and an action."""
     strategy = make_strategy(name, name)
     template(strategy)
     audit = make_audit(f"for {name}", strategy=strategy, state="SUCCEEDED")
@@ -72,7 +72,7 @@ def rows() -> list[int]:
     return [kind.objects.count() for kind in kinds]
 
 
-def test_a_deleted_plan_goes_with_all_its_traces() -> None:
+def test_deleted_plan_is_removed_with_all_dependent_rows() -> None:
     removed_plan()
     text = purge()
     traces: list[Any] = [ActionEvent, ActionParent, EfficacyIndicator]
@@ -80,12 +80,12 @@ def test_a_deleted_plan_goes_with_all_its_traces() -> None:
     assert (rows(), [kind.objects.count() for kind in traces]) == ([0] * 6, [0] * 3)
 
 
-def test_what_was_not_deleted_stays() -> None:
-    world("kept")
+def test_objects_that_are_not_deleted_are_kept() -> None:
+    goal_with_records("kept")
     assert (counts(purge()), rows()) == ([0] * 7, [1] * 6)
 
 
-def test_the_table_names_each_kind() -> None:
+def test_output_lists_every_kind_of_object() -> None:
     names = [line[:16].strip() for line in purge().splitlines()]
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
@@ -94,7 +94,7 @@ def test_the_table_names_each_kind() -> None:
     ]
 
 
-def test_a_deleted_audit_takes_its_plans_along() -> None:
+def test_plans_of_a_deleted_audit_are_removed() -> None:
     audit = make_audit(state="SUCCEEDED")
     make_plan({"a": []}, audit=audit)
     delete(audit)
@@ -103,7 +103,7 @@ def test_a_deleted_audit_takes_its_plans_along() -> None:
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING", "CANCELLING"])
-def test_a_plan_that_waits_or_runs_outlives_its_audit(state: str) -> None:
+def test_unfinished_plan_of_a_deleted_audit_is_kept(state: str) -> None:
     audit = make_audit(state="SUCCEEDED")
     make_plan({"a": []}, audit=audit, state=state)
     delete(audit)
@@ -112,27 +112,27 @@ def test_a_plan_that_waits_or_runs_outlives_its_audit(state: str) -> None:
     assert rows()[3:] == [0, 1, 1]
 
 
-def test_a_deleted_template_goes_alone() -> None:
+def test_goal_and_strategy_of_a_deleted_template_are_kept() -> None:
     delete(template(make_strategy()))
     assert (counts(purge()), rows()[:3]) == ([0, 0, 1, 0, 0, 0, 1], [1, 1, 0])
 
 
-def test_a_deleted_goal_takes_everything_below_it_along() -> None:
-    delete(world("gone"))
-    world("kept")
+def test_deleted_goal_is_removed_with_all_objects_of_the_goal() -> None:
+    delete(goal_with_records("gone"))
+    goal_with_records("kept")
     assert counts(purge()) == [1, 1, 1, 1, 1, 1, 6]
     assert (rows(), Goal.objects.get().name) == ([1] * 6, "kept")
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
-def test_a_goal_stays_with_an_audit_that_waits_or_runs(state: str) -> None:
+def test_deleted_goal_of_an_unfinished_audit_is_kept(state: str) -> None:
     audit = make_audit(state=state)
     delete(audit.goal)
     purge()
     assert rows()[:4] == [1, 1, 0, 1]
 
 
-def test_a_deleted_strategy_stays_as_long_as_an_audit_tells_of_it() -> None:
+def test_deleted_strategy_is_kept_while_an_audit_refers_to_it() -> None:
     audit = make_audit(state="SUCCEEDED")
     delete(audit.strategy)
     before = counts(purge())
@@ -140,7 +140,7 @@ def test_a_deleted_strategy_stays_as_long_as_an_audit_tells_of_it() -> None:
     assert (before, counts(purge())) == ([0] * 7, [0, 1, 0, 1, 0, 0, 2])
 
 
-def test_only_what_was_deleted_long_enough_ago_goes() -> None:
+def test_age_in_days_keeps_recently_deleted_objects() -> None:
     old, young = removed_plan(), removed_plan()
     delete(old, days=8)
     delete(young, days=6)
@@ -148,24 +148,24 @@ def test_only_what_was_deleted_long_enough_ago_goes() -> None:
     assert ActionPlan.objects.get() == young
 
 
-def test_an_orphan_goes_unless_it_is_to_be_kept() -> None:
+def test_orphaned_plan_is_removed_unless_orphans_are_excluded() -> None:
     orphan = make_plan({"a": []}, created_at=timezone.now() - timedelta(days=8))
     before = counts(purge("--exclude-orphans"))
     assert ActionPlan.objects.get() == orphan
     assert (before, counts(purge("-d", "7"))) == ([0] * 7, [0, 0, 0, 0, 1, 1, 2])
 
 
-def test_one_goal_can_be_purged_alone() -> None:
-    gone = world("gone")
-    delete(gone, world("other"), removed_plan())
+def test_option_goal_limits_the_purge_to_a_goal() -> None:
+    gone = goal_with_records("gone")
+    delete(gone, goal_with_records("other"), removed_plan())
     purge("--goal", "GONE")
     assert [goal.name for goal in Goal.objects.all()] == ["other"]
     assert ActionPlan.objects.count() == 2
 
 
 @pytest.mark.parametrize("name", ["kept", "nobody", "a\0b"])
-def test_a_goal_that_is_not_deleted_is_refused(name: str) -> None:
-    world("kept")
+def test_option_goal_with_a_goal_that_is_not_deleted_is_refused(name: str) -> None:
+    goal_with_records("kept")
     with pytest.raises(CommandError, match="goal: there is no deleted goal") as refusal:
         purge("--goal", name)
     assert (refusal.value.returncode, rows()) == (2, [1] * 6)
@@ -180,43 +180,43 @@ def test_a_goal_that_is_not_deleted_is_refused(name: str) -> None:
         ("--max-number", "many", "invalid int value"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(option: str, value: str, words: str) -> None:
+def test_invalid_number_is_refused(option: str, value: str, words: str) -> None:
     removed_plan()
     with pytest.raises(CommandError, match=words):
         purge(f"{option}={value}")
     assert ActionPlan.objects.exists()
 
 
-def test_a_dry_run_removes_nothing() -> None:
+def test_dry_run_removes_no_row() -> None:
     removed_plan()
     assert counts(purge("--dry-run")) == [0, 0, 0, 0, 1, 2, 3]
     assert ActionPlan.objects.count() == 1
 
 
 @pytest.mark.parametrize(("most", "plans"), [(1, 3), (3, 2), (5, 2), (8, 1), (9, 0), (100, 0)])
-def test_no_more_than_the_number_goes_and_of_a_plan_all_or_nothing(most: int, plans: int) -> None:
+def test_max_number_limits_removed_rows_and_keeps_plans_whole(most: int, plans: int) -> None:
     for _ in range(3):
         removed_plan()
     purge("--max-number", str(most))
     assert rows()[4:] == [plans, 2 * plans]
 
 
-def test_what_is_above_stays_until_what_is_below_has_gone() -> None:
-    delete(world("gone"))
+def test_parent_rows_are_kept_until_their_children_are_removed() -> None:
+    delete(goal_with_records("gone"))
     purge("--max-number", "3")
     assert rows() == [1, 1, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("most", ["4", "5"])
-def test_it_can_be_gone_on_with(most: str) -> None:
-    delete(world("gone"))
+def test_second_purge_continues_after_max_number(most: str) -> None:
+    delete(goal_with_records("gone"))
     purge("--max-number", most)
     purge()
     assert rows() == [0] * 6
 
 
 @pytest.mark.parametrize(("answer", "left"), [("y", 0), ("YES", 0), ("", 1), ("n", 1), (EOFError, 1)])
-def test_it_asks_first(answer: Any, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_purge_requires_a_confirmation(answer: Any, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
     removed_plan()
     questions = []
 
@@ -231,12 +231,12 @@ def test_it_asks_first(answer: Any, left: int, monkeypatch: pytest.MonkeyPatch) 
     assert (questions, ActionPlan.objects.count()) == (["Remove all 3 rows permanently? [y/N] "], left)
 
 
-def test_nothing_to_remove_needs_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_purge_without_removable_rows_requires_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("builtins.input")
     call_command("purge", stdout=StringIO())
 
 
-def test_more_than_a_batch_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_batches_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purging, "BATCH", 2)
     for _ in range(5):
         removed_plan()
@@ -245,19 +245,21 @@ def test_more_than_a_batch_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 20])
-def test_a_batch_takes_the_same_queries_whatever_its_size(django_assert_num_queries: Any, number: int) -> None:
+def test_query_count_of_remove_plans_does_not_depend_on_the_batch_size(
+    django_assert_num_queries: Any, number: int
+) -> None:
     keys = [removed_plan().pk for _ in range(number)]
     with django_assert_num_queries(24):
         remove_plans(ActionPlan.objects.all(), keys)
 
 
-def test_a_plan_that_was_started_in_the_same_moment_stays() -> None:
+def test_plan_started_during_the_purge_is_kept() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     removable = ActionPlan.objects.filter(state="RECOMMENDED")
     assert (remove_plans(removable, [plan.pk]), rows()[4:]) == (0, [1, 1])
 
 
-def test_a_plan_that_continued_a_purged_one_stays() -> None:
+def test_continuation_of_a_removed_plan_is_kept_without_the_reference() -> None:
     plan = removed_plan()
     follower = ActionPlan.objects.create(continues=plan, audit=make_audit())
     purge()
@@ -265,94 +267,94 @@ def test_a_plan_that_continued_a_purged_one_stays() -> None:
     assert ActionPlan.objects.get().continues is None
 
 
-def ended(plan: Any, days: int) -> Any:
-    """Return a plan or an audit that ended this number of days ago."""
+def set_end(plan: Any, days: int) -> Any:
+    """Set the end of a plan or an audit to the given number of days ago, and return it."""
     moment = timezone.now() - timedelta(days=days)
     times = {"end_time": moment} if isinstance(plan, ActionPlan) else {}
     type(plan).objects.filter(pk=plan.pk).update(**times, updated_at=moment)
     return plan
 
 
-def test_ended_plans_and_audits_stay_unless_an_age_is_set() -> None:
-    audit = ended(make_audit(state="SUCCEEDED"), 36500)
-    ended(make_plan({"a": []}, audit=audit, state="SUCCEEDED"), 36500)
+def test_finished_plans_and_audits_are_kept_without_an_age() -> None:
+    audit = set_end(make_audit(state="SUCCEEDED"), 36500)
+    set_end(make_plan({"a": []}, audit=audit, state="SUCCEEDED"), 36500)
     assert (counts(purge()), rows()[3:]) == ([0] * 7, [1, 1, 1])
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
-def test_a_plan_that_ended_before_its_age_is_removed_with_its_actions(settings: Any, state: str) -> None:
+def test_plan_older_than_action_plan_age_is_removed_with_its_actions(settings: Any, state: str) -> None:
     settings.ACTION_PLAN_AGE = timedelta(days=30)
-    ended(make_plan({"a": []}, audit=make_audit(), state=state), 31)
-    young = ended(make_plan({"a": []}, audit=make_audit("other"), state=state), 29)
+    set_end(make_plan({"a": []}, audit=make_audit(), state=state), 31)
+    young = set_end(make_plan({"a": []}, audit=make_audit("other"), state=state), 29)
     assert counts(purge()) == [0, 0, 0, 0, 1, 1, 2]
     assert ActionPlan.objects.get() == young
 
 
 @pytest.mark.parametrize("state", ["RECOMMENDED", "PENDING", "ONGOING", "CANCELLING"])
-def test_a_plan_that_has_not_ended_stays_whatever_its_age(settings: Any, state: str) -> None:
+def test_unfinished_plan_is_kept_at_any_age(settings: Any, state: str) -> None:
     settings.ACTION_PLAN_AGE = timedelta(days=1)
-    ended(make_plan({"a": []}, audit=make_audit(), state=state), 100)
+    set_end(make_plan({"a": []}, audit=make_audit(), state=state), 100)
     assert (counts(purge()), rows()[4:]) == ([0] * 7, [1, 1])
 
 
-def test_a_plan_without_an_end_time_ended_when_it_was_last_changed(settings: Any) -> None:
+def test_age_of_a_plan_without_end_time_counts_from_its_last_update(settings: Any) -> None:
     settings.ACTION_PLAN_AGE = timedelta(days=30)
-    plan = ended(make_plan(audit=make_audit(), state="SUPERSEDED"), 31)
+    plan = set_end(make_plan(audit=make_audit(), state="SUPERSEDED"), 31)
     ActionPlan.objects.filter(pk=plan.pk).update(end_time=None)
     assert counts(purge())[4] == 1
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])
-def test_an_audit_that_ended_before_its_age_is_removed(settings: Any, state: str) -> None:
+def test_audit_older_than_audit_age_is_removed(settings: Any, state: str) -> None:
     settings.AUDIT_AGE = timedelta(days=30)
-    ended(make_audit(state=state), 31)
-    young = ended(make_audit("young", state=state), 29)
+    set_end(make_audit(state=state), 31)
+    young = set_end(make_audit("young", state=state), 29)
     assert counts(purge()) == [0, 0, 0, 1, 0, 0, 1]
     assert Audit.objects.get() == young
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING", "SUSPENDED"])
-def test_an_audit_that_has_not_ended_stays_whatever_its_age(settings: Any, state: str) -> None:
+def test_unfinished_audit_is_kept_at_any_age(settings: Any, state: str) -> None:
     settings.AUDIT_AGE = timedelta(days=1)
-    ended(make_audit(state=state), 100)
+    set_end(make_audit(state=state), 100)
     assert (counts(purge()), Audit.objects.count()) == ([0] * 7, 1)
 
 
-def test_an_event_audit_that_can_be_triggered_again_stays(settings: Any) -> None:
+def test_succeeded_event_audit_is_kept_at_any_age(settings: Any) -> None:
     settings.AUDIT_AGE = timedelta(days=1)
-    ended(make_audit(state="SUCCEEDED", audit_type=Audit.Type.EVENT), 100)
+    set_end(make_audit(state="SUCCEEDED", audit_type=Audit.Type.EVENT), 100)
     assert (counts(purge()), Audit.objects.count()) == ([0] * 7, 1)
 
 
-def test_an_ended_audit_stays_as_long_as_a_plan_refers_to_it(settings: Any) -> None:
+def test_finished_audit_is_kept_while_a_plan_refers_to_it(settings: Any) -> None:
     settings.AUDIT_AGE = timedelta(days=1)
-    audit = ended(make_audit(state="SUCCEEDED"), 100)
-    ended(make_plan(audit=audit, state="SUCCEEDED"), 100)
+    audit = set_end(make_audit(state="SUCCEEDED"), 100)
+    set_end(make_plan(audit=audit, state="SUCCEEDED"), 100)
     before = counts(purge())
     settings.ACTION_PLAN_AGE = timedelta(days=1)
     assert (before, counts(purge())) == ([0] * 7, [0, 0, 0, 1, 1, 0, 2])
     assert rows()[3:] == [0, 0, 0]
 
 
-def test_with_a_goal_ended_plans_and_audits_stay(settings: Any) -> None:
+def test_option_goal_keeps_finished_plans_and_audits(settings: Any) -> None:
     settings.ACTION_PLAN_AGE = settings.AUDIT_AGE = timedelta(days=1)
-    ended(make_plan(audit=ended(make_audit(state="SUCCEEDED"), 100), state="SUCCEEDED"), 100)
-    ended(make_audit("other", state="SUCCEEDED"), 100)
+    set_end(make_plan(audit=set_end(make_audit(state="SUCCEEDED"), 100), state="SUCCEEDED"), 100)
+    set_end(make_audit("other", state="SUCCEEDED"), 100)
     delete(make_strategy("gone", "gone").goal)
     purge("--goal", "gone")
     assert rows()[3:5] == [2, 1]
 
 
-def test_a_plan_that_continues_an_ended_one_stays_without_the_reference(settings: Any) -> None:
+def test_continuation_of_an_aged_plan_is_kept_without_the_reference(settings: Any) -> None:
     settings.ACTION_PLAN_AGE = timedelta(days=1)
-    plan = ended(make_plan({"a": []}, audit=make_audit(), state="FAILED"), 100)
+    plan = set_end(make_plan({"a": []}, audit=make_audit(), state="FAILED"), 100)
     follower = make_plan({"a": []}, audit=plan.audit, continues=plan, state="ONGOING")
     purge()
     assert ActionPlan.objects.get() == follower
     assert ActionPlan.objects.get().continues is None
 
 
-def test_clusters_go_with_their_nodes_policies_and_profile() -> None:
+def test_deleted_cluster_is_removed_with_its_nodes_policies_and_profile() -> None:
     cluster, policy = make_cluster(size=2), make_policy()
     binding = PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
     Lock.objects.create(cluster=cluster, action=uuid4(), is_exclusive=True)
@@ -362,7 +364,7 @@ def test_clusters_go_with_their_nodes_policies_and_profile() -> None:
         assert not model.objects.exists()
 
 
-def test_a_deleted_profile_and_a_deleted_policy_stay_while_a_cluster_does() -> None:
+def test_deleted_profile_and_policy_of_a_cluster_are_kept() -> None:
     cluster, policy = make_cluster(size=1), make_policy()
     PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
     delete(policy, cluster.profile)
@@ -370,14 +372,14 @@ def test_a_deleted_profile_and_a_deleted_policy_stay_while_a_cluster_does() -> N
     assert (Policy.objects.count(), Profile.objects.count(), Node.objects.count()) == (1, 1, 1)
 
 
-def test_a_deleted_cluster_stays_while_a_node_of_it_does() -> None:
+def test_deleted_cluster_with_a_node_is_kept() -> None:
     cluster = make_cluster(size=1)
     delete(cluster)
     purge()
     assert Cluster.objects.exists()
 
 
-def test_deleted_stacks_go_with_all_that_was_in_them_and_others_stay() -> None:
+def test_deleted_stack_is_removed_with_its_nested_stacks_and_resources() -> None:
     kept = Stack.objects.create(name="kept")
     StackResource.objects.create(stack=kept, name="web", type="server")
     root = Stack.objects.create(name="shop")
@@ -393,7 +395,7 @@ def test_deleted_stacks_go_with_all_that_was_in_them_and_others_stay() -> None:
     assert StackResource.objects.get().stack == kept
 
 
-def test_no_full_garbage_collection_lengthens_the_transactions_of_a_purge() -> None:
+def test_purge_freezes_objects_for_the_garbage_collector() -> None:
     make_plan().remove()
     try:
         purge()

@@ -1,4 +1,4 @@
-"""The planners of strategies that balance loads, empty nodes, and make room."""
+"""Planners of strategies: stabilization, consolidation, and the explicit planner."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def action(kind: str, name: str, **parameters: str) -> SolutionAction:
     return SolutionAction(kind, {"name": name, **parameters})
 
 
-def test_to_balance_everything_runs_at_once_but_a_resize_after_the_rest_of_its_server() -> None:
+def test_stabilization_plan_runs_in_parallel_except_a_resize_after_the_migration_of_its_server() -> None:
     plan = plan_stabilization(
         [
             action("resize", "r1", resource_id="a"),
@@ -25,7 +25,7 @@ def test_to_balance_everything_runs_at_once_but_a_resize_after_the_rest_of_its_s
     assert named(plan) == {"n": set(), "m1": set(), "m2": set(), "r1": {"m1"}}
 
 
-def test_nodes_are_closed_then_emptied_one_server_at_a_time_then_opened() -> None:
+def test_consolidation_plan_disables_nodes_then_migrates_sequentially_then_enables() -> None:
     plan = plan_consolidation(
         [
             action("change_nova_service_state", "close1", state="disabled"),
@@ -47,20 +47,20 @@ def test_nodes_are_closed_then_emptied_one_server_at_a_time_then_opened() -> Non
     }
 
 
-def test_actions_wait_for_those_that_the_strategy_says() -> None:
+def test_explicit_plan_uses_the_dependencies_of_the_strategy() -> None:
     first, second = action("migrate", "m"), action("delete_server", "d")
     plan = plan_explicitly([first, second, SolutionAction("rebuild", {"name": "r"}, after=[0, 1])])
     assert named(plan) == {"m": set(), "d": set(), "r": {"m", "d"}}
 
 
 @pytest.mark.parametrize("planner", ["workload_stabilization", "node_resource_consolidation"])
-def test_a_type_that_a_planner_does_not_know_is_refused_by_name(planner: str) -> None:
+def test_action_type_unknown_to_the_planner_is_refused_with_its_name(planner: str) -> None:
     with pytest.raises(Invalid, match="Action type volume_migrate cannot be planned"):
         PLANNERS[planner]([action("volume_migrate", "v")])
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
-def test_every_planner_keeps_the_name_and_the_timeout_that_a_strategy_gives(planner: str) -> None:
+def test_every_planner_keeps_the_name_and_the_timeout_of_an_action(planner: str) -> None:
     solution = Solution()
     parameters = {"source_node": "a"}
     solution.add("migrate", parameters, resource_id="x", name="away from a", timeout=60)

@@ -1,4 +1,4 @@
-"""PATCH on CONTINUOUS and EVENT audits: suspend, resume, other times."""
+"""PATCH of CONTINUOUS and EVENT audits: state, interval, start and end time."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,14 +22,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def every(interval: str = "60", **fields: Any) -> Audit:
+def continuous_audit(interval: str = "60", **fields: Any) -> Audit:
     return create_audit(audit_type="CONTINUOUS", goal="dummy", strategy="dummy", interval=interval, **fields)
 
 
-def running(interval: str = "60", **fields: Any) -> Audit:
-    """Return one whose first run was made."""
+def audit_after_first_run(interval: str = "60", **fields: Any) -> Audit:
+    """Return a CONTINUOUS audit after its first run."""
     make_node("compute1")
-    audit = every(interval, **fields)
+    audit = continuous_audit(interval, **fields)
     DecisionEngine().run_next_audit()
     return audit
 
@@ -47,7 +47,7 @@ def next_run(audit: Audit) -> datetime | None:
     return Audit.objects.get(pk=audit.pk).next_run_time
 
 
-def test_a_created_one_shows_its_interval_times_and_next_run(api: Caller) -> None:
+def test_created_audit_shows_its_interval_times_and_next_run_time(api: Caller) -> None:
     body = {"audit_type": "CONTINUOUS", "goal": "dummy", "interval": "60", "end_time": "2026-11-22T01:00:00+01:00"}
     answer = api.post("/audits", body | {"start_time": "2026-11-21T13:00:00"})
     shown = answer.json()
@@ -69,14 +69,14 @@ def test_a_created_one_shows_its_interval_times_and_next_run(api: Caller) -> Non
         ({"interval": "@yearly", "end_time": "2026-11-22"}, "interval: no run would come before end_time."),
     ],
 )
-def test_times_that_make_no_sense_are_refused(api: Caller, fields: dict[str, str], words: str) -> None:
+def test_invalid_interval_or_times_of_a_new_audit_are_refused(api: Caller, fields: dict[str, str], words: str) -> None:
     answer = api.post("/audits", {"audit_type": "CONTINUOUS", "goal": "dummy", "interval": "60"} | fields)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert not Audit.objects.exists()
 
 
-def test_a_person_suspends_and_resumes(api: Caller, clock: Clock) -> None:
-    audit = running()
+def test_audit_is_suspended_and_resumed(api: Caller, clock: Clock) -> None:
+    audit = audit_after_first_run()
     suspended = patch(api, audit, state="SUSPENDED").json()
     clock.advance(90)
     resumed = patch(api, audit, state="ONGOING").json()
@@ -84,8 +84,8 @@ def test_a_person_suspends_and_resumes(api: Caller, clock: Clock) -> None:
     assert (resumed["state"], resumed["status_message"], next_run(audit)) == ("ONGOING", None, after(120))
 
 
-def test_a_person_cancels_a_series_between_its_runs(api: Caller) -> None:
-    shown = patch(api, running(), state="CANCELLED").json()
+def test_continuous_audit_is_cancelled_between_runs(api: Caller) -> None:
+    shown = patch(api, audit_after_first_run(), state="CANCELLED").json()
     assert (shown["state"], shown["next_run_time"]) == ("CANCELLED", None)
 
 
@@ -104,52 +104,54 @@ def test_a_person_cancels_a_series_between_its_runs(api: Caller) -> None:
     ],
 )
 @pytest.mark.parametrize("op", ["add", "replace"])
-def test_other_transitions_are_refused(api: Caller, audit_type: str, state: str, requested: str, op: str) -> None:
+def test_invalid_state_transition_is_refused(
+    api: Caller, audit_type: str, state: str, requested: str, op: str
+) -> None:
     audit = make_audit(audit_type=audit_type, state=state, interval="60")
     answer = patch(api, audit, op, state=requested)
     assert (answer.status_code, Audit.objects.get().state) == (400, state)
     assert f"State transition not allowed: ({state} -> {requested})" in fault(answer)
 
 
-def test_a_suspended_one_can_be_deleted(api: Caller) -> None:
-    audit = running()
+def test_suspended_audit_is_deleted(api: Caller) -> None:
+    audit = audit_after_first_run()
     patch(api, audit, state="SUSPENDED")
     assert api.delete(f"/audits/{audit.uuid}").status_code == 204
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("600", 600), ("15 * * * *", 900)])
-def test_another_interval_counts_from_now(api: Caller, interval: str, seconds: float) -> None:
-    audit = running()
+def test_changed_interval_counts_from_now(api: Caller, interval: str, seconds: float) -> None:
+    audit = audit_after_first_run()
     assert patch(api, audit, interval=interval).json()["interval"] == interval
     assert next_run(audit) == after(seconds)
 
 
-def test_another_interval_of_one_that_never_ran_begins_at_once(api: Caller) -> None:
-    audit = every("0 18 * * *")
+def test_changed_interval_of_an_audit_before_its_first_run_starts_now(api: Caller) -> None:
+    audit = continuous_audit("0 18 * * *")
     patch(api, audit, interval="600")
     assert next_run(audit) == NOON
 
 
-def test_a_later_start_moves_the_next_run(api: Caller) -> None:
-    audit = running()
+def test_later_start_time_moves_the_next_run(api: Caller) -> None:
+    audit = audit_after_first_run()
     patch(api, audit, start_time="2026-11-21T15:00:00")
     assert next_run(audit) == after(3 * 3600)
 
 
-def test_another_end_moves_no_run(api: Caller) -> None:
-    audit = running()
+def test_end_time_after_the_next_run_keeps_the_next_run(api: Caller) -> None:
+    audit = audit_after_first_run()
     patch(api, audit, end_time="2026-11-21T15:00:00")
     assert next_run(audit) == after(60)
 
 
-def test_an_end_before_the_next_run_lets_none_come(api: Caller) -> None:
-    audit = running()
+def test_end_time_before_the_next_run_clears_next_run_time(api: Caller) -> None:
+    audit = audit_after_first_run()
     patch(api, audit, end_time="2026-11-21T12:00:30")
     assert next_run(audit) is None
 
 
-def test_an_end_that_is_taken_away_lets_runs_come_again(api: Caller) -> None:
-    audit = running(end_time=after(30))
+def test_removed_end_time_restores_the_next_run(api: Caller) -> None:
+    audit = audit_after_first_run(end_time=after(30))
     before = next_run(audit)
     api.patch(f"/audits/{audit.uuid}", [{"op": "remove", "path": "/end_time"}])
     assert (before, next_run(audit)) == (None, after(60))
@@ -171,34 +173,32 @@ def test_an_end_that_is_taken_away_lets_runs_come_again(api: Caller) -> None:
         ({"auto_trigger": None}, "auto_trigger"),
     ],
 )
-def test_changes_that_make_no_sense_are_refused_and_nothing_is_written(
-    api: Caller, values: dict[str, Any], words: str
-) -> None:
-    audit = running()
+def test_invalid_patch_is_refused_and_changes_no_field(api: Caller, values: dict[str, Any], words: str) -> None:
+    audit = audit_after_first_run()
     answer = patch(api, audit, **{"name": "other", **values})
     found = Audit.objects.get(pk=audit.pk)
     assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
     assert (found.name, found.interval, found.next_run_time) == (audit.name, "60", after(60))
 
 
-def test_an_interval_without_run_before_the_end_is_refused(api: Caller) -> None:
-    answer = patch(api, running(end_time=after(3600)), interval="@yearly")
+def test_interval_without_a_run_before_end_time_is_refused(api: Caller) -> None:
+    answer = patch(api, audit_after_first_run(end_time=after(3600)), interval="@yearly")
     assert fault(answer) == "interval: no run would come before end_time."
 
 
 @pytest.mark.parametrize("name", ["start_time", "end_time"])
-def test_times_are_not_acceptable_before_1_1(cloud_admin: User, name: str) -> None:
-    audit = every()
+def test_patch_of_times_before_1_1_is_not_acceptable(cloud_admin: User, name: str) -> None:
+    audit = continuous_audit()
     assert patch(Caller(cloud_admin, "1.0"), audit, **{name: "2030-01-01"}).status_code == 406
     assert patch(Caller(cloud_admin, "1.1"), audit, **{name: "2030-01-01"}).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["force", "auto_trigger"])
-def test_wishes_may_be_changed_for_the_runs_to_come(api: Caller, name: str) -> None:
-    assert patch(api, running(), **{name: True}).json()[name] is True
+def test_force_and_auto_trigger_of_a_running_audit_are_changed(api: Caller, name: str) -> None:
+    assert patch(api, audit_after_first_run(), **{name: True}).json()[name] is True
 
 
-def test_a_finished_one_gets_no_next_run(api: Caller) -> None:
+def test_changed_interval_of_a_cancelled_audit_sets_no_next_run_time(api: Caller) -> None:
     audit = make_audit(audit_type="CONTINUOUS", state="CANCELLED", interval="60")
     patch(api, audit, interval="120")
     assert next_run(audit) is None
@@ -217,7 +217,7 @@ def test_a_finished_one_gets_no_next_run(api: Caller) -> None:
         ("end_time", "2020-01-01T00:00:00", "2020-01-01T00:00:00"),
     ],
 )
-def test_up_to_1_7_an_audit_that_does_not_run_by_them_takes_an_interval_and_times(
+def test_up_to_1_7_interval_and_times_of_oneshot_and_finished_audits_are_accepted(
     cloud_admin: User, audit_type: str, state: str, op: str, field: str, value: str, shown: str
 ) -> None:
     audit = make_audit(audit_type=audit_type, state=state)
@@ -228,7 +228,7 @@ def test_up_to_1_7_an_audit_that_does_not_run_by_them_takes_an_interval_and_time
 @pytest.mark.parametrize(
     ("field", "value"), [("interval", "0"), ("interval", "soon"), ("start_time", "soon"), ("end_time", 7)]
 )
-def test_up_to_1_7_an_interval_or_a_time_that_is_none_is_refused_for_every_audit(
+def test_up_to_1_7_invalid_interval_or_time_is_refused_for_a_oneshot_audit(
     cloud_admin: User, field: str, value: object
 ) -> None:
     answer = patch(Caller(cloud_admin, "1.7"), make_audit(), **{field: value})
@@ -243,7 +243,9 @@ def test_up_to_1_7_an_interval_or_a_time_that_is_none_is_refused_for_every_audit
         ("end_time", "Start or End time of audit must not be set for ONESHOT."),
     ],
 )
-def test_from_1_8_on_a_oneshot_audit_has_no_interval_and_no_times(cloud_admin: User, field: str, words: str) -> None:
+def test_from_1_8_on_interval_and_times_of_a_oneshot_audit_are_refused(
+    cloud_admin: User, field: str, words: str
+) -> None:
     value = "60" if field == "interval" else "2030-01-01"
     answer = patch(Caller(cloud_admin, "1.8"), make_audit(), **{field: value})
     assert (answer.status_code, fault(answer)) == (400, words)
@@ -254,7 +256,7 @@ def test_from_1_8_on_a_oneshot_audit_has_no_interval_and_no_times(cloud_admin: U
     [("CONTINUOUS", "SUCCEEDED"), ("CONTINUOUS", "FAILED"), ("CONTINUOUS", "CANCELLED"), ("EVENT", "FAILED")],
 )
 @pytest.mark.parametrize("field", ["interval", "start_time", "end_time"])
-def test_from_1_8_on_a_finished_audit_takes_no_interval_and_no_times(
+def test_from_1_8_on_interval_and_times_of_a_finished_audit_are_refused(
     cloud_admin: User, audit_type: str, state: str, field: str
 ) -> None:
     audit = make_audit(audit_type=audit_type, state=state, interval="60")
@@ -262,13 +264,13 @@ def test_from_1_8_on_a_finished_audit_takes_no_interval_and_no_times(
     assert (answer.status_code, fault(answer)) == (400, f"{field}: the audit is {state} and does not run again.")
 
 
-def test_an_event_audit_that_waits_for_its_webhook_again_takes_times_from_1_8_on(cloud_admin: User) -> None:
+def test_from_1_8_on_end_time_of_a_succeeded_event_audit_is_changed(cloud_admin: User) -> None:
     audit = make_audit(audit_type="EVENT", state="SUCCEEDED")
     answer = patch(Caller(cloud_admin, "1.8"), audit, end_time="2030-01-01")
     assert answer.json()["end_time"] == "2030-01-01T00:00:00"
 
 
-def test_a_oneshot_audit_with_an_end_that_is_over_runs_all_the_same(api: Caller) -> None:
+def test_end_time_of_a_oneshot_audit_does_not_prevent_its_run(api: Caller) -> None:
     audit = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
     patch(api, audit, end_time="2020-01-01")
     DecisionEngine().run_next_audit()

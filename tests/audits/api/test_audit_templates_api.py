@@ -1,4 +1,4 @@
-"""Audit templates through the API. What makes sense in one is tested with the verbs."""
+"""Audit templates in the API. The checks of their fields are tested in ``operations/test_audit_templates.py``."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 NIGHTLY = {"name": "nightly", "goal": "dummy", "strategy": "dummy"}
 
 
-def test_a_template_is_created_shown_and_deleted(api: Caller) -> None:
+def test_audit_template_is_created_shown_and_deleted(api: Caller) -> None:
     made = api.post("/audit_templates", NIGHTLY | {"description": "each night", "default_parameters": {"para1": 2}})
     assert made.status_code == 201
     shown = api.get("/audit_templates/NIGHTLY").json()
@@ -23,13 +23,13 @@ def test_a_template_is_created_shown_and_deleted(api: Caller) -> None:
     assert api.get("/audit_templates/nightly").status_code == 404
 
 
-def test_the_name_of_a_deleted_template_can_be_used_again(api: Caller) -> None:
+def test_name_of_a_deleted_template_is_free(api: Caller) -> None:
     api.post("/audit_templates", NIGHTLY)
     api.delete("/audit_templates/nightly")
     assert api.post("/audit_templates", NIGHTLY).status_code == 201
 
 
-def test_before_1_7_there_are_no_default_parameters(cloud_admin: User) -> None:
+def test_default_parameters_are_absent_and_not_acceptable_before_1_7(cloud_admin: User) -> None:
     old = Caller(cloud_admin, "1.6")
     assert old.post("/audit_templates", NIGHTLY | {"default_parameters": {}}).status_code == 406
     assert "default_parameters" not in old.post("/audit_templates", NIGHTLY).json()
@@ -55,22 +55,20 @@ def test_before_1_7_there_are_no_default_parameters(cloud_admin: User) -> None:
         ([], 400, "audit_template_postdata"),
     ],
 )
-def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
-    api: Caller, body: Any, status: int, words: str
-) -> None:
+def test_invalid_body_is_refused_and_creates_no_template(api: Caller, body: Any, status: int, words: str) -> None:
     answer = api.post("/audit_templates", body)
     assert (answer.status_code, words in fault(answer)) == (status, True), fault(answer)
     assert not AuditTemplate.objects.exists()
 
 
-def test_a_name_is_given_once(api: Caller) -> None:
+def test_duplicate_name_is_a_conflict(api: Caller) -> None:
     api.post("/audit_templates", NIGHTLY)
     answer = api.post("/audit_templates", NIGHTLY)
     assert answer.status_code == 409
     assert fault(answer) == "An audit_template with UUID or name nightly already exists"
 
 
-def test_a_patch_changes_what_it_names(api: Caller) -> None:
+def test_patch_changes_the_given_fields(api: Caller) -> None:
     api.post("/audit_templates", NIGHTLY)
     steps = [
         {"op": "replace", "path": "/name", "value": "weekly"},
@@ -81,7 +79,7 @@ def test_a_patch_changes_what_it_names(api: Caller) -> None:
     assert (shown["name"], shown["strategy_name"], shown["description"]) == ("weekly", None, "each week")
 
 
-def test_a_goal_with_default_parameters_changes_with_them_only(api: Caller) -> None:
+def test_removing_the_strategy_without_its_default_parameters_is_a_conflict(api: Caller) -> None:
     api.post("/audit_templates", NIGHTLY | {"default_parameters": {"para1": 2}})
     answer = api.patch("/audit_templates/nightly", [{"op": "remove", "path": "/strategy"}])
     assert answer.status_code == 409
@@ -100,13 +98,13 @@ def test_a_goal_with_default_parameters_changes_with_them_only(api: Caller) -> N
         {"op": "add", "path": "/foo", "value": 1},
     ],
 )
-def test_a_patch_that_makes_no_sense_is_400(api: Caller, step: dict[str, Any]) -> None:
+def test_invalid_patch_is_400(api: Caller, step: dict[str, Any]) -> None:
     api.post("/audit_templates", NIGHTLY)
     answer = api.patch("/audit_templates/nightly", [step])
     assert answer.status_code == 400
     assert fault(answer)
 
 
-def test_an_empty_patch_changes_nothing(api: Caller) -> None:
+def test_empty_patch_does_not_update_the_template(api: Caller) -> None:
     api.post("/audit_templates", NIGHTLY)
     assert api.patch("/audit_templates/nightly", []).json()["updated_at"] is None

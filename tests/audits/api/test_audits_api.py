@@ -1,4 +1,4 @@
-"""Audits through the API."""
+"""Audits in the API: create, read, cancel, change, delete and filter."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def cancel(op: str = "replace", value: object = "CANCELLED") -> list[dict[str, o
     return [{"op": op, "path": "/state", "value": value}]
 
 
-def test_a_posted_audit_waits_for_a_decision_engine(api: Caller) -> None:
+def test_created_audit_is_pending_and_its_location_is_returned(api: Caller) -> None:
     answer = api.post("/audits", DUMMY | {"name": "mine"})
     assert answer.status_code == 201
     shown = answer.json()
@@ -26,12 +26,12 @@ def test_a_posted_audit_waits_for_a_decision_engine(api: Caller) -> None:
     assert answer["Location"] == f"http://testserver/v1/audits/{shown['uuid']}"
 
 
-def test_defaults_are_filled_into_the_parameters(api: Caller) -> None:
+def test_strategy_defaults_are_added_to_the_parameters(api: Caller) -> None:
     assert api.post("/audits", DUMMY).json()["parameters"] == {"para1": 3.2, "para2": "hello"}
 
 
 @pytest.mark.parametrize("identifier", ["id", "uuid", "name", "NAME", "uuid.json"])
-def test_an_audit_is_found_by_whatever_names_it(api: Caller, identifier: str) -> None:
+def test_audit_is_found_by_id_uuid_or_name(api: Caller, identifier: str) -> None:
     audit = make_audit("nightly")
     names = {
         "id": audit.pk,
@@ -52,14 +52,14 @@ def test_an_audit_is_found_by_whatever_names_it(api: Caller, identifier: str) ->
         ("1.5", set()),
     ],
 )
-def test_fields_appear_with_the_version_that_brought_them(cloud_admin: User, version: str, absent: set[str]) -> None:
+def test_fields_are_absent_before_their_microversion(cloud_admin: User, version: str, absent: set[str]) -> None:
     make_audit()
     shown = set(Caller(cloud_admin, version).get("/audits/detail").json()["audits"][0])
     assert {"start_time", "end_time", "force", "status_message"} - shown == absent
 
 
 @pytest.mark.parametrize("field", ["start_time", "end_time"])
-def test_times_before_1_1_are_not_acceptable(cloud_admin: User, field: str) -> None:
+def test_creation_with_times_before_1_1_is_not_acceptable(cloud_admin: User, field: str) -> None:
     answer = Caller(cloud_admin, "1.0").post("/audits", DUMMY | {field: "2030-01-01T00:00:00"})
     assert answer.status_code == 406
     assert "OpenStack-API-Maximum-Version" in answer
@@ -92,26 +92,24 @@ def test_times_before_1_1_are_not_acceptable(cloud_admin: User, field: str) -> N
         ("text", 400, "audit_p"),
     ],
 )
-def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
-    api: Caller, body: Any, status: int, words: str
-) -> None:
+def test_invalid_body_is_refused_and_creates_no_audit(api: Caller, body: Any, status: int, words: str) -> None:
     answer = api.post("/audits", body)
     assert (answer.status_code, words in fault(answer)) == (status, True), fault(answer)
     assert not Audit.objects.exists()
 
 
-def test_a_name_is_given_once_whatever_its_case(api: Caller) -> None:
+def test_duplicate_name_in_another_case_is_a_conflict(api: Caller) -> None:
     api.post("/audits", DUMMY | {"name": "mine"})
     answer = api.post("/audits", DUMMY | {"name": "MINE"})
     assert answer.status_code == 409
 
 
-def test_a_name_may_hold_emoji(api: Caller) -> None:
+def test_emoji_in_a_name_is_accepted(api: Caller) -> None:
     assert api.post("/audits", DUMMY | {"name": "🐘 audit"}).json()["name"] == "🐘 audit"
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
-def test_a_person_cancels_an_audit(api: Caller, state: str) -> None:
+def test_pending_or_ongoing_audit_is_cancelled(api: Caller, state: str) -> None:
     audit = make_audit(state=state)
     answer = api.patch(f"/audits/{audit.uuid}", cancel())
     assert answer.json()["state"] == "CANCELLED"
@@ -120,7 +118,7 @@ def test_a_person_cancels_an_audit(api: Caller, state: str) -> None:
 
 @pytest.mark.parametrize("requested", ["PENDING", "SUCCEEDED", "DELETED", "FOO", 7, None])
 @pytest.mark.parametrize("op", ["add", "replace"])
-def test_no_other_state_can_be_patched(api: Caller, op: str, requested: object) -> None:
+def test_patch_to_a_state_other_than_cancelled_is_refused(api: Caller, op: str, requested: object) -> None:
     audit = make_audit()
     answer = api.patch(f"/audits/{audit.uuid}", cancel(op, requested))
     assert answer.status_code == 400
@@ -143,14 +141,14 @@ def test_no_other_state_can_be_patched(api: Caller, op: str, requested: object) 
         ({"op": "remove", "path": "/state"}, "mandatory"),
     ],
 )
-def test_a_patch_that_does_not_fit_is_400(api: Caller, step: dict[str, object], words: str) -> None:
+def test_invalid_patch_is_400(api: Caller, step: dict[str, object], words: str) -> None:
     audit = make_audit(parameters={"para1": 3.2, "para2": "hello"})
     answer = api.patch(f"/audits/{audit.uuid}", [step])
     assert answer.status_code == 400
     assert words in fault(answer)
 
 
-def test_parameters_and_name_may_be_changed(api: Caller) -> None:
+def test_parameters_and_name_of_a_pending_audit_are_changed(api: Caller) -> None:
     audit = make_audit(parameters={"para1": 3.2, "para2": "hello"})
     steps = [
         {"op": "replace", "path": "/parameters/para1", "value": 5},
@@ -160,7 +158,7 @@ def test_parameters_and_name_may_be_changed(api: Caller) -> None:
     assert (shown["parameters"]["para1"], shown["name"]) == (5, "renamed")
 
 
-def test_a_name_that_is_taken_cannot_be_patched_in(api: Caller) -> None:
+def test_patch_to_a_duplicate_name_is_a_conflict(api: Caller) -> None:
     make_audit("taken")
     audit = make_audit("other")
     answer = api.patch(f"/audits/{audit.uuid}", [{"op": "replace", "path": "/name", "value": "Taken"}])
@@ -168,20 +166,20 @@ def test_a_name_that_is_taken_cannot_be_patched_in(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
-def test_an_unfinished_audit_is_not_deleted(api: Caller, state: str) -> None:
+def test_deletion_of_an_unfinished_audit_is_refused(api: Caller, state: str) -> None:
     answer = api.delete(f"/audits/{make_audit(state=state).uuid}")
     assert answer.status_code == 400
     assert fault(answer) == f"Couldn't delete when state is '{state}'."
 
 
-def test_the_plans_of_a_deleted_audit_stay_and_no_longer_name_it(api: Caller) -> None:
+def test_plan_of_a_deleted_audit_is_kept_without_audit_uuid(api: Caller) -> None:
     plan = make_plan(audit=make_audit(state="SUCCEEDED"))
     assert api.delete(f"/audits/{plan.audit.uuid}").status_code == 204
     assert api.get(f"/audits/{plan.audit.uuid}").status_code == 404
     assert api.get(f"/action_plans/{plan.uuid}").json()["audit_uuid"] is None
 
 
-def test_the_plans_of_a_deleted_audit_are_listed_by_its_uuid(api: Caller) -> None:
+def test_plan_list_is_filtered_by_the_uuid_of_a_deleted_audit(api: Caller) -> None:
     plan = make_plan({"a": []}, audit=make_audit(state="SUCCEEDED"))
     make_plan(audit=make_audit("another", state="SUCCEEDED"))
     api.delete(f"/audits/{plan.audit.uuid}")
@@ -189,24 +187,24 @@ def test_the_plans_of_a_deleted_audit_are_listed_by_its_uuid(api: Caller) -> Non
     assert (listed["uuid"], listed["state"], listed["audit_uuid"]) == (str(plan.uuid), "RECOMMENDED", None)
 
 
-def test_a_reader_may_not_create_audits(reader: User) -> None:
+def test_reader_cannot_create_an_audit(reader: User) -> None:
     assert Caller(reader).post("/audits", DUMMY).status_code == 403
     assert not Audit.objects.exists()
 
 
-def test_audits_are_filtered_by_goal_and_strategy(api: Caller) -> None:
+def test_audit_list_is_filtered_by_goal_and_strategy(api: Caller) -> None:
     audit = make_audit()
     assert [row["uuid"] for row in api.get("/audits/?goal=DUMMY&strategy=dummy").json()["audits"]] == [str(audit.uuid)]
     assert api.get("/audits/?goal=nope").json()["audits"] == []
 
 
 @pytest.mark.parametrize("argument", ["state=PENDING", "audit_template=x"])
-def test_filters_that_are_none_are_refused(api: Caller, argument: str) -> None:
+def test_unknown_filter_is_refused(api: Caller, argument: str) -> None:
     assert api.get(f"/audits/?{argument}").status_code == 400
 
 
 @pytest.mark.parametrize(("value", "flag"), [("yes", True), ("No", False), (1, True), (0, False), (True, True)])
-def test_a_switch_of_a_new_audit_may_be_a_text_or_a_number_up_to_1_7(
+def test_up_to_1_7_text_and_number_are_accepted_as_boolean_of_a_new_audit(
     cloud_admin: User, value: object, flag: bool
 ) -> None:
     body = {"audit_type": "ONESHOT", "goal": "dummy", "auto_trigger": value, "force": value}
@@ -218,9 +216,7 @@ def test_a_switch_of_a_new_audit_may_be_a_text_or_a_number_up_to_1_7(
 @pytest.mark.parametrize(
     ("version", "value"), [("1.8", "yes"), ("1.8", 1), ("latest", "true"), ("1.7", "maybe"), ("1.7", 2), ("1.7", [])]
 )
-def test_an_invalid_switch_of_a_new_audit_is_refused(
-    cloud_admin: User, version: str, name: str, value: object
-) -> None:
+def test_invalid_boolean_of_a_new_audit_is_refused(cloud_admin: User, version: str, name: str, value: object) -> None:
     answer = Caller(cloud_admin, version).post("/audits", {"audit_type": "ONESHOT", "goal": "dummy", name: value})
     assert answer.status_code == 400
     assert f"{name}. Must be a valid boolean" in fault(answer)

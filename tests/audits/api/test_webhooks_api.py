@@ -1,4 +1,4 @@
-"""Webhooks: each has an EVENT audit run once more."""
+"""Webhooks: each call triggers a run of an EVENT audit."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def engine() -> DecisionEngine:
     return DecisionEngine()
 
 
-def event(**fields: Any) -> Audit:
+def event_audit(**fields: Any) -> Audit:
     return create_audit(**{"audit_type": "EVENT", "goal": "dummy", "strategy": "dummy", **fields})
 
 
@@ -38,33 +38,33 @@ def runs(audit: Audit) -> int:
     return ActionPlan.objects.filter(audit=audit).count()
 
 
-def test_an_event_audit_waits_until_its_webhook_is_called(engine: DecisionEngine) -> None:
-    event()
+def test_event_audit_waits_for_its_webhook(engine: DecisionEngine) -> None:
+    event_audit()
     assert engine.run_next_audit() is False
 
 
-def test_a_webhook_is_accepted_without_a_body_in_its_answer(api: Caller) -> None:
-    answer = api.post(f"/webhooks/{event().uuid}", {"anything": ["at", "all"]})
+def test_webhook_returns_202_and_an_empty_body(api: Caller) -> None:
+    answer = api.post(f"/webhooks/{event_audit().uuid}", {"anything": ["at", "all"]})
     assert (answer.status_code, answer.content) == (202, b"")
 
 
-def test_a_webhook_has_its_audit_run_once(api: Caller, engine: DecisionEngine) -> None:
-    audit = event()
+def test_webhook_triggers_one_run(api: Caller, engine: DecisionEngine) -> None:
+    audit = event_audit()
     call(api, audit)
     done = [engine.run_next_audit(), engine.run_next_audit()]
     assert (done, state(audit), runs(audit)) == ([True, False], "SUCCEEDED", 1)
 
 
-def test_each_webhook_has_its_audit_run_again(api: Caller, engine: DecisionEngine) -> None:
-    audit = event()
+def test_each_webhook_after_a_run_triggers_another_run(api: Caller, engine: DecisionEngine) -> None:
+    audit = event_audit()
     for _ in range(3):
         call(api, audit)
         engine.run_next_audit()
     assert (state(audit), runs(audit)) == ("SUCCEEDED", 3)
 
 
-def test_webhooks_that_come_before_the_run_share_it(api: Caller, engine: DecisionEngine) -> None:
-    audit = event()
+def test_webhooks_before_the_run_are_merged_into_one_run(api: Caller, engine: DecisionEngine) -> None:
+    audit = event_audit()
     statuses = {call(api, audit) for _ in range(3)}
     while engine.run_next_audit():
         pass
@@ -72,32 +72,32 @@ def test_webhooks_that_come_before_the_run_share_it(api: Caller, engine: Decisio
 
 
 @pytest.mark.parametrize("wrong", ["ONGOING", "FAILED", "CANCELLED", "SUSPENDED"])
-def test_in_other_states_a_webhook_is_refused(api: Caller, wrong: str) -> None:
+def test_webhook_is_refused_in_an_unfit_state(api: Caller, wrong: str) -> None:
     answer = api.post(f"/webhooks/{make_audit(audit_type='EVENT', state=wrong).uuid}", {})
     assert (answer.status_code, fault(answer)) == (400, f"Audit state {wrong} is disallowed.")
 
 
-def test_what_is_sent_must_be_json(api: Caller) -> None:
-    path = f"/v1/webhooks/{event().uuid}"
+def test_webhook_body_that_is_not_json_is_refused(api: Caller) -> None:
+    path = f"/v1/webhooks/{event_audit().uuid}"
     assert api.client.generic("POST", path, "no json", content_type="application/json").status_code == 400
 
 
-def test_a_continuous_audit_has_no_webhook(api: Caller) -> None:
+def test_webhook_of_a_continuous_audit_is_refused(api: Caller) -> None:
     audit = make_audit(audit_type="CONTINUOUS", interval="60")
     assert fault(api.post(f"/webhooks/{audit.uuid}", {})) == "Audit type CONTINUOUS is disallowed."
 
 
-def test_a_reader_may_not_trigger(reader: User) -> None:
-    audit = event()
+def test_reader_cannot_call_a_webhook(reader: User) -> None:
+    audit = event_audit()
     assert (call(Caller(reader), audit), Audit.objects.get().next_run_time) == (403, None)
 
 
-def test_a_run_waits_for_an_ongoing_plan_and_is_not_lost(
+def test_triggered_run_waits_for_an_ongoing_plan(
     api: Caller, engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch)
     ongoing = make_plan(state="ONGOING")
-    audit = event()
+    audit = event_audit()
     call(api, audit)
     done = [engine.run_next_audit(), engine.run_next_audit()]
     waiting = Audit.objects.get(pk=audit.pk)
@@ -110,8 +110,8 @@ def test_a_run_waits_for_an_ongoing_plan_and_is_not_lost(
     )
 
 
-def test_a_run_whose_engine_died_is_made_by_another(api: Caller, engine: DecisionEngine) -> None:
-    audit = event()
+def test_run_of_a_stopped_engine_is_repeated_by_another_engine(api: Caller, engine: DecisionEngine) -> None:
+    audit = event_audit()
     call(api, audit)
     engine.next_audit()
     engine.service.retire()
@@ -119,31 +119,31 @@ def test_a_run_whose_engine_died_is_made_by_another(api: Caller, engine: Decisio
     assert (state(audit), runs(audit)) == ("SUCCEEDED", 1)
 
 
-def test_a_failing_run_fails_an_event_audit_and_says_why(api: Caller) -> None:
-    audit = event(goal="saving_energy", strategy="saving_energy")
+def test_failed_run_fails_the_event_audit_with_the_error_as_status_message(api: Caller) -> None:
+    audit = event_audit(goal="saving_energy", strategy="saving_energy")
     call(api, audit)
     DecisionEngine().run_next_audit()
     found = Audit.objects.get(pk=audit.pk)
     assert (found.state, found.status_message) == ("FAILED", "The cluster state is not defined")
 
 
-def test_only_event_audits_are_triggered(api: Caller) -> None:
+def test_webhook_of_a_oneshot_audit_is_refused(api: Caller) -> None:
     answer = api.post(f"/webhooks/{make_audit().uuid}", {})
     assert answer.status_code == 400
     assert fault(answer) == "Audit type ONESHOT is disallowed."
 
 
-def test_a_body_is_required(api: Caller) -> None:
+def test_webhook_without_a_body_is_refused(api: Caller) -> None:
     answer = api.post(f"/webhooks/{make_audit().uuid}")
     assert answer.status_code == 400
     assert fault(answer) == 'Missing argument: "body"'
 
 
-def test_an_unknown_audit_is_404(api: Caller) -> None:
+def test_webhook_of_an_unknown_audit_is_404(api: Caller) -> None:
     answer = api.post("/webhooks/abc", {})
     assert answer.status_code == 404
     assert fault(answer) == "Audit abc could not be found"
 
 
-def test_a_webhook_cannot_be_read(api: Caller) -> None:
+def test_get_of_a_webhook_is_not_allowed(api: Caller) -> None:
     assert api.get("/webhooks/abc").status_code == 405

@@ -1,4 +1,4 @@
-"""The pages that compare two plans or two audits."""
+"""Pages that compare two plans or two audits."""
 
 from typing import Any
 from uuid import uuid4
@@ -40,7 +40,7 @@ def compared(client: Client, *records: Any, page: str = "compare-plans", **query
     return client.get(reverse(page), {"compare": [str(record.uuid) for record in records], **query})
 
 
-def test_actions_of_the_same_type_and_server_are_in_both_plans(
+def test_actions_of_equal_type_and_server_count_as_common(
     client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan]
 ) -> None:
     client.force_login(cloud_admin)
@@ -55,7 +55,7 @@ def test_actions_of_the_same_type_and_server_are_in_both_plans(
 
 
 @pytest.mark.parametrize(("only", "server"), [("both", SHARED), ("first", FIRST), ("second", SECOND)])
-def test_the_actions_are_filtered_by_the_plans_that_have_them(
+def test_actions_are_filtered_by_their_plan(
     client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan], only: str, server: str
 ) -> None:
     client.force_login(cloud_admin)
@@ -63,13 +63,13 @@ def test_the_actions_are_filtered_by_the_plans_that_have_them(
     assert [row.resource for row in rows] == [f"name-{server[:4]}"]
 
 
-def test_actions_without_a_target_are_compared_by_their_type(client: Client, cloud_admin: User) -> None:
+def test_actions_without_a_target_are_compared_by_type(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     response = compared(client, make_plan({"a": []}), make_plan({"b": []}))
     assert response.context["types"] == [{"action_type": "nop", "both": 1, "first": 0, "second": 0}]
 
 
-def test_the_efficacy_of_both_plans_is_side_by_side(
+def test_efficacy_of_both_plans_is_compared(
     client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan]
 ) -> None:
     for plan, value in zip(pair, (3, 5), strict=True):
@@ -79,7 +79,7 @@ def test_the_efficacy_of_both_plans_is_side_by_side(
     assert (fact.label, fact.first, fact.second, fact.differs) == ("Released nodes", 3, 5, True)
 
 
-def test_two_audits_are_compared_with_their_newest_plans(client: Client, cloud_admin: User) -> None:
+def test_audits_are_compared_with_their_newest_plans(client: Client, cloud_admin: User) -> None:
     first, second = make_audit("one", parameters={"threshold": 5}), make_audit("two", parameters={"threshold": 7})
     for audit in (first, second):
         make_plan({"a": []}, audit=audit)
@@ -92,26 +92,26 @@ def test_two_audits_are_compared_with_their_newest_plans(client: Client, cloud_a
     assert response.context["types"] == [{"action_type": "migrate", "both": 1, "first": 0, "second": 0}]
 
 
-def test_an_audit_without_a_plan_is_compared_by_its_parameters(client: Client, cloud_admin: User) -> None:
+def test_audits_without_plans_are_compared_without_actions(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     text = compared(client, make_audit("one"), make_audit("two"), page="compare-audits").content.decode()
     assert "There are no two plans to compare" in text
 
 
 @pytest.mark.parametrize("query", ["", "compare=nonsense", f"compare={UNKNOWN}", "compare=%00&compare="])
-def test_without_two_records_the_page_asks_for_them(client: Client, cloud_admin: User, query: str) -> None:
+def test_page_without_two_valid_records_shows_a_selection_form(client: Client, cloud_admin: User, query: str) -> None:
     make_plan()
     client.force_login(cloud_admin)
     text = client.get(f"{reverse('compare-plans')}?{query}").content.decode()
     assert text.count('name="compare"') == 2
 
 
-def test_of_three_records_the_page_says_that_two_can_be_compared(client: Client, cloud_admin: User) -> None:
+def test_page_with_three_records_shows_their_number(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     assert "3 are selected" in compared(client, *(make_plan() for _ in range(3))).content.decode()
 
 
-def test_a_comparison_takes_the_same_queries_whatever_the_size(
+def test_comparison_query_count_does_not_depend_on_the_number_of_actions(
     client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan], django_assert_num_queries: Any
 ) -> None:
     large = [plan_of(SHARED, *(str(uuid4()) for _ in range(30)), audit=make_audit(name)) for name in "ab"]
@@ -122,7 +122,7 @@ def test_a_comparison_takes_the_same_queries_whatever_the_size(
             compared(client, *plans)
 
 
-def test_the_lists_have_boxes_for_the_comparison(client: Client, cloud_admin: User) -> None:
+def test_lists_have_checkboxes_for_the_comparison(client: Client, cloud_admin: User) -> None:
     plan, audit = make_plan(), make_audit()
     client.force_login(cloud_admin)
     for page, record in (("plans:list", plan), ("audits:list", audit)):
@@ -131,12 +131,12 @@ def test_the_lists_have_boxes_for_the_comparison(client: Client, cloud_admin: Us
         assert '<form method="get" id="compare"' in text
 
 
-def test_comparing_plans_needs_the_permission_to_view_them(client: Client, stranger: User) -> None:
+def test_plan_comparison_is_forbidden_without_the_view_permission(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(reverse("compare-plans")).status_code == 403
 
 
-def test_the_audits_of_plans_are_compared_only_with_the_permission_to_view_them(
+def test_plan_comparison_shows_audits_only_with_the_permission_to_view_audits(
     client: Client, stranger: User, cloud_admin: User
 ) -> None:
     plans = [make_plan(audit=make_audit(name, parameters={"threshold": 5})) for name in ("one", "two")]

@@ -1,4 +1,4 @@
-"""The search for all objects: what is found, by whom, in how many queries, and texts that make no sense."""
+"""The search for all objects: results, permissions, query count and invalid texts."""
 
 import re
 from typing import Any
@@ -61,7 +61,7 @@ def act_on(plan: ActionPlan, target: str, action_type: str = "migrate") -> Actio
 
 @pytest.fixture
 def cloud(plan: ActionPlan) -> dict[str, Any]:
-    """Objects of all kinds, which are called shop."""
+    """Objects of all kinds, with shop in their names."""
     cluster = make_cluster("shop cluster")
     server = make_server("shop-1")
     objects = {
@@ -85,7 +85,7 @@ def test_objects_of_all_kinds_are_found_by_a_part_of_their_names(browser: Client
 
 @pytest.mark.parametrize("kind", ["node", "server", "cluster", "member", "stack", "profile", "action"])
 @pytest.mark.parametrize("length", [8, 13, 36])
-def test_the_beginning_of_a_uuid_leads_to_the_page(
+def test_uuid_prefix_redirects_to_the_page_of_the_object(
     browser: Client, cloud: dict[str, Any], kind: str, length: int
 ) -> None:
     answer = search(browser, str(cloud[kind].uuid)[:length].upper())
@@ -93,35 +93,33 @@ def test_the_beginning_of_a_uuid_leads_to_the_page(
     assert str(cloud[kind].uuid) in answer["Location"]
 
 
-def test_a_plan_is_found_by_its_uuid_and_by_the_name_of_its_audit_as_it_is_shown(browser: Client) -> None:
+def test_plan_is_found_by_uuid_prefix_and_by_the_shown_name_of_its_audit(browser: Client) -> None:
     plan = make_plan({}, audit=make_audit("dummy-2026-11-21T12:10:30.420311"))
     assert search(browser, str(plan.uuid)[:8])["Location"] == reverse("plans:detail", args=[plan.uuid])
     assert groups(browser, "dummy 2026-11-21 12:10:30") == ["Action plans", "Audits"]
 
 
-def test_a_plan_without_an_audit_is_found_by_its_operation(browser: Client) -> None:
+def test_plan_without_an_audit_is_found_by_its_operation(browser: Client) -> None:
     act_on(make_plan({}), str(make_server("web-1").uuid), "stop")
     assert groups(browser, "stop web-1") == ["Action plans"]
     assert groups(browser, "migrate web-1") == []
 
 
-def test_two_objects_with_the_same_beginning_are_listed(browser: Client) -> None:
+def test_objects_with_the_same_uuid_prefix_are_listed(browser: Client) -> None:
     for number in range(2):
         make_server(f"web-{number}", uuid=UUID(int=NUMBERED.int + number))
     assert groups(browser, str(NUMBERED)[:8]) == ["Servers"]
     assert search(browser, str(NUMBERED)).status_code == 302
 
 
-def test_an_object_whose_name_looks_like_a_uuid_is_listed_with_the_object_of_this_uuid(browser: Client) -> None:
+def test_object_named_like_a_uuid_is_listed_with_the_object_of_this_uuid(browser: Client) -> None:
     make_server("web-1", uuid=NUMBERED)
     make_server(str(NUMBERED)[:8])
     page = search(browser, str(NUMBERED)[:8]).content.decode()
     assert page.count('<a href="/console/servers/') == 2 + 1
 
 
-def test_actions_are_found_by_the_name_of_their_server_also_after_its_deletion(
-    browser: Client, plan: ActionPlan
-) -> None:
+def test_actions_are_found_by_the_name_of_a_deleted_server(browser: Client, plan: ActionPlan) -> None:
     server = make_server("web-1")
     act_on(plan, str(server.uuid))
     server.name = "renamed"
@@ -131,7 +129,7 @@ def test_actions_are_found_by_the_name_of_their_server_also_after_its_deletion(
     assert groups(browser, "renamed") == ["Actions"]
 
 
-def test_the_actions_of_the_server_with_exactly_this_name_are_found_alone(browser: Client, plan: ActionPlan) -> None:
+def test_exact_server_name_finds_only_the_actions_of_this_server(browser: Client, plan: ActionPlan) -> None:
     one, other = make_server("web-1"), make_server("web-10")
     mine, others = act_on(plan, str(one.uuid)), act_on(plan, str(other.uuid))
     page = search(browser, "web-1").content.decode()
@@ -145,19 +143,19 @@ def test_actions_are_found_by_a_part_of_their_type(browser: Client, plan: Action
 
 
 @pytest.mark.parametrize("text", [REQUEST, "req-1f2e3d4c", "req-1f2e…", "req-1f2e3d4"])
-def test_history_is_found_by_the_id_of_a_request(browser: Client, text: str) -> None:
+def test_history_is_found_by_a_request_id_or_its_prefix(browser: Client, text: str) -> None:
     record("cluster.check", "shop", caller=ROSA)
     assert groups(browser, text) == ["Requests"]
 
 
-def test_history_is_found_by_the_id_of_an_object_that_is_no_longer_there(browser: Client) -> None:
+def test_history_is_found_by_the_uuid_of_a_deleted_object(browser: Client) -> None:
     server = make_server("web-1")
     record("server.delete", server, caller=ROSA)
     server.delete()
     assert groups(browser, str(server.uuid)[:8]) == ["History"]
 
 
-def test_a_group_shows_the_best_results_and_leads_to_the_list_with_the_filter(browser: Client) -> None:
+def test_group_shows_the_best_results_and_links_to_the_filtered_list(browser: Client) -> None:
     for number in range(20):
         make_server(f"a-web-{number}")
     exact = make_server("web")
@@ -169,7 +167,7 @@ def test_a_group_shows_the_best_results_and_leads_to_the_list_with_the_filter(br
 
 
 @pytest.mark.parametrize("size", [0, 30])
-def test_the_number_of_queries_does_not_depend_on_the_results(
+def test_query_count_does_not_depend_on_the_number_of_results(
     browser: Client, django_assert_num_queries: DjangoAssertNumQueries, size: int
 ) -> None:
     plan = make_plan({}, audit=make_audit("web"))
@@ -183,7 +181,7 @@ def test_the_number_of_queries_does_not_depend_on_the_results(
         assert search(browser, "web").status_code == 200
 
 
-def test_nothing_is_found_without_rights(client: Client, stranger: User, cloud: dict[str, Any]) -> None:
+def test_search_without_permissions_has_no_results(client: Client, stranger: User, cloud: dict[str, Any]) -> None:
     record("cluster.check", "shop", caller=ROSA)
     client.force_login(stranger)
     assert groups(client, "shop") == []
@@ -205,7 +203,7 @@ def test_nothing_is_found_without_rights(client: Client, stranger: User, cloud: 
         ("view_historyentry", "History"),
     ],
 )
-def test_each_group_needs_the_right_of_its_list(
+def test_group_is_shown_with_the_view_permission_of_its_list(
     client: Client, stranger: User, cloud: dict[str, Any], permission: str, group: str
 ) -> None:
     record("cluster.check", "shop", caller=ROSA)
@@ -214,7 +212,7 @@ def test_each_group_needs_the_right_of_its_list(
     assert groups(client, "shop") == [group]
 
 
-def test_members_of_a_project_find_its_objects_alone(client: Client, stranger: User) -> None:
+def test_project_member_finds_only_objects_of_the_project(client: Client, stranger: User) -> None:
     for project in ("blue", "red"):
         make_server(f"{project}-shop", project_id=project)
         make_cluster(f"{project}-shop", project_id=project)
@@ -229,7 +227,7 @@ def test_members_of_a_project_find_its_objects_alone(client: Client, stranger: U
     assert 'href="/console/servers/' not in page
 
 
-def test_people_who_have_not_logged_in_do_not_search(client: Client, db: None) -> None:
+def test_search_without_login_redirects_to_the_login(client: Client, db: None) -> None:
     assert search(client, "shop")["Location"].startswith(reverse("login"))
 
 
@@ -244,7 +242,7 @@ def test_people_who_have_not_logged_in_do_not_search(client: Client, db: None) -
     ],
     ids=["empty", "blank", "short", "long", "nul"],
 )
-def test_a_text_that_makes_no_sense_is_refused(browser: Client, text: str, message: str) -> None:
+def test_invalid_text_is_refused(browser: Client, text: str, message: str) -> None:
     answer = search(browser, text)
     assert answer.status_code == 200
     assert message in answer.content.decode()
@@ -268,20 +266,20 @@ def test_a_text_that_makes_no_sense_is_refused(browser: Client, text: str, messa
     ],
     ids=str,
 )
-def test_any_other_text_finds_nothing_but_its_objects(browser: Client, cloud: dict[str, Any], text: str) -> None:
+def test_text_with_special_characters_has_no_results(browser: Client, cloud: dict[str, Any], text: str) -> None:
     page = search(browser, text * (2 if len(text) == 1 else 1))
     assert page.status_code == 200
     assert "No results for" in page.content.decode()
     assert "<script>" not in page.content.decode()
 
 
-def test_the_page_without_a_text_says_what_to_enter(browser: Client) -> None:
+def test_page_without_a_text_shows_instructions(browser: Client) -> None:
     page = browser.get(ADDRESS).content.decode()
     assert "Enter a name or a part of it" in page
     assert "status-message warning" not in page
 
 
-def test_each_page_has_the_search_field_with_the_text(browser: Client, cloud: dict[str, Any]) -> None:
+def test_every_page_has_the_search_field_with_the_text(browser: Client, cloud: dict[str, Any]) -> None:
     field = re.compile(r'<input[^>]*id="search"[^>]*>')
     assert field.search(browser.get(reverse("plans:list")).content.decode())
     found = field.search(search(browser, 'sh"op').content.decode())

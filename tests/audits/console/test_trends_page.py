@@ -24,7 +24,7 @@ def trends(client: Client, person: User, **query: str) -> Any:
 
 
 def chart(response: Any, name: str) -> dict[str, Any]:
-    """Return the data of a chart: the values of each series by its label, without days that have none."""
+    """Return the data of a chart: the values of each series by its label, without days without a value."""
     data = next(json.loads(one.data) for one in response.context["charts"] if one.name == name)
     return {one["label"]: [value for value in one["values"] if value] for one in data["series"]}
 
@@ -35,20 +35,20 @@ def ended_plan(state: str = "SUCCEEDED", *, days: int = 0, minutes: int = 10, **
     return make_plan({"a": [], "b": []}, state=state, start_time=start, end_time=end, **columns)
 
 
-def test_plans_are_counted_by_outcome_on_the_day_of_their_end(client: Client, cloud_admin: User) -> None:
+def test_plans_are_counted_by_state_on_the_day_of_their_end(client: Client, cloud_admin: User) -> None:
     for state, days in (("SUCCEEDED", 1), ("SUCCEEDED", 1), ("SUCCEEDED", 3), ("FAILED", 1)):
         ended_plan(state, days=days)
     make_plan(state="ONGOING")
     assert chart(trends(client, cloud_admin), "plans") == {"SUCCEEDED": [1, 2], "FAILED": [1]}
 
 
-def test_durations_are_the_average_and_the_longest_of_a_day(client: Client, cloud_admin: User) -> None:
+def test_plan_durations_are_the_average_and_maximum_of_a_day(client: Client, cloud_admin: User) -> None:
     ended_plan(minutes=10)
     ended_plan("FAILED", minutes=30)
     assert chart(trends(client, cloud_admin), "plan-durations") == {"average": [20], "longest": [30]}
 
 
-def test_actions_are_counted_by_outcome_with_their_durations(client: Client, cloud_admin: User) -> None:
+def test_actions_are_counted_by_state_with_their_durations(client: Client, cloud_admin: User) -> None:
     plan, now = ended_plan(), timezone.now()
     Action.objects.filter(input_parameters__message="a").update(
         state="SUCCEEDED", updated_at=now, start_time=now - timedelta(seconds=40), end_time=now
@@ -59,7 +59,7 @@ def test_actions_are_counted_by_outcome_with_their_durations(client: Client, clo
     assert chart(response, "action-durations") == {"average": [40], "longest": [40]}
 
 
-def test_the_efficacy_reached_is_that_of_the_actions_that_succeeded(client: Client, cloud_admin: User) -> None:
+def test_reached_efficacy_is_the_share_of_succeeded_actions(client: Client, cloud_admin: User) -> None:
     efficacy = [{"name": "released_nodes_ratio", "description": "", "unit": "%", "value": 30.0}]
     plan = ended_plan(global_efficacy=efficacy)
     plan.actions.filter(input_parameters__message="a").update(state="SUCCEEDED")
@@ -70,7 +70,7 @@ def test_the_efficacy_reached_is_that_of_the_actions_that_succeeded(client: Clie
 
 
 @pytest.mark.parametrize(("days", "shown"), [("7", 7), ("90", 90), ("12", 30), ("", 30), ("x\0", 30)])
-def test_the_period_is_one_of_three(client: Client, cloud_admin: User, days: str, shown: int) -> None:
+def test_period_is_7_30_or_90_days(client: Client, cloud_admin: User, days: str, shown: int) -> None:
     for past in (1, 20, 80):
         ended_plan(days=past)
     response = trends(client, cloud_admin, days=days)
@@ -78,14 +78,14 @@ def test_the_period_is_one_of_three(client: Client, cloud_admin: User, days: str
     assert sum(chart(response, "plans")["SUCCEEDED"]) == {7: 1, 30: 2, 90: 3}[shown]
 
 
-def test_a_period_without_plans_says_so(client: Client, cloud_admin: User) -> None:
+def test_period_without_plans_shows_a_text_and_no_charts(client: Client, cloud_admin: User) -> None:
     text = trends(client, cloud_admin).content.decode()
     assert text.count("No plans in this period.") == 2
     assert text.count("No plans with an efficacy in this period.") == 1
     assert "<canvas" not in text
 
 
-def test_each_chart_has_a_table_with_the_same_values(client: Client, cloud_admin: User) -> None:
+def test_every_chart_has_a_table_with_the_same_values(client: Client, cloud_admin: User) -> None:
     plan = ended_plan(minutes=10)
     text = trends(client, cloud_admin).content.decode()
     assert text.count("<canvas") == text.count('<details class="chart-table">') == 2
@@ -93,7 +93,7 @@ def test_each_chart_has_a_table_with_the_same_values(client: Client, cloud_admin
     assert f'<th scope="row" class="text-nowrap">{day}</th><td class="text-end number">1</td>' in text
 
 
-def test_the_capacity_is_shown_by_aggregate_with_the_fullest_node_first(client: Client, cloud_admin: User) -> None:
+def test_capacity_is_shown_by_aggregate_with_the_fullest_node_first(client: Client, cloud_admin: User) -> None:
     empty, full, _alone = (make_node(name, vcpus=4, memory=4096) for name in ("a-empty", "b-full", "c-alone"))
     make_aggregate(1, "fast", empty, full)
     make_server("web", full, vcpus=5, memory=1024)
@@ -104,26 +104,26 @@ def test_the_capacity_is_shown_by_aggregate_with_the_fullest_node_first(client: 
     assert (rest.name, rest.nodes[0].hostname) == ("No aggregate", "c-alone")
 
 
-def test_nodes_that_do_not_fit_are_counted(client: Client, cloud_admin: User, monkeypatch: Any) -> None:
+def test_nodes_over_the_display_limit_are_counted(client: Client, cloud_admin: User, monkeypatch: Any) -> None:
     monkeypatch.setattr("cluster.console.heat_map.SHOWN_NODES", 2)
     for number in range(3):
         make_node(f"node-{number}")
     assert "1 more node" in trends(client, cloud_admin).content.decode()
 
 
-def test_servers_that_wait_for_capacity_are_counted(client: Client, cloud_admin: User) -> None:
+def test_pending_servers_are_counted(client: Client, cloud_admin: User) -> None:
     make_server("waiting", state="pending")
     assert "1 server waits for capacity" in trends(client, cloud_admin).content.decode()
 
 
-def test_a_person_without_permissions_sees_neither_charts_nor_capacity(client: Client, stranger: User) -> None:
+def test_user_without_permissions_sees_neither_charts_nor_capacity(client: Client, stranger: User) -> None:
     ended_plan()
     text = trends(client, stranger).content.decode()
     assert "Your account has no permission to view action plans or compute nodes." in text
     assert "<canvas" not in text
 
 
-def test_the_trends_take_the_same_queries_whatever_there_is(
+def test_trends_query_count_does_not_depend_on_the_number_of_records(
     client: Client, cloud_admin: User, django_assert_num_queries: Any
 ) -> None:
     make_aggregate(1, "fast", make_node())
@@ -138,13 +138,13 @@ def test_the_trends_take_the_same_queries_whatever_there_is(
         client.get(reverse("trends"), {"days": "90"})
 
 
-def test_only_the_pages_with_charts_load_the_library(client: Client, cloud_admin: User) -> None:
+def test_only_pages_with_charts_load_the_chart_library(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     for page, is_loaded in (("home", True), ("trends", True), ("plans:list", False)):
         assert ("chart.umd.min" in client.get(reverse(page)).content.decode()) == is_loaded
 
 
-def test_the_charts_are_computed_once_in_five_minutes(client: Client, cloud_admin: User) -> None:
+def test_charts_are_cached_for_each_period(client: Client, cloud_admin: User) -> None:
     ended_plan()
     assert chart(trends(client, cloud_admin), "plans") == {"SUCCEEDED": [1]}
     ended_plan()
@@ -154,7 +154,7 @@ def test_the_charts_are_computed_once_in_five_minutes(client: Client, cloud_admi
     assert chart(trends(client, cloud_admin, days="7"), "plans") == {"SUCCEEDED": [2]}
 
 
-def test_charts_that_were_computed_for_others_need_the_permission(client: Client, cloud_admin: User) -> None:
+def test_cached_charts_are_hidden_without_the_permission(client: Client, cloud_admin: User) -> None:
     ended_plan()
     trends(client, cloud_admin)
     assert trends(client, User.objects.create_user("guest")).context.get("charts") is None

@@ -1,4 +1,4 @@
-"""Servers that wait for capacity: they have an audit run, whose plan serves all of them, in the end."""
+"""Pending servers trigger the capacity audit, whose plan frees capacity for them and builds them."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -36,7 +36,7 @@ def pending_state(settings: Settings) -> None:
     settings.USE_PENDING_STATE = True
 
 
-def waits(name: str = "w", **columns: Any) -> Server:
+def pending_server(name: str = "w", **columns: Any) -> Server:
     return make_server(name, state="pending", **columns)
 
 
@@ -56,9 +56,9 @@ def decide() -> ActionPlan | None:
 # When an audit runs
 
 
-def test_a_server_that_waits_has_the_audit_made_and_run_which_proposes_a_plan() -> None:
+def test_pending_server_triggers_the_capacity_audit_which_recommends_a_plan() -> None:
     make_node()
-    waits()
+    pending_server()
     on_server_pending()
     audit = Audit.objects.get()
     assert (audit.audit_type, audit.goal.name, audit.auto_trigger) == ("EVENT", "capacity", False)
@@ -67,36 +67,36 @@ def test_a_server_that_waits_has_the_audit_made_and_run_which_proposes_a_plan() 
     assert (plan.state, plan.audit, plan.strategy.name) == ("RECOMMENDED", audit, "make_room")
 
 
-def test_a_server_that_becomes_pending_has_the_audit_run(django_capture_on_commit_callbacks: Any) -> None:
+def test_failed_scheduling_triggers_the_capacity_audit(django_capture_on_commit_callbacks: Any) -> None:
     server = make_server(state="building")
     with django_capture_on_commit_callbacks(execute=True), pytest.raises(NoValidHost):
         cloud().build_server(str(server.uuid))
     assert Audit.objects.get().next_run_time is not None
 
 
-def test_without_the_setting_no_audit_is_requested(settings: Settings) -> None:
+def test_capacity_audit_is_not_requested_without_use_pending_state(settings: Settings) -> None:
     settings.USE_PENDING_STATE = False
-    waits()
+    pending_server()
     assert not request_capacity_audit()
     assert not Audit.objects.exists()
 
 
-def test_without_servers_that_wait_no_audit_is_requested() -> None:
+def test_capacity_audit_is_not_requested_without_pending_servers() -> None:
     make_server(state="error")
     assert not request_capacity_audit()
     assert not Audit.objects.exists()
 
 
-def test_servers_that_nobody_reported_are_found_by_an_engine() -> None:
+def test_decision_engine_finds_pending_servers_without_a_signal() -> None:
     make_node()
-    waits()
+    pending_server()
     assert decide() is not None
 
 
-def test_many_servers_share_one_run() -> None:
+def test_one_run_of_the_capacity_audit_serves_all_pending_servers() -> None:
     make_node()
     for name in "abc":
-        waits(name)
+        pending_server(name)
         on_server_pending()
     plan = decide()
     assert plan
@@ -104,31 +104,31 @@ def test_many_servers_share_one_run() -> None:
 
 
 @pytest.mark.parametrize("state", ["RECOMMENDED", "PENDING", "ONGOING"])
-def test_no_audit_is_requested_again_for_servers_that_a_plan_serves(state: str) -> None:
+def test_capacity_audit_is_not_requested_again_for_servers_of_an_unfinished_plan(state: str) -> None:
     make_node()
-    waits()
+    pending_server()
     plan = decide()
     ActionPlan.objects.update(state=state)
     assert not request_capacity_audit()
     assert decide() == plan
 
 
-def test_a_plan_that_nobody_started_is_superseded_by_one_that_serves_newer_servers_too() -> None:
+def test_recommended_capacity_plan_is_superseded_when_another_server_is_pending() -> None:
     make_node()
-    waits("first")
+    pending_server("first")
     older = decide()
-    waits("second")
+    pending_server("second")
     newer = decide()
     assert newer
     assert (again(older).state, newer.state, newer.actions.count()) == ("SUPERSEDED", "RECOMMENDED", 2)
 
 
-def test_servers_that_come_while_a_plan_runs_have_the_audit_run_when_it_has_ended() -> None:
+def test_capacity_audit_for_a_newer_server_waits_for_the_ongoing_plan() -> None:
     make_node()
-    waits("first")
+    pending_server("first")
     running = decide()
     ActionPlan.objects.update(state="ONGOING")
-    waits("second")
+    pending_server("second")
     assert request_capacity_audit()
     assert decide() == running
     assert "is ongoing" in (Audit.objects.get().status_message or "")
@@ -139,21 +139,21 @@ def test_servers_that_come_while_a_plan_runs_have_the_audit_run_when_it_has_ende
     assert following != running
 
 
-def test_a_server_whose_building_failed_is_searched_for_again_after_a_pause() -> None:
+def test_capacity_audit_is_requested_again_after_a_failed_plan_and_a_pause() -> None:
     make_node()
-    waits()
+    pending_server()
     decide()
     ActionPlan.objects.update(state="FAILED")
     ServerWait.objects.update(had_host=True)
     assert not request_capacity_audit()
-    let_pauses_end()
+    end_pauses()
     assert request_capacity_audit()
 
 
-def test_the_pauses_between_searches_grow_up_to_a_bound_and_are_kept_in_the_database(
+def test_pauses_between_capacity_searches_grow_up_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    waits()
+    pending_server()
     now = timezone.now()
     monkeypatch.setattr(timezone, "now", lambda: now)
     pauses = []
@@ -162,55 +162,55 @@ def test_the_pauses_between_searches_grow_up_to_a_bound_and_are_kept_in_the_data
         Audit.objects.update(state="PENDING", next_run_time=None)
         wait = ServerWait.objects.get()
         pauses.append((wait.next_search - now).total_seconds() / 30)
-        let_pauses_end()
+        end_pauses()
     assert pauses == [1, 2, 4, 8, 16, 30, 30, 30]
 
 
-def test_each_server_has_pauses_of_its_own() -> None:
+def test_pauses_between_capacity_searches_are_counted_for_each_server() -> None:
     make_node(vcpus=1)
-    waits("first")
+    pending_server("first")
     decide()
-    waits("second")
+    pending_server("second")
     assert request_capacity_audit()
     decide()
     assert list(ServerWait.objects.order_by("pk").values_list("searches", flat=True)) == [1, 1]
 
 
-def test_a_search_comes_when_the_time_to_give_up_comes(settings: Settings) -> None:
+def test_next_capacity_search_is_due_at_the_pending_timeout(settings: Settings) -> None:
     settings.PENDING_TIMEOUT = timedelta(seconds=10)
     make_node(vcpus=1)
-    waits()
+    pending_server()
     decide()
     wait = ServerWait.objects.get()
     assert wait.next_search == wait.since + timedelta(seconds=10)
 
 
-def test_a_server_is_not_given_up_within_the_limit() -> None:
+def test_server_without_capacity_stays_pending_within_the_pending_timeout() -> None:
     make_node(vcpus=1)
-    server = waits()
+    server = pending_server()
     plan = decide()
     assert plan
     assert (plan.state, plan.actions.count(), again(server).state) == ("SUCCEEDED", 0, "pending")
 
 
-def test_a_free_place_ends_the_pause() -> None:
+def test_freed_capacity_ends_the_pause_between_searches() -> None:
     node = make_node(vcpus=2)
     other = make_server("other", node)
-    server = waits()
+    server = pending_server()
     decide()
     assert not request_capacity_audit()
     Server.objects.filter(pk=other.pk).soft_delete()
     plan = decide()
     assert plan
-    assert start(plan).state == "SUCCEEDED"
+    assert launch_and_run(plan).state == "SUCCEEDED"
     assert again(server).state == "active"
 
 
-def test_a_free_place_supersedes_a_plan_to_give_up_that_nobody_started() -> None:
+def test_freed_capacity_supersedes_a_recommended_plan_that_gives_up() -> None:
     node = make_node(vcpus=2)
     other = make_server("other", node)
-    server = waits()
-    given_up = plan_to_give_up()
+    server = pending_server()
+    given_up = plan_that_gives_up()
     assert not request_capacity_audit()
     Server.objects.filter(pk=other.pk).soft_delete()
     plan = decide()
@@ -222,33 +222,33 @@ def test_a_free_place_supersedes_a_plan_to_give_up_that_nobody_started() -> None
     assert again(server).state == "pending"
 
 
-def test_a_free_place_that_is_kept_for_another_server_is_searched_for_once() -> None:
+def test_freed_capacity_for_one_server_triggers_one_search() -> None:
     node = make_node(vcpus=2)
     other = make_server("other", node)
-    waits("first")
-    waits("second")
+    pending_server("first")
+    pending_server("second")
     decide()
     Server.objects.filter(pk=other.pk).soft_delete()
     assert decide()
     assert not request_capacity_audit()
 
 
-def test_a_plan_to_give_up_that_runs_when_there_is_a_free_place_is_skipped_and_the_server_built_then() -> None:
+def test_reset_state_is_skipped_if_a_node_has_capacity_and_the_server_is_built_by_the_next_plan() -> None:
     node = make_node(vcpus=2)
     other = make_server("other", node)
-    server = waits()
-    given_up = plan_to_give_up()
+    server = pending_server()
+    given_up = plan_that_gives_up()
     Server.objects.filter(pk=other.pk).soft_delete()
-    done = start(given_up)
+    done = launch_and_run(given_up)
     assert outcomes(done) == {"reset_state": "SKIPPED"}
     assert done.actions.get().status_message.endswith(f"{node.hostname} has capacity for it")
-    assert start(decide()).state == "SUCCEEDED"
+    assert launch_and_run(decide()).state == "SUCCEEDED"
     assert again(server).state == "active"
 
 
-def test_a_wait_ends_with_its_server(api: Caller) -> None:
+def test_server_wait_is_deleted_with_its_server(api: Caller) -> None:
     make_node(vcpus=1)
-    waits()
+    pending_server()
     request_capacity_audit()
     assert ServerWait.objects.exists()
     Server.objects.all().soft_delete()
@@ -256,42 +256,44 @@ def test_a_wait_ends_with_its_server(api: Caller) -> None:
     assert not ServerWait.objects.exists()
 
 
-def test_a_wait_goes_on_while_its_server_is_being_built() -> None:
-    server = waits()
+def test_server_wait_is_kept_while_its_server_is_building() -> None:
+    server = pending_server()
     request_capacity_audit()
     Server.objects.filter(pk=server.pk).update(state="building")
-    waits("second")
+    pending_server("second")
     request_capacity_audit()
     assert ServerWait.objects.filter(server=server).exists()
 
 
-def test_a_look_takes_as_many_queries_for_any_number_of_servers(django_assert_num_queries: Any) -> None:
+def test_query_count_of_request_capacity_audit_does_not_depend_on_the_number_of_servers(
+    django_assert_num_queries: Any,
+) -> None:
     make_node(vcpus=1)
-    waits("w")
+    pending_server("w")
     decide()
     with CaptureQueriesContext(connection) as one:
         request_capacity_audit()
     for number in range(20):
-        waits(f"w{number}")
+        pending_server(f"w{number}")
     decide()
     with django_assert_num_queries(len(one)):
         request_capacity_audit()
 
 
-def test_where_a_service_outside_of_the_site_makes_capacity_no_audit_runs(settings: Settings) -> None:
+def test_capacity_audit_is_not_requested_without_make_room(settings: Settings) -> None:
     settings.MAKE_ROOM = False
-    waits()
+    pending_server()
     on_server_pending()
     assert not request_capacity_audit()
     assert not Audit.objects.exists()
 
 
-def let_pauses_end() -> None:
+def end_pauses() -> None:
     ServerWait.objects.update(next_search="2000-01-01T00:00:00Z")
 
 
-def plan_to_give_up() -> ActionPlan:
-    """Return an unstarted plan to give up a server that has waited too long."""
+def plan_that_gives_up() -> ActionPlan:
+    """Return an unstarted plan that resets a server to ERROR, because it has been pending too long."""
     request_capacity_audit()
     ServerWait.objects.update(since="2000-01-01T00:00:00Z")
     plan = decide()
@@ -300,25 +302,25 @@ def plan_to_give_up() -> ActionPlan:
     return plan
 
 
-def test_when_the_audit_has_failed_another_one_is_made_but_not_at_once() -> None:
-    waits()
+def test_failed_capacity_audit_is_replaced_after_a_pause() -> None:
+    pending_server()
     assert decide() is None
     assert Audit.objects.get().state == "FAILED"
     assert not request_capacity_audit()
     Audit.objects.update(updated_at="2000-01-01T00:00:00Z")
-    let_pauses_end()
+    end_pauses()
     assert request_capacity_audit()
     assert Audit.objects.count() == 2
 
 
 @pytest.mark.django_db(transaction=True)
-def test_those_who_ask_at_once_make_one_audit_with_one_run() -> None:
-    waits()
+def test_concurrent_requests_create_one_capacity_audit() -> None:
+    pending_server()
     assert sorted(at_once(*[request_capacity_audit] * 4)) == [False, False, False, True]
     assert Audit.objects.count() == 1
 
 
-# From the request to its end
+# From the creation of a server to its last state
 
 
 @pytest.fixture
@@ -329,13 +331,13 @@ def api(cloud_admin: User) -> Caller:
 
 @pytest.fixture
 def crowded() -> Server:
-    """A server of 8 vCPUs on a node of 16, which could go to where 8 of 16 are free."""
+    """A server of 8 vCPUs on a node of 16 vCPUs, which can migrate to a node with 8 of 16 vCPUs free."""
     here, there = make_node("here"), make_node("there")
     make_server("stays", there, vcpus=8, state="stopped")
     return make_server("moves", here, vcpus=8)
 
 
-def ask_for(api: Caller) -> str:
+def create_pending(api: Caller) -> str:
     made = api.post("/servers", {"server": {"name": "web", "flavorRef": "large"}})
     run_waiting()
     return str(made.json()["id"])
@@ -346,7 +348,7 @@ def shown(api: Caller, server: str) -> dict[str, Any]:
     return found
 
 
-def start(plan: ActionPlan | None) -> ActionPlan:
+def launch_and_run(plan: ActionPlan | None) -> ActionPlan:
     assert plan
     plan.launch()
     run_waiting()
@@ -358,18 +360,18 @@ def outcomes(plan: ActionPlan) -> dict[str, str]:
     return dict(plan.actions.values_list("action_type", "state"))
 
 
-def test_a_server_that_found_no_host_runs_when_the_plan_has_freed_capacity(api: Caller, crowded: Server) -> None:
-    server = ask_for(api)
+def test_pending_server_is_active_after_the_plan_has_freed_capacity(api: Caller, crowded: Server) -> None:
+    server = create_pending(api)
     assert shown(api, server)["status"] == "PENDING"
-    plan = start(decide())
+    plan = launch_and_run(decide())
     assert (plan.state, outcomes(plan)) == ("SUCCEEDED", {"migrate": "SUCCEEDED", "rebuild": "SUCCEEDED"})
     found = shown(api, server)
     assert (found["status"], found["OS-EXT-SRV-ATTR:host"]) == ("ACTIVE", "here")
     assert again(crowded).node.hostname == "there"
 
 
-def test_a_preflight_foresees_that_the_plan_makes_room(api: Caller, crowded: Server) -> None:
-    ask_for(api)
+def test_preflight_predicts_success_of_a_capacity_plan(api: Caller, crowded: Server) -> None:
+    create_pending(api)
     plan = decide()
     assert plan
     foreseen = {found.action.action_type: found.foresight for found in preflight(plan).prospects}
@@ -379,17 +381,17 @@ def test_a_preflight_foresees_that_the_plan_makes_room(api: Caller, crowded: Ser
     }
 
 
-def test_the_plan_starts_by_itself_where_the_operator_wants_it(
+def test_capacity_plan_starts_automatically_with_make_room_auto_trigger(
     api: Caller, crowded: Server, settings: Settings
 ) -> None:
     settings.MAKE_ROOM_AUTO_TRIGGER = True
-    server = ask_for(api)
+    server = create_pending(api)
     decide()
     run_waiting()
     assert shown(api, server)["status"] == "ACTIVE"
 
 
-def test_capacity_is_freed_for_a_server_of_a_stack_too_which_is_made_then(crowded: Server, settings: Settings) -> None:
+def test_stack_is_created_after_capacity_was_freed_for_its_server(crowded: Server, settings: Settings) -> None:
     settings.MAKE_ROOM_AUTO_TRIGGER, settings.ACTION_RETRY_INTERVAL = True, 0.2
     make_flavor("large", vcpus=10, memory=2048, disk=20)
     stack = Stack.objects.create(name="shop", template=template(web=server("large")))
@@ -402,16 +404,16 @@ def test_capacity_is_freed_for_a_server_of_a_stack_too_which_is_made_then(crowde
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_a_server_that_is_deleted_leaves_the_rest_of_its_plan_skipped(
+def test_deletion_of_a_pending_server_skips_the_remaining_actions_of_its_plan(
     api: Caller, crowded: Server, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = ask_for(api)
+    server = create_pending(api)
     plan = decide()
     if when == "before":
         assert api.delete(f"/servers/{server}").status_code == 204
     else:
         delete_after_a_migration(monkeypatch, lambda: api.delete(f"/servers/{server}"))
-    plan = start(plan)
+    plan = launch_and_run(plan)
     left_out = plan.actions.filter(state="SKIPPED")
     assert plan.state == "SUCCEEDED"
     assert {action.action_type for action in left_out} == ({"migrate", "rebuild"} if when == "before" else {"rebuild"})
@@ -428,23 +430,23 @@ def delete_after_a_migration(monkeypatch: pytest.MonkeyPatch, delete: Callable[[
     monkeypatch.setattr(EmbeddedCloud, "live_migrate", migrate_and_delete)
 
 
-def test_a_server_for_which_no_capacity_can_be_freed_is_in_error_with_the_reason(api: Caller) -> None:
+def test_server_without_possible_capacity_is_in_error_with_the_reason_as_fault(api: Caller) -> None:
     make_node(vcpus=4)
-    server = ask_for(api)
-    plan = start(plan_to_give_up())
+    server = create_pending(api)
+    plan = launch_and_run(plan_that_gives_up())
     found = shown(api, server)
     assert (plan.state, found["status"]) == ("SUCCEEDED", "ERROR")
     size = "10 VCPUs, 2048 MB of memory and 20 GB of disk"
     assert found["fault"]["message"] == f"No capacity can be provided for {size}."
 
 
-def test_capacity_that_is_gone_when_the_plan_runs_is_freed_by_the_next_plan(api: Caller, crowded: Server) -> None:
-    server = ask_for(api)
+def test_server_stays_pending_for_the_next_plan_if_its_capacity_was_taken(api: Caller, crowded: Server) -> None:
+    server = create_pending(api)
     plan = decide()
     taken = make_server("quicker", crowded.node, vcpus=8)
-    assert start(plan).state == "FAILED"
+    assert launch_and_run(plan).state == "FAILED"
     assert shown(api, server)["status"] == "PENDING"
     Server.objects.filter(pk=taken.pk).soft_delete()
-    start(decide())
+    launch_and_run(decide())
     assert shown(api, server)["status"] == "ACTIVE"
     assert Action.objects.filter(input_parameters__resource_id=str(UUID(server)), action_type="rebuild").count() == 2

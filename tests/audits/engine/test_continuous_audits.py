@@ -1,4 +1,4 @@
-"""A CONTINUOUS audit runs again and again, until its end."""
+"""Runs of CONTINUOUS audits: due times, plans of earlier runs, failures, suspension and end."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from watcher_site.refusals import Invalid
 pytestmark = pytest.mark.django_db
 
 
-class Moody(Strategy):
+class Switchable(Strategy):
     """A strategy that fails while a switch is set."""
 
     schema = Dummy.schema
@@ -48,17 +48,17 @@ def engine(clock: Clock) -> DecisionEngine:
 
 
 @pytest.fixture
-def moody(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    settings.STRATEGIES = ["tests.audits.engine.test_continuous_audits.Moody"]
+def failing_strategy(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    settings.STRATEGIES = ["tests.audits.engine.test_continuous_audits.Switchable"]
     return monkeypatch
 
 
-def every(interval: str = "60", **fields: Any) -> Audit:
+def continuous_audit(interval: str = "60", **fields: Any) -> Audit:
     return create_audit(audit_type="CONTINUOUS", goal="dummy", strategy="dummy", interval=interval, **fields)
 
 
 def run(engine: DecisionEngine) -> int:
-    """Let an engine do all that is to be done now, and return how many runs that were."""
+    """Run an engine until no audit is due, and return the number of runs."""
     runs = 0
     while engine.run_next_audit():
         runs += 1
@@ -77,25 +77,25 @@ def plans(audit: Audit) -> list[str]:
     return list(ActionPlan.objects.filter(audit=audit).order_by("pk").values_list("state", flat=True))
 
 
-def test_it_waits_for_its_first_run_as_pending(clock: Clock) -> None:
-    audit = every(start_time=after(90).isoformat())
+def test_continuous_audit_is_pending_until_its_start_time(clock: Clock) -> None:
+    audit = continuous_audit(start_time=after(90).isoformat())
     assert (audit.state, audit.next_run_time) == ("PENDING", after(90))
 
 
-def test_it_does_not_run_before_its_start(engine: DecisionEngine) -> None:
-    every(start_time=after(90))
+def test_continuous_audit_does_not_run_before_its_start_time(engine: DecisionEngine) -> None:
+    continuous_audit(start_time=after(90))
     assert run(engine) == 0
 
 
-def test_it_stays_ongoing_between_its_runs(engine: DecisionEngine) -> None:
-    audit = every()
+def test_continuous_audit_is_ongoing_without_an_engine_between_runs(engine: DecisionEngine) -> None:
+    audit = continuous_audit()
     run(engine)
     found = again(audit)
     assert (found.state, found.decision_engine, found.next_run_time) == ("ONGOING", None, after(60))
 
 
-def test_each_due_time_is_run_once(engine: DecisionEngine, clock: Clock) -> None:
-    every()
+def test_each_due_time_runs_once(engine: DecisionEngine, clock: Clock) -> None:
+    continuous_audit()
     counts = [run(engine)]
     for _ in range(4):
         clock.advance(30)
@@ -103,23 +103,23 @@ def test_each_due_time_is_run_once(engine: DecisionEngine, clock: Clock) -> None
     assert counts == [1, 0, 1, 0, 1]
 
 
-def test_times_that_were_missed_are_run_once_and_not_caught_up(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_missed_due_times_are_merged_into_one_run(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     run(engine)
     clock.advance(605)
     assert (run(engine), again(audit).next_run_time) == (1, after(660))
 
 
-def test_a_cron_expression_is_matched_in_utc(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every("30 13 * * *")
+def test_cron_expression_is_evaluated_in_utc(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit("30 13 * * *")
     before = run(engine)
     clock.now = after(5400)
     assert (before, run(engine)) == (0, 1)
     assert again(audit).next_run_time == after(5400 + 86400)
 
 
-def test_a_run_cancels_the_plan_of_the_run_before(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_run_cancels_the_recommended_plan_of_the_previous_run(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     run(engine)
     clock.advance(60)
     run(engine)
@@ -128,8 +128,8 @@ def test_a_run_cancels_the_plan_of_the_run_before(engine: DecisionEngine, clock:
     assert (older.state, older.status_message, newer.state) == ("CANCELLED", text, "RECOMMENDED")
 
 
-def test_the_actions_of_a_plan_that_the_next_run_cancels_are_cancelled(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_run_cancels_the_actions_of_the_plan_of_the_previous_run(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     run(engine)
     clock.advance(60)
     run(engine)
@@ -138,27 +138,25 @@ def test_the_actions_of_a_plan_that_the_next_run_cancels_are_cancelled(engine: D
     assert set(older.actions.values_list("state", "status_message")) == {("CANCELLED", text)}
 
 
-def test_a_run_supersedes_the_plan_of_another_audit_with_the_same_parameters(
-    engine: DecisionEngine, clock: Clock
-) -> None:
+def test_run_supersedes_the_plan_of_another_audit_with_equal_parameters(engine: DecisionEngine, clock: Clock) -> None:
     other = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
     run(engine)
-    audit = every()
+    audit = continuous_audit()
     run(engine)
     assert (plans(other), plans(audit)) == (["SUPERSEDED"], ["RECOMMENDED"])
 
 
-def test_the_plan_of_a_continuous_audit_is_superseded_by_another_audits(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_plan_of_a_continuous_audit_is_superseded_by_the_plan_of_another_audit(
+    engine: DecisionEngine, clock: Clock
+) -> None:
+    audit = continuous_audit()
     run(engine)
     create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
     run(engine)
     assert plans(audit) == ["SUPERSEDED"]
 
 
-def test_a_run_cancels_the_audits_older_plan_although_its_parameters_were_changed(
-    engine: DecisionEngine, clock: Clock
-) -> None:
+def test_run_cancels_the_previous_plan_after_a_change_of_parameters(engine: DecisionEngine, clock: Clock) -> None:
     aim = {"goal": "cluster_maintaining", "strategy": "host_maintenance"}
     parameters = {"maintenance_node": "compute1"}
     audit = create_audit(audit_type="CONTINUOUS", interval="60", parameters=parameters, **aim)
@@ -171,23 +169,23 @@ def test_a_run_cancels_the_audits_older_plan_although_its_parameters_were_change
 
 
 @pytest.mark.parametrize("state", ["PENDING", "SUCCEEDED", "CANCELLED"])
-def test_a_run_leaves_plans_that_somebody_decided_on(engine: DecisionEngine, state: str) -> None:
-    audit = every()
+def test_run_keeps_plans_that_are_no_longer_recommended(engine: DecisionEngine, state: str) -> None:
+    audit = continuous_audit()
     make_plan(audit=audit, state=state)
     run(engine)
     assert plans(audit) == [state, "RECOMMENDED"]
 
 
-def test_auto_trigger_starts_the_plan_of_each_run(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every(auto_trigger=True)
+def test_auto_trigger_launches_the_plan_of_each_run(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit(auto_trigger=True)
     run(engine)
     clock.advance(60)
     run(engine)
     assert plans(audit) == ["PENDING", "PENDING"]
 
 
-def test_it_has_succeeded_after_its_end(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every(end_time=after(90))
+def test_continuous_audit_succeeds_at_its_end_time(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit(end_time=after(90))
     run(engine)
     clock.advance(60)
     run(engine)
@@ -197,48 +195,52 @@ def test_it_has_succeeded_after_its_end(engine: DecisionEngine, clock: Clock) ->
     assert (before.state, before.next_run_time) == ("ONGOING", None)
 
 
-def test_a_time_that_was_missed_is_not_run_after_the_end(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every(end_time=after(90))
+def test_missed_due_time_does_not_run_after_end_time(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit(end_time=after(90))
     clock.advance(1000)
     assert (run(engine), again(audit).state, plans(audit)) == (0, "SUCCEEDED", [])
 
 
-def test_a_cron_expression_without_further_match_ends_its_series(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every("0 13 * * * 0 2026", start_time=after(0))
+def test_continuous_audit_succeeds_if_its_cron_expression_has_no_further_match(
+    engine: DecisionEngine, clock: Clock
+) -> None:
+    audit = continuous_audit("0 13 * * * 0 2026", start_time=after(0))
     clock.now = datetime.fromisoformat("2026-12-31T13:00:00+00:00")
     assert (run(engine), again(audit).state) == (1, "SUCCEEDED")
 
 
-def test_a_failing_run_does_not_end_the_series_and_says_when_and_why(engine: DecisionEngine, moody: Any) -> None:
-    audit = every()
+def test_failed_run_keeps_the_audit_ongoing_with_the_error_as_status_message(
+    engine: DecisionEngine, failing_strategy: Any
+) -> None:
+    audit = continuous_audit()
     run(engine)
     found = again(audit)
     text = "The run of 2026-11-21 12:00:00 UTC failed: the datasource does not answer"
     assert (found.state, found.status_message, found.next_run_time) == ("ONGOING", text, after(60))
 
 
-def test_the_next_run_that_succeeds_clears_the_message(engine: DecisionEngine, moody: Any, clock: Clock) -> None:
-    audit = every()
+def test_successful_run_clears_the_error_of_the_previous_run(
+    engine: DecisionEngine, failing_strategy: Any, clock: Clock
+) -> None:
+    audit = continuous_audit()
     run(engine)
-    moody.setattr(Moody, "broken", False)
+    failing_strategy.setattr(Switchable, "broken", False)
     clock.advance(60)
     assert (run(engine), again(audit).status_message) == (1, None)
 
 
-def test_it_has_failed_when_its_last_run_did_and_none_can_come(
-    engine: DecisionEngine, moody: Any, clock: Clock
+def test_continuous_audit_fails_if_its_last_run_failed(
+    engine: DecisionEngine, failing_strategy: Any, clock: Clock
 ) -> None:
-    audit = every("0 13 * * * 0 2026")
+    audit = continuous_audit("0 13 * * * 0 2026")
     clock.now = datetime.fromisoformat("2026-12-31T13:00:00+00:00")
     run(engine)
     found = again(audit)
     assert (found.state, found.status_message) == ("FAILED", "the datasource does not answer")
 
 
-def test_an_interval_that_can_no_longer_be_read_fails_it_and_the_engine_goes_on(
-    engine: DecisionEngine, clock: Clock
-) -> None:
-    broken, sound = every(), every()
+def test_invalid_stored_interval_fails_the_audit_and_other_audits_run(engine: DecisionEngine, clock: Clock) -> None:
+    broken, sound = continuous_audit(), continuous_audit()
     Audit.objects.filter(pk=broken.pk).update(interval="* * *")
     run(engine)
     found = again(broken)
@@ -246,9 +248,9 @@ def test_an_interval_that_can_no_longer_be_read_fails_it_and_the_engine_goes_on(
     assert (plans(broken), plans(sound)) == ([], ["RECOMMENDED"])
 
 
-def test_an_ongoing_plan_has_a_run_left_out_with_a_message(engine: DecisionEngine) -> None:
+def test_run_during_an_ongoing_plan_is_omitted_with_a_status_message(engine: DecisionEngine) -> None:
     ongoing = make_plan(state="ONGOING")
-    audit = every()
+    audit = continuous_audit()
     run(engine)
     found = again(audit)
     text = (
@@ -258,9 +260,9 @@ def test_an_ongoing_plan_has_a_run_left_out_with_a_message(engine: DecisionEngin
     assert (found.state, found.status_message, found.next_run_time) == ("ONGOING", text, after(60))
 
 
-def test_force_runs_it_beside_an_ongoing_plan(engine: DecisionEngine) -> None:
+def test_force_runs_a_continuous_audit_during_an_ongoing_plan(engine: DecisionEngine) -> None:
     make_plan(state="ONGOING")
-    audit = every(force=True)
+    audit = continuous_audit(force=True)
     run(engine)
     assert plans(audit) == ["RECOMMENDED"]
 
@@ -271,16 +273,16 @@ def suspend(audit: Audit) -> None:
     found.save_state()
 
 
-def test_a_suspended_one_does_not_run(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_suspended_audit_does_not_run(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     run(engine)
     suspend(audit)
     clock.advance(600)
     assert run(engine) == 0
 
 
-def test_one_that_is_resumed_goes_on_in_its_old_rhythm(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_resumed_audit_keeps_its_due_times(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     run(engine)
     suspend(audit)
     found = again(audit)
@@ -290,24 +292,24 @@ def test_one_that_is_resumed_goes_on_in_its_old_rhythm(engine: DecisionEngine, c
     assert (found.state, found.next_run_time, found.status_message) == ("ONGOING", after(660), None)
 
 
-def test_one_whose_end_passed_cannot_be_resumed(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every(end_time=after(90))
+def test_resume_after_end_time_is_refused(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit(end_time=after(90))
     run(engine)
     suspend(audit)
     with pytest.raises(Invalid, match="no run would come before its end_time"):
         again(audit).resume(clock.advance(600))
 
 
-def test_a_run_that_is_under_way_when_it_is_suspended_comes_to_nothing(engine: DecisionEngine) -> None:
-    audit = every()
+def test_suspension_during_a_run_discards_its_plan(engine: DecisionEngine) -> None:
+    audit = continuous_audit()
     held = engine.next_audit()
     suspend(audit)
     engine.answer(held)
     assert (again(audit).state, plans(audit)) == ("SUSPENDED", [])
 
 
-def test_a_cancelled_one_does_not_run_again(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_cancelled_continuous_audit_does_not_run_again(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     run(engine)
     found = again(audit)
     found.cancel("Audit was canceled by user")
@@ -316,29 +318,29 @@ def test_a_cancelled_one_does_not_run_again(engine: DecisionEngine, clock: Clock
     assert (run(engine), again(audit).next_run_time) == (0, None)
 
 
-def test_another_interval_that_comes_during_a_run_is_kept(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_interval_changed_during_a_run_is_kept(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     held = engine.next_audit()
     Audit.objects.filter(pk=audit.pk).update(interval="7200", next_run_time=after(7200))
     engine.answer(held)
     assert again(audit).next_run_time == after(7200)
 
 
-def test_a_run_whose_engine_died_is_made_by_another(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_run_of_a_stopped_engine_is_repeated_by_another_engine(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     engine.next_audit()
     clock.advance(40)
     assert (run(DecisionEngine()), plans(audit), again(audit).next_run_time) == (1, ["RECOMMENDED"], after(60))
 
 
-def test_a_run_whose_engine_lives_is_left_to_it(engine: DecisionEngine) -> None:
-    every()
+def test_run_of_a_live_engine_is_not_repeated_by_another_engine(engine: DecisionEngine) -> None:
+    continuous_audit()
     engine.next_audit()
     assert run(DecisionEngine()) == 0
 
 
-def test_an_engine_that_lost_its_run_to_another_writes_no_plan(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every()
+def test_engine_with_an_expired_lease_writes_no_plan(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit()
     held = engine.next_audit()
     Service.objects.filter(pk=engine.service.pk).update(last_seen_up=after(-1000))
     run(DecisionEngine())
@@ -346,8 +348,8 @@ def test_an_engine_that_lost_its_run_to_another_writes_no_plan(engine: DecisionE
     assert plans(audit) == ["RECOMMENDED"]
 
 
-def test_a_run_that_is_under_way_at_the_end_is_finished(engine: DecisionEngine, clock: Clock) -> None:
-    audit = every(end_time=after(10))
+def test_run_that_started_before_end_time_is_completed(engine: DecisionEngine, clock: Clock) -> None:
+    audit = continuous_audit(end_time=after(10))
     held = engine.next_audit()
     clock.advance(15)
     run(DecisionEngine())
@@ -356,12 +358,12 @@ def test_a_run_that_is_under_way_at_the_end_is_finished(engine: DecisionEngine, 
     assert (again(audit).state, plans(audit)) == ("SUCCEEDED", ["RECOMMENDED"])
 
 
-def test_of_all_that_wait_the_one_that_waited_longest_is_first(engine: DecisionEngine, clock: Clock) -> None:
-    late = every(start_time=after(20))
+def test_audits_are_claimed_in_the_order_of_their_due_times(engine: DecisionEngine, clock: Clock) -> None:
+    late = continuous_audit(start_time=after(20))
     single = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
     Audit.objects.filter(pk=single.pk).update(created_at=clock.now)
     clock.now = after(10)
-    early = every()
+    early = continuous_audit()
     clock.now = after(20)
     order = [engine.claim(Audit.objects.all()) for _ in range(3)]
     assert order == [single, early, late]

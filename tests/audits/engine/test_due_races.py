@@ -1,4 +1,4 @@
-"""Several engines at the same series, and webhooks that come all at once: each run happens exactly once."""
+"""Concurrent engines and concurrent webhooks: each due run is executed exactly once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 HOUR = timedelta(hours=1)
 
 
-def every_hour(number: int = 1) -> list[Audit]:
+def hourly_audits(number: int = 1) -> list[Audit]:
     make_node("compute1")
     fields = {"audit_type": "CONTINUOUS", "goal": "dummy", "strategy": "dummy", "interval": "3600"}
     return [create_audit(name=f"audit {order}", **fields) for order in range(number)]
@@ -33,12 +33,12 @@ def make_due() -> None:
 
 
 def runs() -> set[int]:
-    """Return how many plans the audits have: one number, if all have the same."""
+    """Return the numbers of plans of the audits, as a set: one element if all audits have equally many plans."""
     return {ActionPlan.objects.filter(audit=audit).count() for audit in Audit.objects.all()}
 
 
-def test_of_several_engines_each_due_run_is_made_once() -> None:
-    every_hour(40)
+def test_concurrent_engines_execute_each_due_run_once() -> None:
+    hourly_audits(40)
     at_once(*[lambda: drain(DecisionEngine())] * 4)
     make_due()
     at_once(*[lambda: drain(DecisionEngine())] * 4)
@@ -46,8 +46,8 @@ def test_of_several_engines_each_due_run_is_made_once() -> None:
 
 
 @pytest.mark.slow
-def test_hundreds_of_due_runs_are_made_once_each_and_their_times_move_on() -> None:
-    every_hour(50)
+def test_hundreds_of_due_runs_are_executed_once_each_and_rescheduled() -> None:
+    hourly_audits(50)
     for _ in range(4):
         make_due()
         at_once(*[lambda: drain(DecisionEngine())] * 4)
@@ -55,8 +55,8 @@ def test_hundreds_of_due_runs_are_made_once_each_and_their_times_move_on() -> No
     assert (runs(), waiting.count()) == ({4}, 50)
 
 
-def test_the_runs_of_an_engine_that_was_killed_are_made_once_each_by_others() -> None:
-    every_hour(10)
+def test_concurrent_engines_repeat_each_run_of_a_killed_engine_once() -> None:
+    hourly_audits(10)
     dead = DecisionEngine()
     while dead.claim(Audit.objects.all()):
         pass
@@ -66,8 +66,8 @@ def test_the_runs_of_an_engine_that_was_killed_are_made_once_each_by_others() ->
     assert (before, runs()) == (False, {1})
 
 
-def test_an_engine_that_comes_late_to_a_run_that_was_made_leaves_it() -> None:
-    (audit,) = every_hour()
+def test_claim_of_a_completed_run_is_refused() -> None:
+    (audit,) = hourly_audits()
     now, late = timezone.now(), DecisionEngine()
     candidates = Audit.objects.waiting(now)
     assert candidates.count() == 1
@@ -92,7 +92,7 @@ def work_until(stop: Event) -> None:
 
 
 @pytest.mark.slow
-def test_of_hundreds_of_webhooks_at_once_none_that_was_accepted_is_lost(cloud_admin: User) -> None:
+def test_each_of_hundreds_of_concurrent_accepted_webhooks_is_followed_by_a_run(cloud_admin: User) -> None:
     make_node("compute1")
     audit = create_audit(audit_type="EVENT", goal="dummy", strategy="dummy")
     stop = Event()
@@ -110,7 +110,7 @@ def test_of_hundreds_of_webhooks_at_once_none_that_was_accepted_is_lost(cloud_ad
     assert Audit.objects.get(pk=audit.pk).state == "SUCCEEDED"
 
 
-def test_a_webhook_that_was_accepted_is_followed_by_a_run(cloud_admin: User) -> None:
+def test_accepted_webhook_is_followed_by_a_run(cloud_admin: User) -> None:
     make_node("compute1")
     audit = create_audit(audit_type="EVENT", goal="dummy", strategy="dummy")
     engine = DecisionEngine()

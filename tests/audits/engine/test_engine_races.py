@@ -1,4 +1,4 @@
-"""Several engines, and people who cancel, at the same audits: the database decides."""
+"""Concurrent engines and concurrent cancellations of the same audits."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def dummy() -> Audit:
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:
-    """Run these in threads of their own, each with its own connection, and return what they return."""
+    """Run functions concurrently in threads with their own connections, and return their results."""
 
     def run(work: Callable[[], Any]) -> Any:
         try:
@@ -41,7 +41,7 @@ def drain(engine: DecisionEngine) -> None:
 
 
 def cancel(audit: Audit) -> bool:
-    """Cancel like a person who saw the audit a moment ago, and say whether that came in time."""
+    """Cancel an audit as a request does, and return whether the cancellation succeeded."""
     own = Audit.objects.get(pk=audit.pk)
     try:
         own.abandon()
@@ -50,7 +50,7 @@ def cancel(audit: Audit) -> bool:
     return True
 
 
-def test_of_several_engines_each_audit_is_answered_once() -> None:
+def test_concurrent_engines_run_each_audit_once() -> None:
     make_node("compute1")
     audits = [dummy() for _ in range(20)]
     at_once(*[lambda: drain(DecisionEngine())] * 4)
@@ -58,7 +58,7 @@ def test_of_several_engines_each_audit_is_answered_once() -> None:
     assert answers == [1] * 20
 
 
-def test_of_plans_that_are_made_at_once_the_last_supersedes_all_others() -> None:
+def test_last_of_concurrent_plans_supersedes_all_others() -> None:
     make_node("compute1")
     for _ in range(20):
         dummy()
@@ -67,7 +67,7 @@ def test_of_plans_that_are_made_at_once_the_last_supersedes_all_others() -> None
     assert states == {"RECOMMENDED": 1, "SUPERSEDED": 19}
 
 
-def test_of_several_engines_each_orphaned_audit_is_answered_once() -> None:
+def test_concurrent_engines_run_each_orphaned_audit_once() -> None:
     make_node("compute1")
     audits = [dummy() for _ in range(10)]
     dead = DecisionEngine()
@@ -80,7 +80,7 @@ def test_of_several_engines_each_orphaned_audit_is_answered_once() -> None:
 
 
 @pytest.mark.slow
-def test_of_a_cancel_and_an_engine_exactly_one_wins() -> None:
+def test_cancellation_and_run_of_an_audit_exclude_each_other() -> None:
     make_node("compute1")
     engine = DecisionEngine()
     outcomes = set()

@@ -1,4 +1,4 @@
-"""`manage.py audits`: audits in a terminal."""
+"""``manage.py audits``: create, list, cancel, suspend, resume and trigger audits."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from watcher_site.models import HistoryEntry
 __all__ = ["run"]
 
 
-def test_a_created_audit_is_printed_as_its_uuid(run: Run) -> None:
+def test_create_prints_the_uuid_of_the_audit(run: Run) -> None:
     make_strategy()
     ended = run("audits", "create", "--goal", "dummy", "--name", "tonight", "--as", "alice")
     audit = Audit.objects.get()
@@ -21,7 +21,7 @@ def test_a_created_audit_is_printed_as_its_uuid(run: Run) -> None:
     assert HistoryEntry.objects.get(deed="audit.create").user == "alice"
 
 
-def test_parameters_are_json_or_text_and_a_scope_is_a_file(run: Run, tmp_path: Path) -> None:
+def test_create_accepts_parameters_as_json_or_text_and_a_scope_file(run: Run, tmp_path: Path) -> None:
     strategy = make_strategy()
     strategy.parameters_spec = {"properties": {"para1": {"type": "number"}, "para2": {"type": "string"}}}
     strategy.save()
@@ -34,7 +34,7 @@ def test_parameters_are_json_or_text_and_a_scope_is_a_file(run: Run, tmp_path: P
     assert audit.scope == [{"compute": []}]
 
 
-def test_an_audit_is_created_of_a_template_by_name(run: Run) -> None:
+def test_create_accepts_the_name_of_a_template(run: Run) -> None:
     strategy = make_strategy()
     AuditTemplate.objects.create(name="nightly", goal=strategy.goal, strategy=strategy)
     arguments = ["--template", "nightly", "--type", "continuous", "--interval", "600", "--format", "json"]
@@ -56,13 +56,13 @@ def test_an_audit_is_created_of_a_template_by_name(run: Run) -> None:
     ],
     ids=str,
 )
-def test_a_bad_audit_is_refused_in_one_line_with_status_2(run: Run, arguments: list[str]) -> None:
+def test_create_refuses_invalid_arguments_in_one_line_with_status_2(run: Run, arguments: list[str]) -> None:
     make_strategy()
     ended = run("audits", "create", *arguments)
     assert (ended.status, ended.output, ended.errors.count("\n")) == (2, "", 1)
 
 
-def test_an_audit_is_cancelled_once(run: Run) -> None:
+def test_second_cancel_is_refused_with_status_2(run: Run) -> None:
     audit = make_audit("tonight")
     assert run("audits", "cancel", "tonight", "--yes").output == f"audit {audit.uuid} (tonight): CANCELLED\n"
     ended = run("audits", "cancel", "tonight", "--yes")
@@ -73,20 +73,20 @@ def test_an_audit_is_cancelled_once(run: Run) -> None:
     )
 
 
-def test_a_series_is_suspended_and_resumed(run: Run) -> None:
+def test_continuous_audit_is_suspended_and_resumed(run: Run) -> None:
     make_audit("series", audit_type="CONTINUOUS", interval="600", state="ONGOING")
     assert run("audits", "suspend", "series").output.endswith("SUSPENDED\n")
     assert run("audits", "resume", "series").output.endswith("ONGOING\n")
 
 
-def test_only_an_event_audit_is_triggered(run: Run) -> None:
+def test_trigger_is_refused_for_audits_other_than_event(run: Run) -> None:
     make_audit("event", audit_type="EVENT", state="SUCCEEDED")
     make_audit("once")
     assert run("audits", "trigger", "event").output.endswith("PENDING\n")
     assert run("audits", "trigger", "once").status == 2
 
 
-def test_audits_are_listed_by_state_and_goal(run: Run) -> None:
+def test_list_filters_by_state_and_goal(run: Run) -> None:
     make_audit("first", state="FAILED")
     make_audit("second")
     listed = run("audits", "list", "--state", "failed", "--goal", "dummy", "--columns", "name")

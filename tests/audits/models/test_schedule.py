@@ -1,4 +1,4 @@
-"""When a CONTINUOUS audit runs, and which times make no sense."""
+"""Interval, start and end of CONTINUOUS audits: validation and due times."""
 
 from datetime import datetime, timedelta
 
@@ -15,7 +15,7 @@ def after(seconds: float) -> datetime:
 
 
 @pytest.mark.parametrize("given", ["60", "+60", " 060 "])
-def test_seconds_are_stored_as_a_plain_number(given: str) -> None:
+def test_interval_in_seconds_is_normalized(given: str) -> None:
     assert read_interval(given, NOON) == "60"
 
 
@@ -23,12 +23,12 @@ def test_seconds_are_stored_as_a_plain_number(given: str) -> None:
     "cron",
     ["*/5 * * * *", "@hourly", "@midnight", "0 0 29 2 *", "* * * * * 30", "0 12 * * mon-fri", "0 0 1 1 * 0 2027"],
 )
-def test_cron_expressions_are_stored_as_they_are(cron: str) -> None:
+def test_cron_expression_is_stored_unchanged(cron: str) -> None:
     assert read_interval(cron, NOON) == cron
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  "])
-def test_nothing_is_no_interval(nothing: str | None) -> None:
+def test_empty_interval_is_none(nothing: str | None) -> None:
     assert read_interval(nothing, NOON) is None
 
 
@@ -44,21 +44,21 @@ def test_nothing_is_no_interval(nothing: str | None) -> None:
         ("* * * * \0", "interval: must not hold NUL characters."),
     ],
 )
-def test_an_interval_that_gives_no_run_is_refused(given: str, text: str) -> None:
+def test_interval_without_any_run_is_refused(given: str, text: str) -> None:
     with pytest.raises(Invalid) as refusal:
         read_interval(given, NOON)
     assert str(refusal.value) == text
 
 
 @pytest.mark.parametrize("given", ["* * *", "1.5", "hourly", "60s", "61 * * * *", "@reboot", "🐘 * * * *", "٦٠"])
-def test_what_is_neither_seconds_nor_cron_is_refused_and_named(given: str) -> None:
+def test_interval_that_is_neither_seconds_nor_cron_is_refused_with_its_text(given: str) -> None:
     with pytest.raises(Invalid, match="is neither a number of seconds nor a cron expression") as refusal:
         read_interval(given, NOON)
     assert f"interval: '{given}'" in str(refusal.value)
 
 
 @pytest.mark.parametrize("given", [60, 1.5, ["60"], True])
-def test_an_interval_is_a_text(given: object) -> None:
+def test_interval_that_is_no_text_is_refused(given: object) -> None:
     with pytest.raises(Invalid, match="interval: must be a text"):
         read_interval(given, NOON)
 
@@ -75,23 +75,23 @@ def test_an_interval_is_a_text(given: object) -> None:
         ("", None),
     ],
 )
-def test_times_are_utc_where_they_name_no_zone(given: str | datetime | None, time: datetime | None) -> None:
+def test_time_without_a_time_zone_is_utc(given: str | datetime | None, time: datetime | None) -> None:
     assert read_time("start_time", given) == time
 
 
 @pytest.mark.parametrize("given", ["tomorrow", "2026-13-01", "0001-01-01T00:00:00+10:00", "\0", 7, ["2026-11-21"]])
-def test_what_is_no_time_is_refused_with_its_field(given: object) -> None:
+def test_invalid_time_is_refused_with_the_name_of_its_field(given: object) -> None:
     with pytest.raises(Invalid, match=r"^end_time: must be a time in ISO 8601"):
         read_time("end_time", given)
 
 
-def test_an_end_in_the_past_is_refused() -> None:
+def test_end_time_in_the_past_is_refused() -> None:
     with pytest.raises(Invalid, match="end_time: must not be in the past"):
         check_period(None, after(-1), NOON)
 
 
 @pytest.mark.parametrize("end", [60, 120])
-def test_an_end_before_its_start_is_refused(end: float) -> None:
+def test_end_time_not_after_start_time_is_refused(end: float) -> None:
     with pytest.raises(Invalid, match="end_time: must be after start_time"):
         check_period(after(120), after(end), NOON)
 
@@ -108,7 +108,7 @@ def test_an_end_before_its_start_is_refused(end: float) -> None:
         ("*/10 * * * *", 600, 600),
     ],
 )
-def test_the_first_run_comes_at_once_or_with_the_start(interval: str, start: float | None, first: float) -> None:
+def test_first_run_is_due_now_or_at_the_start_time(interval: str, start: float | None, first: float) -> None:
     schedule = Schedule(interval, None if start is None else after(start))
     assert schedule.first(NOON) == after(first)
 
@@ -125,17 +125,17 @@ def test_the_first_run_comes_at_once_or_with_the_start(interval: str, start: flo
         ("*/10 * * * *", 3601, 4200),
     ],
 )
-def test_the_next_run_keeps_the_rhythm_and_leaves_out_what_was_missed(
+def test_next_run_is_a_multiple_of_the_interval_and_omits_missed_times(
     interval: str, now: float, following: float
 ) -> None:
     assert Schedule(interval).following(NOON, after(now)) == after(following)
 
 
 @pytest.mark.parametrize("interval", ["60", "* * * * *"])
-def test_no_run_comes_at_the_end_or_after_it(interval: str) -> None:
+def test_no_run_is_due_at_end_time_or_later(interval: str) -> None:
     assert Schedule(interval, end_time=after(60)).following(NOON, NOON) is None
 
 
-def test_the_last_moments_of_the_calendar_are_no_error() -> None:
+def test_no_run_is_due_after_the_last_representable_time() -> None:
     last = datetime.fromisoformat("9999-12-31T23:59:59+00:00")
     assert (Schedule("60").following(last, last), Schedule("* * * * *").following(last, last)) == (None, None)

@@ -1,4 +1,4 @@
-"""How audit templates are made and changed."""
+"""Creation and change of audit templates."""
 
 from typing import Any
 
@@ -21,11 +21,11 @@ def change(template: AuditTemplate, **changes: Any) -> AuditTemplate:
     return AuditTemplate.objects.get(pk=template.pk)
 
 
-def test_default_parameters_are_kept_as_they_were_sent() -> None:
+def test_default_parameters_are_stored_without_the_defaults_of_the_strategy() -> None:
     assert make(strategy="dummy", default_parameters={"para1": 5}).default_parameters == {"para1": 5}
 
 
-def test_a_template_without_scope_and_parameters_has_empty_ones() -> None:
+def test_scope_and_default_parameters_are_empty_by_default() -> None:
     template = make()
     assert (template.scope, template.default_parameters) == ([], {})
 
@@ -57,29 +57,29 @@ def test_a_template_without_scope_and_parameters_has_empty_ones() -> None:
         ({"goal": None}, "Cannot remove 'goal' attribute from an audit template"),
     ],
 )
-def test_what_makes_no_sense_is_refused(fields: dict[str, Any], text: str) -> None:
+def test_invalid_field_is_refused_and_creates_no_template(fields: dict[str, Any], text: str) -> None:
     with pytest.raises(Invalid) as refusal:
         make(**fields)
     assert (str(refusal.value), AuditTemplate.objects.exists()) == (text, False)
 
 
-def test_a_strategy_of_another_goal_is_refused() -> None:
+def test_strategy_of_another_goal_is_refused() -> None:
     with pytest.raises(Invalid, match=r"^'actuator' strategy does relate to the 'dummy' goal"):
         make(strategy="actuator")
 
 
-def test_a_second_template_of_the_same_name_is_refused() -> None:
+def test_duplicate_name_is_refused() -> None:
     make()
     with pytest.raises(Conflict, match=r"^An audit_template with UUID or name nightly already exists$"):
         make()
 
 
-def test_a_template_may_be_changed_in_part() -> None:
+def test_change_updates_the_given_fields_only() -> None:
     template = change(make(description="old"), description="new", scope=[{"compute": []}])
     assert (template.name, template.description, template.scope) == ("nightly", "new", [{"compute": []}])
 
 
-def test_a_template_may_lose_its_strategy() -> None:
+def test_strategy_of_a_template_is_removed() -> None:
     assert change(make(strategy="dummy"), strategy=None).strategy is None
 
 
@@ -94,7 +94,7 @@ def test_a_template_may_lose_its_strategy() -> None:
         ({"uuid": "x"}, Invalid, "^uuid: is no attribute of an audit template that can be changed"),
     ],
 )
-def test_a_change_is_checked_like_a_new_template(changes: dict[str, Any], refused: type[Refused], text: str) -> None:
+def test_invalid_change_is_refused(changes: dict[str, Any], refused: type[Refused], text: str) -> None:
     make(name="taken")
     template = make(strategy="dummy")
     with pytest.raises(refused, match=text):
@@ -102,18 +102,18 @@ def test_a_change_is_checked_like_a_new_template(changes: dict[str, Any], refuse
 
 
 @pytest.mark.parametrize("changes", [{"goal": "dummy"}, {"strategy": "dummy"}])
-def test_default_parameters_must_change_with_the_goal_or_the_strategy(changes: dict[str, Any]) -> None:
+def test_change_of_goal_or_strategy_without_default_parameters_is_refused(changes: dict[str, Any]) -> None:
     template = make(strategy="dummy", default_parameters={"para1": 5})
     with pytest.raises(Conflict, match=r"^Updating goal or strategy on a template that has default_parameters"):
         change(template, **changes)
 
 
-def test_default_parameters_may_change_with_the_strategy() -> None:
+def test_strategy_and_default_parameters_are_changed_together() -> None:
     template = make(strategy="dummy", default_parameters={"para1": 5})
     assert change(template, strategy=None, default_parameters=None).default_parameters == {}
 
 
-def test_a_template_that_was_deleted_meanwhile_is_not_changed() -> None:
+def test_change_of_a_deleted_template_is_refused() -> None:
     template = make()
     AuditTemplate.objects.soft_delete()
     with pytest.raises(NotFound, match=f"AuditTemplate {template.uuid} could not be found"):

@@ -1,4 +1,4 @@
-"""How audits are made, with the checks and the texts that clients know."""
+"""Creation of audits: checks, their error texts, default values and names."""
 
 from typing import Any
 from uuid import uuid4
@@ -13,35 +13,35 @@ from watcher_site.refusals import Conflict, Invalid, NotFound, Refused
 pytestmark = pytest.mark.django_db
 
 
-def make(**fields: Any) -> Audit:
+def create(**fields: Any) -> Audit:
     created = create_audit(**{"audit_type": "ONESHOT", "goal": "dummy", **fields})
     return Audit.objects.get(pk=created.pk)
 
 
 def from_template(template: AuditTemplate, **fields: Any) -> Audit:
-    return make(goal=None, audit_template_uuid=str(template.uuid), **fields)
+    return create(goal=None, audit_template_uuid=str(template.uuid), **fields)
 
 
 def template(**fields: Any) -> AuditTemplate:
     return create_audit_template(**{"name": "nightly", "goal": "dummy", "strategy": "dummy", **fields})
 
 
-def test_an_audit_waits_for_a_decision_engine() -> None:
-    audit = make(strategy="dummy", name="mine")
+def test_created_audit_is_pending() -> None:
+    audit = create(strategy="dummy", name="mine")
     assert (audit.name, audit.state, audit.goal.name) == ("mine", Audit.State.PENDING, "dummy")
 
 
-def test_the_defaults_of_its_strategy_are_stored_with_an_audit() -> None:
-    assert make(strategy="dummy").parameters == {"para1": 3.2, "para2": "hello"}
+def test_defaults_of_the_strategy_are_stored_in_the_parameters() -> None:
+    assert create(strategy="dummy").parameters == {"para1": 3.2, "para2": "hello"}
 
 
-def test_an_audit_without_strategy_has_no_parameters() -> None:
-    assert make().parameters == {}
+def test_audit_without_strategy_has_no_parameters() -> None:
+    assert create().parameters == {}
 
 
-def test_a_goal_and_a_strategy_may_be_named_by_uuid() -> None:
+def test_goal_and_strategy_are_found_by_uuid() -> None:
     strategy = Strategy.objects.present().get(name="dummy")
-    audit = make(goal=str(strategy.goal.uuid), strategy=str(strategy.uuid))
+    audit = create(goal=str(strategy.goal.uuid), strategy=str(strategy.uuid))
     assert audit.strategy == strategy
 
 
@@ -85,21 +85,23 @@ def test_a_goal_and_a_strategy_may_be_named_by_uuid() -> None:
         ({"name": "a\0b"}, Invalid, "name: must not hold NUL characters."),
     ],
 )
-def test_what_makes_no_sense_is_refused(fields: dict[str, Any], refused: type[Refused], text: str) -> None:
+def test_invalid_field_is_refused_and_creates_no_audit(
+    fields: dict[str, Any], refused: type[Refused], text: str
+) -> None:
     with pytest.raises(refused) as refusal:
-        make(**fields)
+        create(**fields)
     assert (str(refusal.value), Audit.objects.exists()) == (text, False)
 
 
-def test_a_template_is_named_by_uuid() -> None:
+def test_name_of_a_template_at_the_place_of_its_uuid_is_refused() -> None:
     with pytest.raises(Invalid, match="Expected a uuid but received nightly"):
-        make(goal=None, audit_template_uuid="nightly")
+        create(goal=None, audit_template_uuid="nightly")
 
 
-def test_a_strategy_of_another_goal_is_refused_with_the_goals_own() -> None:
+def test_error_of_a_strategy_of_another_goal_lists_the_strategies_of_the_goal() -> None:
     choices = Strategy.objects.present().filter(goal__name="dummy").order_by("name")
     with pytest.raises(Invalid) as refusal:
-        make(strategy="host_maintenance")
+        create(strategy="host_maintenance")
     named = ", ".join(f"'{choice.uuid}' ({choice.name})" for choice in choices)
     assert len(choices) == 3
     assert str(refusal.value) == (
@@ -107,53 +109,53 @@ def test_a_strategy_of_another_goal_is_refused_with_the_goals_own() -> None:
     )
 
 
-def test_a_second_audit_of_the_same_name_is_refused() -> None:
-    make(name="mine")
+def test_duplicate_name_in_another_case_is_refused() -> None:
+    create(name="mine")
     with pytest.raises(Conflict, match=r"^An audit with UUID or name Mine already exists$"):
-        make(name="Mine")
+        create(name="Mine")
 
 
-def test_a_deleted_audit_leaves_its_name() -> None:
-    Audit.objects.filter(pk=make(name="mine").pk).soft_delete()
-    assert make(name="mine").name == "mine"
+def test_name_of_a_deleted_audit_is_free() -> None:
+    Audit.objects.filter(pk=create(name="mine").pk).soft_delete()
+    assert create(name="mine").name == "mine"
 
 
-def test_an_emoji_is_a_name() -> None:
-    assert make(name="🌩 nightly").name == "🌩 nightly"
+def test_emoji_in_a_name_is_accepted() -> None:
+    assert create(name="🌩 nightly").name == "🌩 nightly"
 
 
-def test_a_long_name_is_cut() -> None:
-    assert make(name="x" * 100).name == "x" * 63
+def test_long_name_is_truncated() -> None:
+    assert create(name="x" * 100).name == "x" * 63
 
 
 @pytest.mark.parametrize(
     ("fields", "origin"),
     [({"strategy": "dummy"}, "dummy"), ({"goal": "server_consolidation"}, "server_consolidation")],
 )
-def test_an_audit_without_name_is_named_after_its_origin_and_the_time(fields: dict[str, Any], origin: str) -> None:
-    assert make(**fields).name.startswith(f"{origin}-20")
+def test_default_name_is_the_strategy_or_goal_and_the_time(fields: dict[str, Any], origin: str) -> None:
+    assert create(**fields).name.startswith(f"{origin}-20")
 
 
-def test_an_audit_of_a_template_without_strategy_is_named_after_it() -> None:
+def test_default_name_from_a_template_without_strategy_is_the_template_and_the_time() -> None:
     assert from_template(template(strategy=None)).name.startswith("nightly-20")
 
 
-def test_a_default_name_keeps_its_time_when_it_is_cut() -> None:
+def test_truncated_default_name_keeps_the_time() -> None:
     long = template(strategy=None, name="x" * 63)
     assert from_template(long).name != from_template(long).name
 
 
-def test_goal_strategy_and_scope_come_from_the_template() -> None:
+def test_goal_strategy_and_scope_are_copied_from_the_template() -> None:
     scope = [{"compute": [{"exclude": [{"projects": [{"uuid": "blue"}]}]}]}]
     audit = from_template(template(scope=scope))
     assert (audit.goal.name, audit.strategy.name, audit.scope) == ("dummy", "dummy", scope)
 
 
-def test_the_default_parameters_of_the_template_are_under_those_of_the_user() -> None:
+def test_given_parameters_override_the_default_parameters_of_the_template() -> None:
     nightly = template(default_parameters={"para1": 5, "para2": "template"})
     assert from_template(nightly, parameters={"para2": "user"}).parameters == {"para1": 5, "para2": "user"}
 
 
 @pytest.mark.parametrize("field", ["auto_trigger", "force"])
-def test_wishes_are_kept(field: str) -> None:
-    assert getattr(make(**{field: True}), field) is True
+def test_auto_trigger_and_force_are_stored(field: str) -> None:
+    assert getattr(create(**{field: True}), field) is True

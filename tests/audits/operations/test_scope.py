@@ -1,4 +1,4 @@
-"""A scope narrows the part of the cloud that an audit looks at."""
+"""Validation of the scope of an audit."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ FULL: list[Any] = [
     [[], FULL, [{"exclude": [{"projects": [{"uuid": "y"}]}]}], [{"compute": [{"host_aggregates": [{"id": "*"}]}]}]],
     ids=["empty", "full", "bare rules", "any aggregate"],
 )
-def test_a_sound_scope_is_accepted(scope: list[Any]) -> None:
+def test_valid_scope_is_accepted(scope: list[Any]) -> None:
     check_scope(scope)
 
 
@@ -65,6 +65,6 @@ def test_a_sound_scope_is_accepted(scope: list[Any]) -> None:
         ),
     ],
 )
-def test_nonsense_is_refused(scope: Any, rule: str) -> None:
+def test_invalid_scope_is_refused_with_the_place_and_the_rule(scope: Any, rule: str) -> None:
     with pytest.raises(Invalid, match=rule):
         check_scope(scope)

@@ -1,4 +1,4 @@
-"""The parameters of audits are held against the schema of their strategy."""
+"""Validation of the parameters of audits against the schema of their strategy."""
 
 from typing import Any
 
@@ -11,20 +11,20 @@ from audits.strategies.host_maintenance import HostMaintenance
 from watcher_site.refusals import Invalid
 
 
-def test_defaults_are_filled_in() -> None:
+def test_defaults_of_the_schema_are_added() -> None:
     assert complete_parameters(Dummy.schema, {}) == {"para1": 3.2, "para2": "hello"}
 
 
-def test_what_is_given_stays() -> None:
+def test_given_value_overrides_the_default() -> None:
     assert complete_parameters(Dummy.schema, {"para2": "bye"}) == {"para1": 3.2, "para2": "bye"}
 
 
-def test_defaults_inside_an_object_are_filled_in() -> None:
+def test_defaults_inside_an_object_are_added() -> None:
     schema = {"properties": {"periods": {"type": "object", "default": {}, "properties": {"node": {"default": 600}}}}}
     assert complete_parameters(schema, {"periods": {}}) == {"periods": {"node": 600}}
 
 
-def test_the_given_parameters_are_left_as_they_are() -> None:
+def test_given_parameters_are_not_modified_in_place() -> None:
     parameters: dict[str, Any] = {}
     complete_parameters(Dummy.schema, parameters)
     assert parameters == {}
@@ -40,34 +40,34 @@ def test_the_given_parameters_are_left_as_they_are() -> None:
         ({"para2": None}, "para2: None is not of type 'string'"),
     ],
 )
-def test_a_parameter_against_the_schema_is_refused(parameters: dict[str, Any], rule: str) -> None:
+def test_parameter_that_violates_the_schema_is_refused(parameters: dict[str, Any], rule: str) -> None:
     with pytest.raises(Invalid) as refusal:
         complete_parameters(Dummy.schema, parameters)
     assert str(refusal.value) == f"Invalid parameters for strategy: {rule}"
 
 
-def test_a_parameter_that_the_schema_does_not_name_is_refused() -> None:
+def test_parameter_unknown_to_the_schema_is_refused() -> None:
     with pytest.raises(Invalid, match=r"^Audit parameter zz are not allowed$"):
         complete_parameters(Dummy.schema, {"zz": 1})
 
 
-def test_a_required_parameter_that_is_missing_is_named() -> None:
+def test_error_names_a_missing_required_parameter() -> None:
     with pytest.raises(Invalid, match="'maintenance_node' is a required property"):
         complete_parameters(HostMaintenance.schema, {})
 
 
-def test_a_place_deep_in_the_parameters_is_named() -> None:
+def test_error_names_the_path_of_a_nested_parameter() -> None:
     with pytest.raises(Invalid, match=r"actions\.0: 'input_parameters' is a required property"):
         complete_parameters(Actuator.schema, {"actions": [{"action_type": "nop"}]})
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
-def test_a_text_that_no_column_can_hold_is_refused(text: str) -> None:
+def test_text_with_nul_or_surrogate_characters_is_refused(text: str) -> None:
     with pytest.raises(Invalid, match=r"^parameters\.para2: must not hold "):
         complete_parameters(Dummy.schema, {"para2": text})
 
 
-def test_parameters_without_a_bottom_are_refused() -> None:
+def test_deeply_nested_parameters_are_refused() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
@@ -75,12 +75,12 @@ def test_parameters_without_a_bottom_are_refused() -> None:
         complete_parameters(Dummy.schema, {"para2": deep})
 
 
-def test_an_enormous_value_is_not_repeated_in_full() -> None:
+def test_error_truncates_a_long_value() -> None:
     with pytest.raises(Invalid) as refusal:
         complete_parameters(Dummy.schema, {"para1": "x" * 1_000_000})
     assert len(str(refusal.value)) < 400
 
 
-def test_default_parameters_are_refused_in_their_own_words() -> None:
+def test_error_of_default_parameters_names_default_parameters() -> None:
     with pytest.raises(Invalid, match=r"^Invalid default_parameters for strategy: para1: "):
         complete_parameters(Dummy.schema, {"para1": 20}, "default_parameters")

@@ -1,4 +1,4 @@
-"""The sample scoring engines compute what they say."""
+"""Scores of the sample scoring engines."""
 
 import json
 
@@ -15,7 +15,7 @@ def engine(name: str) -> ScoringEngine:
 
 
 @pytest.mark.parametrize(("name", "score"), [("min", 1), ("max", 6), ("avg", 3)])
-def test_a_sample_answers_one_number_about_all_features(name: str, score: float) -> None:
+def test_min_max_and_avg_scorers_return_one_number(name: str, score: float) -> None:
     assert json.loads(engine(f"dummy_{name}_scorer").calculate_score("[1, 2, 6]")) == [score]
 
 
@@ -29,13 +29,13 @@ def test_a_sample_answers_one_number_about_all_features(name: str, score: float)
         ([10, 80, 0, 500], "network-bound"),
     ],
 )
-def test_the_kind_of_a_workload_follows_from_its_features(features: list[int], workload: str) -> None:
+def test_dummy_scorer_classifies_the_workload_by_its_features(features: list[int], workload: str) -> None:
     scorer = engine("dummy_scorer")
     [place] = json.loads(scorer.calculate_score(json.dumps(features)))
     assert json.loads(scorer.metainfo)["workloads"][place] == workload
 
 
 @pytest.mark.parametrize("features", ["", "{}", "[]", '["a"]', "[true]", "[1]"])
-def test_features_that_make_no_sense_are_refused(features: str) -> None:
+def test_invalid_features_are_refused(features: str) -> None:
     with pytest.raises(Invalid, match=r"^features: "):
         engine("dummy_scorer").calculate_score(features)

@@ -1,4 +1,4 @@
-"""The actions that an audit with strategy `actuator` asks for are held against their types when it is made."""
+"""Validation of the actions of the strategy ``actuator`` when an audit or a template is created."""
 
 from typing import Any
 
@@ -40,14 +40,12 @@ def template_of(*actions: Any) -> dict[str, Any]:
     return {"name": "t", "goal": "unclassified", "strategy": "actuator", "default_parameters": parameters}
 
 
-def test_actions_that_their_types_allow_are_taken(api: Caller) -> None:
+def test_valid_actions_are_accepted(api: Caller) -> None:
     assert api.post("/audits", audit_of(NOP, STOP)).status_code == 201
 
 
 @pytest.mark.parametrize(("action", "words"), WRONG)
-def test_an_audit_with_an_action_that_could_not_run_is_refused(
-    api: Caller, action: dict[str, Any], words: str
-) -> None:
+def test_audit_with_an_invalid_action_is_refused(api: Caller, action: dict[str, Any], words: str) -> None:
     answer = api.post("/audits", audit_of(NOP, action))
     assert (answer.status_code, Audit.objects.exists()) == (400, False)
     assert "Invalid parameters for strategy: " in fault(answer)
@@ -55,16 +53,14 @@ def test_an_audit_with_an_action_that_could_not_run_is_refused(
 
 
 @pytest.mark.parametrize(("action", "words"), WRONG)
-def test_a_template_with_an_action_that_could_not_run_is_refused(
-    api: Caller, action: dict[str, Any], words: str
-) -> None:
+def test_template_with_an_invalid_action_is_refused(api: Caller, action: dict[str, Any], words: str) -> None:
     answer = api.post("/audit_templates", template_of(NOP, action))
     assert (answer.status_code, AuditTemplate.objects.exists()) == (400, False)
     assert "Invalid default_parameters for strategy: " in fault(answer)
     assert words in fault(answer)
 
 
-def test_a_change_of_a_template_is_looked_at_as_well(api: Caller) -> None:
+def test_change_of_a_template_to_an_invalid_action_is_refused(api: Caller) -> None:
     uuid = api.post("/audit_templates", template_of(NOP)).json()["uuid"]
     actions = [{"action_type": "juggle", "input_parameters": {}}]
     patch = [{"op": "replace", "path": "/default_parameters", "value": {"actions": actions}}]

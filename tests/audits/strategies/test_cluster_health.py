@@ -1,4 +1,4 @@
-"""A continuous audit that starts its plans keeps clusters of nodes at their desired size and health."""
+"""Continuous, auto-triggered audits of the goal ``cluster_health`` from end to end."""
 
 import pytest
 from django.utils import timezone
@@ -27,13 +27,13 @@ def engine() -> DecisionEngine:
     return DecisionEngine()
 
 
-def keep(**fields: object) -> Audit:
+def make_audit(**fields: object) -> Audit:
     goal = {"goal": "cluster_health", "strategy": "cluster_recovery"}
     return create_audit(audit_type="CONTINUOUS", interval="60", auto_trigger=True, **goal, **fields)
 
 
 def decide(engine: DecisionEngine) -> ActionPlan:
-    """Run the audit now, and return the plan that it made."""
+    """Run the audit now, and return its plan."""
     Audit.objects.update(next_run_time=timezone.now())
     while engine.run_next_audit():
         pass
@@ -50,10 +50,8 @@ def kinds(plan: ActionPlan) -> list[str]:
     return list(plan.actions.filter(derived_from=None).order_by("pk").values_list("action_type", flat=True))
 
 
-def test_a_server_that_was_deleted_behind_the_back_of_its_cluster_is_replaced(
-    cluster: Cluster, engine: DecisionEngine
-) -> None:
-    keep()
+def test_server_of_a_cluster_deleted_in_the_cloud_is_replaced(cluster: Cluster, engine: DecisionEngine) -> None:
+    make_audit()
     assert kinds(decide(engine)) == []
     lost = lose_server(cluster)
     plan = decide(engine)
@@ -66,26 +64,24 @@ def test_a_server_that_was_deleted_behind_the_back_of_its_cluster_is_replaced(
     assert kinds(decide(engine)) == []
 
 
-def test_a_cluster_gets_the_nodes_that_it_wants(cluster: Cluster, engine: DecisionEngine) -> None:
+def test_cluster_is_restored_to_its_desired_capacity(cluster: Cluster, engine: DecisionEngine) -> None:
     Cluster.objects.update(desired_capacity=5)
-    keep()
+    make_audit()
     decide(engine)
     run_waiting()
     assert (statuses(cluster), running_servers()) == (["ACTIVE"] * 5, 5)
 
 
-def test_while_a_plan_waits_there_is_no_second_one_for_the_same_cluster(
-    cluster: Cluster, engine: DecisionEngine
-) -> None:
-    keep()
+def test_cluster_of_a_pending_plan_is_not_planned_again(cluster: Cluster, engine: DecisionEngine) -> None:
+    make_audit()
     lose_server(cluster)
     first = decide(engine)
     assert kinds(decide(engine)) == []
     assert ActionPlan.objects.get(pk=first.pk).state == "PENDING"
 
 
-def test_a_newer_plan_takes_the_place_of_one_that_nobody_started(cluster: Cluster, engine: DecisionEngine) -> None:
-    keep()
+def test_run_cancels_the_recommended_plan_of_the_previous_run(cluster: Cluster, engine: DecisionEngine) -> None:
+    make_audit()
     Audit.objects.update(auto_trigger=False)
     lose_server(cluster)
     first = decide(engine)
@@ -94,22 +90,20 @@ def test_a_newer_plan_takes_the_place_of_one_that_nobody_started(cluster: Cluste
     assert kinds(second) == ["CLUSTER_CHECK", "CLUSTER_RECOVER"]
 
 
-def test_a_cluster_is_left_alone_while_somebody_has_one_of_its_nodes_recovered(
-    cluster: Cluster, engine: DecisionEngine
-) -> None:
-    keep()
+def test_cluster_with_a_pending_node_recovery_is_ignored(cluster: Cluster, engine: DecisionEngine) -> None:
+    make_audit()
     proposed("NODE_RECOVER", lose_server(cluster))
     assert kinds(decide(engine)) == []
 
 
-def test_the_audit_of_a_cloud_without_clusters_has_nothing_to_do(engine: DecisionEngine) -> None:
-    keep()
+def test_audit_of_a_cloud_without_clusters_succeeds_with_an_empty_plan(engine: DecisionEngine) -> None:
+    make_audit()
     assert decide(engine).state == "SUCCEEDED"
     assert Audit.objects.get().status_message is None
 
 
-def test_the_audit_of_a_cluster_that_there_is_not_says_so(cluster: Cluster, engine: DecisionEngine) -> None:
-    keep(parameters={"clusters": ["db"]})
+def test_audit_of_an_unknown_cluster_fails_with_its_name(cluster: Cluster, engine: DecisionEngine) -> None:
+    make_audit(parameters={"clusters": ["db"]})
     while engine.run_next_audit():
         pass
     assert "clusters: there is no cluster db." in Audit.objects.get().status_message

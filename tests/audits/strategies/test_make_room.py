@@ -1,4 +1,4 @@
-"""The strategy make_room: the servers that it finds capacity for, its actions, and their order."""
+"""The strategy ``make_room``: the servers that get capacity, the actions, and their order."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 DELETABLE = {"preemptible": "delete"}
 
 
-def waits(name: str, vcpus: int, **attributes: Any) -> ServerSnapshot:
+def pending_server(name: str, vcpus: int, **attributes: Any) -> ServerSnapshot:
     return server(name, state="pending", vcpus=vcpus, **{"waiting_since": EPOCH, **attributes})
 
 
@@ -26,7 +26,7 @@ def make_room(*nodes: NodeSnapshot, waiting: list[ServerSnapshot]) -> Solution:
 
 
 def builds(solution: Solution) -> list[tuple[str, str]]:
-    """Return who is built where, in the order of the plan."""
+    """Return the servers that are built and their nodes, in the order of the plan."""
     return [
         (found["resource_name"], found["destination_node"]) for kind, found in listed(solution) if kind == "rebuild"
     ]
@@ -41,9 +41,9 @@ def parents(solution: Solution, name: str) -> set[str]:
     return {solution.actions[place].input_parameters["resource_name"] for place in found.after}
 
 
-def test_a_server_takes_what_is_free_where_least_is_left() -> None:
+def test_server_is_built_on_the_fullest_node_with_capacity() -> None:
     nodes = [node("roomy"), node("tight", server("big", vcpus=12, memory=16384))]
-    waiting = waits("w", 4)
+    waiting = pending_server("w", 4)
     solution = make_room(*nodes, waiting=[waiting])
     assert listed(solution) == [
         (
@@ -58,77 +58,79 @@ def test_a_server_takes_what_is_free_where_least_is_left() -> None:
     ]
 
 
-def test_a_server_moves_away_from_where_another_then_fits() -> None:
+def test_server_is_migrated_to_free_capacity_for_a_pending_server() -> None:
     nodes = [node("a", server("a1", vcpus=10), server("a2", vcpus=3)), node("b", server("b1", vcpus=12))]
-    waiting = waits("w", 6)
+    waiting = pending_server("w", 6)
     solution = make_room(*nodes, waiting=[waiting])
     assert moves(solution) == [("a2", "a", "b")]
     assert (builds(solution), parents(solution, "w")) == ([("w", "a")], {"a2"})
     assert solution.actions[0].input_parameters["needed_for"] == [str(waiting.uuid)]
 
 
-def test_as_few_servers_move_as_possible_and_the_smallest_of_those_that_suffice() -> None:
+def test_fewest_and_smallest_sufficient_servers_are_migrated() -> None:
     many = node("many", *(server(f"m{number}", vcpus=2) for number in range(8)))
     few = node("few", server("small", vcpus=1), server("just", vcpus=6), server("large", vcpus=9))
     free = node("free", server("full of memory", vcpus=6, memory=28000, state="stopped"))
-    solution = make_room(many, few, free, waiting=[waits("w", 6, memory=8192)])
+    solution = make_room(many, few, free, waiting=[pending_server("w", 6, memory=8192)])
     assert (moves(solution), builds(solution)) == ([("just", "few", "free")], [("w", "few")])
 
 
 @pytest.mark.parametrize("waited", [timedelta(0), timedelta(seconds=59)])
-def test_a_server_is_not_given_up_before_it_has_waited_long_enough(settings: Settings, waited: timedelta) -> None:
+def test_server_is_not_reset_to_error_before_the_pending_timeout(settings: Settings, waited: timedelta) -> None:
     settings.PENDING_TIMEOUT = timedelta(minutes=1)
-    solution = make_room(node("a"), waiting=[waits("w", 64, waiting_since=timezone.now() - waited)])
+    solution = make_room(node("a"), waiting=[pending_server("w", 64, waiting_since=timezone.now() - waited)])
     assert listed(solution) == []
 
 
-def test_a_server_is_given_up_when_it_has_waited_long_enough(settings: Settings) -> None:
+def test_server_is_reset_to_error_after_the_pending_timeout(settings: Settings) -> None:
     settings.PENDING_TIMEOUT = timedelta(minutes=1)
-    solution = make_room(node("a"), waiting=[waits("w", 64, waiting_since=timezone.now() - timedelta(minutes=1))])
+    solution = make_room(
+        node("a"), waiting=[pending_server("w", 64, waiting_since=timezone.now() - timedelta(minutes=1))]
+    )
     assert named(solution, "reset_state") == ["w"]
 
 
-def test_a_server_is_never_given_up_where_there_is_no_limit(settings: Settings) -> None:
+def test_server_is_not_reset_to_error_without_a_pending_timeout(settings: Settings) -> None:
     settings.PENDING_TIMEOUT = timedelta(0)
-    assert listed(make_room(node("a"), waiting=[waits("w", 64)])) == []
+    assert listed(make_room(node("a"), waiting=[pending_server("w", 64)])) == []
 
 
-def test_of_two_that_could_move_the_one_with_less_memory_does() -> None:
+def test_server_with_less_memory_is_migrated() -> None:
     nodes = [node("a", server("large", memory=20000)), node("b", server("small", memory=9000))]
-    solution = make_room(*nodes, waiting=[waits("w", 2, memory=30000)])
+    solution = make_room(*nodes, waiting=[pending_server("w", 2, memory=30000)])
     assert (moves(solution), builds(solution)) == ([("small", "b", "a")], [("w", "b")])
 
 
 @pytest.mark.parametrize(
     "attributes", [{"state": "stopped"}, {"state": "paused"}, {"watcher_exclude": True}, {"pinned_az": "nova"}]
 )
-def test_what_may_not_move_stays(attributes: dict[str, Any]) -> None:
+def test_inactive_excluded_and_pinned_servers_are_not_migrated(attributes: dict[str, Any]) -> None:
     nodes = [node("a", server("a1", vcpus=16, **attributes)), node("b", zone="elsewhere")]
-    solution = make_room(*nodes, waiting=[waits("w", 4, pinned_az="nova")])
+    solution = make_room(*nodes, waiting=[pending_server("w", 4, pinned_az="nova")])
     assert (moves(solution), named(solution, "reset_state")) == ([], ["w"])
 
 
 @pytest.mark.parametrize("closed", [{"status": "disabled"}, {"state": "down"}, {"power_state": "off"}])
-def test_nothing_goes_to_a_node_that_is_closed(closed: dict[str, str]) -> None:
+def test_disabled_or_down_node_is_no_destination(closed: dict[str, str]) -> None:
     nodes = [node("a", server("a1", vcpus=16)), node("b", **closed)]
-    solution = make_room(*nodes, waiting=[waits("w", 4)])
+    solution = make_room(*nodes, waiting=[pending_server("w", 4)])
     assert (moves(solution), builds(solution), named(solution, "reset_state")) == ([], [], ["w"])
 
 
-def test_a_server_is_built_in_the_zone_that_it_is_pinned_to() -> None:
-    solution = make_room(node("a"), node("b", zone="az1"), waiting=[waits("w", 4, pinned_az="az1")])
+def test_server_is_built_in_its_pinned_zone() -> None:
+    solution = make_room(node("a"), node("b", zone="az1"), waiting=[pending_server("w", 4, pinned_az="az1")])
     assert builds(solution) == [("w", "b")]
 
 
-def test_a_small_server_does_not_take_the_capacity_for_a_large_one_that_waits_for_longer() -> None:
+def test_capacity_is_given_to_the_longest_pending_server_first() -> None:
     nodes = [node("a", server("a1", vcpus=4)), node("b", server("b1", vcpus=12))]
-    solution = make_room(*nodes, waiting=[waits("large", 16), waits("small", 2)])
+    solution = make_room(*nodes, waiting=[pending_server("large", 16), pending_server("small", 2)])
     assert moves(solution) == [("a1", "a", "b")]
     assert (builds(solution), named(solution, "reset_state")) == ([("large", "a")], ["small"])
 
 
-def test_a_server_that_can_never_be_served_holds_up_no_other_and_has_the_reason() -> None:
-    solution = make_room(node("a"), waiting=[waits("huge", 64, pinned_az="nova"), waits("small", 2)])
+def test_server_without_possible_capacity_is_reset_with_the_reason_and_others_are_built() -> None:
+    solution = make_room(node("a"), waiting=[pending_server("huge", 64, pinned_az="nova"), pending_server("small", 2)])
     assert builds(solution) == [("small", "a")]
     [(_, inputs)] = [found for found in listed(solution) if found[0] == "reset_state"]
     assert (inputs["state"], inputs["expected_status"]) == ("error", "PENDING")
@@ -137,21 +139,21 @@ def test_a_server_that_can_never_be_served_holds_up_no_other_and_has_the_reason(
     )
 
 
-def test_what_leaves_a_node_may_push_others_aside() -> None:
+def test_migrated_server_may_displace_another_server() -> None:
     nodes = [
         node("a", server("a1", vcpus=5, pinned_az="az1"), vcpus=8, zone="az1"),
         node("b", server("b1", vcpus=4), vcpus=6, zone="az1"),
         node("c", vcpus=4),
     ]
-    solution = make_room(*nodes, waiting=[waits("w", 8)])
+    solution = make_room(*nodes, waiting=[pending_server("w", 8)])
     assert moves(solution) == [("b1", "b", "c"), ("a1", "a", "b")]
     assert (parents(solution, "a1"), parents(solution, "w")) == ({"b1"}, {"a1"})
     assert all(len(action.input_parameters["needed_for"]) == 1 for action in solution.actions[:2])
 
 
-def test_preemptible_servers_are_deleted_where_moves_do_not_help() -> None:
+def test_preemptible_server_is_deleted_if_migrations_do_not_suffice() -> None:
     nodes = [node("a", server("kept", vcpus=8), server("spot", vcpus=8, metadata=DELETABLE))]
-    solution = make_room(*nodes, waiting=[waits("w", 6)])
+    solution = make_room(*nodes, waiting=[pending_server("w", 6)])
     assert (named(solution, "delete_server"), parents(solution, "w")) == (["spot"], {"spot"})
     assert solution.indicators == {
         "waiting_servers_count": 1,
@@ -161,10 +163,10 @@ def test_preemptible_servers_are_deleted_where_moves_do_not_help() -> None:
     }
 
 
-def test_a_preemptible_server_moves_if_that_does() -> None:
+def test_preemptible_server_is_migrated_if_that_suffices() -> None:
     spot, rest = server("spot", vcpus=6, metadata=DELETABLE), server("rest", vcpus=10)
     free = node("free", server("full of memory", vcpus=6, memory=28000, state="stopped"))
-    solution = make_room(node("a", spot, rest), free, waiting=[waits("w", 6, memory=8192)])
+    solution = make_room(node("a", spot, rest), free, waiting=[pending_server("w", 6, memory=8192)])
     assert (moves(solution), named(solution, "delete_server")) == ([("spot", "a", "free")], [])
 
 
@@ -172,38 +174,38 @@ def test_a_preemptible_server_moves_if_that_does() -> None:
     "attributes",
     [{"metadata": {"preemptible": "stop"}}, {"metadata": {}}, {"locked": True}, {"watcher_exclude": True}],
 )
-def test_servers_whose_owners_do_not_allow_it_are_not_deleted(attributes: dict[str, Any]) -> None:
+def test_servers_not_marked_preemptible_locked_or_excluded_are_not_deleted(attributes: dict[str, Any]) -> None:
     nodes = [node("a", server("kept", **{"vcpus": 16, "metadata": DELETABLE, **attributes}))]
-    solution = make_room(*nodes, waiting=[waits("w", 6)])
+    solution = make_room(*nodes, waiting=[pending_server("w", 6)])
     assert (named(solution, "delete_server"), named(solution, "reset_state")) == ([], ["w"])
 
 
-def test_as_few_preemptible_servers_are_deleted_as_possible() -> None:
+def test_fewest_preemptible_servers_are_deleted() -> None:
     spots = [server(f"spot{vcpus}", vcpus=vcpus, metadata=DELETABLE) for vcpus in (1, 2, 4, 9)]
-    solution = make_room(node("a", *spots), waiting=[waits("w", 4)])
+    solution = make_room(node("a", *spots), waiting=[pending_server("w", 4)])
     assert named(solution, "delete_server") == ["spot4"]
 
 
-def test_one_that_waits_is_not_deleted_for_another() -> None:
-    waiting = [waits("first", 16, metadata=DELETABLE), waits("second", 16)]
+def test_pending_preemptible_server_is_not_deleted_for_another() -> None:
+    waiting = [pending_server("first", 16, metadata=DELETABLE), pending_server("second", 16)]
     solution = make_room(node("a"), waiting=waiting)
     assert (builds(solution), named(solution, "reset_state")) == ([("first", "a")], ["second"])
 
 
-def test_those_that_the_scope_excludes_are_not_served() -> None:
-    solution = make_room(node("a"), waiting=[waits("w", 2, watcher_exclude=True)])
+def test_pending_server_excluded_by_the_scope_is_ignored() -> None:
+    solution = make_room(node("a"), waiting=[pending_server("w", 2, watcher_exclude=True)])
     assert (solution.actions, solution.indicators["waiting_servers_count"]) == ([], 0)
 
 
-def test_what_several_servers_need_is_done_as_long_as_one_of_them_waits() -> None:
+def test_migration_lists_all_pending_servers_that_it_is_needed_for() -> None:
     nodes = [node("a", server("a1", vcpus=12)), node("b", server("b1", vcpus=4, state="stopped"))]
-    first, second = waits("first", 13), waits("second", 2)
+    first, second = pending_server("first", 13), pending_server("second", 2)
     solution = make_room(*nodes, waiting=[first, second])
     assert builds(solution) == [("first", "a"), ("second", "a")]
     assert solution.actions[0].input_parameters["needed_for"] == [str(first.uuid), str(second.uuid)]
 
 
-# Whatever the cluster
+# Properties for random clusters
 
 
 @st.composite
@@ -225,12 +227,12 @@ def crowded(draw: st.DrawFn) -> ClusterSnapshot:
         zone = draw(st.sampled_from(["nova", "nova", "az1"]))
         nodes.append(node(f"n{number}", *servers, status=status, zone=zone))
     sizes = draw(st.lists(st.integers(1, 20), max_size=5))
-    waiting = [waits(f"w{number}", vcpus, memory=512 * vcpus) for number, vcpus in enumerate(sizes)]
+    waiting = [pending_server(f"w{number}", vcpus, memory=512 * vcpus) for number, vcpus in enumerate(sizes)]
     return cluster(*nodes, waiting=waiting)
 
 
 def carry_out(seen: ClusterSnapshot, action: SolutionAction) -> None:
-    """Do to a cluster what an action does, or fail where there is no capacity for that."""
+    """Apply an action to a cluster in memory, or fail if the capacity is insufficient."""
     parameters = action.input_parameters
     where = {str(one.uuid): place for place in seen.nodes.values() for one in place.servers}
     servers = {str(one.uuid): one for one in [*seen.servers, *seen.waiting]}
@@ -248,9 +250,7 @@ def carry_out(seen: ClusterSnapshot, action: SolutionAction) -> None:
 
 
 @given(seen=crowded(), chance=st.randoms(use_true_random=False))
-def test_each_action_finds_capacity_in_whatever_order_independent_actions_run(
-    seen: ClusterSnapshot, chance: Any
-) -> None:
+def test_every_order_of_independent_actions_has_sufficient_capacity(seen: ClusterSnapshot, chance: Any) -> None:
     solution = solve("make_room", seen)
     served = named(solution, "rebuild") + named(solution, "reset_state")
     assert sorted(served) == sorted(one.name for one in seen.waiting)
@@ -268,7 +268,7 @@ def test_each_action_finds_capacity_in_whatever_order_independent_actions_run(
 
 
 @given(seen=crowded())
-def test_nothing_is_done_that_nobody_needs(seen: ClusterSnapshot) -> None:
+def test_every_migration_and_deletion_is_needed_for_a_built_server(seen: ClusterSnapshot) -> None:
     solution = solve("make_room", seen)
     built = {one["resource_id"] for kind, one in listed(solution) if kind == "rebuild"}
     needs = [one["needed_for"] for kind, one in listed(solution) if kind in {"migrate", "delete_server"}]

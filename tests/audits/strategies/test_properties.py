@@ -1,4 +1,4 @@
-"""Properties of all strategies: they move only servers that may move, to nodes with enough capacity."""
+"""Properties of the strategies that migrate servers, for random clusters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ def clusters(draw: st.DrawFn) -> ClusterSnapshot:
 
 @pytest.mark.parametrize(("strategy", "parameters"), STRATEGIES)
 @given(seen=clusters())
-def test_no_strategy_overfills_a_node_or_moves_what_may_not_move(
+def test_migrations_respect_capacity_exclusions_and_states(
     strategy: str, parameters: Mapping[str, Any], seen: ClusterSnapshot
 ) -> None:
     solution = solve(strategy, seen, **parameters)
@@ -70,7 +70,7 @@ def test_no_strategy_overfills_a_node_or_moves_what_may_not_move(
 
 
 @given(seen=clusters())
-def test_a_full_search_finds_the_best_destination_without_trying_each(seen: ClusterSnapshot) -> None:
+def test_full_search_finds_the_best_destination_among_its_candidates(seen: ClusterSnapshot) -> None:
     parameters = complete_parameters(WorkloadStabilization.schema, {"host_choice": "fullsearch"})
     search = Stabilization(seen, parameters)
     for source in search.places:
@@ -83,7 +83,7 @@ def test_a_full_search_finds_the_best_destination_without_trying_each(seen: Clus
 
 @pytest.mark.parametrize("strategy", ["basic", "vm_workload_consolidation", "node_resource_consolidation"])
 @given(seen=clusters())
-def test_a_node_that_is_disabled_is_empty_then(strategy: str, seen: ClusterSnapshot) -> None:
+def test_disabled_node_is_emptied_and_is_no_destination(strategy: str, seen: ClusterSnapshot) -> None:
     solution = solve(strategy, seen)
     gone = {name for name, _, _ in moves(solution)}
     received = {target for _, _, target in moves(solution)}

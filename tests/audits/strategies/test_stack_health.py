@@ -1,4 +1,4 @@
-"""A mark leads to a plan to look at, and that to a replacement."""
+"""Audits of the goal ``stack_health`` from the mark to the replacement."""
 
 from typing import Any
 
@@ -37,12 +37,12 @@ def planned(plan: ActionPlan) -> list[tuple[str, str]]:
     return [(action.action_type, action.input_parameters["resource_name"]) for action in actions]
 
 
-def test_nothing_is_to_be_done_where_nothing_was_marked(shop: Stack) -> None:
+def test_plan_without_marked_objects_is_empty_and_succeeds(shop: Stack) -> None:
     plan = decide()
     assert (plan.state, planned(plan)) == ("SUCCEEDED", [])
 
 
-def test_marked_resources_are_replaced_when_their_plan_is_started(shop: Stack) -> None:
+def test_started_plan_replaces_marked_resources_in_order(shop: Stack) -> None:
     db, member = part(shop, "db"), part(shop, "web", names_within(shop, "web")[0])
     for resource in (db, member):
         mark(resource, True, "it does not answer")
@@ -60,7 +60,7 @@ def test_marked_resources_are_replaced_when_their_plan_is_started(shop: Stack) -
     assert statuses(shop) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
-def test_what_was_cleared_before_the_plan_began_is_skipped(shop: Stack) -> None:
+def test_replacement_is_skipped_if_the_mark_was_removed_before_the_start(shop: Stack) -> None:
     db = part(shop, "db")
     mark(db, True)
     plan = decide()
@@ -71,13 +71,13 @@ def test_what_was_cleared_before_the_plan_began_is_skipped(shop: Stack) -> None:
     assert (action.state, "no longer CHECK_FAILED" in str(action.status_message)) == ("SKIPPED", True)
 
 
-def test_what_is_within_a_marked_resource_goes_with_it(shop: Stack) -> None:
+def test_marked_resource_inside_a_marked_resource_is_not_planned_separately(shop: Stack) -> None:
     mark(part(shop, "cache", "node"), True)
     mark(part(shop, "cache"), True)
     assert planned(decide()) == [("replace_resource", "cache")]
 
 
-def test_a_marked_stack_is_updated_and_everything_in_it_replaced(shop: Stack) -> None:
+def test_marked_stack_is_updated_and_its_resources_are_replaced(shop: Stack) -> None:
     before = part(shop, "db").physical_id
     mark(shop, True)
     plan = decide(auto_trigger=True)
@@ -87,7 +87,9 @@ def test_a_marked_stack_is_updated_and_everything_in_it_replaced(shop: Stack) ->
     assert statuses(shop) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
-def test_health_is_read_in_four_queries_however_much_was_marked(shop: Stack, django_assert_num_queries: Any) -> None:
+def test_query_count_of_load_health_does_not_depend_on_the_number_of_marks(
+    shop: Stack, django_assert_num_queries: Any
+) -> None:
     for name in ("db", "web", "cache"):
         mark(part(shop, name), True)
     with django_assert_num_queries(4):

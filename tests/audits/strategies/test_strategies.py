@@ -1,4 +1,4 @@
-"""The proposals of the built-in strategies."""
+"""Solutions, and the strategies ``dummy``, ``actuator`` and ``host_maintenance``."""
 
 from typing import Any
 
@@ -28,19 +28,19 @@ def disabling(of: NodeSnapshot) -> tuple[str, dict[str, Any]]:
     }
 
 
-def test_an_identical_action_is_proposed_once() -> None:
+def test_identical_action_is_proposed_once() -> None:
     solution = Solution()
     solution.add("nop", {"message": "hello"})
     solution.add("nop", {"message": "hello"})
     assert len(solution.actions) == 1
 
 
-def test_the_resource_id_may_not_stand_among_the_parameters() -> None:
+def test_resource_id_in_the_input_parameters_is_refused() -> None:
     with pytest.raises(Invalid, match=r"^resource_id: "):
         Solution().add("stop", {"resource_id": "x"})
 
 
-def test_dummy_says_hello_and_sleeps() -> None:
+def test_dummy_proposes_two_nops_and_a_sleep() -> None:
     solution = Dummy().solve(cluster(), {"para1": 1.5, "para2": "bye"})
     assert listed(solution) == [
         ("nop", {"message": "hello World"}),
@@ -49,7 +49,7 @@ def test_dummy_says_hello_and_sleeps() -> None:
     ]
 
 
-def test_actuator_proposes_the_actions_that_it_is_given() -> None:
+def test_actuator_proposes_the_given_actions() -> None:
     actions = [
         {"action_type": "stop", "input_parameters": {}, "resource_id": "x"},
         {"action_type": "nop", "input_parameters": {"message": "m"}},
@@ -58,12 +58,12 @@ def test_actuator_proposes_the_actions_that_it_is_given() -> None:
     assert listed(solution) == [("stop", {"resource_id": "x"}), ("nop", {"message": "m"})]
 
 
-def test_a_node_without_servers_is_only_disabled() -> None:
+def test_node_without_servers_is_only_disabled() -> None:
     empty = node("compute1")
     assert maintain(empty) == [disabling(empty)]
 
 
-def test_servers_go_to_any_host_with_capacity_when_no_backup_is_named() -> None:
+def test_servers_migrate_without_destination_if_no_backup_node_is_given() -> None:
     web = server("web-1")
     busy = node("compute1", web)
     assert maintain(busy) == [
@@ -80,30 +80,30 @@ def test_servers_go_to_any_host_with_capacity_when_no_backup_is_named() -> None:
     ]
 
 
-def test_servers_go_to_the_backup_when_it_has_capacity() -> None:
+def test_servers_migrate_to_the_backup_node_if_it_has_capacity() -> None:
     plan = maintain(node("compute1", server("web-1")), node("compute2"), backup_node="compute2")
     assert plan[1][1]["destination_node"] == "compute2"
 
 
-def test_servers_go_anywhere_when_the_backup_has_no_capacity_for_all() -> None:
+def test_servers_migrate_without_destination_if_the_backup_node_lacks_capacity() -> None:
     servers = server("web-1"), server("web-2")
     plan = maintain(node("compute1", *servers), node("compute2", capacity_vcpus=3), backup_node="compute2")
     assert ["destination_node" in parameters for _, parameters in plan[1:]] == [False, False]
 
 
-def test_a_backup_that_is_down_is_refused() -> None:
+def test_backup_node_that_is_down_is_refused() -> None:
     with pytest.raises(Invalid, match="compute2 is down: it can not be the backup_node"):
         maintain(node("compute1", server("web-1")), node("compute2", state="down"), backup_node="compute2")
 
 
 @pytest.mark.parametrize("reason", [None, "broken fan"])
-def test_a_backup_that_a_person_disabled_is_refused(reason: str | None) -> None:
+def test_backup_node_disabled_by_a_user_is_refused(reason: str | None) -> None:
     backup = node("compute2", status="disabled", disabled_reason=reason)
     with pytest.raises(Invalid, match="compute2 was disabled by a person"):
         maintain(node("compute1", server("web-1")), backup, backup_node="compute2")
 
 
-def test_a_backup_that_a_strategy_disabled_is_enabled_first() -> None:
+def test_backup_node_disabled_by_a_strategy_is_enabled_first() -> None:
     backup = node("compute2", status="disabled", disabled_reason="watcher_disabled")
     plan = maintain(node("compute1", server("web-1")), backup, backup_node="compute2")
     assert [(name, parameters["resource_name"], parameters.get("state")) for name, parameters in plan] == [
@@ -126,18 +126,20 @@ def test_a_backup_that_a_strategy_disabled_is_enabled_first() -> None:
         ("stopped", {"disable_live_migration": True, "disable_cold_migration": True}, []),
     ],
 )
-def test_the_way_that_a_server_leaves(state: str, parameters: dict[str, bool], expected: list[str]) -> None:
+def test_migration_type_depends_on_the_state_and_the_disabled_migrations(
+    state: str, parameters: dict[str, bool], expected: list[str]
+) -> None:
     plan = maintain(node("compute1", server("web-1", state=state)), **parameters)
     assert [action.get("migration_type", name) for name, action in plan[1:]] == expected
 
 
-def test_a_server_that_the_scope_excludes_stays() -> None:
+def test_server_excluded_by_the_scope_is_not_migrated() -> None:
     busy = node("compute1", server("web-1", watcher_exclude=True))
     assert maintain(busy) == [disabling(busy)]
 
 
 @pytest.mark.parametrize("parameter", ["maintenance_node", "backup_node"])
-def test_a_node_that_is_not_there_is_named(parameter: str) -> None:
+def test_unknown_node_is_refused_with_its_name(parameter: str) -> None:
     with pytest.raises(Invalid, match="The compute node compute9 could not be found"):
         maintain(node("compute1", server("web-1")), **{parameter: "compute9"})
 
@@ -150,6 +152,6 @@ def test_a_node_that_is_not_there_is_named(parameter: str) -> None:
         ({"timeout": 2**31}, "timeout: must be from 0 to"),
     ],
 )
-def test_a_name_or_a_timeout_that_no_action_can_have_is_refused(wishes: dict[str, Any], rule: str) -> None:
+def test_invalid_name_or_timeout_of_an_action_is_refused(wishes: dict[str, Any], rule: str) -> None:
     with pytest.raises(Invalid, match=rule):
         Solution().add("nop", {}, **wishes)

@@ -1,4 +1,4 @@
-"""The console's list of servers that wait for capacity."""
+"""The list of pending servers, which wait for capacity, in the console."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def text_of(browser: Client, **query: str) -> str:
     return browser.get(PAGE, query).content.decode()
 
 
-def test_servers_that_wait_stand_there_the_oldest_first_and_no_others(browser: Client) -> None:
+def test_list_shows_only_pending_servers_oldest_first(browser: Client) -> None:
     make_server("runs", make_node())
     make_server("younger", state="pending", created_at="2026-02-02T00:00:00Z")
     make_server("older", state="pending", created_at="2026-01-01T00:00:00Z")
@@ -37,7 +37,7 @@ def test_servers_that_wait_stand_there_the_oldest_first_and_no_others(browser: C
     assert text.count("none yet") == 2
 
 
-def test_a_server_leads_to_the_plan_that_makes_room_for_it(browser: Client, settings: Settings) -> None:
+def test_pending_server_links_to_its_capacity_plan(browser: Client, settings: Settings) -> None:
     settings.USE_PENDING_STATE = True
     make_node(vcpus=4)
     make_server("fits", state="pending")
@@ -54,26 +54,26 @@ def test_a_server_leads_to_the_plan_that_makes_room_for_it(browser: Client, sett
     assert "no capacity: set to error in" in text
 
 
-def test_the_list_is_narrowed_by_name(browser: Client) -> None:
+def test_list_is_filtered_by_name(browser: Client) -> None:
     make_server("one", state="pending")
     assert "No results." in text_of(browser, name="two")
 
 
-def test_where_nobody_waits_the_list_says_so(browser: Client) -> None:
+def test_empty_list_shows_a_text(browser: Client) -> None:
     assert "No servers are waiting for capacity." in text_of(browser)
 
 
-def test_the_servers_lead_to_those_that_wait(browser: Client) -> None:
+def test_server_list_links_to_the_pending_servers(browser: Client) -> None:
     assert PAGE in browser.get(reverse("cluster:servers")).content.decode()
 
 
-def test_who_may_not_see_servers_may_not_see_who_waits(client: Client, stranger: User) -> None:
+def test_list_is_forbidden_without_the_permission_to_view_servers(client: Client, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(PAGE).status_code == 403
 
 
 @pytest.mark.parametrize("number", [1, 40])
-def test_the_list_takes_the_same_queries_however_many_wait(
+def test_list_query_count_does_not_depend_on_the_number_of_pending_servers(
     browser: Client, number: int, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     columns: dict[str, Any] = {"state": "pending", "vcpus": 1, "memory": 1, "disk": 1}

@@ -1,4 +1,4 @@
-"""The console's pages of audits: making one from a strategy's schema, cancelling and deleting."""
+"""Pages of audits in the console: creation by the schema of a strategy, cancellation and deletion."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def press(client: Client, verb: str, audit: Audit) -> str:
     return client.post(reverse(f"audits:{verb}", args=[audit.uuid]), follow=True).content.decode()
 
 
-def test_choosing_a_goal_offers_its_strategies_alone(administrator: Client, strategy: Strategy) -> None:
+def test_selected_goal_limits_the_strategies(administrator: Client, strategy: Strategy) -> None:
     other = Goal.objects.create(name="other", display_name="Other")
     Strategy.objects.create(name="stranger", display_name="Stranger", goal=other)
     response = administrator.post(
@@ -58,7 +58,7 @@ def test_choosing_a_goal_offers_its_strategies_alone(administrator: Client, stra
     assert "<html" not in response
 
 
-def test_choosing_a_strategy_asks_for_its_parameters(administrator: Client, strategy: Strategy) -> None:
+def test_selected_strategy_shows_its_parameters(administrator: Client, strategy: Strategy) -> None:
     query = {"goal": "empty-a-node", "strategy": "emptier"}
     headers = {"HX-Request": "true", "HX-Source": "select#id_strategy"}
     text = administrator.post(reverse("audits:create"), query, headers=headers).content.decode()
@@ -66,7 +66,7 @@ def test_choosing_a_strategy_asks_for_its_parameters(administrator: Client, stra
     assert "The node to empty." in text
 
 
-def test_the_fields_become_parameters_of_the_schemas_types(administrator: Client, strategy: Strategy) -> None:
+def test_fields_are_stored_as_parameters_of_the_types_of_the_schema(administrator: Client, strategy: Strategy) -> None:
     fields = {"maintenance_node": "compute2", "rounds": "3", "cold": "on", "granularity": "300", "weights": "[1, 2]"}
     text = create(administrator, name="tonight", **{f"parameter-{name}": value for name, value in fields.items()})
     assert "Audit created." in text
@@ -80,12 +80,12 @@ def test_the_fields_become_parameters_of_the_schemas_types(administrator: Client
     }
 
 
-def test_a_missing_parameter_is_reported_beside_its_field(administrator: Client, strategy: Strategy) -> None:
+def test_missing_parameter_is_reported_at_its_field(administrator: Client, strategy: Strategy) -> None:
     assert "This field is required." in create(administrator)
     assert not Audit.objects.exists()
 
 
-def test_what_the_engine_refuses_stands_above_the_form(administrator: Client, strategy: Strategy) -> None:
+def test_duplicate_name_is_reported_and_stays_in_the_form(administrator: Client, strategy: Strategy) -> None:
     make_audit("tonight")
     text = create(administrator, name="Tonight", **{"parameter-maintenance_node": "compute2"})
     assert "already exists" in text
@@ -94,7 +94,7 @@ def test_what_the_engine_refuses_stands_above_the_form(administrator: Client, st
 
 @pytest.mark.parametrize("field", ["goal", "strategy", "name", "parameter-maintenance_node", "parameter-weights"])
 @pytest.mark.parametrize("nonsense", ["\x00", "[", "x" * 10_000])
-def test_nonsense_in_the_form_is_no_error(
+def test_invalid_input_in_the_form_is_no_server_error(
     administrator: Client, strategy: Strategy, field: str, nonsense: str
 ) -> None:
     form = {"parameter-maintenance_node": "compute2", field: nonsense}
@@ -102,20 +102,20 @@ def test_nonsense_in_the_form_is_no_error(
     assert response.status_code in {200, 302}
 
 
-def test_a_reader_neither_finds_the_form_nor_may_send_it(client: Client, reader: User, strategy: Strategy) -> None:
+def test_reader_sees_no_form_and_is_refused(client: Client, reader: User, strategy: Strategy) -> None:
     client.force_login(reader)
     assert reverse("audits:create") not in client.get(reverse("audits:list")).content.decode()
     assert client.post(reverse("audits:create"), {"goal": "empty-a-node"}).status_code == 403
 
 
-def test_the_list_has_the_words_of_the_api(administrator: Client) -> None:
+def test_list_shows_type_and_state_as_in_the_api(administrator: Client) -> None:
     make_audit(state="FAILED")
     text = administrator.get(reverse("audits:list"), {"name": "an audit"}).content.decode()
     assert "<div>ONESHOT</div>" in text
     assert ">FAILED</span>" in text
 
 
-def test_an_audit_shows_its_plans(administrator: Client) -> None:
+def test_audit_page_shows_its_plans(administrator: Client) -> None:
     audit = make_audit(state="SUCCEEDED")
     plan = make_plan({"a": []}, audit=audit)
     text = administrator.get(reverse("audits:detail", args=[audit.uuid])).content.decode()
@@ -124,7 +124,7 @@ def test_an_audit_shows_its_plans(administrator: Client) -> None:
 
 
 @pytest.mark.parametrize(("state", "moves"), [("PENDING", True), ("ONGOING", True), ("SUCCEEDED", False)])
-def test_the_page_updates_itself_until_the_audit_ends(administrator: Client, state: str, moves: bool) -> None:
+def test_page_polls_and_offers_cancel_until_the_audit_ends(administrator: Client, state: str, moves: bool) -> None:
     audit = make_audit(state=state)
     text = administrator.get(reverse("audits:detail", args=[audit.uuid])).content.decode()
     assert ("hx-trigger" in text) == moves
@@ -132,29 +132,29 @@ def test_the_page_updates_itself_until_the_audit_ends(administrator: Client, sta
     assert ('id="delete"' in text) != moves
 
 
-def test_an_audit_that_waits_can_be_cancelled(administrator: Client) -> None:
+def test_pending_audit_is_cancelled(administrator: Client) -> None:
     assert "Audit was canceled by user" in press(administrator, "cancel", make_audit())
     assert Audit.objects.get().state == "CANCELLED"
 
 
-def test_an_audit_that_ended_cannot_be_cancelled_and_says_why(administrator: Client) -> None:
+def test_cancellation_of_a_finished_audit_is_refused_with_the_reason(administrator: Client) -> None:
     text = press(administrator, "cancel", make_audit(state="SUCCEEDED"))
     assert "Cannot cancel the audit: it is already SUCCEEDED." in text
 
 
-def test_an_audit_that_ended_can_be_deleted(administrator: Client) -> None:
+def test_finished_audit_is_deleted(administrator: Client) -> None:
     assert "Deleted audit an audit." in press(administrator, "delete", make_audit(state="FAILED"))
     assert not Audit.objects.present().exists()
 
 
-def test_an_audit_that_runs_cannot_be_deleted_and_says_why(administrator: Client) -> None:
+def test_deletion_of_an_ongoing_audit_is_refused_with_the_reason(administrator: Client) -> None:
     text = press(administrator, "delete", make_audit(state="ONGOING"))
     assert "Cannot delete the audit: it is ONGOING. Cancel it first." in text
     assert Audit.objects.present().exists()
 
 
 @pytest.mark.parametrize("size", [1, 30])
-def test_the_list_takes_the_same_queries_whatever_its_size(
+def test_list_query_count_does_not_depend_on_the_number_of_audits(
     administrator: Client, django_assert_num_queries: Any, size: int
 ) -> None:
     for number in range(size):

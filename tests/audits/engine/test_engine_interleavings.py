@@ -1,4 +1,4 @@
-"""Of several engines at one run, and of people who cancel it, one wins: let in at the critical moment."""
+"""Interleaved engines and cancellations of one run: the second is started at the critical point of the first."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def claim(engine: DecisionEngine) -> Audit | None:
 
 
 def cancel(audit: Audit) -> bool:
-    """Cancel as a person does, and say whether it was not too late."""
+    """Cancel an audit as a request does, and return whether the cancellation succeeded."""
     try:
         change_audit(audit, CANCEL)
     except (ConcurrentTransition, Refused):
@@ -48,7 +48,7 @@ def cancel(audit: Audit) -> bool:
 
 
 @KINDS
-def test_an_engine_that_another_overtakes_between_its_look_and_its_claim_gets_nothing(
+def test_claim_fails_if_another_engine_claims_the_audit_after_its_selection(
     monkeypatch: pytest.MonkeyPatch, fields: dict[str, str]
 ) -> None:
     audit, engines = dummy(**fields), [DecisionEngine(), DecisionEngine()]
@@ -60,7 +60,7 @@ def test_an_engine_that_another_overtakes_between_its_look_and_its_claim_gets_no
 
 
 @KINDS
-def test_an_engine_that_comes_while_another_claims_waits_and_gets_nothing(
+def test_claim_during_the_claim_of_another_engine_waits_and_fails(
     monkeypatch: pytest.MonkeyPatch, fields: dict[str, str]
 ) -> None:
     audit, engines = dummy(**fields), [DecisionEngine(), DecisionEngine()]
@@ -71,7 +71,7 @@ def test_an_engine_that_comes_while_another_claims_waits_and_gets_nothing(
     assert Audit.objects.get().decision_engine == engines[0].service
 
 
-def test_an_audit_that_is_cancelled_while_its_strategy_runs_makes_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancellation_while_the_strategy_runs_discards_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     audit, engine = dummy(), DecisionEngine()
     held = claim(engine)
     person = Rival(lambda: cancel(audit))
@@ -82,7 +82,7 @@ def test_an_audit_that_is_cancelled_while_its_strategy_runs_makes_no_plan(monkey
     assert (Audit.objects.get().state, ActionPlan.objects.count()) == ("CANCELLED", 0)
 
 
-def test_a_cancel_that_comes_while_the_plan_is_written_waits_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancellation_while_the_plan_is_written_waits_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     audit, engine = dummy(), DecisionEngine()
     held = claim(engine)
     person = Rival(lambda: cancel(audit))
@@ -92,7 +92,7 @@ def test_a_cancel_that_comes_while_the_plan_is_written_waits_and_is_refused(monk
     assert (Audit.objects.get().state, ActionPlan.objects.count()) == ("SUCCEEDED", 1)
 
 
-def test_a_slow_engine_writes_nothing_once_another_has_taken_its_run_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_engine_writes_no_plan_after_another_engine_adopted_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     dummy()
     slow, other = DecisionEngine(), DecisionEngine()
     held = claim(slow)
@@ -109,7 +109,7 @@ def test_a_slow_engine_writes_nothing_once_another_has_taken_its_run_over(monkey
     assert ActionPlan.objects.count() == 1
 
 
-def test_a_person_who_saw_the_audit_before_it_was_answered_cannot_cancel_it() -> None:
+def test_cancellation_of_an_audit_that_finished_since_it_was_read_is_refused() -> None:
     dummy()
     held, seen = claim(DecisionEngine()), Audit.objects.get()
     run_strategy(held)
@@ -118,7 +118,7 @@ def test_a_person_who_saw_the_audit_before_it_was_answered_cannot_cancel_it() ->
     assert Audit.objects.get().state == "SUCCEEDED"
 
 
-def test_the_end_of_older_plans_and_their_expiry_do_not_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancellation_and_expiry_of_older_plans_do_not_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     other, series = dummy(), dummy(**SERIES)
     Audit.objects.filter(pk=other.pk).update(state=Audit.State.SUCCEEDED)
     # The plan that is cancelled first has the greater key, while an expiry locks plans in the order of their keys.

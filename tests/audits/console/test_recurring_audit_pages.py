@@ -1,4 +1,4 @@
-"""The console's pages of CONTINUOUS and EVENT audits: making them, when they run next, suspending and resuming."""
+"""Pages of CONTINUOUS and EVENT audits in the console: creation, next run, suspension and resumption."""
 
 from datetime import timedelta
 from typing import Any
@@ -45,18 +45,18 @@ def press(client: Client, verb: str, audit: Audit) -> str:
     return client.post(reverse(f"audits:{verb}", args=[audit.uuid]), follow=True).content.decode()
 
 
-def series(**columns: Any) -> Audit:
+def continuous_audit(**columns: Any) -> Audit:
     columns = {"state": "ONGOING", "next_run_time": NOON + timedelta(minutes=5), **columns}
     return make_audit(audit_type="CONTINUOUS", interval="300", **columns)
 
 
 @pytest.mark.parametrize(("audit_type", "asks"), [("CONTINUOUS", True), ("ONESHOT", False), ("EVENT", False)])
-def test_only_what_runs_again_and_again_asks_for_times(administrator: Client, audit_type: str, asks: bool) -> None:
+def test_form_has_time_fields_for_continuous_audits_only(administrator: Client, audit_type: str, asks: bool) -> None:
     text = choose(administrator, audit_type)
     assert [f'name="{name}"' in text for name in ("interval", "start_time", "end_time")] == [asks] * 3
 
 
-def test_a_series_is_made_with_its_times_in_utc(administrator: Client) -> None:
+def test_continuous_audit_is_created_with_times_in_utc(administrator: Client) -> None:
     text = create(administrator, start_time="2026-11-21T13:00", end_time="2026-11-22T13:00")
     audit = Audit.objects.get()
     assert "Audit created. A decision engine will run it on schedule." in text
@@ -67,7 +67,7 @@ def test_a_series_is_made_with_its_times_in_utc(administrator: Client) -> None:
     )
 
 
-def test_an_event_audit_is_made_without_times(administrator: Client) -> None:
+def test_event_audit_is_created_without_interval(administrator: Client) -> None:
     create(administrator, audit_type="EVENT")
     audit = Audit.objects.get()
     assert (audit.audit_type, audit.interval) == ("EVENT", None)
@@ -86,41 +86,39 @@ def test_an_event_audit_is_made_without_times(administrator: Client) -> None:
         ({"interval": "\x00"}, "Null characters are not allowed."),
     ],
 )
-def test_what_makes_no_sense_is_said_beside_its_field(
-    administrator: Client, fields: dict[str, str], words: str
-) -> None:
+def test_invalid_value_is_reported_at_its_field(administrator: Client, fields: dict[str, str], words: str) -> None:
     text = create(administrator, **fields)
     assert words in text
     assert "alert-danger" not in text
     assert not Audit.objects.exists()
 
 
-def test_the_page_says_when_it_runs_next(administrator: Client) -> None:
-    text = page(administrator, series())
+def test_page_shows_the_next_run(administrator: Client) -> None:
+    text = page(administrator, continuous_audit())
     assert "in 5\xa0minutes" in text
     assert "2026-11-21 12:05:00 UTC" in text
     assert "300 seconds" in text
 
 
-def test_the_list_says_when_it_runs_next(administrator: Client) -> None:
-    series()
+def test_list_shows_the_next_run(administrator: Client) -> None:
+    continuous_audit()
     assert "in 5\xa0minutes" in administrator.get(reverse("audits:list")).content.decode()
 
 
-def test_a_suspended_one_has_no_next_run(administrator: Client) -> None:
-    assert "in 5\xa0minutes" not in page(administrator, series(state="SUSPENDED"))
+def test_page_of_a_suspended_audit_shows_no_next_run(administrator: Client) -> None:
+    assert "in 5\xa0minutes" not in page(administrator, continuous_audit(state="SUSPENDED"))
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(-30, ">now<"), (30, "in less than a minute"), (60, "in 1\xa0minute"), (7200, "in 2\xa0hours"), (None, "—")],
 )
-def test_a_moment_to_come_is_written_as_people_do(seconds: float | None, words: str) -> None:
+def test_future_time_is_shown_as_a_duration(seconds: float | None, words: str) -> None:
     assert words in until(None if seconds is None else NOON + timedelta(seconds=seconds))
 
 
-def test_a_person_suspends_and_resumes(administrator: Client) -> None:
-    audit = series()
+def test_audit_is_suspended_and_resumed(administrator: Client) -> None:
+    audit = continuous_audit()
     suspended = press(administrator, "suspend", audit)
     state = Audit.objects.get().state
     resumed = press(administrator, "resume", audit)
@@ -128,8 +126,8 @@ def test_a_person_suspends_and_resumes(administrator: Client) -> None:
     assert ("Audit resumed." in resumed, Audit.objects.get().state) == (True, "ONGOING")
 
 
-def test_one_whose_end_passed_is_not_resumed_and_says_why(administrator: Client) -> None:
-    text = press(administrator, "resume", series(state="SUSPENDED", end_time=NOON))
+def test_resume_after_end_time_is_refused_with_the_reason(administrator: Client) -> None:
+    text = press(administrator, "resume", continuous_audit(state="SUSPENDED", end_time=NOON))
     assert "The audit cannot go on" in text
     assert Audit.objects.get().state == "SUSPENDED"
 
@@ -144,7 +142,7 @@ def test_one_whose_end_passed_is_not_resumed_and_says_why(administrator: Client)
         ("EVENT", "SUCCEEDED", ["delete"]),
     ],
 )
-def test_buttons_are_those_that_the_state_allows(
+def test_page_shows_the_buttons_of_allowed_transitions(
     administrator: Client, audit_type: str, state: str, verbs: list[str]
 ) -> None:
     text = page(administrator, make_audit(audit_type=audit_type, state=state, interval="300"))
@@ -152,14 +150,14 @@ def test_buttons_are_those_that_the_state_allows(
 
 
 @pytest.mark.parametrize("verb", ["suspend", "resume"])
-def test_a_reader_neither_finds_the_button_nor_may_press_it(client: Client, reader: User, verb: str) -> None:
+def test_reader_sees_no_button_and_is_refused(client: Client, reader: User, verb: str) -> None:
     client.force_login(reader)
-    audit = series(state="ONGOING" if verb == "suspend" else "SUSPENDED")
+    audit = continuous_audit(state="ONGOING" if verb == "suspend" else "SUSPENDED")
     assert f'id="{verb}"' not in page(client, audit)
     assert client.post(reverse(f"audits:{verb}", args=[audit.uuid])).status_code == 403
 
 
-def test_an_event_audit_shows_how_to_call_its_webhook(administrator: Client) -> None:
+def test_page_of_an_event_audit_shows_how_to_call_its_webhook(administrator: Client) -> None:
     audit = make_audit(audit_type="EVENT")
     text = page(administrator, audit)
     assert "curl -u alice -X POST" in text

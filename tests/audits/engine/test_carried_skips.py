@@ -1,4 +1,4 @@
-"""Skips by people that carry over to the plan of a continuous audit's next run."""
+"""Skips by users that carry over to the plan of the next run of a continuous audit."""
 
 from typing import Any
 
@@ -56,9 +56,7 @@ def action(plan: ActionPlan, action_type: str = "sleep") -> Action:
     return found
 
 
-def test_a_skip_by_a_person_carries_over_to_the_same_action_of_the_next_run(
-    engine: DecisionEngine, clock: Clock
-) -> None:
+def test_skip_by_a_user_carries_over_to_the_equal_action_of_the_next_run(engine: DecisionEngine, clock: Clock) -> None:
     make_audit()
     first = run_next(engine, clock)
     skip_action(action(first).uuid, "alice", "not tonight")
@@ -69,14 +67,14 @@ def test_a_skip_by_a_person_carries_over_to_the_same_action_of_the_next_run(
     assert set(second.actions.exclude(pk=carried.pk).values_list("state", flat=True)) == {"PENDING"}
 
 
-def test_a_skip_carries_over_from_run_to_run_with_the_same_message(engine: DecisionEngine, clock: Clock) -> None:
+def test_skip_carries_over_to_every_later_run_with_the_same_message(engine: DecisionEngine, clock: Clock) -> None:
     make_audit()
     skip_action(action(run_next(engine, clock)).uuid, "alice")
     run_next(engine, clock)
     assert action(run_next(engine, clock)).status_message == f"{SKIPPED}."
 
 
-def test_a_restored_action_is_not_skipped_again(engine: DecisionEngine, clock: Clock) -> None:
+def test_skip_of_a_restored_action_does_not_carry_over(engine: DecisionEngine, clock: Clock) -> None:
     make_audit()
     skip_action(action(run_next(engine, clock)).uuid, "alice")
     second = run_next(engine, clock)
@@ -84,7 +82,7 @@ def test_a_restored_action_is_not_skipped_again(engine: DecisionEngine, clock: C
     assert action(run_next(engine, clock)).state == "PENDING"
 
 
-def test_an_action_with_other_parameters_is_not_skipped(engine: DecisionEngine, clock: Clock) -> None:
+def test_skip_does_not_carry_over_to_an_action_with_other_parameters(engine: DecisionEngine, clock: Clock) -> None:
     make_audit()
     first = run_next(engine, clock)
     skip_action(action(first).uuid, "alice")
@@ -92,7 +90,7 @@ def test_an_action_with_other_parameters_is_not_skipped(engine: DecisionEngine, 
     assert action(run_next(engine, clock)).state == "PENDING"
 
 
-def test_a_skip_by_a_rule_does_not_carry_over(engine: DecisionEngine, clock: Clock) -> None:
+def test_skip_by_an_exclusion_does_not_carry_over(engine: DecisionEngine, clock: Clock) -> None:
     make_audit()
     rule = make_exclusion(action_types=["sleep"])
     assert action(run_next(engine, clock)).state == "SKIPPED"
@@ -100,7 +98,7 @@ def test_a_skip_by_a_rule_does_not_carry_over(engine: DecisionEngine, clock: Clo
     assert action(run_next(engine, clock)).state == "PENDING"
 
 
-def test_a_skip_in_the_plan_of_another_audit_does_not_carry_over(engine: DecisionEngine, clock: Clock) -> None:
+def test_skip_does_not_carry_over_to_the_plan_of_another_audit(engine: DecisionEngine, clock: Clock) -> None:
     make_audit()
     skip_action(action(run_next(engine, clock)).uuid, "alice")
     Audit.objects.update(state="CANCELLED")
@@ -108,9 +106,7 @@ def test_a_skip_in_the_plan_of_another_audit_does_not_carry_over(engine: Decisio
     assert action(run_next(engine, clock)).state == "PENDING"
 
 
-def test_a_plan_that_starts_by_itself_leaves_out_what_a_person_skipped_before(
-    engine: DecisionEngine, clock: Clock
-) -> None:
+def test_auto_triggered_plan_does_not_run_an_action_with_a_carried_skip(engine: DecisionEngine, clock: Clock) -> None:
     audit = make_audit()
     skip_action(action(run_next(engine, clock)).uuid, "alice")
     Audit.objects.filter(pk=audit.pk).update(auto_trigger=True)
@@ -119,7 +115,7 @@ def test_a_plan_that_starts_by_itself_leaves_out_what_a_person_skipped_before(
     assert (action(second).state, action(second, "nop").state) == ("SKIPPED", "SUCCEEDED")
 
 
-def test_the_api_and_the_console_show_a_carried_skip_and_restore_it(
+def test_api_and_console_show_a_carried_skip_and_restore_the_action(
     engine: DecisionEngine, clock: Clock, cloud_admin: User, client: Client
 ) -> None:
     make_audit()
@@ -135,7 +131,9 @@ def test_the_api_and_the_console_show_a_carried_skip_and_restore_it(
     assert action(carried.action_plan).state == "PENDING"
 
 
-def test_skips_carry_over_in_as_many_statements_whatever_their_number(engine: DecisionEngine, clock: Clock) -> None:
+def test_statement_count_of_carry_skips_does_not_depend_on_the_number_of_skips(
+    engine: DecisionEngine, clock: Clock
+) -> None:
     costs = []
     for number in (2, 100):
         proposed = [{"message": str(one)} for one in range(number)]
