@@ -1,4 +1,4 @@
-"""Settings about metrics that there are not, or that lead to no data source, are reported before anything starts."""
+"""System checks of the settings of metrics and data sources."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ BEHIND_KEYSTONE = ["cluster.datasources.aetos.Aetos", "cluster.datasources.gnocc
 
 
 @pytest.mark.parametrize("name", ["PROMETHEUS_METRICS", "GNOCCHI_METRICS"])
-def test_a_series_of_a_metric_that_there_is_not_is_reported(settings: Settings, name: str) -> None:
+def test_series_of_an_unknown_metric_is_reported(settings: Settings, name: str) -> None:
     setattr(settings, name, {"instance_cpu_usage": "cpu", "instance_cpu_util": "cpu"})
     [problem] = check_series()
     assert str(problem.msg).startswith(f"WATCHER_{name}: instance_cpu_util is no metric; there are host_cpu_usage,")
@@ -24,7 +24,7 @@ def test_a_series_of_a_metric_that_there_is_not_is_reported(settings: Settings, 
     ("cloud", "reason"),
     [("nowhere", "Cloud nowhere was not found"), ("incomplete", "Auth plugin requires parameters")],
 )
-def test_a_cloud_that_is_not_configured_is_refused(
+def test_unconfigured_cloud_of_the_data_source_is_refused(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, cloud: str, reason: str
 ) -> None:
     (tmp_path / "clouds.yaml").write_text("clouds: {incomplete: {auth: {username: watcher}}}")
@@ -34,7 +34,7 @@ def test_a_cloud_that_is_not_configured_is_refused(
         check_datasource()
 
 
-def test_a_command_without_the_cloud_of_its_data_source_ends_with_one_line_and_status_2() -> None:
+def test_unconfigured_cloud_of_the_data_source_ends_the_command_with_status_2() -> None:
     ended = run("manage.py", "check", WATCHER_DATASOURCE=BEHIND_KEYSTONE[0], OS_CLOUD="nowhere")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert ended.stderr.startswith(
@@ -42,10 +42,10 @@ def test_a_command_without_the_cloud_of_its_data_source_ends_with_one_line_and_s
     )
 
 
-def test_a_data_source_without_a_cloud_needs_no_configuration() -> None:
+def test_data_source_without_a_cloud_needs_no_configuration() -> None:
     assert check_datasource() == []
 
 
-def test_a_data_source_that_cannot_be_loaded_is_left_to_the_check_of_plug_ins(settings: Settings) -> None:
+def test_data_source_that_cannot_be_loaded_is_left_to_the_plugin_check(settings: Settings) -> None:
     settings.DATASOURCE = "cluster.datasources.nowhere.Nowhere"
     assert check_datasource() == []

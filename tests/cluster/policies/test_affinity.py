@@ -1,4 +1,4 @@
-"""The affinity policy spreads nodes over hosts."""
+"""The affinity policy distributes nodes over hosts."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from pytest_django import DjangoAssertNumQueries
 from cluster.models import Cluster, ComputeNode
 from cluster.policies.base import PolicyRefused
 from tests.builders import make_binding, make_cluster, make_node
-from tests.cluster.policies.asking import ask
-from tests.cluster.policies.placed import cluster_on, hosts_in
+from tests.cluster.policies.placed_clusters import cluster_on, hosts_in
+from tests.cluster.policies.policy_checks import check
 
 pytestmark = pytest.mark.django_db
 
-SOFTLY = {"servergroup": {"policies": "soft-anti-affinity"}}
+SOFT = {"servergroup": {"policies": "soft-anti-affinity"}}
 
 
 def bind(cluster: Cluster, **spec: Any) -> None:
@@ -21,54 +21,54 @@ def bind(cluster: Cluster, **spec: Any) -> None:
 
 
 def hosts(cluster: Cluster, count: int) -> list[str]:
-    """Return the hosts of so many new nodes, as they are handed to these."""
-    placement = ask(cluster, "CLUSTER_SCALE_OUT", count=count)["placement"]
+    """Return the hosts chosen for ``count`` new nodes."""
+    placement = check(cluster, "CLUSTER_SCALE_OUT", count=count)["placement"]
     assert placement["count"] == count
     return [one["host"] for one in placement["placements"]]
 
 
-def test_no_two_nodes_are_on_one_host() -> None:
+def test_new_nodes_are_placed_on_different_hosts() -> None:
     one, *_ = hosts_in("az1", "az1", "az1")
     cluster = cluster_on(one)
     bind(cluster)
     assert hosts(cluster, 2) == ["az1-2", "az1-3"]
 
 
-def test_where_there_are_too_few_hosts_it_is_refused() -> None:
+def test_placement_is_refused_if_there_are_too_few_hosts() -> None:
     one, _ = hosts_in("az1", "az1")
     cluster = cluster_on(one)
     bind(cluster)
     with pytest.raises(PolicyRefused, match="no feasible plan to handle all nodes: no host that is enabled and up"):
-        ask(cluster, "CLUSTER_SCALE_OUT", count=2)
+        check(cluster, "CLUSTER_SCALE_OUT", count=2)
 
 
-def test_softly_apart_the_host_with_the_fewest_gets_the_next() -> None:
+def test_soft_anti_affinity_chooses_the_host_with_the_fewest_nodes() -> None:
     one, two = hosts_in("az1", "az1")
     cluster = cluster_on(one, one, two)
-    bind(cluster, **SOFTLY)
+    bind(cluster, **SOFT)
     assert hosts(cluster, 4) == ["az1-2", "az1-1", "az1-2", "az1-1"]
 
 
-def test_of_hosts_with_as_many_nodes_the_one_with_the_most_capacity_comes_first() -> None:
+def test_soft_anti_affinity_prefers_the_host_with_the_most_capacity() -> None:
     make_node("small")
     make_node("large", vcpus=100, memory=10**6, disk=10**4)
     cluster = make_cluster()
-    bind(cluster, **SOFTLY)
+    bind(cluster, **SOFT)
     assert hosts(cluster, 1) == ["large"]
 
 
-def test_a_host_gets_no_more_nodes_than_it_has_capacity_for() -> None:
+def test_number_of_nodes_of_a_host_is_limited_by_its_capacity() -> None:
     make_node("full", vcpus=1)
     make_node("free")
     cluster = make_cluster()
-    bind(cluster, **SOFTLY)
+    bind(cluster, **SOFT)
     assert sorted(hosts(cluster, 4)) == ["free", "free", "free", "full"]
     with pytest.raises(PolicyRefused, match="no host that is enabled and up has capacity"):
-        ask(cluster, "CLUSTER_SCALE_OUT", count=18)
+        check(cluster, "CLUSTER_SCALE_OUT", count=18)
 
 
 @pytest.mark.parametrize("columns", [{"status": "disabled"}, {"state": "down"}])
-def test_hosts_that_take_no_servers_are_left_out(columns: dict[str, Any]) -> None:
+def test_disabled_and_down_hosts_are_not_chosen(columns: dict[str, Any]) -> None:
     one, _ = hosts_in("az1", "az1")
     ComputeNode.objects.filter(pk=one.pk).update(**columns)
     cluster = make_cluster()
@@ -76,49 +76,49 @@ def test_hosts_that_take_no_servers_are_left_out(columns: dict[str, Any]) -> Non
     assert hosts(cluster, 1) == ["az1-2"]
 
 
-def test_only_hosts_of_its_zone_are_taken() -> None:
+def test_hosts_are_chosen_from_the_availability_zone_of_the_policy() -> None:
     hosts_in("az1", "az2", "az1")
     cluster = make_cluster()
     bind(cluster, availability_zone="az2")
     assert hosts(cluster, 1) == ["az2-2"]
     with pytest.raises(PolicyRefused, match="no host of az2 that is enabled and up"):
-        ask(cluster, "CLUSTER_SCALE_OUT", count=2)
+        check(cluster, "CLUSTER_SCALE_OUT", count=2)
 
 
-def test_hosts_are_in_the_zones_that_were_decided_before() -> None:
+def test_hosts_are_chosen_from_the_zones_of_the_placement_policy() -> None:
     hosts_in("az1", "az2", "az2")
     cluster = make_cluster()
     bind(cluster)
     make_binding(cluster, "senlin.policy.zone_placement-1.0", {"zones": [{"name": "az2"}, {"name": "az1"}]})
-    assert ask(cluster, "CLUSTER_SCALE_OUT", count=3)["placement"]["placements"] == [
+    assert check(cluster, "CLUSTER_SCALE_OUT", count=3)["placement"]["placements"] == [
         {"zone": "az2", "host": "az2-2"},
         {"zone": "az1", "host": "az1-1"},
         {"zone": "az2", "host": "az2-3"},
     ]
 
 
-def test_zones_are_not_chosen_after_hosts() -> None:
+def test_zone_placement_after_the_choice_of_hosts_is_refused() -> None:
     hosts_in("az1", "az2")
     cluster = make_cluster()
     bind(cluster)
     zones = {"zones": [{"name": "az2"}, {"name": "az1"}]}
     make_binding(cluster, "senlin.policy.zone_placement-1.0", zones, priority=900)
     with pytest.raises(PolicyRefused, match="their hosts were chosen before their zones"):
-        ask(cluster, "CLUSTER_SCALE_OUT", count=1)
+        check(cluster, "CLUSTER_SCALE_OUT", count=1)
 
 
-def test_a_resize_that_removes_nodes_is_none_of_its_business() -> None:
+def test_resize_that_removes_nodes_needs_no_placement() -> None:
     cluster = make_cluster(size=2)
     bind(cluster)
-    assert "placement" not in ask(cluster, "CLUSTER_RESIZE", {"deletion": {"count": 1}})
+    assert "placement" not in check(cluster, "CLUSTER_RESIZE", {"deletion": {"count": 1}})
 
 
 @pytest.mark.parametrize("count", [1, 10])
-def test_the_number_of_queries_does_not_grow_with_the_number_of_nodes(
+def test_query_count_does_not_depend_on_the_number_of_nodes(
     count: int, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     hosts_in(*["az1"] * 10)
     cluster = make_cluster()
     bind(cluster)
     with django_assert_num_queries(5):
-        ask(cluster, "CLUSTER_SCALE_OUT", count=count)
+        check(cluster, "CLUSTER_SCALE_OUT", count=count)

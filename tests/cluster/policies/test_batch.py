@@ -1,4 +1,4 @@
-"""The batch policy says in which steps nodes get a new profile."""
+"""The batch policy groups the nodes that get a new profile."""
 
 from typing import Any
 from uuid import uuid4
@@ -8,20 +8,20 @@ import pytest
 from cluster.models import Cluster, Node
 from cluster.policies.base import PolicyRefused
 from tests.builders import make_binding, make_cluster
-from tests.cluster.policies.asking import ask
+from tests.cluster.policies.policy_checks import check
 
 pytestmark = pytest.mark.django_db
 
 
-def steps(cluster: Cluster, **spec: int) -> list[list[int]]:
-    """Return the indexes of the nodes of each step."""
+def batches(cluster: Cluster, **spec: int) -> list[list[int]]:
+    """Return the indexes of the nodes of each batch."""
     make_binding(cluster, "senlin.policy.batch-1.0", spec)
     by_uuid = {str(node.uuid): node.index for node in cluster.members()}
     return [[by_uuid[uuid] for uuid in step] for step in update(cluster)["plan"]]
 
 
 def update(cluster: Cluster) -> dict[str, Any]:
-    found: dict[str, Any] = ask(cluster, "CLUSTER_UPDATE", new_profile_id=str(uuid4()))["update"]
+    found: dict[str, Any] = check(cluster, "CLUSTER_UPDATE", new_profile_id=str(uuid4()))["update"]
     return found
 
 
@@ -35,35 +35,33 @@ def update(cluster: Cluster) -> dict[str, Any]:
         ({"min_in_service": 4, "max_batch_size": 2}, [[1], [2], [3], [4], [5]]),
     ],
 )
-def test_enough_nodes_are_left_alone_and_not_too_many_are_updated_at_once(
-    spec: dict[str, int], expected: list[list[int]]
-) -> None:
-    assert steps(make_cluster(size=5), **spec) == expected
+def test_batches_respect_min_in_service_and_max_batch_size(spec: dict[str, int], expected: list[list[int]]) -> None:
+    assert batches(make_cluster(size=5), **spec) == expected
 
 
-def test_nodes_that_are_not_well_come_first() -> None:
+def test_unhealthy_nodes_are_in_the_first_batch() -> None:
     cluster = make_cluster(size=4)
     Node.objects.filter(index__in=[2, 4]).update(status="ERROR")
-    assert steps(cluster, max_batch_size=3) == [[2, 4, 1], [3]]
+    assert batches(cluster, max_batch_size=3) == [[2, 4, 1], [3]]
 
 
-def test_it_says_how_long_to_wait_between_two_steps() -> None:
+def test_pause_between_batches_is_returned() -> None:
     cluster = make_cluster(size=2)
     make_binding(cluster, "senlin.policy.batch-1.0", {"pause_time": 5})
     assert update(cluster)["pause_time"] == 5
 
 
-def test_a_cluster_that_is_too_small_is_not_updated() -> None:
+def test_update_of_a_cluster_smaller_than_min_in_service_is_refused() -> None:
     with pytest.raises(PolicyRefused, match="None of 2 nodes can be updated while min_in_service"):
-        steps(make_cluster(size=2), min_in_service=2)
+        batches(make_cluster(size=2), min_in_service=2)
 
 
-def test_a_cluster_without_nodes_is_updated_in_no_step() -> None:
-    assert steps(make_cluster()) == []
+def test_cluster_without_nodes_has_no_batches() -> None:
+    assert batches(make_cluster()) == []
 
 
 @pytest.mark.parametrize("inputs", [{"name": "other"}, {"new_profile_id": "a profile", "profile_only": True}])
-def test_it_says_nothing_where_the_nodes_keep_their_profile(inputs: dict[str, Any]) -> None:
+def test_policy_does_not_apply_if_the_nodes_keep_their_profile(inputs: dict[str, Any]) -> None:
     cluster = make_cluster(size=1)
     make_binding(cluster, "senlin.policy.batch-1.0", {"min_in_service": 5})
-    assert "update" not in ask(cluster, "CLUSTER_UPDATE", **inputs)
+    assert "update" not in check(cluster, "CLUSTER_UPDATE", **inputs)

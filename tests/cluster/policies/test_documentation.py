@@ -1,4 +1,4 @@
-"""The documentation of the policies says what their schemas say."""
+"""The documentation of the policies agrees with their schemas."""
 
 import json
 import re
@@ -18,7 +18,7 @@ NEEDED = "required"
 
 
 def properties(schema: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Give the properties that hold no others, by their dotted names, each with its default."""
+    """Yield the dotted name and the default of each property without properties of its own."""
     for name, rule in schema["properties"].items():
         if "properties" in rule:
             yield from properties(rule, f"{prefix}{name}.")
@@ -27,22 +27,22 @@ def properties(schema: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
             yield f"{prefix}{name}", NEEDED if name in schema.get("required", ()) else default
 
 
-def test_every_type_has_its_section_and_nothing_else_has() -> None:
+def test_each_policy_type_has_one_section() -> None:
     assert SECTIONS.keys() == TYPES.keys()
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_the_properties_are_those_of_the_schema_with_their_defaults(name: str) -> None:
+def test_documented_properties_and_defaults_equal_the_schema(name: str) -> None:
     rows = re.findall(r"^\| `([a-z_.]+)` \| (.*?) ?\| ", SECTIONS[name], re.MULTILINE)
     assert dict(rows) == dict(properties(TYPES[name].schema))
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_the_example_can_be_made_a_policy(name: str) -> None:
+def test_documented_example_is_a_valid_spec(name: str) -> None:
     (example,) = re.findall(r"```json\n(.*?)```", SECTIONS[name], re.DOTALL)
     check_spec(name, json.loads(example))
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_the_priority_is_documented(name: str) -> None:
+def test_priority_is_documented(name: str) -> None:
     assert re.findall(r"Priority ([0-9]+)", SECTIONS[name]) == [str(TYPES[name].priority)]

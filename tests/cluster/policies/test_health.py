@@ -1,9 +1,9 @@
-"""The health policy says how nodes are recovered."""
+"""The health policy decides the operation that recovers nodes."""
 
 import pytest
 
 from tests.builders import make_binding, make_cluster
-from tests.cluster.policies.asking import ask
+from tests.cluster.policies.policy_checks import check
 
 pytestmark = pytest.mark.django_db
 
@@ -16,15 +16,15 @@ pytestmark = pytest.mark.django_db
         ({"recovery": {"operation": "REBOOT"}}, {"operation": "REBUILD"}, "REBUILD"),
     ],
 )
-def test_the_policy_chooses_the_operation_unless_one_is_requested(
+def test_recovery_operation_is_taken_from_the_policy_unless_requested(
     spec: dict[str, object], inputs: dict[str, str], expected: str
 ) -> None:
     cluster = make_cluster(size=1)
     make_binding(cluster, "senlin.policy.health-1.2", spec)
-    assert ask(cluster, "CLUSTER_RECOVER", **inputs)["health"] == {"recover_action": expected}
+    assert check(cluster, "CLUSTER_RECOVER", **inputs)["health"] == {"recover_action": expected}
 
 
-def test_it_says_nothing_about_a_check() -> None:
+def test_policy_does_not_apply_to_a_check() -> None:
     cluster = make_cluster(size=1)
     make_binding(cluster, "senlin.policy.health-1.2")
-    assert "health" not in ask(cluster, "CLUSTER_CHECK")
+    assert "health" not in check(cluster, "CLUSTER_CHECK")

@@ -1,4 +1,4 @@
-"""The scaling policy says how many nodes come or go."""
+"""The scaling policy decides how many nodes are added or removed."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from cluster.policies.base import PolicyRefused, When
 from cluster.policies.checking import DECIDED
 from cluster.policies.scaling import IN, OUT
 from tests.builders import make_binding, make_cluster
-from tests.cluster.policies.asking import ask
+from tests.cluster.policies.policy_checks import check
 
 pytestmark = pytest.mark.django_db
 
@@ -23,8 +23,8 @@ def bind(cluster: Cluster, event: str, **adjustment: Any) -> PolicyBinding:
 
 
 def count(cluster: Cluster, event: str, **inputs: Any) -> int:
-    """Return the count that was decided, in the format of docs/policies.md."""
-    data = ask(cluster, event, **inputs)
+    """Return the decided count, in the format of docs/policies.md."""
+    data = check(cluster, event, **inputs)
     decided: int = data["creation" if event == OUT else "deletion"]["count"]
     return decided
 
@@ -44,24 +44,24 @@ def count(cluster: Cluster, event: str, **inputs: Any) -> int:
         (OUT, {"type": PERCENTAGE, "number": 1}, 1),
     ],
 )
-def test_the_count_follows_from_the_adjustment(event: str, adjustment: dict[str, Any], expected: int) -> None:
+def test_count_follows_the_adjustment(event: str, adjustment: dict[str, Any], expected: int) -> None:
     cluster = make_cluster(size=5)
     bind(cluster, event, **adjustment)
     assert count(cluster, event) == expected
 
 
-def test_a_requested_count_has_precedence() -> None:
+def test_requested_count_takes_precedence() -> None:
     cluster = make_cluster(size=5)
     bind(cluster, IN, number=3)
     assert count(cluster, IN, count=2) == 2
 
 
 @pytest.mark.parametrize(("event", "other"), [(IN, OUT), (OUT, IN)])
-def test_it_says_nothing_about_the_other_event(event: str, other: str) -> None:
+def test_policy_does_not_apply_to_the_other_event(event: str, other: str) -> None:
     cluster = make_cluster(size=5)
     binding = bind(cluster, event)
-    assert not {"creation", "deletion"} & ask(cluster, other).keys()
-    ask(cluster, other, when=When.AFTER)
+    assert not {"creation", "deletion"} & check(cluster, other).keys()
+    check(cluster, other, when=When.AFTER)
     assert PolicyBinding.objects.get(pk=binding.pk).last_op is None
 
 
@@ -74,66 +74,66 @@ def test_it_says_nothing_about_the_other_event(event: str, other: str) -> None:
         (OUT, 996, {}, "The target capacity (1001) is greater than the maximum number of nodes (1000)."),
     ],
 )
-def test_what_goes_beyond_the_bounds_is_refused(event: str, number: int, bounds: dict[str, int], words: str) -> None:
+def test_count_beyond_the_bounds_is_refused(event: str, number: int, bounds: dict[str, int], words: str) -> None:
     cluster = make_cluster(size=5, **bounds)
     policy = bind(cluster, event, number=number).policy
     with pytest.raises(PolicyRefused) as refused:
-        ask(cluster, event)
+        check(cluster, event)
     assert str(refused.value) == f"Failed policy '{policy.name}': {words}"
 
 
 @pytest.mark.parametrize(
     ("event", "bounds", "expected"), [(OUT, {"max_size": 6}, 1), (IN, {"min_size": 2}, 3), (IN, {}, 5)]
 )
-def test_with_best_effort_it_is_cut_to_the_bounds(event: str, bounds: dict[str, int], expected: int) -> None:
+def test_best_effort_limits_the_count_to_the_bounds(event: str, bounds: dict[str, int], expected: int) -> None:
     cluster = make_cluster(size=5, **bounds)
     bind(cluster, event, number=9, best_effort=True)
     assert count(cluster, event) == expected
 
 
 @pytest.mark.parametrize(("event", "bounds"), [(OUT, {"max_size": 5}), (IN, {"min_size": 5}), (OUT, {"max_size": 3})])
-def test_with_best_effort_too_a_cluster_at_its_bounds_stays_as_it_is(event: str, bounds: dict[str, int]) -> None:
+def test_best_effort_is_refused_at_the_bounds(event: str, bounds: dict[str, int]) -> None:
     cluster = make_cluster(size=5, **bounds)
     bind(cluster, event, best_effort=True)
     with pytest.raises(PolicyRefused, match="target capacity"):
-        ask(cluster, event)
+        check(cluster, event)
 
 
-def test_an_exact_size_that_there_is_already_is_refused() -> None:
+def test_current_size_as_exact_capacity_is_refused() -> None:
     cluster = make_cluster(size=5)
     bind(cluster, OUT, type=EXACT, number=5)
     with pytest.raises(PolicyRefused, match=r"Invalid count \(0\) for action 'CLUSTER_SCALE_OUT'."):
-        ask(cluster, OUT)
+        check(cluster, OUT)
 
 
-def test_until_it_has_cooled_down_the_next_scaling_is_refused() -> None:
+def test_scaling_is_refused_during_the_cooldown() -> None:
     cluster = make_cluster(size=5)
     binding = bind(cluster, OUT, cooldown=60)
     assert count(cluster, OUT) == 1
-    ask(cluster, OUT, when=When.AFTER)
+    check(cluster, OUT, when=When.AFTER)
     with pytest.raises(PolicyRefused, match=f"Policy {binding.policy.name} cooldown is still in progress."):
-        ask(cluster, OUT)
+        check(cluster, OUT)
 
 
-def test_what_was_decided_before_is_refused_too_until_it_has_cooled_down() -> None:
+def test_decided_scaling_is_refused_during_the_cooldown() -> None:
     cluster = make_cluster(size=5)
     binding = bind(cluster, OUT, cooldown=60, number=2)
-    decided = {**ask(cluster, OUT, deciding_only=True), DECIDED: True}
-    assert ask(cluster, OUT, decided)["creation"]["count"] == 2
-    ask(cluster, OUT, when=When.AFTER)
+    decided = {**check(cluster, OUT, deciding_only=True), DECIDED: True}
+    assert check(cluster, OUT, decided)["creation"]["count"] == 2
+    check(cluster, OUT, when=When.AFTER)
     with pytest.raises(PolicyRefused, match=f"Policy {binding.policy.name} cooldown is still in progress."):
-        ask(cluster, OUT, decided)
+        check(cluster, OUT, decided)
 
 
-def test_what_was_decided_before_about_the_other_event_is_done() -> None:
+def test_decided_scaling_of_the_other_event_is_accepted_during_the_cooldown() -> None:
     cluster = make_cluster(size=5)
     bind(cluster, OUT, cooldown=60)
-    decided = {**ask(cluster, IN, deciding_only=True), DECIDED: True}
-    ask(cluster, OUT, when=When.AFTER)
-    assert ask(cluster, IN, decided)["status"] == "OK"
+    decided = {**check(cluster, IN, deciding_only=True), DECIDED: True}
+    check(cluster, OUT, when=When.AFTER)
+    assert check(cluster, IN, decided)["status"] == "OK"
 
 
-def test_when_it_has_cooled_down_it_scales_again() -> None:
+def test_scaling_is_accepted_after_the_cooldown() -> None:
     cluster = make_cluster(size=5)
     binding = bind(cluster, OUT, cooldown=60)
     PolicyBinding.objects.filter(pk=binding.pk).update(last_op=timezone.now() - timedelta(seconds=61))

@@ -1,4 +1,4 @@
-"""The cloud in memory, as strategies see it."""
+"""The snapshot of the cloud that strategies read."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,13 +13,13 @@ from tests.builders import make_aggregate, make_node, make_pool, make_server, ma
 pytestmark = pytest.mark.django_db
 
 
-def test_a_node_holds_its_servers() -> None:
+def test_node_has_its_servers() -> None:
     make_server("web-1", make_node("compute1"))
     [server] = ClusterSnapshot.load().nodes["compute1"].servers
     assert (server.name, server.is_active, server.watcher_exclude) == ("web-1", True, False)
 
 
-def test_servers_that_wait_for_capacity_are_listed_apart_the_oldest_first() -> None:
+def test_pending_servers_are_listed_by_age() -> None:
     now = timezone.now()
     for name, age in (("young", 1), ("old", 9), ("older", 10)):
         make_server(name, state="pending", created_at=now - timedelta(minutes=age))
@@ -30,18 +30,18 @@ def test_servers_that_wait_for_capacity_are_listed_apart_the_oldest_first() -> N
     assert cluster.servers == []
 
 
-def test_free_capacity_is_the_capacity_without_what_servers_take() -> None:
+def test_free_capacity_is_the_total_capacity_minus_used_capacity() -> None:
     node = make_node(vcpus=10, vcpu_reserved=2, vcpu_ratio=2.0)
     make_server("web-1", node, vcpus=3)
     assert ClusterSnapshot.load().nodes["compute1"].free_vcpus == 13
 
 
-def test_a_server_takes_capacity_where_it_is_going_too() -> None:
+def test_migrating_server_uses_capacity_on_its_destination() -> None:
     make_server("web-1", make_node("compute1"), destination=make_node("compute2", memory=4096), memory=1024)
     assert ClusterSnapshot.load().nodes["compute2"].free_memory == 3072
 
 
-def test_deleted_servers_and_nodes_are_left_out() -> None:
+def test_deleted_servers_and_nodes_are_omitted() -> None:
     node, gone = make_node("compute1"), make_node("compute2")
     make_server("web-1", gone)
     deleted = make_server("web-2", node)
@@ -51,7 +51,7 @@ def test_deleted_servers_and_nodes_are_left_out() -> None:
     assert (list(cluster.nodes), cluster.servers) == (["compute1"], [])
 
 
-def test_a_node_knows_its_zone_its_power_state_and_its_aggregates() -> None:
+def test_node_has_its_zone_power_state_and_aggregates() -> None:
     node = make_node("compute1", zone="az2", power_state="off")
     ssd = make_aggregate(7, "ssd", node, metadata={"ssd": "true"})
     make_aggregate(8, "empty")
@@ -60,7 +60,7 @@ def test_a_node_knows_its_zone_its_power_state_and_its_aggregates() -> None:
     assert loaded.aggregates == [AggregateSnapshot(7, "ssd", {"ssd": "true"}, ssd.uuid)]
 
 
-def test_a_pool_holds_its_volumes_and_a_volume_knows_its_servers() -> None:
+def test_pool_has_its_volumes_and_their_attachments() -> None:
     server = make_server("web-1", make_node())
     volume = make_volume("data", make_pool("a@lvm#one"), size=5, attached_to=[server])
     [loaded] = ClusterSnapshot.load().storage.pools["a@lvm#one"].volumes
@@ -69,14 +69,14 @@ def test_a_pool_holds_its_volumes_and_a_volume_knows_its_servers() -> None:
     assert loaded.attachments == [{"server_id": str(server.uuid), "attachment_id": str(attachment.uuid)}]
 
 
-def test_a_volume_is_not_attached_to_a_server_that_was_deleted() -> None:
+def test_attachments_to_deleted_servers_are_omitted() -> None:
     server = make_server("web-1", make_node())
     make_volume("data", make_pool(), attached_to=[server])
     Server.objects.soft_delete()
     assert [volume.attachments for volume in ClusterSnapshot.load().storage.volumes] == [[]]
 
 
-def test_a_pool_takes_volumes_of_the_types_of_its_storage_node_and_such_without_type() -> None:
+def test_pool_serves_volume_types_of_its_storage_node_and_volumes_without_type() -> None:
     make_pool("a@lvm#one", volume_types=[make_volume_type("fast"), make_volume_type("big")])
     storage = ClusterSnapshot.load().storage
     [pool] = storage.pools.values()
@@ -84,7 +84,7 @@ def test_a_pool_takes_volumes_of_the_types_of_its_storage_node_and_such_without_
     assert [storage.serves(pool, kind) for kind in ("fast", None, "slow")] == [True, True, False]
 
 
-def test_deleted_storage_is_left_out() -> None:
+def test_deleted_storage_is_omitted() -> None:
     make_volume("kept", make_pool("a@lvm#one"))
     make_volume("gone", make_pool("b@lvm#one"))
     StorageNode.objects.filter(host="b@lvm").soft_delete()
@@ -92,7 +92,7 @@ def test_deleted_storage_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_a_large_cloud_is_read_in_ten_queries(django_assert_num_queries: Any, size: int) -> None:
+def test_cloud_is_read_in_ten_queries(django_assert_num_queries: Any, size: int) -> None:
     for number in range(size):
         node = make_node(f"compute{number}")
         make_aggregate(number, f"aggregate-{number}", node)

@@ -6,7 +6,7 @@ from actions.models import Action
 from cluster.models import Cluster, Node, Server
 from tests.actions.types.clusters.test_cluster_growth import again, run
 from tests.builders import make_binding, make_cluster, make_node
-from tests.cluster.policies.placed import cluster_on, hosts_in
+from tests.cluster.policies.placed_clusters import cluster_on, hosts_in
 
 pytestmark = pytest.mark.django_db
 

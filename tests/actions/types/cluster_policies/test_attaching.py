@@ -11,7 +11,7 @@ from cluster.policies.load_balancing import POOLED
 from plans.models import ActionPlan
 from tests.actions.types.clusters.builders import run
 from tests.builders import make_balancing_pool, make_node, make_policy
-from tests.cluster.policies.placed import cluster_on
+from tests.cluster.policies.placed_clusters import cluster_on
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from plans.operations.nodes import delete_node
 from tests.actions.types.clusters.builders import proposed
 from tests.actions.types.clusters.test_cluster_growth import run
 from tests.builders import make_balancing_pool, make_binding, make_node
-from tests.cluster.policies.placed import cluster_on
+from tests.cluster.policies.placed_clusters import cluster_on
 from tests.plans.inline import InlineExecutor, run_waiting
 
 pytestmark = pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Nova's notifications of a server that finds no host."""
+"""Notifications in the formats of Nova about servers that become or no longer are PENDING."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from watcher_site.models import Notification
 pytestmark = pytest.mark.django_db
 
 
-def test_a_server_that_becomes_pending_is_notified_in_the_shapes_of_nova_once(settings: Settings) -> None:
+def test_new_pending_server_is_notified_once_in_the_formats_of_nova(settings: Settings) -> None:
     settings.USE_PENDING_STATE = True
     listen()
     server = make_server(state="building", flavor="small", project_id="shop")
@@ -47,7 +47,7 @@ def reset(server: Server) -> None:
     cloud().reset_state(str(server.uuid), "error")
 
 
-def forget(server: Server) -> None:
+def delete_requested(server: Server) -> None:
     assert delete_unplaced(server)
 
 
@@ -56,20 +56,20 @@ def delete(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("leave", "state", "task_state"),
+    ("end_pending", "state", "task_state"),
     [
         (build, "building", "spawning"),
         (reset, "error", None),
-        (forget, "deleted", None),
+        (delete_requested, "deleted", None),
         (delete, "deleted", None),
     ],
 )
-def test_a_server_that_is_pending_no_longer_is_notified_in_the_shapes_of_nova_once(
-    leave: Callable[[Server], None], state: str, task_state: str | None
+def test_server_no_longer_pending_is_notified_once_in_the_format_of_nova(
+    end_pending: Callable[[Server], None], state: str, task_state: str | None
 ) -> None:
     listen()
     server = make_server("Web 1", state="pending", flavor="small", project_id="shop")
-    leave(server)
+    end_pending(server)
     assert written_event_types() == ["instance.update"]
     [update] = payloads("instance.update")
     data = update["nova_object.data"]
@@ -79,14 +79,14 @@ def test_a_server_that_is_pending_no_longer_is_notified_in_the_shapes_of_nova_on
     assert (data["host_name"], data["terminated_at"] is not None) == ("web-1", state == "deleted")
 
 
-@pytest.mark.parametrize("leave", [reset, delete])
-def test_a_server_that_was_not_pending_is_not_notified(leave: Callable[[Server], None]) -> None:
+@pytest.mark.parametrize("end_pending", [reset, delete])
+def test_change_of_a_server_that_is_not_pending_is_not_notified(end_pending: Callable[[Server], None]) -> None:
     listen()
-    leave(make_server(node=make_node()))
+    end_pending(make_server(node=make_node()))
     assert written_event_types() == []
 
 
-def test_a_server_that_is_in_error_is_not_notified_as_one_that_waits() -> None:
+def test_server_in_error_without_a_valid_host_is_not_notified() -> None:
     listen()
     with pytest.raises(NoValidHost):
         cloud().build_server(str(make_server(state="building").uuid))

@@ -1,4 +1,4 @@
-"""Clusters of nodes in memory, as strategies see them."""
+"""The snapshot of clusters of nodes that strategies read."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ pytestmark = pytest.mark.django_db
 
 
 def make_running_cluster(name: str, size: int = 2) -> Cluster:
-    """Make a cluster whose nodes have servers that run."""
+    """Make a cluster of nodes with running servers."""
     cluster = make_cluster(name, size=size)
     for node in cluster.members():
         Node.objects.filter(pk=node.pk).update(physical_id=make_server(node.name).uuid)
     return cluster
 
 
-def test_a_cluster_holds_its_members_with_the_states_of_their_servers() -> None:
+def test_cluster_has_its_members_with_their_server_states() -> None:
     make_running_cluster("web")
     make_member("alone")
     [loaded] = load_clusters()
@@ -31,7 +31,7 @@ def test_a_cluster_holds_its_members_with_the_states_of_their_servers() -> None:
     assert (loaded.broken, loaded.missing, loaded.is_occupied) == ([], 0, False)
 
 
-def test_a_member_whose_server_was_deleted_or_does_not_run_is_broken() -> None:
+def test_member_with_a_deleted_or_stopped_server_is_broken() -> None:
     make_running_cluster("web", 3)
     Server.objects.filter(name="web-1").soft_delete()
     Server.objects.filter(name="web-3").update(state="stopped")
@@ -42,20 +42,20 @@ def test_a_member_whose_server_was_deleted_or_does_not_run_is_broken() -> None:
     ("status", "broken"),
     [("ACTIVE", 0), ("WARNING", 0), ("DELETING", 0), ("ERROR", 1), ("INIT", 1), ("CREATING", 1), ("RECOVERING", 1)],
 )
-def test_a_member_is_broken_if_its_status_says_so(status: str, broken: int) -> None:
+def test_member_is_broken_depending_on_its_status(status: str, broken: int) -> None:
     make_running_cluster("web", 1)
     Node.objects.update(status=status)
     assert len(load_clusters()[0].broken) == broken
 
 
 @pytest.mark.parametrize(("wanted", "missing"), [(1, 0), (2, 0), (5, 3)])
-def test_what_is_missing_is_what_the_desired_size_says(wanted: int, missing: int) -> None:
+def test_missing_members_are_counted_from_the_desired_capacity(wanted: int, missing: int) -> None:
     make_running_cluster("web")
     Cluster.objects.update(desired_capacity=wanted)
     assert load_clusters()[0].missing == missing
 
 
-def test_deleted_clusters_and_nodes_are_left_out() -> None:
+def test_deleted_clusters_and_nodes_are_omitted() -> None:
     make_running_cluster("gone")
     Cluster.objects.soft_delete()
     kept = make_running_cluster("kept")

@@ -1,4 +1,4 @@
-"""Where a value stands in a JSON text that people wrote."""
+"""Positions and lines of values in JSON texts."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ documents = st.recursive(
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield every path of a document and the value there."""
+    """Yield each path of a document and its value."""
     yield path, value
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, item in steps:
@@ -26,7 +26,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
 
 
 @given(documents, st.sampled_from([None, 0, 2]))
-def test_at_the_place_of_every_path_its_value_begins(document: Any, indent: int | None) -> None:
+def test_position_of_each_path_is_the_start_of_its_value(document: Any, indent: int | None) -> None:
     text = json.dumps(document, indent=indent)
     for path, value in places(document):
         position = skip_blanks(text, 0)
@@ -36,7 +36,7 @@ def test_at_the_place_of_every_path_its_value_begins(document: Any, indent: int 
 
 
 @given(documents)
-def test_a_document_is_read_like_any_json(document: Any) -> None:
+def test_parsed_document_equals_the_standard_json_parser(document: Any) -> None:
     assert parse_document(json.dumps(document).encode())[1] == document
 
 
@@ -44,6 +44,6 @@ def test_a_document_is_read_like_any_json(document: Any) -> None:
     ("path", "line"),
     [((), 1), (("a",), 2), (("a", 1), 4), (("b",), 5), (("b", "c"), 6), (("b", "missing"), 5), (("nowhere",), 1)],
 )
-def test_lines_count_from_1(path: tuple[str | int, ...], line: int) -> None:
+def test_line_of_a_path_counts_from_1(path: tuple[str | int, ...], line: int) -> None:
     text = '{\n"a": [\n1,\n2],\n"b": {\n"c": 3}}'
     assert line_of(text, path) == line

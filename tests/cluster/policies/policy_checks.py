@@ -1,4 +1,4 @@
-"""The policies of a cluster, applied without an action."""
+"""The policies of a cluster, checked without an action."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ def keep_nothing(data: Data) -> None:
     pass
 
 
-def ask(
+def check(
     cluster: Cluster, action_type: str, data: Data | None = None, *, when: When = When.BEFORE, **inputs: Any
 ) -> Data:
-    """Return what the policies of a cluster make of an action's data."""
+    """Return an action's data after the policies of the cluster were checked."""
     options = {name: inputs.pop(name) for name in OPTIONS & inputs.keys()}
     return check_policies(when, cluster, action_type, inputs, data or {}, keep_nothing, **options)

@@ -1,11 +1,11 @@
-"""Clusters whose members have servers on hosts."""
+"""Clusters whose nodes have servers on hosts."""
 
 from cluster.models import Cluster, ComputeNode, Node
 from tests.builders import make_cluster, make_node, make_server
 
 
 def cluster_on(*hosts: ComputeNode) -> Cluster:
-    """Return a cluster with one member, in this order, on each of these hosts."""
+    """Return a cluster with one node on each of these hosts, in this order."""
     cluster = make_cluster(size=len(hosts))
     for index, host in enumerate(hosts, start=1):
         server = make_server(f"{cluster.name}-{index}", host, vcpus=1, memory=1024, disk=10)
