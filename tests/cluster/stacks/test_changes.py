@@ -1,4 +1,4 @@
-"""Decisions on the changes of a stack, made without reading tables."""
+"""Decisions on the changes of a stack, made without queries."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -43,38 +43,38 @@ def summarize(changes: list[Change]) -> list[tuple[str, str]]:
 
 
 def names(change: Change) -> list[list[str]]:
-    """Return by step what is done to whom."""
+    """Return the kind and the name of each change, by step."""
     return [[f"{one.kind.value} {one.name}" for one in step] for step in change.steps]
 
 
-def test_what_is_as_it_shall_be_is_left_alone() -> None:
+def test_unchanged_resource_has_no_change() -> None:
     assert decided(current_server("web"), web=server()) == []
 
 
-def test_a_mark_has_a_resource_replaced_though_its_server_is_well() -> None:
+def test_resource_marked_unhealthy_is_replaced_although_its_server_is_healthy() -> None:
     assert decided(current_server("web", status="CHECK_FAILED"), web=server()) == [("replace", "web")]
 
 
-def test_a_cleared_mark_is_none() -> None:
+def test_resource_with_a_cleared_mark_has_no_change() -> None:
     assert decided(current_server("web", status="CHECK_COMPLETE"), web=server()) == []
 
 
-def test_what_failed_otherwise_is_replaced_unless_its_server_is_well() -> None:
+def test_failed_resource_is_replaced_if_its_server_is_unhealthy_and_updated_otherwise() -> None:
     assert decided(current_server("web", status="UPDATE_FAILED", is_well=False), web=server()) == [("replace", "web")]
     assert decided(current_server("web", status="UPDATE_FAILED"), web=server()) == [("update", "web")]
 
 
-def test_what_lost_its_server_is_replaced() -> None:
+def test_resource_without_a_server_is_replaced() -> None:
     assert decided(current_server("web", has_server=False), web=server()) == [("replace", "web")]
 
 
-def test_what_was_never_begun_is_created() -> None:
+def test_resource_that_was_not_begun_is_created() -> None:
     assert decided(current_server("web", status="INIT_COMPLETE", has_server=False), web=server()) == [
         ("create", "web")
     ]
 
 
-def test_metadata_and_either_a_flavor_or_an_image_are_changed_in_place_and_all_else_takes_another_server() -> None:
+def test_metadata_and_flavor_or_image_are_updated_in_place_and_other_changes_replace_the_server() -> None:
     found = current_server("web", server(image="old"))
     for wanted, kind in [
         (server("large", image="old"), "update"),
@@ -90,12 +90,12 @@ def test_metadata_and_either_a_flavor_or_an_image_are_changed_in_place_and_all_e
         assert decided(found, web=wanted) == [(kind, "web")]
 
 
-def test_a_resource_of_another_type_takes_the_place_of_the_former() -> None:
+def test_resource_with_another_type_is_replaced() -> None:
     (change,) = decide(stack(current_server("web")), template(web=group(2))).changes
     assert (change.kind, [len(step) for step in change.steps], change.generation) == ("replace", [2], 1)
 
 
-def test_a_change_waits_for_what_it_depends_on_also_by_way_of_what_stays() -> None:
+def test_change_waits_for_its_dependencies_also_through_unchanged_resources() -> None:
     wanted = template(
         a=server("large"), b=server(depends_on=["a"]), c=server("large", depends_on=["b"]), d=server(depends_on=["c"])
     )
@@ -105,7 +105,7 @@ def test_a_change_waits_for_what_it_depends_on_also_by_way_of_what_stays() -> No
     assert changes["c"].after == ["id-a"]
 
 
-def test_what_goes_waits_for_all_that_depended_on_it() -> None:
+def test_deletion_waits_for_the_former_dependents() -> None:
     current = stack(
         current_server("base"),
         current_server("middle", depends_on=["base"]),
@@ -117,7 +117,7 @@ def test_what_goes_waits_for_all_that_depended_on_it() -> None:
     assert {one.name: one.after for one in decide_deletion(current).changes}["base"] == ["id-middle"]
 
 
-def test_a_group_goes_down_by_failed_ones_then_the_oldest_then_by_name() -> None:
+def test_scale_in_removes_failed_members_then_the_oldest_then_by_name() -> None:
     members = [
         current_server("young", age=1),
         current_server("twin-b", age=5),
@@ -130,7 +130,7 @@ def test_a_group_goes_down_by_failed_ones_then_the_oldest_then_by_name() -> None
     assert decide(stack(found), template(web=group(0))).templates["stack-web"]["resources"] == {}
 
 
-def test_a_rolling_update_takes_failed_ones_first_new_ones_with_the_first_and_those_that_go_with_the_last() -> None:
+def test_rolling_update_changes_failed_members_first_and_removes_members_in_the_last_batch() -> None:
     members = [current_server(name, age=9 - int(name)) for name in "1234"]
     members[3] = current_server("4", status="CHECK_FAILED")
     found = current_group("web", group(4), *members)
@@ -143,7 +143,7 @@ def test_a_rolling_update_takes_failed_ones_first_new_ones_with_the_first_and_th
     assert names(change) == [["update 1", "update 2"], ["update 3", "delete 4"]]
 
 
-def test_a_marked_group_is_made_again_with_other_names_and_the_former_goes() -> None:
+def test_marked_group_is_replaced_with_members_of_other_names() -> None:
     found = current_group("web", group(2), current_server("a"), current_server("b"), status="CHECK_FAILED")
     (change,) = decide(stack(found), template(web=group(2))).changes
     assert (change.kind, change.generation, summarize(change.clearing)) == (
@@ -155,37 +155,37 @@ def test_a_marked_group_is_made_again_with_other_names_and_the_former_goes() -> 
     assert not {one.name for one in change.steps[0]}.intersection("ab")
 
 
-def test_a_marked_stack_within_is_made_again_as_its_resource_would_be() -> None:
+def test_group_with_a_marked_stack_is_replaced() -> None:
     found = current_group("web", group(1), current_server("a"), stack_status="CHECK_FAILED")
     assert decided(found, web=group(1)) == [("replace", "web")]
 
 
-def test_a_marked_member_has_its_group_updated_and_only_itself_replaced() -> None:
+def test_marked_member_is_replaced_by_an_update_of_its_group() -> None:
     found = current_group("web", group(2), current_server("a"), current_server("b", status="CHECK_FAILED"))
     (change,) = decide(stack(found), template(web=group(2))).changes
     assert (change.kind, names(change)) == ("update", [["replace b"]])
 
 
-def test_all_of_a_marked_stack_is_replaced_and_marked_itself_until_then() -> None:
+def test_resources_of_a_marked_stack_are_replaced_and_marked() -> None:
     decision = decide(stack(current_server("web"), status="CHECK_FAILED"), template(web=server(), new=server()))
     assert summarize(decision.changes) == [("replace", "web"), ("create", "new")]
     assert decision.marked == ["id-web"]
 
 
-def test_what_a_failed_replacement_left_within_is_cleared_away() -> None:
+def test_stray_stack_of_a_failed_replacement_is_deleted() -> None:
     stray = CurrentStack("stray", "shop-web-stray", "CREATE_FAILED", [current_server("x")])
     found = current_group("web", group(1), current_server("a"), strays=[stray])
     (change,) = decide(stack(found), template(web=group(1))).changes
     assert (change.kind, summarize(change.clearing)) == ("update", [("delete", "x")])
 
 
-def test_a_decision_is_the_same_when_it_was_kept_as_json() -> None:
+def test_decision_survives_a_round_trip_through_json() -> None:
     found = current_group("web", group(2), current_server("a"), status="CHECK_FAILED")
     decision = decide(stack(found), template(web=group(2), more=within(one=group(1), two=server(depends_on=["one"]))))
     assert Decision.read(decision.as_data()) == decision
 
 
-def test_what_was_in_the_place_of_a_server_and_is_left_goes_with_an_update() -> None:
+def test_stray_stack_of_a_server_is_deleted_by_an_update() -> None:
     stray = CurrentStack("stack-old", "shop-web-old", resources=[current_server("member")])
     [change] = decide(stack(current_server("web", strays=[stray])), template(web=server())).changes
     assert (change.kind, summarize(change.clearing)) == ("update", [("delete", "member")])

@@ -1,4 +1,4 @@
-"""Which stack, and which resource of a stack, is meant by what people call it."""
+"""The lookup of stacks and of their resources by name, ID and reference."""
 
 from uuid import uuid4
 
@@ -22,24 +22,24 @@ def make(stack, name, **columns):
     return StackResource.objects.create(stack=stack, name=name, **{"type": "server", **columns})
 
 
-def test_a_stack_is_found_by_its_name_and_by_its_id(shop):
+def test_stack_is_found_by_name_and_by_id(shop):
     assert find_stack(STACKS.all(), "shop") == find_stack(STACKS.all(), str(shop.uuid)) == shop
 
 
-def test_a_name_that_is_like_an_id_is_found_unless_it_is_the_id_of_another(shop):
+def test_id_takes_precedence_over_a_name_in_the_format_of_an_id(shop):
     named = Stack.objects.create(name=str(uuid4()))
     twin = Stack.objects.create(name=str(shop.uuid))
     assert find_stack(STACKS.all(), named.name) == named
     assert find_stack(STACKS.all(), twin.name) == shop
 
 
-def test_a_name_that_several_projects_have_is_ambiguous(shop):
+def test_name_of_stacks_in_several_projects_is_ambiguous(shop):
     Stack.objects.create(name="shop", project_id="other")
     with pytest.raises(Invalid, match="Multiple stacks are called shop"):
         find_stack(STACKS.all(), "shop")
 
 
-def test_the_one_that_stands_is_meant_before_those_that_were_deleted(shop):
+def test_existing_stack_takes_precedence_over_deleted_stacks_of_its_name(shop):
     Stack.objects.filter(pk=shop.pk).soft_delete()
     Stack.objects.filter(pk=Stack.objects.create(name="shop").pk).soft_delete()
     existing = Stack.objects.create(name="shop")
@@ -47,23 +47,23 @@ def test_the_one_that_stands_is_meant_before_those_that_were_deleted(shop):
 
 
 @pytest.mark.parametrize("name", ["store", "SHOP"])
-def test_a_name_and_an_id_that_do_not_fit_name_no_stack(shop, name):
+def test_name_and_id_of_different_stacks_are_not_found(shop, name):
     with pytest.raises(NotFound, match="could not be found"):
         find_stack(STACKS.all(), str(shop.uuid), name)
 
 
-def test_an_id_that_is_none_names_no_stack_of_this_name(shop):
+def test_invalid_id_with_a_valid_name_is_not_found(shop):
     with pytest.raises(NotFound):
         find_stack(STACKS.all(), "1", "shop")
 
 
-def test_a_resource_is_found_by_name_then_by_physical_id_then_by_reference(shop):
+def test_resource_is_found_by_name_then_physical_id_then_reference(shop):
     web, other = make(shop, "web", physical_id="7"), make(shop, "7", physical_id="8")
     referred = make(shop, "db")
     assert [find_resource(shop, called) for called in ("web", "7", "8", "shop-db")] == [web, other, other, referred]
 
 
-def test_a_physical_id_that_several_have_is_ambiguous(shop):
+def test_physical_id_of_several_resources_is_ambiguous(shop):
     make(shop, "a", physical_id="7")
     make(shop, "b", physical_id="7")
     with pytest.raises(Invalid) as refusal:
@@ -72,7 +72,7 @@ def test_a_physical_id_that_several_have_is_ambiguous(shop):
 
 
 @pytest.mark.parametrize("called", ["web", "7", "shop-web", "shop-shop-web"])
-def test_what_was_deleted_or_is_in_another_stack_is_not_found(shop, called):
+def test_deleted_resource_and_resource_of_another_stack_are_not_found(shop, called):
     make(Stack.objects.create(name="other"), "web", physical_id="7")
     StackResource.objects.filter(pk=make(shop, "web", physical_id="7").pk).soft_delete()
     with pytest.raises(NotFound) as refusal:
@@ -80,7 +80,7 @@ def test_what_was_deleted_or_is_in_another_stack_is_not_found(shop, called):
     assert str(refusal.value) == f"The Resource ({called}) could not be found in Stack shop."
 
 
-def test_stacks_within_are_found_to_the_requested_depth(shop, django_assert_num_queries):
+def test_nested_stacks_are_found_to_the_requested_depth(shop, django_assert_num_queries):
     above, stacks = shop, [shop]
     for name in "abc":
         holder = make(above, name, type="stack")

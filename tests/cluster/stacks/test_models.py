@@ -1,4 +1,4 @@
-"""The states of stacks and their resources, and the order in which members go."""
+"""The states of stacks and their resources, and the order in which members are removed."""
 
 from datetime import timedelta
 
@@ -27,36 +27,36 @@ def make(stack, name, *, age=0, marked=False):
     return resource
 
 
-def test_what_is_begun_and_finished_says_what_was_done(stack):
+def test_finished_operation_is_complete_with_a_reason(stack):
     stack.begin(Verb.CREATE)
     stack.finish()
     assert (stack.status, stack.status_reason) == (StackStatus.CREATE_COMPLETE, "CREATE completed successfully")
 
 
-def test_what_fails_says_what_was_tried_and_why(stack):
+def test_failed_operation_has_its_reason(stack):
     stack.begin(Verb.UPDATE)
     stack.fail("No valid host was found.")
     assert (stack.status, stack.status_reason) == (StackStatus.UPDATE_FAILED, "No valid host was found.")
 
 
-def test_a_mark_without_words_has_those_that_clients_know(stack):
+def test_mark_without_a_reason_has_the_default_reason(stack):
     resource = make(stack, "web", marked=True)
     assert (resource.status, resource.status_reason) == (StackStatus.CHECK_FAILED, MARKED)
 
 
-def test_what_is_being_deleted_is_not_marked(stack):
+def test_resource_being_deleted_cannot_be_marked_unhealthy(stack):
     resource = make(stack, "web")
     resource.begin(Verb.DELETE)
     with pytest.raises(TransitionNotAllowed):
         resource.mark_unhealthy()
 
 
-def test_only_what_was_marked_is_cleared(stack):
+def test_unmarked_resource_cannot_be_marked_healthy(stack):
     with pytest.raises(TransitionNotAllowed):
         make(stack, "web").mark_healthy()
 
 
-def test_members_that_failed_go_first_then_the_oldest_then_by_name(stack):
+def test_failed_members_are_listed_first_then_the_oldest_then_by_name(stack):
     now = timezone.now()
     make(stack, "young", age=1)
     make(stack, "marked", age=0, marked=True)
@@ -66,13 +66,13 @@ def test_members_that_failed_go_first_then_the_oldest_then_by_name(stack):
     assert [one.name for one in stack.resources.failed_first()] == ["marked", "old", "twin-a", "twin-b", "young"]
 
 
-def test_what_takes_the_place_of_another_remembers_it_until_that_is_deleted(stack):
+def test_replaced_resource_keeps_the_former_physical_id(stack):
     resource = make(stack, "web")
     resource.set_counterpart("first", 0)
     resource.set_counterpart("second", 1)
     assert (resource.physical_id, resource.former_physical_id, resource.generation) == ("second", "first", 1)
 
 
-def test_a_project_has_one_stack_of_a_name(stack):
+def test_stack_name_is_unique_in_a_project(stack):
     with pytest.raises(IntegrityError), transaction.atomic():
         Stack.objects.create(name="shop")

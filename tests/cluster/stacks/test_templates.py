@@ -1,4 +1,4 @@
-"""Templates of stacks: what they are normalised to, and what is refused, with its path and its rule."""
+"""Templates of stacks: their normal form, and refusals with the path and the rule."""
 
 import json
 
@@ -32,7 +32,7 @@ def nested(depth):
     return of(inner=stack(nested(depth - 1))) if depth else of(web=SMALL)
 
 
-def test_it_has_all_that_was_left_out():
+def test_normalised_template_has_defaults():
     template = normalise(of(db=SMALL, pool={**group(2), "depends_on": "db"}, inner=stack(of(web=SMALL))))
     assert template == {
         "version": 1,
@@ -65,23 +65,23 @@ def test_it_has_all_that_was_left_out():
     }
 
 
-def test_normalised_once_more_it_is_the_same():
+def test_normalisation_is_idempotent():
     template = normalise(of(pool=group(2, stack(of(web=server(image="debian", metadata={"a": "b"}))))))
     assert normalise(template) == template
 
 
-def test_yaml_and_json_say_the_same():
+def test_yaml_and_json_are_equivalent():
     yaml = "resources:\n  web: {type: server, properties: {flavor: small}}\n"
     assert normalise(yaml) == normalise(json.dumps(of(web=SMALL))) == normalise(of(web=SMALL))
 
 
-def test_words_and_dates_of_yaml_are_texts():
+def test_yaml_booleans_and_dates_are_strings():
     yaml = "resources: {web: {type: server, properties: {flavor: small, metadata: {on: yes, day: 2026-11-21}}}}"
     properties = normalise(yaml)["resources"]["web"]["properties"]
     assert properties["metadata"] == {"on": "yes", "day": "2026-11-21"}
 
 
-def test_a_thousand_resources_are_enough():
+def test_maximum_of_1000_resources_and_5_levels_is_accepted():
     assert normalise(of(pool=group(999)))
     assert normalise(nested(5))
 
@@ -128,7 +128,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("template", "words"), REFUSED)
-def test_what_breaks_a_rule_is_refused_with_its_path(template, words):
+def test_invalid_template_is_refused_with_the_path(template, words):
     with pytest.raises(Invalid) as refusal:
         normalise(template)
     assert str(refusal.value).startswith("template: ")
@@ -160,7 +160,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("text", "words"), TEXTS)
-def test_a_text_that_says_none_is_refused(text, words):
+def test_unparsable_text_is_refused(text, words):
     with pytest.raises(Invalid) as refusal:
         normalise(text)
     assert str(refusal.value).startswith("template: ")
@@ -168,7 +168,7 @@ def test_a_text_that_says_none_is_refused(text, words):
 
 
 @pytest.mark.django_db
-def test_what_the_cloud_has_is_found_by_name_and_by_id(django_assert_num_queries):
+def test_flavors_and_zones_are_checked_with_two_queries(django_assert_num_queries):
     make_flavor("small", flavor_id="7")
     make_node(zone="north")
     template = of(a=server(availability_zone="north"), pool=group(3, stack(of(b=server(flavor="7")))))
@@ -184,7 +184,7 @@ def test_what_the_cloud_has_is_found_by_name_and_by_id(django_assert_num_queries
         ({"availability_zone": "south"}, "availability_zone: the cloud has no availability_zone south."),
     ],
 )
-def test_what_the_cloud_has_not_is_refused(properties, words):
+def test_unknown_flavor_or_zone_is_refused(properties, words):
     make_flavor("small")
     with pytest.raises(Invalid) as refusal:
         checked_template(of(pool=group(2, stack(of(web=server(**properties))))))
@@ -192,7 +192,7 @@ def test_what_the_cloud_has_not_is_refused(properties, words):
     assert str(refusal.value) == f"template: {path}.{words}"
 
 
-def test_further_properties_of_a_server_are_kept_and_empty_ones_left_out():
+def test_optional_server_properties_are_kept_and_empty_ones_omitted():
     given = {"key_name": "mine", "networks": "none", "scheduler_hints": {"group": "g"}, "tags": [], "user_data": ""}
     normalised = normalise(of(web=server(**given)))["resources"]["web"]["properties"]
     assert normalised == {**SERVER, "key_name": "mine", "networks": "none", "scheduler_hints": {"group": "g"}}
@@ -212,7 +212,7 @@ def test_further_properties_of_a_server_are_kept_and_empty_ones_left_out():
         ({"user_data": "\u00e9" * 30_000}, "user_data: must not have more than 65535 bytes in base64."),
     ],
 )
-def test_a_further_property_that_breaks_a_rule_is_refused_with_its_path(properties, words):
+def test_invalid_optional_server_property_is_refused_with_the_path(properties, words):
     with pytest.raises(Invalid) as refused:
         normalise(of(web=server(**properties)))
     assert str(refused.value).startswith(f"template: resources.web.properties.{words}")

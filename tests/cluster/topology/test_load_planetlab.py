@@ -1,4 +1,4 @@
-"""Traces of real machines become a cloud with samples."""
+"""The command load_planetlab fills a cloud and its samples from traces of PlanetLab."""
 
 import gzip
 from datetime import timedelta
@@ -25,7 +25,7 @@ def trace(name: str, first: int = 0) -> str:
     return ",".join([name, *(str((first + step) % 101) for step in range(288))])
 
 
-def test_the_cloud_has_hosts_of_two_types_and_a_server_a_trace(tmp_path: Path) -> None:
+def test_cloud_has_hosts_of_two_types_and_one_server_per_trace(tmp_path: Path) -> None:
     call_command("load_planetlab", day(tmp_path, trace("a"), trace("b")))
     assert ComputeNode.objects.count() == 800
     assert [aggregate.nodes.count() for aggregate in HostAggregate.objects.all()] == [400, 400]
@@ -35,7 +35,7 @@ def test_the_cloud_has_hosts_of_two_types_and_a_server_a_trace(tmp_path: Path) -
     ]
 
 
-def test_the_sample_at_the_requested_time_is_of_now(tmp_path: Path) -> None:
+def test_sample_at_the_requested_time_of_day_is_dated_now(tmp_path: Path) -> None:
     call_command("load_planetlab", day(tmp_path, trace("a")), "--at", "02:35")
     newest = Sample.objects.order_by("-time").first()
     assert newest is not None
@@ -44,14 +44,14 @@ def test_the_sample_at_the_requested_time_is_of_now(tmp_path: Path) -> None:
     assert Sample.objects.count() == 24
 
 
-def test_loading_another_time_replaces_the_samples(tmp_path: Path) -> None:
+def test_reloading_at_another_time_replaces_the_samples(tmp_path: Path) -> None:
     path = day(tmp_path, trace("a"))
     call_command("load_planetlab", path, "--at", "02:35")
     call_command("load_planetlab", path, "--at", "00:05")
     assert list(Sample.objects.order_by("time").values_list("value", flat=True)) == [0, 1]
 
 
-def test_loading_another_time_leaves_servers_where_they_were_moved(tmp_path: Path) -> None:
+def test_reloading_keeps_migrated_servers_on_their_nodes(tmp_path: Path) -> None:
     path = day(tmp_path, trace("a"), trace("b"))
     call_command("load_planetlab", path, "--at", "00:05")
     ComputeNode.objects.filter(hostname="planetlab-000").update(status="disabled")
@@ -64,10 +64,10 @@ def test_loading_another_time_leaves_servers_where_they_were_moved(tmp_path: Pat
     assert ComputeNode.objects.get(hostname="planetlab-000").status == "disabled"
 
 
-def test_a_cloud_that_has_no_capacity_for_another_day_stays_as_it_is(tmp_path: Path) -> None:
+def test_load_without_enough_capacity_changes_nothing(tmp_path: Path) -> None:
     path = day(tmp_path, *map(trace, "ab"))
     call_command("load_planetlab", path)
-    # A server of another day that is larger than what is left.
+    # A server of another day that needs more memory than is free.
     Server.objects.update(memory=4000, name="of an earlier day")
     samples = Sample.objects.count()
     with pytest.raises(CommandError, match=f"{path}: does not fit beside what is there already: ") as problem:
@@ -84,18 +84,18 @@ def test_hosts_have_the_speed_memory_and_power_of_their_type(tmp_path: Path) -> 
     assert [(power[0], power[-1], len(power)) for power in powers] == [(86, 117, 11), (93.7, 135, 11)]
 
 
-def test_servers_take_the_flavors_in_turn(tmp_path: Path) -> None:
+def test_flavors_are_assigned_to_servers_in_turn(tmp_path: Path) -> None:
     call_command("load_planetlab", day(tmp_path, *map(trace, "abcde")))
     sizes = [(server.vcpus * MIPS, server.memory) for server in Server.objects.order_by("name")]
     assert sizes == [(2500, 870), (2000, 1740), (1000, 1740), (500, 613), (2500, 870)]
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"nothing\.csv\.gz: cannot be read: No such file or directory\."):
         call_command("load_planetlab", str(tmp_path / "nothing.csv.gz"))
 
 
-def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+def test_truncated_file_is_refused(tmp_path: Path) -> None:
     path = Path(day(tmp_path, *map(trace, "abc")))
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(CommandError, match="is no gzipped CSV file: Compressed file ended"):
@@ -111,9 +111,7 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
         ([], ":2: there must be a row."),
     ],
 )
-def test_a_row_that_makes_no_sense_is_named_and_nothing_is_written(
-    tmp_path: Path, rows: list[str], expected: str
-) -> None:
+def test_invalid_row_is_reported_and_nothing_is_written(tmp_path: Path, rows: list[str], expected: str) -> None:
     path = day(tmp_path, *rows)
     with pytest.raises(CommandError) as problem:
         call_command("load_planetlab", path)
@@ -121,13 +119,13 @@ def test_a_row_that_makes_no_sense_is_named_and_nothing_is_written(
     assert (problem.value.returncode, ComputeNode.objects.exists()) == (2, False)
 
 
-def test_a_file_that_is_not_gzipped_is_refused(tmp_path: Path) -> None:
+def test_file_without_gzip_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "day.csv.gz"
     path.write_text(HEAD)
     with pytest.raises(CommandError, match="is no gzipped CSV file: Not a gzipped file"):
         call_command("load_planetlab", str(path))
 
 
-def test_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_invalid_time_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="time of the day"):
         call_command("load_planetlab", day(tmp_path, trace("a")), "--at", "25:00")

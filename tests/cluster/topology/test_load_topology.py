@@ -1,4 +1,4 @@
-"""A topology file fills the embedded cloud, whole or not at all, and says on which line it is wrong."""
+"""The command load_topology fills the embedded cloud in one transaction, and reports errors with their line."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def load(file: Path, *, nodes: Any = (NODE,), servers: Any = (SERVER,)) -> None:
 
 
 def refusal(file: Path, content: str | bytes) -> str:
-    """Load a file that is wrong, and return what is said about it after the file's name."""
+    """Load an invalid file, and return the error message after the name of the file."""
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(CommandError) as problem:
         call_command("load_topology", str(file))
@@ -42,13 +42,13 @@ def rows() -> list[Any]:
     return [*ComputeNode.objects.order_by("pk").values(), *Server.objects.order_by("pk").values()]
 
 
-def test_nodes_and_servers_are_made(file: Path) -> None:
+def test_nodes_and_servers_are_created(file: Path) -> None:
     load(file)
     server = Server.objects.get()
     assert (server.name, server.node.hostname, server.state) == ("web-1", "compute1", "active")
 
 
-def test_every_attribute_of_the_data_model_is_taken(file: Path) -> None:
+def test_all_server_attributes_are_loaded(file: Path) -> None:
     attributes = {"metadata": {"a": "b"}, "project_id": "blue", "locked": True, "pinned_az": "az1", "uuid": UUID}
     load(file, servers=[{**SERVER, **attributes, "flavor_extra_specs": {"x": "y"}, "state": "stopped"}])
     server = Server.objects.get()
@@ -60,49 +60,49 @@ def test_every_attribute_of_the_data_model_is_taken(file: Path) -> None:
     }
 
 
-def test_loading_the_same_file_again_changes_nothing(file: Path) -> None:
+def test_reloading_an_unchanged_file_changes_nothing(file: Path) -> None:
     load(file)
     before = rows()
     load(file)
     assert rows() == before
 
 
-def test_loading_a_changed_file_updates_what_changed(file: Path) -> None:
+def test_reloading_a_changed_file_updates_the_changed_rows(file: Path) -> None:
     load(file)
     load(file, servers=[{**SERVER, "vcpus": 4}])
     assert (Server.objects.get().vcpus, Server.objects.get().updated_at is None) == (4, False)
 
 
-def test_what_a_file_leaves_out_stays_as_it_is(file: Path) -> None:
+def test_omitted_attribute_keeps_its_value(file: Path) -> None:
     load(file, nodes=[{**NODE, "status": "disabled"}])
     load(file)
     assert ComputeNode.objects.get().status == "disabled"
 
 
-def test_what_a_file_does_not_name_stays(file: Path) -> None:
+def test_omitted_objects_are_kept(file: Path) -> None:
     make_server("old", make_node("compute9"))
     load(file)
     assert (ComputeNode.objects.count(), Server.objects.count()) == (2, 2)
 
 
-def test_a_server_may_be_on_a_node_that_was_there_before(file: Path) -> None:
+def test_server_is_placed_on_an_existing_node(file: Path) -> None:
     make_node("compute9")
     load(file, servers=[{**SERVER, "node": "compute9"}])
     assert Server.objects.get().node.hostname == "compute9"
 
 
-def test_a_server_without_node_is_scheduled_nowhere(file: Path) -> None:
+def test_server_without_a_node_is_not_scheduled(file: Path) -> None:
     load(file, servers=[{**SERVER, "node": None}])
     assert Server.objects.get().node is None
 
 
-def test_a_server_that_waits_for_capacity_is_on_no_node(file: Path) -> None:
+def test_pending_server_has_no_node(file: Path) -> None:
     load(file, servers=[{**SERVER, "node": None, "state": "pending"}])
     assert Server.objects.waiting().get().name == "web-1"
 
 
 @pytest.mark.parametrize("changes", [{"state": "pending"}, {"state": "pending", "node": "compute1"}])
-def test_a_server_that_is_on_a_node_cannot_wait_for_capacity(file: Path, changes: dict[str, str]) -> None:
+def test_server_on_a_node_cannot_become_pending(file: Path, changes: dict[str, str]) -> None:
     make_server("web-1", make_node("compute1"))
     refused = r"servers\[0\]\.state: a server that is pending is on no node, and web-1 is on compute1\."
     with pytest.raises(CommandError, match=refused):
@@ -110,13 +110,13 @@ def test_a_server_that_is_on_a_node_cannot_wait_for_capacity(file: Path, changes
     assert Server.objects.get().state == "active"
 
 
-def test_a_server_that_waits_for_capacity_is_put_on_no_node(file: Path) -> None:
+def test_pending_server_cannot_be_placed_on_a_node(file: Path) -> None:
     make_server("web-1", node=None, state="pending")
     with pytest.raises(CommandError, match=r"servers\[0\]\.node: a server that is pending is on no node"):
         load(file)
 
 
-def test_a_server_that_has_run_cannot_wait_for_capacity(file: Path) -> None:
+def test_server_that_ran_before_cannot_become_pending(file: Path) -> None:
     make_server("web-1", node=None, state="error", launched_at=timezone.now())
     with pytest.raises(
         CommandError, match=r"servers\[0\]\.state: a server that is pending has never run, and web-1 has"
@@ -124,13 +124,13 @@ def test_a_server_that_has_run_cannot_wait_for_capacity(file: Path) -> None:
         load(file, servers=[{**SERVER, "node": None, "state": "pending"}])
 
 
-def test_a_node_is_renamed_by_its_uuid(file: Path) -> None:
+def test_node_with_a_known_uuid_is_renamed(file: Path) -> None:
     load(file, nodes=[{**NODE, "uuid": UUID}])
     load(file, nodes=[{**NODE, "uuid": UUID, "hostname": "compute2"}], servers=[])
     assert ComputeNode.objects.get().hostname == "compute2"
 
 
-def test_a_deleted_server_comes_back_by_its_uuid(file: Path) -> None:
+def test_deleted_server_with_a_known_uuid_is_restored(file: Path) -> None:
     load(file, servers=[{**SERVER, "uuid": UUID}])
     Server.objects.soft_delete()
     load(file, servers=[{**SERVER, "uuid": UUID}])
@@ -138,7 +138,7 @@ def test_a_deleted_server_comes_back_by_its_uuid(file: Path) -> None:
 
 
 @pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
-def test_a_large_file_takes_few_statements(file: Path, django_assert_max_num_queries: Any) -> None:
+def test_large_file_is_loaded_with_at_most_15_queries(file: Path, django_assert_max_num_queries: Any) -> None:
     with django_assert_max_num_queries(15):
         load(
             file,
@@ -223,34 +223,34 @@ SMALL = '{"name": "web-1", "vcpus": 1, "memory": 1, "disk": 1, "node": "compute1
         ),
     ],
 )
-def test_nonsense_is_refused_with_its_line(file: Path, content: str | bytes, refused: str) -> None:
+def test_invalid_file_is_refused_with_the_line(file: Path, content: str | bytes, refused: str) -> None:
     assert refusal(file, content) == refused
 
 
-def test_a_file_that_is_not_there_is_refused(file: Path) -> None:
+def test_missing_file_is_refused(file: Path) -> None:
     with pytest.raises(CommandError, match=r"topology\.json: cannot be read: No such file or directory"):
         call_command("load_topology", str(file))
 
 
-def test_a_uuid_beside_the_name_of_another_server_is_refused(file: Path) -> None:
+def test_uuid_that_differs_from_the_uuid_of_the_named_server_is_refused(file: Path) -> None:
     load(file)
     with pytest.raises(CommandError, match=r"servers\[0\]\.name: web-1 stands in the cloud with the uuid"):
         load(file, servers=[{**SERVER, "uuid": UUID}])
 
 
-def test_a_server_on_its_way_is_not_put_elsewhere(file: Path) -> None:
+def test_migrating_server_cannot_be_placed_on_another_node(file: Path) -> None:
     make_server("web-1", make_node("compute2"), destination=make_node("compute3"))
     with pytest.raises(CommandError, match=r"servers\[0\]\.node: web-1 is being migrated"):
         load(file)
 
 
-def test_a_node_is_not_made_too_small_for_its_servers(file: Path) -> None:
+def test_node_cannot_become_smaller_than_its_servers(file: Path) -> None:
     load(file)
     with pytest.raises(CommandError, match=r"compute_nodes\[0\]\.vcpus: compute1 has a capacity of 1 in total"):
         load(file, nodes=[{**NODE, "vcpus": 1}])
 
 
-def test_a_refused_file_leaves_what_was_there(file: Path) -> None:
+def test_refused_file_changes_nothing(file: Path) -> None:
     load(file)
     before = rows()
     with pytest.raises(CommandError):
@@ -260,7 +260,7 @@ def test_a_refused_file_leaves_what_was_there(file: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_the_command_tells_in_one_line_and_ends_with_status_2(file: Path) -> None:
+def test_error_is_reported_in_one_line_with_status_2(file: Path) -> None:
     file.write_text('{"racks": []}')
     command = start_command("load_topology", str(file))
     _, errors = command.communicate()

@@ -1,4 +1,4 @@
-"""A topology file brings host aggregates, flavors, and storage with its volumes."""
+"""Host aggregates, flavors, storage and volumes in topology files."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def load(file: Path, **changed: Any) -> None:
 
 
 def one(collection: str, **attributes: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return a topology's list with the first object of the full one, changed."""
+    """Return a collection with the first object of ``FULL``, with these attributes changed."""
     return {collection: [{**FULL[collection][0], **attributes}]}
 
 
@@ -54,7 +54,7 @@ def rows() -> list[Any]:
     return [[*model.objects.order_by("pk").values()] for model in MODELS]
 
 
-def test_an_aggregate_has_its_nodes(file: Path) -> None:
+def test_aggregate_has_its_nodes(file: Path) -> None:
     load(file)
     aggregate = HostAggregate.objects.get()
     assert (aggregate.id, aggregate.name, aggregate.metadata) == (1, "ssd", {"ssd": "true"})
@@ -62,28 +62,28 @@ def test_an_aggregate_has_its_nodes(file: Path) -> None:
     assert (node.hostname, node.zone, node.power_state) == ("compute1", "az1", "off")
 
 
-def test_an_aggregate_is_changed_by_its_id(file: Path) -> None:
+def test_aggregate_with_a_known_id_is_updated(file: Path) -> None:
     load(file)
     load(file, **one("host_aggregates", name="fast", compute_nodes=["compute2"]))
     aggregate = HostAggregate.objects.get()
     assert (aggregate.name, [node.hostname for node in aggregate.nodes.all()]) == ("fast", ["compute2"])
 
 
-def test_a_deleted_aggregate_comes_back_by_its_id(file: Path) -> None:
+def test_deleted_aggregate_with_a_known_id_is_restored(file: Path) -> None:
     load(file)
     HostAggregate.objects.soft_delete()
     load(file)
     assert HostAggregate.objects.present().count() == 1
 
 
-def test_a_pool_says_what_its_volumes_take(file: Path) -> None:
+def test_pool_capacities_are_computed_from_its_volumes(file: Path) -> None:
     load(file)
     pool = Pool.objects.get()
     assert (pool.total_volumes, pool.allocated_capacity_gb, pool.free_capacity_gb) == (2, 120, 0)
     assert (pool.provisioned_capacity_gb, pool.virtual_free) == (120, 80)
 
 
-def test_a_volume_has_its_type_its_server_and_the_status_that_follows(file: Path) -> None:
+def test_volume_has_its_type_servers_and_status(file: Path) -> None:
     load(file)
     data, spare = Volume.objects.order_by("name")
     assert (data.volume_type.name, data.status, [server.name for server in data.servers.all()]) == (
@@ -94,40 +94,40 @@ def test_a_volume_has_its_type_its_server_and_the_status_that_follows(file: Path
     assert (spare.status, spare.has_snapshots, spare.bootable) == ("available", True, True)
 
 
-def test_a_volume_may_be_attached_by_the_uuid_of_a_server(file: Path) -> None:
+def test_attachment_is_accepted_by_server_uuid(file: Path) -> None:
     uuid = "11111111-2222-4333-8444-555555555555"
     servers = [{"name": "web-1", "uuid": uuid, **SIZE}]
     load(file, servers=servers, **one("volumes", attachments=[uuid]))
     assert str(VolumeAttachment.objects.get().server.uuid) == uuid
 
 
-def test_a_volume_that_is_detached_is_available(file: Path) -> None:
+def test_detached_volume_is_available(file: Path) -> None:
     load(file)
     load(file, **one("volumes", attachments=[]))
     assert (Volume.objects.get(name="data").status, VolumeAttachment.objects.count()) == ("available", 0)
 
 
-def test_times_of_creation_are_taken(file: Path) -> None:
+def test_creation_times_are_loaded(file: Path) -> None:
     load(file, **one("volumes", created_at="2026-01-02T03:04:05"))
     volume = Volume.objects.get()
     assert volume.created_at.isoformat() == "2026-01-02T03:04:05+00:00"
     assert volume.servers.get().created_at == volume.created_at
 
 
-def test_loading_the_same_file_again_changes_nothing(file: Path) -> None:
+def test_reloading_an_unchanged_file_changes_nothing(file: Path) -> None:
     load(file)
     before = rows()
     load(file)
     assert rows() == before
 
 
-def test_changed_members_count_as_a_change(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_nodes_of_an_aggregate_are_counted_as_a_change(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     load(file)
     load(file, **one("host_aggregates", compute_nodes=[]))
     assert capsys.readouterr().out.splitlines()[-1] == "0 new, 1 changed, 11 as they were"
 
 
-def test_the_statements_do_not_grow_with_the_storage(file: Path, django_assert_max_num_queries: Any) -> None:
+def test_query_count_does_not_depend_on_the_number_of_volumes(file: Path, django_assert_max_num_queries: Any) -> None:
     volumes = [{"name": f"data-{number}", "size": 0, "pool": "a@lvm#one"} for number in range(300)]
     with django_assert_max_num_queries(40):
         load(file, volumes=volumes)
@@ -169,38 +169,38 @@ def test_the_statements_do_not_grow_with_the_storage(file: Path, django_assert_m
         ),
     ],
 )
-def test_nonsense_is_refused_and_nothing_is_written(file: Path, wrong: dict[str, Any], reason: str) -> None:
+def test_invalid_object_is_refused_and_nothing_is_written(file: Path, wrong: dict[str, Any], reason: str) -> None:
     with pytest.raises(CommandError) as problem:
         load(file, **wrong)
     assert reason in str(problem.value)
     assert [model.objects.exists() for model in MODELS] == [False] * len(MODELS)
 
 
-def test_what_is_wrong_is_reported_with_its_line(file: Path) -> None:
+def test_invalid_value_is_reported_with_the_line(file: Path) -> None:
     file.write_text('{"volumes": [\n{"name": "data", "size": 1},\n{"name": "more",\n"size": -1}]}')
     with pytest.raises(CommandError, match=r"topology\.json:4: volumes\[1\]\.size: -1 is less than the minimum of 0"):
         call_command("load_topology", str(file))
 
 
-def test_the_name_of_another_aggregate_is_refused(file: Path) -> None:
+def test_duplicate_name_of_an_aggregate_is_refused(file: Path) -> None:
     make_aggregate(9, "ssd")
     with pytest.raises(CommandError, match=r"host_aggregates\[0\]\.name: ssd is that of another host aggregate"):
         load(file)
 
 
-def test_the_id_of_another_flavor_is_refused(file: Path) -> None:
+def test_duplicate_flavor_id_is_refused(file: Path) -> None:
     make_flavor("other", flavor_id="1")
     with pytest.raises(CommandError, match=r"flavors\[0\]\.id: 1 is that of another flavor"):
         load(file)
 
 
-def test_a_volume_on_its_way_is_not_put_elsewhere(file: Path) -> None:
+def test_migrating_volume_cannot_be_placed_in_another_pool(file: Path) -> None:
     make_volume("data", make_pool("b@lvm#one"), destination=make_pool("b@lvm#two"), migration_status="migrating")
     with pytest.raises(CommandError, match=r"volumes\[0\]: data is being moved"):
         load(file)
 
 
-def test_a_pool_is_not_made_too_small_for_its_volumes(file: Path) -> None:
+def test_pool_cannot_become_smaller_than_its_volumes(file: Path) -> None:
     load(file)
     with pytest.raises(CommandError, match=r"pools\[0\]\.total_capacity_gb: a@lvm#one has a capacity of 20 in total"):
         load(file, volumes=[], **one("pools", total_capacity_gb=10))

@@ -1,4 +1,4 @@
-"""A topology that is loaded while the embedded cloud is at work: one waits for the other, and not both."""
+"""Loading a topology during operations of the embedded cloud: one waits for the other without a deadlock."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.interleaving import Rival, interrupt_before
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_topology_is_loaded_while_a_server_is_being_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topology_load_and_server_migration_at_the_same_time_both_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
     server = make_server(node=make_node("source"))
     target = make_node("target")
     larger = {"hostname": "target", "vcpus": 32, "memory": 65536, "disk": 1000}
@@ -23,7 +23,7 @@ def test_a_topology_is_loaded_while_a_server_is_being_placed(monkeypatch: pytest
     assert (Server.objects.get().node, loading.result().changed) == (target, 1)
 
 
-def test_a_topology_is_loaded_while_a_volume_is_being_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topology_load_and_volume_migration_at_the_same_time_both_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
     volume = make_volume("data", make_pool("a@lvm#one"))
     target = make_pool("b@lvm#one")
     larger = {"name": "b@lvm#one", "total_capacity_gb": 500}

@@ -1,4 +1,4 @@
-"""A topology file brings load-balancer pools, and the command that uses them."""
+"""Load-balancer pools in topology files, and the command use_pool."""
 
 import json
 from io import StringIO
@@ -38,32 +38,32 @@ def shown() -> list[tuple[Any, ...]]:
     return list(BalancingMember.objects.values_list("pool__name", "server__name", "port", "weight", "connections"))
 
 
-def test_a_pool_has_its_members(file: Path) -> None:
+def test_pool_is_loaded_with_its_members(file: Path) -> None:
     assert load(file, {"name": "web", "members": MEMBERS}) == "3 new, 0 changed, 0 as they were"
     assert shown() == [("web", "web-1", 80, 3, 12), ("web", "web-2", 80, 1, 0)]
 
 
-def test_a_member_may_be_named_by_its_servers_uuid(file: Path) -> None:
+def test_member_is_accepted_by_server_uuid(file: Path) -> None:
     server = make_server("web-1", vcpus=2)
     load(file, {"name": "web", "members": [{"server": str(server.uuid), "port": 80}]})
     assert shown() == [("web", "web-1", 80, 1, 0)]
 
 
-def test_a_file_that_is_loaded_again_changes_nothing(file: Path) -> None:
+def test_reloading_an_unchanged_file_changes_nothing(file: Path) -> None:
     load(file, {"name": "web", "members": MEMBERS})
     before = list(BalancingMember.objects.values())
     assert load(file, {"name": "web", "members": MEMBERS}) == "0 new, 0 changed, 3 as they were"
     assert list(BalancingMember.objects.values()) == before
 
 
-def test_what_a_file_says_of_members_changes_and_what_it_does_not_say_stays(file: Path) -> None:
+def test_reloading_updates_given_fields_and_keeps_omitted_fields_and_members(file: Path) -> None:
     load(file, {"name": "web", "members": MEMBERS})
     members = [{"server": "web-1", "port": 8080}]
     assert load(file, {"name": "web", "members": members}) == "0 new, 1 changed, 2 as they were"
     assert shown() == [("web", "web-1", 8080, 3, 12)]
 
 
-def test_a_file_that_says_nothing_of_members_leaves_them(file: Path) -> None:
+def test_file_without_members_keeps_the_members(file: Path) -> None:
     load(file, {"name": "web", "members": MEMBERS})
     load(file, {"name": "web"}, {"name": "api"})
     assert len(shown()) == 2
@@ -96,16 +96,16 @@ def test_a_file_that_says_nothing_of_members_leaves_them(file: Path) -> None:
             "balancing_pools[0].members[1].server: web-1 is in the pool already.",
         ),
     ],
-    ids=["no name", "a stray", "a stray of a member", "no port", "too heavy", "no server", "twice"],
+    ids=["no name", "unknown key", "unknown member key", "port", "weight", "unknown server", "duplicate member"],
 )
-def test_nonsense_is_refused_and_nothing_is_written(file: Path, pool: dict[str, Any], rule: str) -> None:
+def test_invalid_pool_is_refused_and_nothing_is_written(file: Path, pool: dict[str, Any], rule: str) -> None:
     with pytest.raises(CommandError) as caught:
         load(file, pool)
     assert str(caught.value) == f"{file}:1: {rule}"
     assert not BalancingPool.objects.exists()
 
 
-def test_two_pools_of_one_name_are_refused(file: Path) -> None:
+def test_duplicate_pool_name_is_refused(file: Path) -> None:
     with pytest.raises(CommandError, match=r"balancing_pools\[1\]\.name: web is that of balancing_pools\[0\], too\."):
         load(file, {"name": "web"}, {"name": "web"})
 
@@ -119,7 +119,7 @@ def use(*arguments: str) -> str:
     return output.getvalue()
 
 
-def test_connections_are_opened_and_closed_and_shown() -> None:
+def test_command_opens_closes_and_prints_connections() -> None:
     server = make_server()
     make_balancing_pool("web", server)
     assert use("web", "--open", "5") == f"{server.uuid} weight 1 connections 5\n"
@@ -127,7 +127,7 @@ def test_connections_are_opened_and_closed_and_shown() -> None:
     assert use("web", "--open", "1", "--close", "9") == f"{server.uuid} weight 1 connections 0\n"
 
 
-def test_history_tells_who_uses_a_pool_and_not_who_looks_at_it() -> None:
+def test_history_records_changes_of_connections_only() -> None:
     pool = make_balancing_pool("web", make_server())
     use("web", "--open", "5")
     use("web")
@@ -152,7 +152,7 @@ def test_invalid_arguments_are_reported_in_one_line(arguments: list[str], rule: 
         use(*arguments)
 
 
-def test_a_real_cloud_is_left_alone(settings: Settings) -> None:
+def test_command_is_refused_for_a_real_cloud(settings: Settings) -> None:
     settings.CLOUD = "cluster.drivers.openstack.OpenStackCloud"
     with pytest.raises(CommandError, match="the connections of a real cloud are its own"):
         use("web", "--open", "1")

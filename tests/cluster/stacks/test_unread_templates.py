@@ -1,4 +1,4 @@
-"""Templates may be large: who reads many resources does not read one with each."""
+"""Templates, which may be large, are not read with lists of resources."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ READERS: dict[str, Callable[[Stack], Any]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_no_template_is_read_with_resources(reader: str) -> None:
+def test_query_does_not_read_the_template(reader: str) -> None:
     stack = Stack.objects.create(name="shop")
     make_resource(stack, "web")
     with CaptureQueriesContext(connection) as queries:
