@@ -62,7 +62,7 @@ def test_migration_computes_the_times_of_earlier_plans() -> None:
     now = timezone.now()
     ended = make_plan({"a": []}, state="SUCCEEDED", updated_at=now)
     running, recommended = make_plan({"a": []}, state="ONGOING", updated_at=now), make_plan({"a": []})
-    for minutes, action in enumerate(Action.objects.exclude(action_plan=recommended)):
+    for minutes, action in enumerate(Action.objects.exclude(action_plan=recommended).order_by("pk")):
         start = now - timedelta(minutes=10 + minutes)
         ActionEvent.objects.create(action=action, event="pre_condition", start_time=start, finish_time=now)
     import_module("plans.migrations.0011_times_of_earlier_plans").write_times(ActionPlan.objects.all())
