@@ -18,7 +18,7 @@ from plans.executors.threads import ThreadExecutor, WorkerThread
 from plans.models import ActionPlan
 from plans.workers.process import Watchdog
 from tests.builders import make_plan
-from tests.plans.post import Post
+from tests.plans.worker_harness import WorkerHarness
 from watcher_site.models import Service
 
 pytestmark = pytest.mark.django_db
@@ -187,16 +187,16 @@ def test_worker_process_applies_the_action_timeout_to_a_revert(
     limits = []
 
     def revert(self: Nop) -> bool:
-        job = post.worker.watchdog.stopwatch.job
+        job = harness.worker.watchdog.stopwatch.job
         limits.append(job and job.limit)
         return True
 
     monkeypatch.setattr(Nop, "revert", revert)
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     plan.actions.filter(input_parameters__message="b").update(input_parameters={"message": "b", "fail_execute": True})
-    post = Post(monkeypatch)
-    post.settle()
-    post.leave()
+    harness = WorkerHarness(monkeypatch)
+    harness.run_until_idle()
+    harness.stop()
     assert limits == [settings.DEFAULT_ACTION_TIMEOUT + settings.ACTION_TIMEOUT_GRACE]
 
 

@@ -16,7 +16,7 @@ from plans.models import ActionPlan
 from plans.planning.scheduling import renew_hours
 from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor, run_waiting
-from tests.plans.post import Post
+from tests.plans.worker_harness import WorkerHarness
 from watcher_site.models import Service
 
 pytestmark = pytest.mark.django_db
@@ -247,27 +247,29 @@ def test_action_refused_as_too_early_pauses_the_plan(settings: object) -> None:
 
 
 @pytest.fixture
-def post(monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
-    made = Post(monkeypatch)
+def harness(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerHarness]:
+    made = WorkerHarness(monkeypatch)
     yield made
-    made.leave()
+    made.stop()
 
 
-def test_worker_does_not_begin_a_child_after_the_window_closed(post: Post, monkeypatch: Any, settings: Any) -> None:
+def test_worker_does_not_begin_a_child_after_the_window_closed(
+    harness: WorkerHarness, monkeypatch: Any, settings: Any
+) -> None:
     settings.POLL_INTERVAL = 60  # Before the next poll, only the worker could begin b.
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     close_when_executed(monkeypatch, plan, "a")
-    post.advance()
-    post.deliver()
+    harness.advance()
+    harness.deliver()
     assert states(plan) == {"a": "SUCCEEDED", "b": "PENDING"}
 
 
-def test_actions_sent_to_workers_before_the_window_closed_begin_when_it_opens(post: Post) -> None:
+def test_actions_sent_to_workers_before_the_window_closed_begin_when_it_opens(harness: WorkerHarness) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
-    post.advance()
+    harness.advance()
     set_hours(plan, HOUR, 2 * HOUR)
-    post.settle()
+    harness.run_until_idle()
     assert (again(plan).state, states(plan)) == ("ONGOING", {"a": "PENDING", "b": "PENDING"})
     set_hours(plan, -HOUR, HOUR)
-    post.settle()
+    harness.run_until_idle()
     assert again(plan).state == "SUCCEEDED"

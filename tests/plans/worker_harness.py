@@ -15,7 +15,7 @@ from plans.workers.transport import BrokerThread
 from watcher_site.processes.worker import Heartbeat
 
 
-class Post:
+class WorkerHarness:
     """Undelivered messages, which a test delivers, loses or duplicates."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ class Post:
         for message in messages:
             (worker or self.worker).handle(message)
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Advance the applier and deliver all messages until the applier is idle."""
         for _ in range(50):
             self.advance()
@@ -64,6 +64,6 @@ class Post:
                 return
             self.deliver()
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         self.worker.retire()
         self.applier.stop()
