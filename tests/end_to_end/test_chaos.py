@@ -1,4 +1,4 @@
-"""Hundreds of actions, while the processes that run them are killed and put to sleep at random."""
+"""Hundreds of actions, while their processes are killed and stopped at random."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.postgresql,
     pytest.mark.django_db(transaction=True),
 ]
-# In seconds, for machines that do much else besides: a hanging process is reported in the end.
+# In seconds: long enough for a busy machine, and a hanging process is still reported.
 PATIENCE = 1500
 
 
@@ -30,7 +30,7 @@ def watched() -> Iterator[None]:
     forget()
 
 
-def test_every_action_ends_once_and_does_once_what_it_says_whatever_is_killed(watched: None, tmp_path: Path) -> None:
+def test_killed_appliers_complete_every_action_exactly_once(watched: None, tmp_path: Path) -> None:
     appliers = [["manage.py", "run_applier"]] * 2
     log = tmp_path / "log"
     with Fleet(appliers, log, {"DATABASE_URL": database_url()}) as fleet:
@@ -43,8 +43,10 @@ def test_every_action_ends_once_and_does_once_what_it_says_whatever_is_killed(wa
 
 
 @pytest.mark.own_rabbitmq
-def test_so_it_does_through_a_broker_that_is_killed_and_delivers_twice(watched: None, tmp_path: Path) -> None:
-    """Two appliers and two workers of two processes each, on a RabbitMQ of their own."""
+def test_killed_workers_and_a_broker_with_duplicates_complete_every_action_exactly_once(
+    watched: None, tmp_path: Path
+) -> None:
+    """Run two appliers and two workers of two processes each, with a separate RabbitMQ."""
     commands = [["manage.py", "run_applier"]] * 2 + [["manage.py", "run_worker", "--workers=2"]] * 2
     log = tmp_path / "log"
     with OwnBroker(tmp_path) as broker:

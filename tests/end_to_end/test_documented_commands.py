@@ -96,7 +96,7 @@ def run(plan: ActionPlan, programs: Path, live_server: LiveServer) -> Run:
     return run
 
 
-def test_an_action_is_skipped_with_openstack_optimize(run: Run, plan: ActionPlan) -> None:
+def test_action_is_skipped_with_openstack_optimize(run: Run, plan: ActionPlan) -> None:
     action = plan.actions.filter(action_type="migrate").first()
     assert action
     run("README.md", "### With `openstack optimize`", PLAN=str(plan.uuid), ACTION=str(action.uuid))
@@ -104,7 +104,7 @@ def test_an_action_is_skipped_with_openstack_optimize(run: Run, plan: ActionPlan
     assert (action.state, "Not before Sunday" in (action.status_message or "")) == ("SKIPPED", True)
 
 
-def test_an_action_is_skipped_with_curl(run: Run, plan: ActionPlan) -> None:
+def test_action_is_skipped_with_curl(run: Run, plan: ActionPlan) -> None:
     action = plan.actions.filter(action_type="migrate").first()
     assert action
     run("README.md", "### With curl", PLAN=str(plan.uuid), ACTION=str(action.uuid))
@@ -112,25 +112,25 @@ def test_an_action_is_skipped_with_curl(run: Run, plan: ActionPlan) -> None:
     assert (action.state, "Not before Sunday" in (action.status_message or "")) == ("SKIPPED", True)
 
 
-def test_an_audit_is_created_with_openstack_optimize(run: Run) -> None:
+def test_audit_is_created_with_openstack_optimize(run: Run) -> None:
     assert "empty compute-04" in run("docs/tutorial.md", "## Create a plan from an audit")
 
 
-def test_a_marked_resource_is_replaced(run: Run) -> None:
+def test_marked_resource_is_replaced_as_in_the_tutorial(run: Run) -> None:
     assert "replace_unhealthy" in run("docs/tutorial.md", "## Replace a broken server")
 
 
-def test_a_cluster_is_scaled_in(run: Run) -> None:
+def test_cluster_is_scaled_in_as_in_the_tutorial(run: Run) -> None:
     assert "action_plan" in run("docs/tutorial.md", "## Scale a cluster")
 
 
-def test_a_resource_of_the_stack_is_marked_with_the_client_of_heat(run: Run) -> None:
+def test_resource_of_a_stack_is_marked_with_the_heat_client(run: Run) -> None:
     shown = run("docs/api.md", "## Heat clients")
     assert "build-runners" in shown
     assert StackResource.objects.get(name="ci-runner-2").status == "CHECK_COMPLETE"
 
 
-def test_servers_and_their_events_are_shown_with_the_client_of_nova(run: Run, plan: ActionPlan) -> None:
+def test_servers_and_their_events_are_shown_with_the_nova_client(run: Run, plan: ActionPlan) -> None:
     plan.launch()
     run_waiting()
     server = Server.objects.get(name="web-2")
@@ -141,13 +141,13 @@ def test_servers_and_their_events_are_shown_with_the_client_of_nova(run: Run, pl
     assert "live-migration" in shown
 
 
-def test_a_server_is_marked_with_curl(run: Run) -> None:
+def test_server_is_marked_with_curl(run: Run) -> None:
     server = Server.objects.get(name="web-2")
     shown = run("docs/api.md", "## Health marks", **{"$SERVER": str(server.uuid)})
     assert "its disk is slow" in shown
 
 
-def test_a_stack_is_planned_and_updated_with_curl(run: Run) -> None:
+def test_stack_is_planned_and_updated_with_curl(run: Run) -> None:
     stack = Stack.objects.roots().get()
     ids = {"/shop/$STACK": f"/{stack.name}/{stack.uuid}"}
     shown = run("docs/stacks.md", "## Operations", **ids)
@@ -180,7 +180,7 @@ def run_management_commands(document: str, heading: str, *, only: str = "", **na
         "## History",
     ],
 )
-def test_the_requests_of_the_reference_of_the_api_are_accepted(run: Run, plan: ActionPlan, heading: str) -> None:
+def test_requests_of_the_api_reference_are_accepted(run: Run, plan: ActionPlan, heading: str) -> None:
     User.objects.create_superuser("rosa", password=PASSWORD)
     first, second, *_ = plan.actions.filter(action_type="migrate")
     names = {
@@ -202,12 +202,12 @@ def test_profiles_nodes_and_clusters_are_created_with_curl(run: Run) -> None:
     assert "action_plan" in run("docs/api.md", "## Clusters", block=1)
 
 
-def test_a_subscription_is_created_with_curl(run: Run, settings: Settings) -> None:
+def test_subscription_is_created_with_curl(run: Run, settings: Settings) -> None:
     settings.WEBHOOK_PRIVATE_ADDRESSES = True
     assert "action_plan.*" in run("docs/api.md", "## Subscriptions", **{"chat.example.org": "127.0.0.1"})
 
 
-def test_a_running_action_is_suspended_with_curl(run: Run, plan: ActionPlan) -> None:
+def test_running_action_is_suspended_with_curl(run: Run, plan: ActionPlan) -> None:
     ActionPlan.objects.update(state=ActionPlan.State.ONGOING)
     action = plan.actions.filter(action_type="migrate").first()
     assert action
@@ -234,19 +234,19 @@ def test_resources_of_a_stack_are_read_and_marked_with_curl(run: Run) -> None:
     assert StackResource.objects.get(name="ci-runner-2").status == "CHECK_FAILED"
 
 
-def test_a_policy_is_created_with_curl(run: Run) -> None:
+def test_policy_is_created_with_curl(run: Run) -> None:
     assert "senlin.policy.scaling-1.0" in run("docs/policies.md", "# Policies")
 
 
 @pytest.mark.parametrize("heading", ["## Cluster recovery", "## Unhealthy resources", "### Automatic recovery"])
-def test_the_audits_of_the_strategies_are_created_with_openstack_optimize(run: Run, heading: str) -> None:
+def test_audits_of_the_strategies_are_created_with_openstack_optimize(run: Run, heading: str) -> None:
     run("docs/strategies.md", heading)
     assert Audit.objects.filter(audit_type="CONTINUOUS").exists()
 
 
 @pytest.fixture
 def typed_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person at the terminal, who enters a new password."""
+    """Enter a new password at each prompt."""
     monkeypatch.setattr("getpass.getpass", lambda prompt: "another-horse-battery")
 
 
@@ -260,11 +260,11 @@ def test_accounts_quotas_and_tokens_are_administered_by_command(plan: ActionPlan
 
 
 @pytest.mark.usefixtures("typed_password")
-def test_the_commands_of_the_quick_start_run(plan: ActionPlan) -> None:
+def test_commands_of_the_quick_start_succeed(plan: ActionPlan) -> None:
     assert "rosa" in run_management_commands("README.md", "## Quick start")
 
 
-def test_an_account_for_prometheus_is_created_by_command(db: None) -> None:
+def test_account_for_prometheus_is_created_by_command(db: None) -> None:
     assert "prometheus" in run_management_commands("docs/monitoring.md", "## Metrics")
 
 
@@ -274,21 +274,21 @@ def test_subscriptions_are_administered_by_command(db: None, settings: Settings)
     assert "chat" in run_management_commands("docs/notifications.md", "## Subscriptions", **names)
 
 
-def test_a_policy_file_is_printed_by_command(db: None) -> None:
+def test_policy_file_is_printed_by_command(db: None) -> None:
     assert "action_plan:start" in run_management_commands("docs/authentication.md", "## Policy file")
 
 
 @pytest.mark.parametrize("command", ["schedule_plan", "apply_plan"])
-def test_a_plan_is_operated_by_command(plan: ActionPlan, command: str) -> None:
+def test_plan_is_scheduled_and_applied_by_command(plan: ActionPlan, command: str) -> None:
     run_management_commands("docs/operating.md", "## Plans by command", only=command, PLAN=str(plan.uuid))
 
 
-def test_a_preflight_by_command_ends_with_status_1_unless_all_actions_would_succeed(plan: ActionPlan) -> None:
+def test_preflight_command_exits_with_status_1_if_an_action_would_not_succeed(plan: ActionPlan) -> None:
     with pytest.raises(SystemExit, match="1"):
         run_management_commands("docs/operating.md", "## Plans by command", only="preflight_plan", PLAN=str(plan.uuid))
 
 
-def test_a_cancelled_plan_is_continued_by_command(plan: ActionPlan) -> None:
+def test_cancelled_plan_is_continued_by_command(plan: ActionPlan) -> None:
     plan.actions.update(state="CANCELLED")
     ActionPlan.objects.update(state="CANCELLED")
     page, names = "docs/operating.md", {"PLAN": str(plan.uuid)}

@@ -1,4 +1,4 @@
-"""Prometheus itself scrapes the site and evaluates its alert rules."""
+"""A real Prometheus scrapes the site and evaluates its alert rules."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from knox.models import AuthToken
 
 from tests.builders import make_plan
-from tests.end_to_end.processes.test_metrics_ports import web
+from tests.end_to_end.processes.test_metrics_ports import web_process
 from tests.processes import ROOT, start_command
 from tests.waiting import PATIENCE, wait_for
 from tests.watcher_site.monitoring.test_alerts import panels
@@ -39,7 +39,7 @@ scrape_configs:
 """
 
 
-# The panels of the dashboard that have data as soon as a site answers requests and executes a plan.
+# The panels of the dashboard that have data as soon as a site serves requests and executes a plan.
 WITH_DATA = {
     *("Requests by status", "Latency", "Slowest views", "Action plans that have not ended", "Ended action plans"),
     *(
@@ -67,12 +67,12 @@ def query(port: int, path: str) -> Any:
         return {}
 
 
-def test_prometheus_scrapes_the_web_and_an_applier(cloud_admin: User, tmp_path: Path) -> None:
+def test_prometheus_scrapes_the_web_processes_and_an_applier(cloud_admin: User, tmp_path: Path) -> None:
     _, token = AuthToken.objects.create(cloud_admin)
     port, applier_port = free_port_number(), free_port_number()
     make_plan({"a": []}, state="PENDING")
     applier = start_command("run_applier", WATCHER_METRICS_PORTS=f"applier={applier_port}")
-    with web() as (web_port, _):
+    with web_process() as (web_port, _):
         file = tmp_path / "prometheus.yml"
         rules = ROOT / "docs" / "monitoring" / "alerts.yml"
         file.write_text(CONFIGURATION.format(rules=rules, token=token, web=web_port, applier=applier_port))

@@ -1,4 +1,4 @@
-"""`purge` as a process that is stopped or killed, or loses its connection, in the middle of its work."""
+"""A real ``purge`` process that is stopped or killed, or loses its connection, while it removes rows."""
 
 import signal
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def ended_plan(number_of_actions: int) -> ActionPlan:
     return make_plan(graph, audit=make_audit(f"of {number_of_actions}"), state="SUCCEEDED", end_time=moment)
 
 
-def is_waited_for() -> bool:
+def is_blocking() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(WAITS_FOR_US)
         return bool(cursor.fetchone()[0])
@@ -49,14 +49,14 @@ def disconnect(_: Process) -> None:
 
 
 @pytest.mark.parametrize("interrupt", [terminate, kill, disconnect])
-def test_an_interrupted_purge_leaves_whole_plans_and_is_completed_by_the_next(
+def test_interrupted_purge_keeps_plans_whole_and_is_completed_by_the_next_purge(
     interrupt: Callable[[Process], None],
 ) -> None:
     first, second = ended_plan(99), ended_plan(98)
     with transaction.atomic():
         ActionPlan.objects.select_for_update().get(pk=second.pk)
         purge = start_command("purge", "--yes", WATCHER_ACTION_PLAN_DAYS="30")
-        wait_for(is_waited_for)
+        wait_for(is_blocking)
         interrupt(purge)
         _, errors = purge.communicate(PATIENCE)
     assert purge.returncode != 0
@@ -69,7 +69,7 @@ def test_an_interrupted_purge_leaves_whole_plans_and_is_completed_by_the_next(
 
 
 @pytest.mark.parametrize("name", ["WATCHER_ACTION_PLAN_DAYS", "WATCHER_AUDIT_DAYS"])
-def test_an_age_that_is_no_number_is_refused_with_one_line(name: str) -> None:
+def test_age_that_is_not_a_number_is_refused_in_one_line_with_status_2(name: str) -> None:
     purge = start_fresh_command("purge", "--yes", **{name: "a year"})
     _, errors = purge.communicate(timeout=PATIENCE)
     assert (purge.returncode, errors) == (2, f"{name}: must be a number from 0 to 36525.\n")

@@ -13,11 +13,11 @@ from tests.database import database_url
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-# A migration of the embedded cloud takes longer than an applier runs.
+# A migration of the embedded cloud takes longer than the lifetime of an applier.
 SECONDS = {"WATCHER_EMBEDDED_CLOUD_SECONDS": "600"}
 
 
-def test_a_migration_that_is_killed_each_time_fails_and_leaves_its_server_free(tmp_path: Path) -> None:
+def test_migration_fails_after_repeated_kills_and_releases_its_server(tmp_path: Path) -> None:
     source = make_node("source")
     make_node("destination")
     server = make_server("web", source)
@@ -28,14 +28,14 @@ def test_a_migration_that_is_killed_each_time_fails_and_leaves_its_server_free(t
     )
     action = plan.actions.get()
 
-    def has_begun(times: int) -> bool:
+    def has_started(times: int) -> bool:
         begun = action.events.filter(event="execute").count() == times
         return begun and Server.objects.filter(pk=server.pk, task_state="migrating").exists()
 
     environment = {"DATABASE_URL": database_url(), **SECONDS}
     with Fleet([["manage.py", "run_applier"]], tmp_path / "log", environment) as fleet:
         for times in range(1, MAX_LOSSES + 1):
-            wait_for(lambda times=times: has_begun(times))
+            wait_for(lambda times=times: has_started(times))
             fleet.restart(0)
         wait_for(lambda: Action.objects.get(pk=action.pk).state in Action.FINAL)
     ended = Action.objects.get(pk=action.pk)

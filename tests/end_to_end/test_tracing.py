@@ -1,4 +1,4 @@
-"""Real processes send their spans to an OTLP collector, and work without it."""
+"""Real processes send their spans to an OTLP collector, and work without a collector."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ from tests.broker import BROKER_URL, own_queues
 from tests.builders import make_plan
 from tests.cluster.emulator.placement import inventory
 from tests.cluster.emulator.server import Emulator
-from tests.end_to_end.processes.test_metrics_ports import read, web
+from tests.end_to_end.processes.test_metrics_ports import read, web_process
 from tests.processes import start_command
 from tests.waiting import PATIENCE, wait_for
 from tests.watcher_site.monitoring.spans import Collector
@@ -28,7 +28,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def tracing_to(address: str, **variables: str) -> dict[str, str]:
-    """Return the environment of processes that send their spans only at their end, unless there are many."""
+    """Return the environment of processes that send their spans when they exit, unless the queue is full."""
     return {
         "WATCHER_TRACING": "true",
         "OTEL_EXPORTER_OTLP_ENDPOINT": address,
@@ -75,20 +75,20 @@ def plan_of(type: str, parameters: dict[str, Any]) -> ActionPlan:
     return plan
 
 
-def have_ended() -> bool:
+def all_actions_are_final() -> bool:
     return not Action.objects.exclude(state__in=Action.FINAL).exists()
 
 
-def test_one_trace_has_the_request_its_action_and_the_calls_of_the_cloud(token: str, cloud: dict[str, str]) -> None:
+def test_trace_contains_the_request_its_action_and_the_cloud_calls(token: str, cloud: dict[str, str]) -> None:
     plan = plan_of(
         "change_nova_service_state", {"resource_id": "compute1", "resource_name": "compute1", "state": "disabled"}
     )
     with Collector() as collector:
         environment = tracing_to(collector.address, **cloud)
         applier = start_command("run_applier", **environment, WATCHER_LOG_LEVEL="INFO")
-        with web(**environment) as (port, server):
+        with web_process(**environment) as (port, server):
             request_id = start_plan(port, plan, token, traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")
-            wait_for(have_ended)
+            wait_for(all_actions_are_final)
             applier.terminate()
             _, errors = applier.communicate(PATIENCE)
             server.send_signal(signal.SIGTERM)
@@ -107,7 +107,7 @@ def test_one_trace_has_the_request_its_action_and_the_calls_of_the_cloud(token: 
 
 
 @pytest.mark.rabbitmq
-def test_the_span_of_a_request_travels_to_a_worker(token: str) -> None:
+def test_trace_of_a_request_is_propagated_to_a_worker(token: str) -> None:
     plan = make_plan({"a": []})
     with own_queues() as queues, Collector() as collector:
         celery = {
@@ -118,9 +118,9 @@ def test_the_span_of_a_request_travels_to_a_worker(token: str) -> None:
         environment = tracing_to(collector.address, **celery)
         applier = start_command("run_applier", **environment)
         worker = start_command("run_worker", "--workers=1", **environment)
-        with web(**environment) as (port, _):
+        with web_process(**environment) as (port, _):
             start_plan(port, plan, token, traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")
-            wait_for(have_ended)
+            wait_for(all_actions_are_final)
         for process in (applier, worker):
             process.terminate()
             process.wait(PATIENCE)
@@ -130,17 +130,17 @@ def test_the_span_of_a_request_travels_to_a_worker(token: str) -> None:
 
 
 @pytest.mark.parametrize("hangs", [False, True], ids=["refuses connections", "does not answer"])
-def test_processes_work_and_stop_without_the_collector(token: str, hangs: bool) -> None:
+def test_processes_work_and_stop_without_a_collector(token: str, hangs: bool) -> None:
     plan = make_plan({"a": []})
     with Collector(hangs=True) as collector:
         address = collector.address if hangs else "http://127.0.0.1:1"
-        # They send at once, and wait for an answer for longer than the test lasts.
+        # The processes send spans immediately, and their timeout is longer than the test.
         patient = {"OTEL_BSP_SCHEDULE_DELAY": "10", "OTEL_EXPORTER_OTLP_TIMEOUT": str(2 * PATIENCE)}
         environment = tracing_to(address, **patient)
         applier = start_command("run_applier", **environment)
-        with web(**environment) as (port, server):
+        with web_process(**environment) as (port, server):
             start_plan(port, plan, token)
-            wait_for(have_ended)
+            wait_for(all_actions_are_final)
             assert read(port, "/healthz")
             for process in (applier, server):
                 process.terminate()
@@ -149,7 +149,7 @@ def test_processes_work_and_stop_without_the_collector(token: str, hangs: bool) 
     assert not Service.objects.active().exists()
 
 
-def test_an_option_that_opentelemetry_refuses_is_one_line_and_exit_status_2() -> None:
+def test_invalid_opentelemetry_option_is_refused_in_one_line_with_status_2() -> None:
     environment = tracing_to("http://127.0.0.1:1", OTEL_BSP_MAX_QUEUE_SIZE="1")
     applier = start_command("run_applier", **environment)
     _, errors = applier.communicate(PATIENCE)

@@ -36,13 +36,13 @@ def run(
     capsys: pytest.CaptureFixture[str],
     log_handlers: None,  # noqa: F811
 ) -> Run:
-    """Run a command as somebody at a microversion, and return its status, what it shows and what it complains of."""
+    """Run a command as a user at a microversion, and return its status, its output and its errors."""
     environment = {"AUTH_TYPE": "http_basic", "ENDPOINT": live_server.url}
     environment["COMPUTE_ENDPOINT_OVERRIDE"] = f"{live_server.url}/compute/v2.1"
     environment["IDENTITY_ENDPOINT_OVERRIDE"] = f"{live_server.url}/identity/v3"
     for name, value in environment.items():
         monkeypatch.setenv(f"OS_{name}", value)
-    # These take seconds, which the tests of other files need not wait for.
+    # These imports take seconds, and the tests of other files do not need them.
     from openstackclient.shell import main
     from osc_lib.clientmanager import ClientManager
 
@@ -62,7 +62,7 @@ def run(
 
 @pytest.fixture
 def servers(run: Run) -> Run:
-    """Run a command of ``openstack server``, as `run`."""
+    """Run a command of ``openstack server``, as ``run`` does for ``openstack server event``."""
     return partial(run, noun="")
 
 
@@ -81,7 +81,7 @@ def fail(server: Server) -> str:
     return f"req-{plan.actions.get().uuid}"
 
 
-def test_the_events_of_a_server_are_listed_and_shown_below_and_at_the_version_of_details(run: Run) -> None:
+def test_server_events_are_listed_and_shown_with_details_from_2_84_on(run: Run) -> None:
     server = make_server("web-1", make_node("compute1"), state="stopped", project_id="shop")
     request = fail(server)
     for version in ("2.1", "2.58", "2.83", "2.84"):
@@ -97,7 +97,7 @@ def test_the_events_of_a_server_are_listed_and_shown_below_and_at_the_version_of
         assert (pre["details"] is None) == (details is None)
 
 
-def test_members_see_those_of_their_projects_without_details_and_no_others(run: Run, stranger: User) -> None:
+def test_project_member_sees_events_of_project_servers_only_and_without_details(run: Run, stranger: User) -> None:
     ProjectMember.objects.create(user=stranger, project_id="shop")
     own, other = (make_server(name, project_id=project) for name, project in (("web-1", "shop"), ("db-1", "bank")))
     for server in (own, other):
@@ -109,7 +109,7 @@ def test_members_see_those_of_their_projects_without_details_and_no_others(run: 
     assert "No Server found for db-1" in complaint
 
 
-def test_servers_are_listed(servers: Run) -> None:
+def test_server_list_shows_all_servers(servers: Run) -> None:
     node = make_node("compute1")
     first = make_server("web-1", node, project_id="shop", image="ubuntu", flavor="small")
     second = make_server("web-2", node, state="error", project_id="bank")
@@ -125,33 +125,33 @@ def test_servers_are_listed(servers: Run) -> None:
 @pytest.mark.parametrize(
     "options", [["--long"], ["--all-projects"], ["--no-name-lookup"], ["--name-lookup-one-by-one"], ["--limit", "1"]]
 )
-def test_options_of_the_list_of_servers_are_taken(servers: Run, version: str, options: list[str]) -> None:
+def test_server_list_accepts_its_options(servers: Run, version: str, options: list[str]) -> None:
     make_server("web-1", make_node("compute1"), image="ubuntu", flavor="small")
     [row] = shown(servers(version, "list", *options, "-f", "json"))
     assert row["Name"] == "web-1"
 
 
-def test_servers_are_listed_by_name_and_status(servers: Run) -> None:
+def test_server_list_is_filtered_by_name_and_status(servers: Run) -> None:
     make_server("web-1")
     make_server("db-1", state="error")
     assert [row["Name"] for row in shown(servers("2.84", "list", "--name", "web", "-f", "json"))] == ["web-1"]
     assert [row["Name"] for row in shown(servers("2.84", "list", "--status", "ERROR", "-f", "json"))] == ["db-1"]
 
 
-def test_members_list_the_servers_of_their_projects(servers: Run, stranger: User) -> None:
+def test_project_member_lists_servers_of_the_project(servers: Run, stranger: User) -> None:
     ProjectMember.objects.create(user=stranger, project_id="shop")
     make_server("web-1", project_id="shop")
     make_server("db-1", project_id="bank")
     assert [row["Name"] for row in shown(servers("2.84", "list", "-f", "json", person="sam"))] == ["web-1"]
 
 
-def test_a_server_is_shown(servers: Run) -> None:
+def test_server_is_shown_by_name(servers: Run) -> None:
     server = make_server("web-1", make_node("compute1"), image="ubuntu", flavor="small")
     found = shown(servers("2.84", "show", "web-1", "-f", "json"))
     assert (found["id"], found["status"]) == (str(server.uuid), "ACTIVE")
 
 
-def test_pages_times_and_deleted_servers_are_as_the_client_asks_for_them(run: Run) -> None:
+def test_events_of_a_deleted_server_are_listed_by_page_and_time(run: Run) -> None:
     server = make_server("web-1")
     for number in range(3):
         make_operation(server, request_id=f"req-{number}")

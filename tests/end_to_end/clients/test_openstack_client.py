@@ -34,24 +34,24 @@ pytestmark = [
 
 
 class OpenStack:
-    """The ``openstack optimize`` commands as people type them, but for the seconds that the client takes to start."""
+    """The ``openstack optimize`` commands, run in this process to save the seconds of a start of the client."""
 
     def __init__(self, main: Callable[[list[str]], int], client: Any, capsys: pytest.CaptureFixture[str]) -> None:
         self.main, self.client, self.capsys = main, client, capsys
 
     def __call__(self, *arguments: str) -> Any:
-        """Return what a command shows, read as JSON."""
+        """Return the output of a command, parsed as JSON."""
         status, shown, errors = self.run(*arguments, "-f", "json")
         assert status == 0, errors
         return json.loads(shown)
 
     def quietly(self, *arguments: str) -> None:
-        """Run a command that shows nothing."""
+        """Run a command that has no output."""
         status, shown, errors = self.run(*arguments)
         assert (status, shown.strip()) == (0, ""), errors
 
     def refused(self, *arguments: str) -> str:
-        """Return the words in which a command fails."""
+        """Return the error text of a failed command."""
         status, shown, errors = self.run(*arguments)
         assert status != 0, shown
         assert "Traceback" not in errors
@@ -59,7 +59,7 @@ class OpenStack:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         self.capsys.readouterr()
-        # The command makes one client for its whole life, which here are many commands.
+        # The client manager caches one client for its process, which here runs many commands.
         self.client._handle = None
         options = [argument for argument in arguments if argument.startswith("--os-")]
         words = [argument for argument in arguments if argument not in options]
@@ -70,7 +70,7 @@ class OpenStack:
 
 @pytest.fixture
 def log_handlers() -> Iterator[None]:
-    """Take away the log handlers that the client leaves behind."""
+    """Remove the log handlers that the client adds."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield
@@ -96,7 +96,7 @@ def openstack(
     environment = {"AUTH_TYPE": "http_basic", "USERNAME": "alice", "PASSWORD": "alice-password", "ENDPOINT": site}
     for name, value in environment.items():
         monkeypatch.setenv(f"OS_{name}", value)
-    # These take seconds, which the tests of other files need not wait for.
+    # These imports take seconds, and the tests of other files do not need them.
     from openstackclient.shell import main
     from osc_lib.clientmanager import ClientManager
 
@@ -123,7 +123,7 @@ def apply() -> None:
     Applier(ThreadExecutor(4)).run(once=True)
 
 
-def test_the_command_itself_works_with_a_token(site: str, cloud_admin: User, tmp_path: Path) -> None:
+def test_openstack_command_authenticates_with_a_token(site: str, cloud_admin: User, tmp_path: Path) -> None:
     _, token = AuthToken.objects.create(cloud_admin)
     environment = {"OS_AUTH_TYPE": "admin_token", "OS_TOKEN": token, "OS_ENDPOINT": site}
     done = subprocess.run(
@@ -136,7 +136,7 @@ def test_the_command_itself_works_with_a_token(site: str, cloud_admin: User, tmp
     assert json.loads(done.stdout)["Name"] == "dummy"
 
 
-def test_a_refusal_that_says_when_to_try_again_is_shown(
+def test_text_of_a_login_limit_is_shown(
     openstack: OpenStack, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MOST_FAILED_LOGINS = 1
@@ -145,7 +145,7 @@ def test_a_refusal_that_says_when_to_try_again_is_shown(
     assert "Too many failed logins from your address." in openstack.refused("goal", "list")
 
 
-def test_the_library_pages_through_a_list(library: Any) -> None:
+def test_library_pages_through_a_list(library: Any) -> None:
     plan = make_plan({str(number): [] for number in range(7)})
     whole = [found.uuid for found in library.action.list(action_plan=str(plan.uuid))]
     assert len(whole) == 7
@@ -156,7 +156,7 @@ def test_the_library_pages_through_a_list(library: Any) -> None:
     assert rest == whole[5:]
 
 
-def test_a_panel_of_the_dashboard_reads_details_at_the_oldest_version(site: str) -> None:
+def test_library_reads_plans_and_actions_at_the_oldest_version(site: str) -> None:
     library = library_at(site, "1.0")
     plan = make_plan({"a": []}, status_message="nobody sees it here")
     [shown] = library.action_plan.list(detail=True)
@@ -166,7 +166,7 @@ def test_a_panel_of_the_dashboard_reads_details_at_the_oldest_version(site: str)
         library.action.update(found.uuid, [{"op": "replace", "path": "/state", "value": "SKIPPED"}])
 
 
-def test_the_library_reads_the_errors_of_the_api(library: Any) -> None:
+def test_library_raises_the_errors_of_the_api(library: Any) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     [found] = library.action.list(action_plan=str(plan.uuid))
     with pytest.raises(exceptions.Conflict, match="actionplan state: ONGOING"):
@@ -190,7 +190,7 @@ def test_goals_and_strategies_are_listed_and_shown(openstack: OpenStack) -> None
     assert {"compute_model": "available"} in json.loads(needs["CDM"])
 
 
-def test_what_is_not_there_is_said_in_words(openstack: OpenStack) -> None:
+def test_error_of_an_unknown_object_is_shown(openstack: OpenStack) -> None:
     unknown = "11111111-1111-4111-8111-111111111111"
     assert "Goal nope could not be found (HTTP 404)" in openstack.refused("goal", "show", "nope")
     assert f"Action {unknown} could not be found" in openstack.refused("action", "show", unknown)
@@ -199,7 +199,7 @@ def test_what_is_not_there_is_said_in_words(openstack: OpenStack) -> None:
     assert "Goal nope could not be found" in openstack.refused("audittemplate", "create", "t", "nope")
 
 
-def test_a_template_is_made_changed_and_deleted(openstack: OpenStack, tmp_path: Path) -> None:
+def test_audit_template_is_created_changed_and_deleted(openstack: OpenStack, tmp_path: Path) -> None:
     scope = tmp_path / "scope.json"
     scope.write_text('[{"compute": [{"availability_zones": [{"name": "nova"}]}]}]')
     made = openstack(
@@ -217,7 +217,7 @@ def test_a_template_is_made_changed_and_deleted(openstack: OpenStack, tmp_path: 
     assert openstack("audittemplate", "list") == []
 
 
-def test_an_audit_is_made_from_a_template_and_cancelled(openstack: OpenStack) -> None:
+def test_audit_is_created_from_a_template_and_cancelled(openstack: OpenStack) -> None:
     openstack("audittemplate", "create", "practice", "dummy", "-s", "dummy")
     made = openstack("audit", "create", "-a", "practice", "-p", "para1=2", "--name", "first", "--force")
     assert made["State"] == "PENDING"
@@ -228,7 +228,7 @@ def test_an_audit_is_made_from_a_template_and_cancelled(openstack: OpenStack) ->
     assert openstack("audit", "list") == []
 
 
-def test_an_audit_that_makes_no_sense_is_refused_in_words(openstack: OpenStack) -> None:
+def test_error_of_an_invalid_audit_is_shown(openstack: OpenStack) -> None:
     assert "Audit parameter zz are not allowed" in openstack.refused(
         "audit", "create", "-g", "dummy", "-s", "dummy", "-p", "zz=1"
     )
@@ -236,7 +236,7 @@ def test_an_audit_that_makes_no_sense_is_refused_in_words(openstack: OpenStack) 
     assert "Interval of audit must not be set for ONESHOT" in errors
 
 
-def test_the_whole_story(openstack: OpenStack) -> None:
+def test_plan_of_an_audit_is_reviewed_started_executed_and_deleted(openstack: OpenStack) -> None:
     audit = openstack(
         *("audit", "create", "-g", "cluster_maintaining", "-s", "host_maintenance"),
         *("-p", "maintenance_node=compute1", "-p", "backup_node=compute2"),
@@ -275,14 +275,14 @@ def test_the_whole_story(openstack: OpenStack) -> None:
     assert openstack("actionplan", "list") == []
 
 
-def test_a_plan_is_cancelled(openstack: OpenStack) -> None:
+def test_plan_is_cancelled_once(openstack: OpenStack) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     assert openstack("actionplan", "cancel", str(plan.uuid))["State"] == "CANCELLED"
     assert {row["State"] for row in openstack("action", "list", "--action-plan", str(plan.uuid))} == {"CANCELLED"}
     assert "State transition not allowed" in openstack.refused("actionplan", "cancel", str(plan.uuid))
 
 
-def test_a_plan_is_shown_as_a_table_with_its_efficacy(openstack: OpenStack) -> None:
+def test_plan_table_shows_the_efficacy(openstack: OpenStack) -> None:
     indicator = {"name": "released_nodes_ratio", "description": "how many are free", "unit": "%", "value": 33.333}
     plan = make_plan(global_efficacy=[indicator])
     EfficacyIndicator.objects.create(action_plan=plan, name="migrations_count", description="how many move", value=4)
@@ -293,13 +293,13 @@ def test_a_plan_is_shown_as_a_table_with_its_efficacy(openstack: OpenStack) -> N
         assert "33.33" in shown
 
 
-def test_a_version_that_is_not_served_is_refused_in_words(openstack: OpenStack) -> None:
+def test_error_of_an_unsupported_version_is_shown(openstack: OpenStack) -> None:
     errors = openstack.refused("goal", "list", "--os-infra-optim-api-version=1.999")
     oldest, newest = versions.format_version(versions.MINIMUM), versions.format_version(versions.MAXIMUM)
     assert f"Supported version range is {oldest} to {newest}" in errors
 
 
-def test_engines_and_services_and_the_data_model_are_listed(openstack: OpenStack) -> None:
+def test_scoring_engines_services_and_the_data_model_are_listed(openstack: OpenStack) -> None:
     Service.register(Service.DECISION_ENGINE, "one")
     Service.register(Service.APPLIER, "two")
     engines = {row["Name"] for row in openstack("scoringengine", "list")}

@@ -63,7 +63,7 @@ def openstack(
     return StackCommands(main, vars(ClientManager)["orchestration"], capsys)
 
 
-def test_a_resource_is_marked_and_the_mark_taken_back(openstack: OpenStack, web: StackResource) -> None:
+def test_resource_is_marked_unhealthy_and_the_mark_is_reset(openstack: OpenStack, web: StackResource) -> None:
     openstack.quietly("resource", "mark", "unhealthy", "shop", "web", "it smells")
     assert state(web) == ("CHECK_FAILED", "it smells")
     openstack.quietly("resource", "mark", "unhealthy", "shop", "web", "it smells " * 1000)
@@ -74,7 +74,7 @@ def test_a_resource_is_marked_and_the_mark_taken_back(openstack: OpenStack, web:
     assert state(web) == ("CHECK_COMPLETE", "aired")
 
 
-def test_a_refused_mark_is_reported_with_its_reason(openstack: OpenStack, stack: Stack, web: StackResource) -> None:
+def test_refused_mark_is_reported_with_the_reason(openstack: OpenStack, stack: Stack, web: StackResource) -> None:
     errors = openstack.refused("resource", "mark", "unhealthy", "shop", "nope")
     assert errors.endswith("Stack or resource not found: shop nope")
     take_lock(stack, make_action("update_stack"))

@@ -1,4 +1,4 @@
-"""axe-core, which examines the page that a browser shows."""
+"""axe-core, which examines the page in a browser."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ RUN = """(options) => axe.run(document, options).then(({ violations }) => violat
 
 
 def find_problems(page: Page, options: dict[str, Any]) -> list[str]:
-    """Return the problems that axe-core finds with these options, and load it before if need be."""
+    """Load axe-core into the page unless it is loaded, and return the problems that it finds with the options."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     return page.evaluate(RUN, {"resultTypes": ["violations"], "selectors": False, **options})

@@ -22,7 +22,7 @@ ARGUMENTS = [
 
 @contextmanager
 def browser_page(**context: object) -> Iterator[Page]:
-    """Open an empty page; what its console calls an error is collected in ``page.complaints``."""
+    """Open an empty page; the errors in its console are collected in ``page.complaints``."""
     path = os.environ.get("WATCHER_TEST_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)

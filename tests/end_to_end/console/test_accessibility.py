@@ -1,4 +1,4 @@
-"""The pages of the console follow WCAG 2.2 AA as far as axe-core can tell: light and dark, at two widths."""
+"""Conformance of the pages of the console to WCAG 2.2 AA, checked by axe-core: light and dark, at two widths."""
 
 import re
 from collections import deque
@@ -95,7 +95,7 @@ def opened(address: str, session: str) -> Iterator[Page]:
 
 @pytest.fixture
 def starts(transactional_db: None) -> list[str]:
-    """Return the pages at which the walk begins: the overview of a demonstration, and plans in many states."""
+    """Return the first pages of the crawl: the overview of a demonstration, and plans in many states."""
     call_command("load_demonstration", verbosity=0)
     audit = make_audit("x" * 63, state="SUCCEEDED")
     states = [state for state in ActionPlan.State.values if state != "DELETED"]
@@ -114,7 +114,7 @@ def starts(transactional_db: None) -> list[str]:
 
 
 def check(page: Page) -> list[str]:
-    """Return what axe-core finds on the page that is shown."""
+    """Return the problems that axe-core finds on the current page."""
     found = find_problems(page, ALL) + page.evaluate(WIDER)
     page.evaluate(SET_THEME, "dark")
     page.set_viewport_size(PHONE)
@@ -124,8 +124,8 @@ def check(page: Page) -> list[str]:
     return found
 
 
-def walk(page: Page, starts: list[str]) -> tuple[set[str], dict[str, list[str]]]:
-    """Go along all links, to one page of each kind; return the kinds, and the problems by path."""
+def follow_links(page: Page, starts: list[str]) -> tuple[set[str], dict[str, list[str]]]:
+    """Follow all links to one page of each view; return the views, and the problems by path."""
     page.goto(reverse("account:password"))
     kinds, found, paths = set(DOWNLOADS), {}, deque(starts)
     while paths:
@@ -138,16 +138,16 @@ def walk(page: Page, starts: list[str]) -> tuple[set[str], dict[str, list[str]]]
     return kinds, {path: problems for path, problems in found.items() if problems}
 
 
-def test_every_page_of_the_console_follows_wcag(administrator: str, starts: list[str], live_server: Any) -> None:
+def test_every_page_of_the_console_conforms_to_wcag(administrator: str, starts: list[str], live_server: Any) -> None:
     with opened(live_server.url, administrator) as page:
-        kinds, found = walk(page, starts)
+        kinds, found = follow_links(page, starts)
         assert found == {}
         assert len(kinds) > 60
         assert page.complaints == []
 
 
-def test_the_pages_of_a_project_follow_wcag(member: str, live_server: Any) -> None:
+def test_pages_of_a_project_conform_to_wcag(member: str, live_server: Any) -> None:
     with opened(live_server.url, member) as page:
-        kinds, found = walk(page, [reverse("projects:servers")])
+        kinds, found = follow_links(page, [reverse("projects:servers")])
         assert found == {}
         assert {"projects:server", "projects:stack", "projects:cluster", "projects:resource-mark"} <= kinds

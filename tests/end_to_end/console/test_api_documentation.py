@@ -1,4 +1,4 @@
-"""The API's documentation page in a real browser: it shows every version, and tries requests out."""
+"""The documentation page of the API in a real browser: microversions, and requests from the page."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def action(transactional_db: None) -> Action:
 
 @pytest.fixture
 def page(live_server: LiveServer, action: Action, cloud_admin: User, client: Client) -> Iterator[Page]:
-    """A browser in which a cloud administrator has logged in."""
+    """A browser with the session of a cloud administrator."""
     client.force_login(cloud_admin)
     session = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}
     with browser_page(base_url=live_server.url) as page:
@@ -43,7 +43,7 @@ def operation(page: Page, method: str, path: str) -> Any:
     return page.locator(f".opblock-{method}").filter(has=page.locator(f'[data-path="{path}"]'))
 
 
-def test_the_page_needs_nothing_that_the_content_security_policy_forbids(page: Page) -> None:
+def test_page_conforms_to_the_content_security_policy_and_wcag(page: Page) -> None:
     page.goto("/v1/docs/")
     expect(page.get_by_role("heading", name="Watcher Site")).to_be_visible()
     page.get_by_label("Microversion").select_option("1.4")
@@ -54,7 +54,7 @@ def test_the_page_needs_nothing_that_the_content_security_policy_forbids(page: P
     assert find_problems(page, {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}) == []
 
 
-def test_an_action_is_skipped_from_the_page(page: Page, action: Action) -> None:
+def test_action_is_skipped_from_the_page(page: Page, action: Action) -> None:
     page.goto("/v1/docs/?version=1.5")
     block = operation(page, "patch", "/v1/actions/{identifier}")
     block.locator(".opblock-summary").click()

@@ -1,4 +1,4 @@
-"""The charts in a browser, under the site's content security policy."""
+"""Charts in a real browser, with the content security policy of the site."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ COLOURS = """() => [...document.querySelectorAll("canvas[data-chart]")].map(
   (canvas) => Chart.getChart(canvas).data.datasets[0].backgroundColor)"""
 
 
-def test_the_overview_draws_the_charts_in_the_colours_of_the_theme(
+def test_charts_of_the_overview_use_the_colours_of_the_theme(
     cloud_admin: User, client: Client, live_server: Any
 ) -> None:
     now = timezone.now()

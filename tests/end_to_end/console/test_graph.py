@@ -1,4 +1,4 @@
-"""The graph of a plan in a browser: its size, and the highlighted parents and children of an action."""
+"""The graph of a plan in a real browser: its size, and the highlighted parents and children of an action."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -40,21 +40,21 @@ def traced(page: Page) -> list[str]:
     return sorted(text.split()[1] for text in page.locator("#graph .box.traced title").all_text_contents())
 
 
-def test_an_action_under_the_pointer_is_highlighted_with_its_parents_and_children(page: Page) -> None:
+def test_hovered_action_is_highlighted_with_its_parents_and_children(page: Page) -> None:
     page.locator("#graph .box", has_text="nop b").hover()
     expect(page.locator("#graph .box.traced")).to_have_count(3)
     assert [text.rstrip(",") for text in traced(page)] == ["a", "b", "c"]
     expect(page.locator("#graph .edge.traced")).to_have_count(2)
 
 
-def test_the_focus_highlights_as_the_pointer_does_until_it_leaves(page: Page) -> None:
+def test_focused_action_is_highlighted_until_it_loses_the_focus(page: Page) -> None:
     page.locator("#graph .box", has_text="nop c").focus()
     expect(page.locator("#graph .box.traced")).to_have_count(2)
     page.get_by_role("button", name="Zoom in").focus()
     expect(page.locator("#graph .box.traced")).to_have_count(0)
 
 
-def test_buttons_change_the_size_of_the_graph(page: Page) -> None:
+def test_zoom_buttons_change_the_size_of_the_graph(page: Page) -> None:
     first = width(page)
     page.get_by_role("button", name="Zoom in").click()
     assert width(page) > first

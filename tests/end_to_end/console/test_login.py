@@ -1,4 +1,4 @@
-"""Logins at other sites with a browser, whose cookies and policies decide on what crosses from one site to another."""
+"""Logins at other sites with a real browser, which enforces the policies for cookies and cross-site requests."""
 
 from collections.abc import Iterator
 from threading import Thread
@@ -28,7 +28,7 @@ def page(live_server: Any) -> Iterator[Page]:
         yield page
 
 
-def test_an_openid_provider_logs_in_and_out(settings: Settings, page: Page) -> None:
+def test_login_and_logout_at_an_openid_provider(settings: Settings, page: Page) -> None:
     with serve_provider(settings) as provider:
         page.goto("/console/plans/")
         page.get_by_role("button", name="Log in with Staff").click()
@@ -39,7 +39,7 @@ def test_an_openid_provider_logs_in_and_out(settings: Settings, page: Page) -> N
         assert provider.paths[-1] == "logout"
 
 
-def test_keystones_single_sign_on_logs_in_across_sites(settings: Settings, page: Page) -> None:
+def test_login_with_keystone_single_sign_on(settings: Settings, page: Page) -> None:
     keystone = Keystone()
     keystone.people = {"rosa": {PROJECT: ["admin"], "system": ["reader"]}}
     Thread(target=keystone.serve_forever, args=(0.01,), daemon=True).start()

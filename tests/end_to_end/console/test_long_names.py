@@ -39,10 +39,10 @@ LISTS = [
     *("audits:list", "plans:list", "actions:list", "exclusions:list", "clusters:list", "stacks:list"),
     *("cluster:nodes", "cluster:servers", "cluster:pools", "cluster:volumes", "cluster:members", "cluster:profiles"),
 ]
-# The tables that scroll within the page, with their width and that of their place.
+# The elements that scroll horizontally, with the widths of their content and of their container.
 WIDER = """() => [document.documentElement, ...document.querySelectorAll(".table-responsive, .table-container")]
   .filter((part) => part.scrollWidth > part.clientWidth).map((part) => [part.scrollWidth, part.clientWidth])"""
-# Cells whose text covers the next ones.
+# Cells whose text overlaps the next cells.
 OVERLAPPING = """() => [...document.querySelectorAll("td")]
   .filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
   .map((cell) => [cell.className, cell.scrollWidth, cell.clientWidth])"""
@@ -87,7 +87,7 @@ def page(rows: ActionPlan, cloud_admin: User, client: Client, live_server: Any) 
         yield page
 
 
-def test_long_names_make_no_list_scroll_sideways(page: Page, plan: str) -> None:
+def test_lists_with_long_names_do_not_scroll_horizontally(page: Page, plan: str) -> None:
     found = {}
     for address in [*map(reverse, LISTS), plan]:
         page.goto(address)

@@ -1,4 +1,4 @@
-"""Real ``manage.py run_applier`` processes on the test database: killed, stopped, started again."""
+"""Real ``manage.py run_applier`` processes on the test database: killed, stopped and restarted."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ ENVIRONMENT = {"WATCHER_POLL_INTERVAL": "0.1", "WATCHER_EMBEDDED_CLOUD_SECONDS":
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start appliers; whatever the test leaves of them is killed."""
+    """Start appliers, and kill them after the test."""
     processes: list[Process] = []
 
     def start_applier(*arguments: str) -> Process:
@@ -36,7 +36,7 @@ def start() -> Iterator[Start]:
 
 
 def kill(process: Process, kind: str = Service.APPLIER) -> None:
-    """Kill the process that has all services of a kind, and have their leases be over, which would take a minute."""
+    """Kill the process of all services of a kind, and end their leases, which would expire after a minute."""
     gone = list(Service.objects.active().filter(name=kind).values_list("pk", flat=True))
     process.kill()
     process.wait()
@@ -52,7 +52,7 @@ def state(plan: ActionPlan) -> str:
 
 
 def make_sleepy_plan(seconds: int) -> ActionPlan:
-    """Make a plan of which the second of three actions sleeps."""
+    """Create a plan of three actions, of which the second sleeps."""
     plan = make_plan({"a": [], "b": ["a"], "c": ["b"]}, state="PENDING")
     Action.objects.filter(pk=action(plan, "b").pk).update(action_type="sleep", input_parameters={"duration": seconds})
     return plan
@@ -62,7 +62,7 @@ def is_asleep(plan: ActionPlan) -> bool:
     return plan.actions.filter(action_type="sleep", state="ONGOING").exists()
 
 
-def test_once_runs_what_waits_and_exits() -> None:
+def test_applier_with_once_runs_pending_plans_and_exits() -> None:
     plans = [make_plan({"a": [], "b": ["a"]}, state="PENDING") for _ in range(6)]
     applier = start_fresh_command("run_applier", "--once", **ENVIRONMENT)
     applier.communicate(timeout=PATIENCE)
@@ -71,7 +71,7 @@ def test_once_runs_what_waits_and_exits() -> None:
     assert not Service.objects.present().exists()
 
 
-def test_a_killed_appliers_plan_is_finished_by_another(start: Start) -> None:
+def test_plan_of_a_killed_applier_is_completed_by_another_applier(start: Start) -> None:
     plan = make_sleepy_plan(1)
     killed = start()
     wait_for(lambda: is_asleep(plan))
@@ -86,7 +86,7 @@ def test_a_killed_appliers_plan_is_finished_by_another(start: Start) -> None:
     assert not ActionEvent.objects.filter(finish_time=None).exists()
 
 
-def test_a_migration_that_was_cut_off_is_done_again_by_the_next(start: Start) -> None:
+def test_interrupted_migration_is_repeated_by_the_next_applier(start: Start) -> None:
     source, target = make_node("source"), make_node("target")
     server = make_server(node=source)
     plan = make_plan({"a": []}, state="PENDING")
@@ -108,7 +108,7 @@ def test_a_migration_that_was_cut_off_is_done_again_by_the_next(start: Start) ->
     assert (moved.node, moved.destination, moved.task_state) == (target, None, None)
 
 
-def test_a_stopped_applier_finishes_what_runs_and_hands_over_the_rest(
+def test_stopped_applier_completes_running_actions_and_releases_its_plans(
     start: Start,
 ) -> None:
     plan = make_sleepy_plan(2)
@@ -122,7 +122,7 @@ def test_a_stopped_applier_finishes_what_runs_and_hands_over_the_rest(
     assert state(plan) == "SUCCEEDED"
 
 
-def test_a_running_action_is_aborted_when_its_plan_is_cancelled(start: Start) -> None:
+def test_running_action_is_aborted_when_its_plan_is_cancelled(start: Start) -> None:
     plan = make_sleepy_plan(60)
     start()
     wait_for(lambda: is_asleep(plan))
@@ -135,7 +135,7 @@ def test_a_running_action_is_aborted_when_its_plan_is_cancelled(start: Start) ->
     ]
 
 
-def test_several_appliers_run_many_plans_and_no_action_twice(start: Start) -> None:
+def test_several_appliers_run_each_action_once(start: Start) -> None:
     graph = {str(number): [str(parent) for parent in (number - 1, number - 3) if parent >= 0] for number in range(12)}
     plans = [make_plan(graph, state="PENDING") for _ in range(10)]
     for _ in range(2):
@@ -145,14 +145,14 @@ def test_several_appliers_run_many_plans_and_no_action_twice(start: Start) -> No
 
 
 @pytest.mark.parametrize("workers", ["0", "-1", "many", "1e3"])
-def test_a_number_of_workers_that_makes_no_sense_is_refused(start: Start, workers: str) -> None:
+def test_invalid_number_of_workers_is_refused(start: Start, workers: str) -> None:
     process = start(f"--workers={workers}")
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert errors.splitlines()[-1].endswith(f"must be a number from 1 to 1000, and is {workers}")
 
 
-def test_a_plan_that_is_suspended_when_its_applier_is_killed_stays_so_until_it_is_resumed(
+def test_suspended_action_of_a_killed_applier_stays_suspended_until_it_is_resumed(
     start: Start,
 ) -> None:
     plan = make_sleepy_plan(60)

@@ -1,4 +1,4 @@
-"""Real ``manage.py apply_plan`` processes: without an applier, beside one, and at a terminal."""
+"""Real ``manage.py apply_plan`` processes: without an applier, beside an applier, and in a terminal."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ ENVIRONMENT = {"WATCHER_POLL_INTERVAL": "0.1"}
 
 
 class Terminal:
-    """A terminal with a process at it; ``text`` is what stands there."""
+    """A terminal with a process; ``text`` is the output of the process."""
 
     def __init__(self, plan: ActionPlan) -> None:
         self.text = ""
@@ -80,7 +80,7 @@ def terminal() -> Iterator[Callable[[ActionPlan], Terminal]]:
         one.close()
 
 
-def test_a_plan_is_run_without_any_applier() -> None:
+def test_plan_is_run_without_an_applier() -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     process = start_fresh_command("apply_plan", str(plan.uuid), **ENVIRONMENT)
     assert process.communicate(timeout=PATIENCE) == ("SUCCEEDED\n", "")
@@ -88,7 +88,7 @@ def test_a_plan_is_run_without_any_applier() -> None:
     assert not Service.objects.present().exists()
 
 
-def test_a_plan_that_fails_ends_with_status_3() -> None:
+def test_failed_plan_exits_with_status_3() -> None:
     plan = make_plan({"a": []})
     plan.actions.update(input_parameters={"message": "a", "fail_execute": True})
     process = start("apply_plan", str(plan.uuid))
@@ -98,7 +98,7 @@ def test_a_plan_that_fails_ends_with_status_3() -> None:
     assert "FAILED 1 of 1 action failed:" in printed
 
 
-def test_beside_an_applier_and_another_of_its_kind_no_action_is_executed_twice() -> None:
+def test_two_apply_plan_processes_and_an_applier_execute_each_action_once() -> None:
     graph = {str(number): [str(number - 2)] if number > 1 else [] for number in range(40)}
     holder = Service.register(Service.APPLIER, "elsewhere")
     Service.objects.filter(pk=holder.pk).update(last_seen_up=timezone.now() + timedelta(hours=1))
@@ -107,7 +107,7 @@ def test_beside_an_applier_and_another_of_its_kind_no_action_is_executed_twice()
     try:
         both = [start("apply_plan", str(plan.uuid)) for _ in range(2)]
         wait_for(lambda: Service.objects.present().count() == 4)
-        holder.retire()  # From now on the three of them may have it.
+        holder.retire()  # From now on each of the three processes may adopt the plan.
         assert [process.wait(PATIENCE) for process in both] == [0, 0]
     finally:
         applier.kill()
@@ -115,7 +115,7 @@ def test_beside_an_applier_and_another_of_its_kind_no_action_is_executed_twice()
     assert ActionEvent.objects.filter(event="execute").count() == len(graph)
 
 
-def test_sigterm_leaves_the_plan_to_others() -> None:
+def test_sigterm_releases_the_plan_to_the_appliers() -> None:
     plan = make_sleepy_plan(2)
     process = start("apply_plan", str(plan.uuid))
     wait_for(lambda: is_asleep(plan))
@@ -127,7 +127,7 @@ def test_sigterm_leaves_the_plan_to_others() -> None:
     assert ActionPlan.objects.get(pk=plan.pk).applier is None
 
 
-def test_ctrl_c_leads_to_a_question_and_a_cancel(terminal: Callable[[ActionPlan], Terminal]) -> None:
+def test_ctrl_c_shows_a_prompt_that_cancels_the_plan(terminal: Callable[[ActionPlan], Terminal]) -> None:
     plan = make_sleepy_plan(60)
     shown = terminal(plan)
     wait_for(lambda: is_asleep(plan))
@@ -139,14 +139,14 @@ def test_ctrl_c_leads_to_a_question_and_a_cancel(terminal: Callable[[ActionPlan]
     shown.await_text("CANCELLED Action plan was cancelled by ")
 
 
-def test_the_bar_shows_how_far_the_plan_is(terminal: Callable[[ActionPlan], Terminal]) -> None:
+def test_progress_bar_shows_the_numbers_of_actions(terminal: Callable[[ActionPlan], Terminal]) -> None:
     shown = terminal(make_plan({"a": [], "b": ["a"]}))
     assert shown.process.wait(PATIENCE) == 0
     shown.await_text("2/2")
     shown.await_text("2 SUCCEEDED")
 
 
-def test_ctrl_c_again_leaves_and_once_more_at_once(terminal: Callable[[ActionPlan], Terminal]) -> None:
+def test_second_ctrl_c_detaches_and_third_exits_immediately(terminal: Callable[[ActionPlan], Terminal]) -> None:
     plan = make_sleepy_plan(60)
     shown = terminal(plan)
     wait_for(lambda: is_asleep(plan))

@@ -1,4 +1,4 @@
-"""The decision engine as a process: killed, stopped, and started beside others."""
+"""Real decision engine processes: killed, stopped, and started beside others."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def mark(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(mark: Path) -> Iterator[Start]:
-    """Start decision engines on the test's database; the slow strategy is in the place of dummy."""
+    """Start decision engines on the test database, with the slow strategy in the place of dummy."""
     environment = {
         "WATCHER_POLL_INTERVAL": "0.05",
         "WATCHER_STRATEGIES": "tests.audits.slow_strategy.Slow",
@@ -56,7 +56,7 @@ def state(audit: Audit) -> str:
     return Audit.objects.get(pk=audit.pk).state
 
 
-def test_an_audit_whose_engine_was_killed_is_run_by_another(start: Start, mark: Path) -> None:
+def test_audit_of_a_killed_engine_is_run_by_another_engine(start: Start, mark: Path) -> None:
     audit = dummy()
     first = start()
     wait_for(mark.exists)
@@ -69,7 +69,7 @@ def test_an_audit_whose_engine_was_killed_is_run_by_another(start: Start, mark: 
     assert ActionPlan.objects.filter(audit=audit).count() == 1
 
 
-def test_a_run_of_a_series_whose_engine_was_killed_is_made_once_by_another(start: Start, mark: Path) -> None:
+def test_run_of_a_continuous_audit_of_a_killed_engine_is_repeated_once(start: Start, mark: Path) -> None:
     make_node("compute1")
     audit = create_audit(audit_type="CONTINUOUS", goal="dummy", strategy="dummy", interval="3600")
     first = start()
@@ -84,7 +84,7 @@ def test_a_run_of_a_series_whose_engine_was_killed_is_made_once_by_another(start
     assert (state(audit), ActionPlan.objects.filter(audit=audit).count()) == ("ONGOING", 1)
 
 
-def test_an_engine_that_is_stopped_finishes_its_audit_first(start: Start, mark: Path) -> None:
+def test_stopped_engine_completes_its_audit(start: Start, mark: Path) -> None:
     audit = dummy()
     engine = start()
     wait_for(mark.exists)
@@ -94,16 +94,16 @@ def test_an_engine_that_is_stopped_finishes_its_audit_first(start: Start, mark: 
     assert (engine.wait(PATIENCE), state(audit)) == (0, "SUCCEEDED")
 
 
-def test_an_engine_that_is_stopped_retires_its_service(start: Start) -> None:
+def test_stopped_engine_retires_its_service(start: Start) -> None:
     Goal.objects.all().delete()
     engine = start(starter=start_fresh_command)
-    wait_for(Goal.objects.exists)  # It has begun.
+    wait_for(Goal.objects.exists)  # The engine has started.
     engine.terminate()
     engine.wait(PATIENCE)
     assert not Service.objects.present().filter(name=Service.DECISION_ENGINE).exists()
 
 
-def test_an_engine_at_long_work_keeps_its_lease(start: Start, mark: Path) -> None:
+def test_engine_keeps_its_lease_during_a_long_run(start: Start, mark: Path) -> None:
     audit = dummy()
     start(WATCHER_SERVICE_DOWN_TIME="3")
     wait_for(mark.exists)

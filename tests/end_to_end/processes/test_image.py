@@ -1,4 +1,4 @@
-"""The steps of the Containerfile that build the site, run on this machine as a container engine would run them.
+"""The build steps of the Containerfile, run on this machine as a container engine would run them.
 
 The packages are those of this environment: none is downloaded.
 """
@@ -81,18 +81,18 @@ def packages(environment: Path) -> Path:
     return folder
 
 
-def test_the_image_has_the_site_with_its_translations_and_documentation(environment: Path) -> None:
+def test_image_contains_translations_and_documentation(environment: Path) -> None:
     site = packages(environment) / "watcher_site"
     pages = {page.stem for page in (ROOT / "docs").glob("*.md")}
     assert (site / "locale" / "de" / "LC_MESSAGES" / "django.mo").exists()
     assert pages - {page.stem for page in (site / "documentation" / "built").glob("*.fjson")} == set()
 
 
-def test_the_image_has_no_pip(environment: Path) -> None:
+def test_image_does_not_contain_pip(environment: Path) -> None:
     assert not (packages(environment) / "pip").exists()
 
 
-def test_the_command_of_the_image_runs_in_a_folder_that_is_not_writable(environment: Path, tmp_path: Path) -> None:
+def test_command_of_the_image_runs_in_a_read_only_folder(environment: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     variables = {"SECRET_KEY": KEY, "DATABASE_URL": "sqlite://:memory:", "ALLOWED_HOSTS": "watcher.example.org"}
     command = [environment / "bin" / "watcher-site", "check", "--deploy", "--fail-level", "WARNING"]

@@ -1,4 +1,4 @@
-"""Real processes serve their metrics: each on its port, and all workers of the web together."""
+"""Real processes serve their metrics: each on its own port, and all web workers together."""
 
 import re
 import signal
@@ -43,7 +43,7 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def web(**variables: str) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+def web_process(**variables: str) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
     """Start gunicorn with two workers on the test database, and yield its port and its process."""
     port = free_port_number()
     environment = command_environment(
@@ -71,13 +71,11 @@ def children_of(pid: int) -> set[int]:
     return {int(child) for child in listed.split()}
 
 
-def test_the_workers_of_the_web_count_together_and_keep_the_counts_of_dead_ones(
-    cloud_admin: User, tmp_path: Path
-) -> None:
+def test_web_workers_share_counters_and_keep_the_counts_of_killed_workers(cloud_admin: User, tmp_path: Path) -> None:
     _, token = AuthToken.objects.create(cloud_admin)
     bearer = {"Authorization": f"Bearer {token}"}
     sample = 'watcher_http_requests_total{method="GET",status="200",view="watcher_site.api.resources.health.readyz"}'
-    with web(TMPDIR=str(tmp_path)) as (port, process):
+    with web_process(TMPDIR=str(tmp_path)) as (port, process):
         wait_for(lambda: len(children_of(process.pid)) == 2)
         for _ in range(20):
             read(port, "/readyz")
@@ -102,7 +100,7 @@ def test_the_workers_of_the_web_count_together_and_keep_the_counts_of_dead_ones(
         ("relay_notifications", "relay"),
     ],
 )
-def test_a_process_serves_its_metrics_on_its_port(command: str, service: str) -> None:
+def test_process_serves_its_metrics_on_its_port(command: str, service: str) -> None:
     port = free_port_number()
     process = start_command(command, WATCHER_METRICS_PORTS=f"{service}={port}")
     try:
@@ -115,7 +113,7 @@ def test_a_process_serves_its_metrics_on_its_port(command: str, service: str) ->
     assert "watcher_build_info{" in text
 
 
-def test_an_applier_serves_the_metrics_of_its_actions() -> None:
+def test_applier_serves_the_metrics_of_its_actions() -> None:
     port = free_port_number()
     make_plan({"a": [], "b": ["a"]}, state="PENDING")
     process = start_command("run_applier", WATCHER_METRICS_PORTS=f"applier={port}", WATCHER_POLL_INTERVAL="0.1")
@@ -128,7 +126,7 @@ def test_an_applier_serves_the_metrics_of_its_actions() -> None:
         process.wait()
 
 
-def test_a_second_process_takes_the_next_port_of_the_range() -> None:
+def test_second_process_uses_the_next_port_of_the_range() -> None:
     first = free_port_number()
     environment = {"WATCHER_METRICS_PORTS": f"applier={first}-{first + 20}"}
     processes = [start_command("run_applier", WATCHER_HOST=host, **environment) for host in ("ctrl-1", "ctrl-2")]
@@ -148,7 +146,7 @@ def serves(port: int) -> bool:
         return False
 
 
-def test_a_port_in_use_is_one_line_and_exit_status_2() -> None:
+def test_port_in_use_is_refused_in_one_line_with_status_2() -> None:
     with create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         process = start_fresh_command("run_applier", WATCHER_METRICS_PORTS=f"applier={port}")
@@ -177,7 +175,7 @@ def test_each_process_of_a_worker_serves_its_metrics() -> None:
             process.wait()
 
 
-def test_a_worker_needs_a_port_for_each_process() -> None:
+def test_worker_with_fewer_ports_than_processes_is_refused() -> None:
     port = free_port_number()
     process = start_command(
         "run_worker", "--workers=2", WATCHER_METRICS_PORTS=f"worker={port}", WATCHER_EXECUTOR="celery"

@@ -1,4 +1,4 @@
-"""Real appliers at work on an OpenStack cloud: killed in mid-operation, and cancelled."""
+"""Real appliers on an emulated OpenStack cloud: killed during an operation, and cancelled."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ WEB = make_uuid("web")
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """A cloud of two hosts and a server, on which operations never end by themselves."""
+    """A cloud of two hosts and a server, in which operations do not end by themselves."""
     cloud = Emulator(readings=float("inf")).start()
     cloud.nova.add_flavor("f1", "m1.small")
     cloud.nova.add_flavor("f2", "m1.large", vcpus=4)
@@ -64,8 +64,8 @@ def migration(kind: str) -> ActionPlan:
     return plan_of("migrate", migration_type=kind, source_node="compute1", destination_node="compute2")
 
 
-def kill_in_the_middle(emulator: Emulator, start: Start) -> None:
-    """Start an applier and kill it in the middle of an operation, which the cloud completes some readings later."""
+def kill_during_operation(emulator: Emulator, start: Start) -> None:
+    """Start an applier and kill it during an operation, which the cloud completes after some more readings."""
     killed = start()
     wait_for(lambda: WEB in emulator.nova.operations)
     kill(killed)
@@ -73,11 +73,11 @@ def kill_in_the_middle(emulator: Emulator, start: Start) -> None:
 
 
 @pytest.mark.parametrize("kind", ["live", "cold"])
-def test_a_migration_whose_applier_was_killed_is_followed_to_its_end_by_another(
+def test_migration_of_a_killed_applier_is_completed_without_another_request(
     emulator: Emulator, start: Start, kind: str
 ) -> None:
     plan = migration(kind)
-    kill_in_the_middle(emulator, start)
+    kill_during_operation(emulator, start)
     start()
     wait_for(lambda: state(plan) == "SUCCEEDED")
     server = emulator.nova.servers[WEB]
@@ -85,10 +85,10 @@ def test_a_migration_whose_applier_was_killed_is_followed_to_its_end_by_another(
     assert emulator.count("POST .*/action") == {"live": 1, "cold": 2}[kind]
 
 
-def test_an_evacuation_whose_applier_was_killed_is_requested_once(emulator: Emulator, start: Start) -> None:
+def test_evacuation_of_a_killed_applier_is_requested_once(emulator: Emulator, start: Start) -> None:
     emulator.nova.services[make_uuid("service of compute1")] |= {"status": "disabled", "state": "down"}
     plan = plan_of("evacuate", source_node="compute1", fencing="confirmed")
-    kill_in_the_middle(emulator, start)
+    kill_during_operation(emulator, start)
     start()
     wait_for(lambda: state(plan) == "SUCCEEDED")
     server = emulator.nova.servers[WEB]
@@ -96,19 +96,19 @@ def test_an_evacuation_whose_applier_was_killed_is_requested_once(emulator: Emul
     assert emulator.count("POST .*/action") == 1
 
 
-def test_a_resize_whose_applier_was_killed_is_confirmed_by_another(emulator: Emulator, start: Start) -> None:
+def test_resize_of_a_killed_applier_is_confirmed_by_another_applier(emulator: Emulator, start: Start) -> None:
     plan = plan_of("resize", flavor="m1.large")
-    kill_in_the_middle(emulator, start)
+    kill_during_operation(emulator, start)
     start()
     wait_for(lambda: state(plan) == "SUCCEEDED")
     server = emulator.nova.servers[WEB]
     assert (server["flavor"]["original_name"], server["status"]) == ("m1.large", "ACTIVE")
 
 
-def test_a_migration_that_failed_while_no_applier_lived_is_begun_again(emulator: Emulator, start: Start) -> None:
+def test_migration_that_failed_without_a_live_applier_is_repeated(emulator: Emulator, start: Start) -> None:
     plan = migration("live")
     emulator.nova.failing = "stay"
-    kill_in_the_middle(emulator, start)
+    kill_during_operation(emulator, start)
     emulator.nova.operations[WEB]["left"] = 1
     emulator.readings = 2
     emulator.nova.go_on(emulator.nova.servers[WEB])
@@ -118,7 +118,7 @@ def test_a_migration_that_failed_while_no_applier_lived_is_begun_again(emulator:
     assert emulator.nova.servers[WEB]["OS-EXT-SRV-ATTR:host"] == "compute2"
 
 
-def test_cancelling_the_plan_aborts_the_live_migration_in_the_cloud(emulator: Emulator, start: Start) -> None:
+def test_cancellation_of_a_plan_aborts_the_live_migration_in_the_cloud(emulator: Emulator, start: Start) -> None:
     plan = migration("live")
     start()
     wait_for(lambda: WEB in emulator.nova.operations)

@@ -1,4 +1,4 @@
-"""`prepare` in processes of its own: several at once, and what a person does after it."""
+"""Real ``prepare`` processes: several concurrent processes, and the printed command."""
 
 import shlex
 import shutil
@@ -24,7 +24,7 @@ from watcher_site.processes.preparation import ADVISORY_LOCK, WAITING
 pytestmark = pytest.mark.slow
 
 
-# All migrations but the last, which is left to `prepare`.
+# All migrations except the last, which `prepare` applies.
 MIGRATE = """
 import django
 django.setup()
@@ -34,7 +34,7 @@ executor = MigrationExecutor(connection)
 targets = executor.loader.graph.leaf_nodes()
 executor.migrate(targets, plan=executor.migration_plan(targets)[:-1])
 """
-# A site that has its files in a folder of the test.
+# A site with its files in a folder of the test.
 PREPARE = """
 import sys
 from pathlib import Path
@@ -52,7 +52,7 @@ def environment(database: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite database to which all migrations but the last were applied."""
+    """An SQLite database with all migrations except the last."""
     path = tmp_path_factory.mktemp("migrated") / "watcher.sqlite3"
     process = Process("-c", MIGRATE, env=environment(f"sqlite:///{path}"))
     assert process.wait(PATIENCE) == 0, process.communicate()
@@ -78,7 +78,7 @@ def postgresql_url(django_db_setup: None) -> Iterator[str]:
 
 @contextmanager
 def prepare_lock(database: str, folder: Path) -> Iterator[None]:
-    """Hold the lock that a process holds while it prepares a site."""
+    """Hold the lock of a process that prepares a site."""
     if database.startswith("sqlite"):
         with (folder / "prepare.lock").open("a") as file:
             locks.lock(file, locks.LOCK_EX)
@@ -104,7 +104,7 @@ def texts(files: list[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize("database", ["sqlite_url", pytest.param("postgresql_url", marks=pytest.mark.postgresql)])
-def test_starts_at_the_same_time_wait_for_each_other(
+def test_concurrent_prepare_processes_wait_for_each_other(
     tmp_path: Path, request: pytest.FixtureRequest, database: str
 ) -> None:
     url = request.getfixturevalue(database)
@@ -120,7 +120,7 @@ def test_starts_at_the_same_time_wait_for_each_other(
     assert sum("is recommended" in text for text in printed) == 1
 
 
-def test_the_command_that_is_printed_changes_the_password(tmp_path: Path, sqlite_url: str) -> None:
+def test_printed_command_changes_the_password(tmp_path: Path, sqlite_url: str) -> None:
     command = [sys.executable, "-c", PREPARE, str(tmp_path), str(free_port_number())]
     prepared = subprocess.run(command, cwd=ROOT, env=environment(sqlite_url), stdout=subprocess.PIPE, text=True)
     (line,) = [line for line in prepared.stdout.splitlines() if "changepassword" in line]

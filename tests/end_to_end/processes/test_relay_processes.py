@@ -1,4 +1,4 @@
-"""Real ``manage.py relay_notifications`` processes, which are killed in the midst of their work."""
+"""Real ``manage.py relay_notifications`` processes, which are killed while they send notifications."""
 
 import random
 from collections import defaultdict
@@ -35,12 +35,12 @@ def start(topic: str, starter: Callable[..., Process] = start_command) -> Proces
     return starter("relay_notifications", **environment)
 
 
-def heard_of_actions(endpoint: Endpoint) -> set[str]:
+def message_ids_of_actions(endpoint: Endpoint) -> set[str]:
     """Return the ids of the messages about actions, without the notifications about successors of killed relays."""
     return {metadata["message_id"] for _, event, _, metadata in endpoint.heard["info"] if event != "service.update"}
 
 
-def test_a_relay_that_is_killed_again_and_again_loses_nothing_and_keeps_the_order(settings: Settings) -> None:
+def test_repeatedly_killed_relay_loses_no_event_and_keeps_the_order(settings: Settings) -> None:
     settings.NOTIFICATION_URL = TRANSPORT_URL
     objects = [uuid4() for _ in range(OBJECTS)]
     with receiving() as receiver, listening() as (topic, endpoint):
@@ -58,9 +58,9 @@ def test_a_relay_that_is_killed_again_and_again_loses_nothing_and_keeps_the_orde
         wait_for(lambda: not Delivery.objects.exists())
         relay.terminate()
         assert relay.wait(60) == 0
-        wait_for(lambda: len(heard_of_actions(endpoint)) == OBJECTS * EACH)
+        wait_for(lambda: len(message_ids_of_actions(endpoint)) == OBJECTS * EACH)
     by_webhook: dict[str, list[int]] = defaultdict(list)
     for event in receiver.taken:
         by_webhook[event["subject"]] += numbers([event])
-    # What was sent and not yet written down when the relay was killed comes twice, in order again.
+    # Events that were sent but not recorded when the relay was killed are sent twice, in the same order.
     assert [list(dict.fromkeys(by_webhook[str(of)])) for of in objects] == [list(range(EACH))] * OBJECTS

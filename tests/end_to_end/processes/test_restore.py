@@ -1,4 +1,4 @@
-"""A site that goes on from a backup (docs/operating.md, "Backup")."""
+"""A site that is restored from a backup (docs/operating.md, "Backup")."""
 
 import signal
 import subprocess
@@ -44,7 +44,7 @@ def run_once(command: str, **environment: str) -> None:
 
 
 class Backup:
-    """A dump of the test database, and the database that it is restored into."""
+    """A dump of the test database, and the database into which the dump is restored."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -93,7 +93,7 @@ def backup(tmp_path: Path) -> Iterator[Backup]:
         pytest.param(signal.SIGTERM, 1, [1, 1, 1], id="stopped"),
     ],
 )
-def test_a_restored_site_completes_its_plans_without_repeating_an_action(
+def test_restored_site_completes_its_plans_without_repeating_completed_actions(
     backup: Backup, stop: signal.Signals, seconds: int, attempts: list[int]
 ) -> None:
     plan: ActionPlan = make_sleepy_plan(seconds)
@@ -112,7 +112,7 @@ def test_a_restored_site_completes_its_plans_without_repeating_an_action(
     assert backup.read("SELECT count(*) FROM actions_actionevent WHERE action_id = %s", first) == [(before,)]
 
 
-def test_a_restored_site_sends_what_was_in_the_outbox_with_the_same_identifiers(
+def test_restored_site_sends_the_events_of_its_outbox_with_the_same_identifiers(
     backup: Backup, settings: Settings
 ) -> None:
     with receiving() as receiver:
@@ -128,7 +128,7 @@ def test_a_restored_site_sends_what_was_in_the_outbox_with_the_same_identifiers(
     assert sent != waiting == again
 
 
-def test_a_backup_of_an_earlier_release_is_migrated_before_the_site_starts(backup: Backup) -> None:
+def test_backup_of_an_earlier_release_is_refused_until_it_is_migrated(backup: Backup) -> None:
     backup.dump()
     backup.restore()
     backup.write("DELETE FROM django_migrations WHERE app = 'plans' AND name >= '0011'")

@@ -1,4 +1,4 @@
-"""Clients that send nothing, or half a request, and occupy no thread of the site."""
+"""Clients that send no request or half a request, and the HTTP server of the site."""
 
 import http.client
 import signal
@@ -29,7 +29,7 @@ UPLOAD = (
 )
 CHUNKS = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"
 
-# Where no database answers: no request of these tests needs one.
+# Without a database server: no request of these tests needs a database.
 NO_DATABASE_URL = "postgres://watcher@127.0.0.1:1/watcher"
 
 
@@ -80,7 +80,7 @@ def health(port: int) -> int:
     return connection.getresponse().status
 
 
-def held(port: int, number: int, data: bytes) -> list[socket.socket]:
+def open_and_send(port: int, number: int, data: bytes) -> list[socket.socket]:
     sockets = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(number)]
     for one in sockets:
         one.sendall(data)
@@ -88,7 +88,7 @@ def held(port: int, number: int, data: bytes) -> list[socket.socket]:
 
 
 def exchange(port: int, *parts: bytes) -> bytes:
-    """Send requests on one connection, and return all answers until it is closed."""
+    """Send requests on one connection, and return all responses until it is closed."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         for part in parts:
             connection.sendall(part)
@@ -104,25 +104,25 @@ def exchange(port: int, *parts: bytes) -> bytes:
     [(300, b""), (16, HEAD), (16, BODY), (16, FORM), (16, UPLOAD), (16, CHUNKS)],
     ids=["nothing", "half a head", "half a body", "half a form", "half an upload", "half a chunk"],
 )
-def test_the_site_answers_while_slow_clients_hold_connections(port: int, number: int, data: bytes) -> None:
-    sockets = held(port, number, data)
+def test_site_responds_while_slow_clients_hold_connections(port: int, number: int, data: bytes) -> None:
+    sockets = open_and_send(port, number, data)
     assert [health(port) for _ in range(10)] == [200] * 10
     for one in sockets:
         one.close()
 
 
 @pytest.mark.slow
-def test_a_request_that_does_not_arrive_in_time_is_closed() -> None:
+def test_connection_of_an_incomplete_request_is_closed_after_the_timeout() -> None:
     with serving(WATCHER_REQUEST_TIMEOUT="0.1") as (_, port):
         for data in (b"", HEAD, BODY):
-            (one,) = held(port, 1, data)
+            (one,) = open_and_send(port, 1, data)
             assert one.recv(100) == b""
 
 
 @pytest.mark.slow
-def test_beyond_the_most_connections_the_oldest_that_waits_is_closed() -> None:
+def test_oldest_waiting_connection_is_closed_over_the_connection_limit() -> None:
     with serving(WATCHER_WEB_CONNECTIONS="10") as (_, port):
-        sockets = held(port, 40, b"")
+        sockets = open_and_send(port, 40, b"")
         assert health(port) == 200
         assert sockets[0].recv(100) == b""
         for one in sockets:
@@ -130,7 +130,7 @@ def test_beyond_the_most_connections_the_oldest_that_waits_is_closed() -> None:
 
 
 @pytest.mark.slow
-def test_requests_are_answered_however_they_are_cut(port: int) -> None:
+def test_pipelined_and_fragmented_requests_are_served(port: int) -> None:
     ask = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     last = ask + b"Connection: close\r\n\r\n"
     post = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}"
@@ -141,7 +141,7 @@ def test_requests_are_answered_however_they_are_cut(port: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_expects_100_continue_receives_it(port: int) -> None:
+def test_expect_100_continue_is_served(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         connection.sendall(
             b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n"
@@ -156,7 +156,7 @@ def test_a_client_that_expects_100_continue_receives_it(port: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_rest_of_a_body_that_was_refused_is_no_request(port: int) -> None:
+def test_rest_of_a_refused_body_is_not_read_as_a_request(port: int) -> None:
     inner = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     for head in (b"Content-Length: 9999999", b"Transfer-Encoding: chunked", b"Content-Length: 99999999999999999999"):
         answered = exchange(port, b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\n" + head + b"\r\n\r\n", inner)
@@ -180,16 +180,16 @@ def test_the_rest_of_a_body_that_was_refused_is_no_request(port: int) -> None:
         b"Host: other.example.org",
     ],
 )
-def test_a_request_that_two_servers_may_read_differently_is_refused(port: int, lines: bytes) -> None:
+def test_ambiguous_request_is_refused(port: int, lines: bytes) -> None:
     request = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\n" + lines + b"\r\n\r\n0\r\n\r\n"
     answered = exchange(port, request)
     assert answered == b"" or answered.split()[1] in {b"400", b"501"}
 
 
 @pytest.mark.slow
-def test_a_site_that_stops_waits_for_no_half_request() -> None:
+def test_stopping_site_closes_incomplete_requests() -> None:
     with serving() as (process, port):
-        (one,) = held(port, 1, HEAD)
+        (one,) = open_and_send(port, 1, HEAD)
         assert health(port) == 200
         process.terminate()
         assert one.recv(100) == b""
@@ -213,5 +213,5 @@ def test_a_site_that_stops_waits_for_no_half_request() -> None:
         (b"x" * (LONGEST_HEAD + 1), True),
     ],
 )
-def test_a_request_is_complete_with_its_head_and_a_body_that_is_taken(received: bytes, complete: bool) -> None:
+def test_request_is_complete_with_its_head_and_an_accepted_body(received: bytes, complete: bool) -> None:
     assert is_complete(received) == complete

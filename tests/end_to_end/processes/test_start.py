@@ -1,4 +1,4 @@
-"""`python -m watcher_site.processes.start` runs the Procfile, restarts its processes, and leaves none behind."""
+"""``python -m watcher_site.processes.start`` runs the Procfile, restarts its processes, and stops all of them."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def started(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def start(folder: Path, procfile: str, output: int | None = None) -> subprocess.Popen[bytes]:
-    """Start the processes of a Procfile, which need nothing prepared.
+    """Start the processes of a Procfile, which need no preparation.
 
     Args:
         output: a descriptor for the lines that are printed, in place of a file in the folder.
@@ -67,14 +67,14 @@ def runs(pid: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_every_process(started: subprocess.Popen[bytes], tmp_path: Path, sign: int) -> None:
+def test_signal_stops_every_process(started: subprocess.Popen[bytes], tmp_path: Path, sign: int) -> None:
     os.killpg(started.pid, sign)
     assert started.wait(PATIENCE) == 0
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
 @pytest.mark.slow
-def test_the_site_stops_when_the_reader_of_its_output_is_gone(tmp_path: Path) -> None:
+def test_site_stops_when_its_output_pipe_is_closed(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     process = start(tmp_path, PROCFILE + "engine: while sleep 0.1; do echo line; done", writer)
     os.close(writer)
@@ -85,7 +85,7 @@ def test_the_site_stops_when_the_reader_of_its_output_is_gone(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_process_that_refuses_its_work_is_the_end_of_all(tmp_path: Path) -> None:
+def test_process_that_exits_with_status_2_stops_the_site(tmp_path: Path) -> None:
     process = start(tmp_path, PROCFILE + "engine: while [ ! -e refused ]; do sleep 0.1; done; exit 2")
     wait_for(lambda: len(pids(tmp_path)) == 2)
     (tmp_path / "refused").touch()
@@ -95,7 +95,7 @@ def test_a_process_that_refuses_its_work_is_the_end_of_all(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
-def test_a_process_that_is_killed_is_started_again_and_the_others_go_on(
+def test_killed_process_is_restarted_and_others_continue(
     started: subprocess.Popen[bytes], tmp_path: Path, sign: int
 ) -> None:
     web, applier = (int((tmp_path / f"{name}.pid").read_text()) for name in ("web", "applier"))
@@ -107,9 +107,7 @@ def test_a_process_that_is_killed_is_started_again_and_the_others_go_on(
 
 
 @pytest.mark.slow
-def test_a_process_that_was_started_again_stops_with_the_others(
-    started: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
+def test_restarted_process_stops_with_the_others(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
     killed = pids(tmp_path)
     os.kill(killed[0], signal.SIGKILL)
     wait_for(lambda: len(pids(tmp_path)) == 2 and killed[0] not in pids(tmp_path))
@@ -119,9 +117,7 @@ def test_a_process_that_was_started_again_stops_with_the_others(
 
 
 @pytest.mark.slow
-def test_a_stop_before_a_process_was_started_again_leaves_none(
-    started: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
+def test_stop_before_a_restart_leaves_no_process(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
     os.kill(pids(tmp_path)[0], signal.SIGKILL)
     started.terminate()
     assert started.wait(PATIENCE) == 0
@@ -129,7 +125,7 @@ def test_a_stop_before_a_process_was_started_again_leaves_none(
 
 
 @pytest.mark.slow
-def test_a_process_that_crashes_is_started_again_however_often_and_the_others_go_on(tmp_path: Path) -> None:
+def test_crashing_process_is_restarted_without_limit_and_others_continue(tmp_path: Path) -> None:
     (tmp_path / "Procfile").write_text(PROCFILE + "engine: echo >> starts; exit 1")
     run = "from watcher_site.processes import procfile; procfile.FIRST_PAUSE = 0.001; raise SystemExit(procfile.run())"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -146,15 +142,15 @@ def test_a_process_that_crashes_is_started_again_however_often_and_the_others_go
 
 
 @pytest.mark.slow
-def test_a_web_process_that_cannot_start_is_the_end_of_all(tmp_path: Path) -> None:
+def test_web_process_that_cannot_start_stops_the_site(tmp_path: Path) -> None:
     process = start(tmp_path, "web: exit 1\n" + PROCFILE.replace("web:", "engine:"))
     assert process.wait(PATIENCE) == 1
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_again_and_again_is_the_end_of_all(tmp_path: Path) -> None:
-    """With short pauses, which change nothing but the time that this takes."""
+def test_repeatedly_killed_process_stops_the_site(tmp_path: Path) -> None:
+    """The pauses are short to save time."""
     (tmp_path / "Procfile").write_text(PROCFILE + "engine: echo >> starts; kill -9 $$")
     run = "from watcher_site.processes import procfile; procfile.FIRST_PAUSE = 0.01; raise SystemExit(procfile.run())"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -165,7 +161,7 @@ def test_a_process_that_is_killed_again_and_again_is_the_end_of_all(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_nothing_outlives_the_manager_that_is_killed(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_no_process_survives_the_killed_manager(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
     manager = min(children(started.pid))
     os.kill(manager, signal.SIGKILL)
     assert started.wait(PATIENCE) != 0
@@ -173,9 +169,7 @@ def test_nothing_outlives_the_manager_that_is_killed(started: subprocess.Popen[b
 
 
 @pytest.mark.slow
-def test_the_loss_of_a_process_that_watches_one_is_the_end_of_all(
-    started: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
+def test_killed_watching_process_stops_the_site(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
     watchers = children(min(children(started.pid)))
     os.kill(min(watchers), signal.SIGKILL)
     assert started.wait(PATIENCE) != 0
@@ -183,8 +177,8 @@ def test_the_loss_of_a_process_that_watches_one_is_the_end_of_all(
 
 
 @pytest.mark.slow
-def test_what_runs_has_time_to_finish(tmp_path: Path) -> None:
-    """honcho by itself would kill it after five seconds."""
+def test_stopping_process_has_longer_than_five_seconds(tmp_path: Path) -> None:
+    """honcho by default kills a process after five seconds."""
     finishing = "trap 'sleep 7; echo done > finished; exit 0' TERM; echo $$ > applier.pid; while :; do sleep 0.1; done"
     process = start(tmp_path, f"applier: {finishing}\n")
     wait_for(lambda: len(pids(tmp_path)) == 1)
@@ -196,7 +190,7 @@ def test_what_runs_has_time_to_finish(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("executor", "names"), [("threads", ["web", "applier"]), ("celery", ["web", "applier", "worker"])]
 )
-def test_a_worker_is_started_where_there_is_work_for_it(
+def test_worker_is_started_only_with_the_celery_executor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str, names: list[str]
 ) -> None:
     (tmp_path / "Procfile").write_text(PROCFILE)
@@ -205,7 +199,7 @@ def test_a_worker_is_started_where_there_is_work_for_it(
     assert list(commands()) == names
 
 
-def test_a_listener_is_started_where_the_cloud_has_a_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listener_is_started_with_a_cloud_notification_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "Procfile").write_text(PROCFILE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(settings, "CLOUD_NOTIFICATION_URL", "rabbit://broker.example.org")

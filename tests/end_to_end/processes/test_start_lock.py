@@ -1,4 +1,4 @@
-"""Two starts of one site: the second one says so, and neither harms the other."""
+"""Locks of two starts of one site, and of two installations of one environment."""
 
 import subprocess
 import sys
@@ -13,8 +13,8 @@ from tests.watcher_site.site_process import SOUND
 from watcher_site import settings as site_settings
 
 
-def test_a_second_start_at_one_port_is_one_line_and_status_2(tmp_path: Path) -> None:
-    """While the first one prepares, nothing listens there yet: a look at the port alone finds it free."""
+def test_second_start_at_one_port_is_refused_in_one_line_with_status_2(tmp_path: Path) -> None:
+    """While the first start prepares the site, the port has no listener yet: a check of the port alone succeeds."""
     code = (
         f"from pathlib import Path; from watcher_site import settings; settings.DATA_DIR = Path({str(tmp_path)!r})\n"
     )
@@ -26,7 +26,7 @@ def test_a_second_start_at_one_port_is_one_line_and_status_2(tmp_path: Path) -> 
     assert ended.stderr.startswith("PORT: another start in this folder")
 
 
-def test_another_make_waits_for_the_one_that_installs(tmp_path: Path) -> None:
+def test_second_make_waits_for_the_first_installation(tmp_path: Path) -> None:
     one_at_a_time = [sys.executable, str(ROOT / ".ci" / "one-at-a-time"), str(tmp_path / "lock")]
     read, then_echo = "read line; echo first >> order", "echo second >> order"
     first = subprocess.Popen(
@@ -46,8 +46,8 @@ def test_another_make_waits_for_the_one_that_installs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_environment_whose_making_was_interrupted_is_made_again(tmp_path: Path) -> None:
-    """It has a Python and no pip, so that a bare `pip` would be somebody else's."""
+def test_incomplete_environment_is_created_again(tmp_path: Path) -> None:
+    """The environment has a Python and no pip, so that a bare ``pip`` would be that of another environment."""
     (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
     (tmp_path / ".ci").mkdir()
     (tmp_path / ".ci" / "constraints.txt").write_text((ROOT / ".ci" / "constraints.txt").read_text())

@@ -37,7 +37,7 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the repository with the generated files, as `make wheel` makes them before it builds.
+    """Return a copy of the repository with the generated files, as ``make wheel`` creates them before the build.
 
     Building the documentation takes too long for a test: a single page stands in for it.
     """
@@ -69,7 +69,7 @@ def wheel(checkout: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the packages of the wheel; what they depend on is in this environment."""
+    """A folder with the packages of the wheel; their dependencies are in this environment."""
     packages = tmp_path_factory.mktemp("packages")
     subprocess.run([*PIP, "install", "--no-deps", "--target", str(packages), str(wheel)], check=True)
     return packages
@@ -87,9 +87,7 @@ def environment(installed: Path, tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_the_command_of_the_wheel_prepares_a_site(
-    installed: Path, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_command_of_the_wheel_prepares_a_site(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
     command = [sys.executable, str(installed / "bin" / "watcher-site"), "prepare"]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -111,7 +109,7 @@ def address(installed: Path, environment: dict[str, str], tmp_path: Path) -> Ite
             server.terminate()
 
 
-def test_the_wheel_has_the_files_beside_the_code(wheel: Path) -> None:
+def test_wheel_contains_the_data_files(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     catalogues = {
         po.relative_to(ROOT).with_suffix(".mo").as_posix() for po in ROOT.glob("watcher_site/locale/**/*.po")
@@ -131,17 +129,17 @@ def test_the_wheel_has_the_files_beside_the_code(wheel: Path) -> None:
     assert needed - names == set()
 
 
-def test_the_wheel_has_neither_tests_nor_intermediate_files(wheel: Path) -> None:
+def test_wheel_contains_neither_tests_nor_intermediate_files(wheel: Path) -> None:
     names = ZipFile(wheel).namelist()
     assert [name for name in names if name.startswith("tests/") or ".doctrees" in name] == []
 
 
-def test_the_wheel_serves_pages_and_static_files(address: str) -> None:
+def test_site_from_the_wheel_serves_pages_and_static_files(address: str) -> None:
     assert 'name="username"' in fetch(f"{address}/console/login/")
     assert "--page" in fetch(f"{address}/static/watcher_site/console.css")
 
 
-def test_the_wheel_serves_german_pages(address: str) -> None:
+def test_site_from_the_wheel_serves_german_pages(address: str) -> None:
     page = fetch(f"{address}/console/login/", {"Accept-Language": "de"})
     assert '<html lang="de">' in page
     assert "Passwort" in page

@@ -1,4 +1,4 @@
-"""Real appliers and workers, each a process of its own, on the test database and a real RabbitMQ."""
+"""Real applier and worker processes on the test database and a real RabbitMQ."""
 
 import os
 import signal
@@ -31,11 +31,11 @@ pytestmark = [
     pytest.mark.rabbitmq,
     pytest.mark.django_db(transaction=True),
 ]
-TEST_ACTION_TYPES = ["tests.end_to_end.stuck.Nap", "tests.end_to_end.stuck.Stuck"]
+TEST_ACTION_TYPES = ["tests.end_to_end.action_types.Nap", "tests.end_to_end.action_types.Stuck"]
 
 
 class Site:
-    """The processes of one site, on as many machines as their host names say."""
+    """The processes of one site, with a host name for each machine."""
 
     def __init__(self, queues: list[str]) -> None:
         self.queues = queues
@@ -96,7 +96,7 @@ def hosts(plan: ActionPlan) -> set[str]:
     return set(ActionEvent.objects.filter(action__action_plan=plan, event="execute").values_list("host", flat=True))
 
 
-def test_three_machines_run_many_plans_and_no_action_twice(site: Site) -> None:
+def test_appliers_and_workers_of_three_machines_run_each_action_once(site: Site) -> None:
     site.start_command = start_fresh_command
     plans = [make_plan(graph(10), state="PENDING") for _ in range(8)]
     for host in ("worker-1", "worker-2"):
@@ -109,9 +109,7 @@ def test_three_machines_run_many_plans_and_no_action_twice(site: Site) -> None:
     assert set.union(*(hosts(plan) for plan in plans)) == {"worker-1", "worker-2"}
 
 
-def test_an_action_is_owned_by_a_worker_process_which_obeys_exclusions_that_come_meanwhile(
-    site: Site, tmp_path: Path
-) -> None:
+def test_worker_owns_the_action_and_obeys_a_new_exclusion(site: Site, tmp_path: Path) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     nap = {"action_type": "nap", "input_parameters": {"file": str(tmp_path / "over")}}
     plan.actions.filter(pk=action(plan, "a").pk).update(**nap)
@@ -128,7 +126,7 @@ def test_an_action_is_owned_by_a_worker_process_which_obeys_exclusions_that_come
     assert ActionEvent.objects.get(action=excluded).host == "worker-1"
 
 
-def test_what_a_killed_worker_had_in_hand_is_done_by_another(site: Site) -> None:
+def test_action_of_a_killed_worker_is_repeated_by_another_worker(site: Site) -> None:
     plan = make_sleepy_plan(1)
     killed = site.worker("worker-1")
     site.applier()
@@ -140,7 +138,7 @@ def test_what_a_killed_worker_had_in_hand_is_done_by_another(site: Site) -> None
     assert not ActionEvent.objects.filter(finish_time=None).exists()
 
 
-def test_a_killed_process_of_a_worker_that_lives_is_replaced_and_its_action_done(site: Site) -> None:
+def test_killed_child_process_of_a_worker_is_replaced_and_its_action_repeated(site: Site) -> None:
     plan = make_sleepy_plan(1)
     worker = site.worker(workers=1)
     site.applier()
@@ -154,7 +152,7 @@ def test_a_killed_process_of_a_worker_that_lives_is_replaced_and_its_action_done
     assert plan.actions.get(action_type="sleep").attempt == 2
 
 
-def test_a_worker_finishes_for_the_next_applier_what_it_began_for_one_that_was_killed(site: Site) -> None:
+def test_worker_completes_the_action_of_a_killed_applier_for_the_next_applier(site: Site) -> None:
     plan = make_sleepy_plan(3)
     site.worker()
     killed = site.applier()
@@ -165,7 +163,7 @@ def test_a_worker_finishes_for_the_next_applier_what_it_began_for_one_that_was_k
     assert not plan.actions.exclude(attempt=1).exists()
 
 
-def test_a_stopped_applier_hands_over_at_once_while_its_actions_go_on(site: Site, tmp_path: Path) -> None:
+def test_stopped_applier_releases_its_plans_while_workers_continue_its_actions(site: Site, tmp_path: Path) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     plan.actions.update(action_type="nap", input_parameters={"file": str(tmp_path / "over")})
     site.worker()
@@ -182,7 +180,7 @@ def test_a_stopped_applier_hands_over_at_once_while_its_actions_go_on(site: Site
     assert not plan.actions.exclude(attempt=1).exists()
 
 
-def test_a_stopped_worker_finishes_what_it_has_in_hand_and_leaves_the_rest_to_others(site: Site) -> None:
+def test_stopped_worker_completes_its_action_and_leaves_the_rest_to_other_workers(site: Site) -> None:
     plan = make_sleepy_plan(2)
     stopped = site.worker()
     site.applier()
@@ -200,7 +198,7 @@ def test_a_stopped_worker_finishes_what_it_has_in_hand_and_leaves_the_rest_to_ot
     wait_for(lambda: state(plan) == "SUCCEEDED")
 
 
-def test_a_running_action_is_aborted_by_its_worker_when_its_plan_is_cancelled(site: Site) -> None:
+def test_worker_aborts_its_action_when_the_plan_is_cancelled(site: Site) -> None:
     plan = make_sleepy_plan(60)
     site.worker()
     site.applier()
@@ -210,7 +208,7 @@ def test_a_running_action_is_aborted_by_its_worker_when_its_plan_is_cancelled(si
     assert plan.actions.get(action_type="sleep").state == "CANCELLED"
 
 
-def test_actions_go_to_the_queue_of_their_type(site: Site) -> None:
+def test_actions_are_sent_to_the_queue_of_their_type(site: Site) -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": ["b"]}, state="PENDING")
     plan.actions.filter(pk=action(plan, "b").pk).update(action_type="sleep", input_parameters={"duration": 0})
     routes = {"WATCHER_CELERY_QUEUES": f"sleep={site.queues[1]}"}
@@ -222,7 +220,7 @@ def test_actions_go_to_the_queue_of_their_type(site: Site) -> None:
     assert list(events) == ["light", "heavy", "light"]
 
 
-def test_a_queue_without_a_worker_is_not_in_the_way_of_other_plans(site: Site) -> None:
+def test_queue_without_a_worker_does_not_delay_other_plans(site: Site) -> None:
     routes = {"WATCHER_CELERY_QUEUES": f"sleep={site.queues[1]}", "WATCHER_CELERY_JOBS": "4"}
     unread = make_plan({str(number): [] for number in range(6)}, state="PENDING")
     unread.actions.update(action_type="sleep", input_parameters={"duration": 0})
@@ -234,7 +232,7 @@ def test_a_queue_without_a_worker_is_not_in_the_way_of_other_plans(site: Site) -
     assert unread.actions.count_states() == {"PENDING": 6}
 
 
-def test_an_action_that_never_ends_is_failed_and_its_worker_goes_on(site: Site) -> None:
+def test_action_that_never_ends_fails_and_its_worker_continues(site: Site) -> None:
     stuck, other = make_sleepy_plan(1000), make_plan({"a": []}, state="RECOMMENDED")
     stuck.actions.filter(action_type="sleep").update(action_type="stuck", input_parameters={}, timeout=1)
     site.worker(
@@ -248,7 +246,7 @@ def test_an_action_that_never_ends_is_failed_and_its_worker_goes_on(site: Site) 
     wait_for(lambda: state(other) == "SUCCEEDED")
 
 
-def test_plans_wait_for_a_broker_that_is_away_at_the_start_and_go_on_when_it_comes(site: Site) -> None:
+def test_plans_wait_for_a_broker_that_is_unavailable_at_the_start(site: Site) -> None:
     way = Way()
     way.cut()
     site.broker = way.url
@@ -263,7 +261,7 @@ def test_plans_wait_for_a_broker_that_is_away_at_the_start_and_go_on_when_it_com
     assert executions() == 6
 
 
-def test_plans_outlive_a_broker_that_goes_and_comes_back_while_they_run(site: Site) -> None:
+def test_plans_continue_after_interruptions_of_the_broker(site: Site) -> None:
     way = Way()
     site.broker = way.url
     plans = [make_plan(graph(40), state="PENDING") for _ in range(3)]
@@ -288,7 +286,7 @@ def test_plans_outlive_a_broker_that_goes_and_comes_back_while_they_run(site: Si
         ("run_applier", ["--workers=2"], "is for threads"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused_in_one_line(
+def test_invalid_arguments_are_refused_in_one_line_with_status_2(
     site: Site, command: str, arguments: list[str], problem: str
 ) -> None:
     process = site.start(command, *arguments)
@@ -298,7 +296,7 @@ def test_arguments_that_make_no_sense_are_refused_in_one_line(
     assert errors.count("\n") == 1
 
 
-def test_a_worker_without_a_broker_to_take_from_is_refused(site: Site) -> None:
+def test_worker_without_the_celery_executor_is_refused(site: Site) -> None:
     process = site.start("run_worker", WATCHER_EXECUTOR="threads")
     _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors.count("\n")) == (2, 1)

@@ -1,4 +1,4 @@
-"""The load of a site during an upgrade: people who read, run plans, change exclusions and operate clusters."""
+"""The load of a site during an upgrade: users who read, run plans, change exclusions and operate clusters."""
 
 import time
 from collections import Counter
@@ -12,16 +12,16 @@ COLLECTIONS = (
     *("goals", "strategies", "audit_templates", "audits", "action_plans", "actions", "services", "scoring_engines"),
     *("exclusions", "servers", "clusters", "nodes", "profiles", "policies", "stacks", "subscriptions", "history"),
 )
-# In seconds: an audit or the operation of a cluster that takes longer has been lost.
+# In seconds: an audit or an operation of a cluster that takes longer counts as lost.
 LONGEST = 90
 
 
 class Stopped(Exception):
-    """The load ends: what a person was doing is left."""
+    """Raised in the threads of the load when it ends."""
 
 
 class Load:
-    """Threads that call the web processes of a site in turn, and what went wrong."""
+    """Threads that call the web processes of a site in turn, and their failures."""
 
     def __init__(self, clients: Sequence[Client]) -> None:
         self.clients = clients
@@ -42,13 +42,13 @@ class Load:
             thread.start()
 
     def stop(self) -> None:
-        """Stop, and wait until each person has got the answer to the last request."""
+        """Stop, and wait until each thread has received the response to its last request."""
         self.stopping.set()
         for thread in self.threads:
             thread.join()
 
     def wait(self, seconds: float) -> None:
-        """Let the load last for some time, or until something goes wrong."""
+        """Wait for the given time, or until a failure."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not self.failures:
             time.sleep(0.1)
@@ -61,7 +61,7 @@ class Load:
             return
 
     def call(self, expected: int, method: str, path: str, body: Any = None) -> Any:
-        """Send a request to the next web process, and return the body of its answer."""
+        """Send a request to the next web process, and return the body of its response."""
         if self.stopping.is_set():
             raise Stopped
         with self.lock:
@@ -82,7 +82,7 @@ class Load:
         raise Stopped
 
     def wait_until(self, read: Callable[[], Any], failure: str) -> Any:
-        """Return the first true answer."""
+        """Return the first true value of ``read``; fail after `LONGEST` seconds."""
         end = time.monotonic() + LONGEST
         while time.monotonic() < end:
             if found := read():
@@ -99,7 +99,7 @@ class Load:
     def run_plan(self, name: str) -> None:
         """Create a plan by an audit, skip an action of it, and start it.
 
-        One person does so: the plan of an audit supersedes one of the same strategy that was not started.
+        Only one thread does so: the plan of an audit supersedes a recommended plan of the same strategy.
         """
         strategy = {"goal": "dummy", "strategy": "dummy", "parameters": {"para1": 1.5, "para2": name}}
         audit = self.call(201, "POST", "/v1/audits", {"audit_type": "ONESHOT", "force": True, **strategy})["uuid"]

@@ -24,7 +24,7 @@ CONSTRAINTS = ".ci/constraints.txt"
 
 
 class Release(NamedTuple):
-    """A folder with the code of a release, and the Python that runs it there."""
+    """A release: its Git reference, the folder of its code, and its Python."""
 
     reference: str
     folder: Path
@@ -60,7 +60,7 @@ def previous_release(folder: Path) -> Release:
 def install_packages(folder: Path) -> str:
     """Install the packages of a release into an environment for its constraints, and return its Python.
 
-    The environments stay in `ENVIRONMENTS`, which `make clean` removes.
+    The environments are kept in `ENVIRONMENTS`, which ``make clean`` removes.
     """
     digest = hashlib.sha256()
     for name in (CONSTRAINTS, "pyproject.toml"):

@@ -18,12 +18,12 @@ WEB = ("-m", "gunicorn", "--config", "python:watcher_site.gunicorn")
 
 
 def environment(database: str, **variables: str) -> dict[str, str]:
-    """Return the environment of a process; both releases have the same."""
+    """Return the environment of a process of either release."""
     return {**SOUND, "DATABASE_URL": database, "ALLOWED_HOSTS": "127.0.0.1", "WATCHER_HTTPS": "false", **variables}
 
 
 class Client:
-    """An administrator who calls the API at an address."""
+    """A client of the API with the token of an administrator."""
 
     def __init__(self, port: int, token: str) -> None:
         self.address = f"http://127.0.0.1:{port}"
@@ -31,7 +31,7 @@ class Client:
         self.headers = {"X-Auth-Token": token, "OpenStack-API-Version": MICROVERSION}
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Return the status and the body of an answer; the status 0 if there is none."""
+        """Return the status and the body of the response; the status is 0 without a response."""
         data = None if body is None else json.dumps(body).encode()
         headers = {**self.headers, "Content-Type": "application/json"}
         request = Request(f"{self.address}{path}", data, headers, method=method)  # noqa: S310
@@ -44,7 +44,7 @@ class Client:
             return 0, problem
 
     def require(self, status: int, method: str, path: str, body: Any = None) -> Any:
-        """Return the body of an answer that has this status."""
+        """Return the body of the response, and assert its status."""
         found, answer = self.call(method, path, body)
         assert found == status, (method, path, answer)
         return answer
@@ -98,7 +98,7 @@ class Site:
         return process
 
     def start_web(self) -> "subprocess.Popen[bytes]":
-        """Start a web process on a free port, and wait until it answers."""
+        """Start a web process on a free port, and wait until it responds."""
         self.port = free_port_number()
         process = self.start("web", *WEB, "--bind", f"127.0.0.1:{self.port}", "--workers", "1")
         probe = Client(self.port, "")

@@ -35,8 +35,8 @@ def old_client(cloud_admin: User, old_site: Site, capsys: pytest.CaptureFixture[
     return Client(old_site.port, token)
 
 
-def test_the_old_code_serves_on_the_new_schema(old_client: Client) -> None:
-    """Serve the last release in one process for all tests, since its start takes most of the time."""
+def test_previous_release_serves_requests_on_the_new_schema(old_client: Client) -> None:
+    """All requests are in one test, since the start of the process takes most of the time."""
     make_strategy()
     node = make_node()
     make_flavor("small")
@@ -60,7 +60,7 @@ def test_the_old_code_serves_on_the_new_schema(old_client: Client) -> None:
     assert Action.objects.filter(action_type="CLUSTER_CREATE").exists()
 
 
-def test_the_old_code_executes_plans_on_the_new_schema(old_site: Site) -> None:
+def test_previous_release_executes_plans_on_the_new_schema(old_site: Site) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     old_site.succeed("apply_plan", str(plan.uuid))
     assert plan.actions.count_states() == {"SUCCEEDED": 2}

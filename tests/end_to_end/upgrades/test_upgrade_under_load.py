@@ -1,4 +1,4 @@
-"""The upgrade of a site that is in use, from the previous release (docs/operating.md, "Upgrading")."""
+"""The upgrade of a site under load, from the previous release (docs/operating.md, "Upgrading")."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,15 +19,15 @@ from tests.waiting import wait_for
 from tests.watcher_site.notifications.receiver import Receiver, receiving
 
 pytestmark = [pytest.mark.upgrade_test, pytest.mark.slow, pytest.mark.postgresql]
-# In seconds, of the load at each stage: some plans begin in it and others end.
+# In seconds: the duration of the load at each stage, in which plans start and end.
 STAGE = 8
-# The commands of the processes other than the web, in the order in which an upgrade restarts them.
+# The commands of the processes except the web processes, in the order in which an upgrade restarts them.
 PROCESSES = {
     "applier": ("run_applier",),
     "relay": ("relay_notifications",),
     "decision-engine": ("run_decision_engine",),
 }
-# Each query returns what must not be left when all plans have ended, as a description.
+# Each query returns the rows of a fault, of which none may exist when all plans have ended.
 FAULTS = {
     "lost": "SELECT uuid, action_type FROM actions_action WHERE losses > 0",
     "executed twice": """
@@ -100,7 +100,7 @@ def start_processes(site: Site) -> None:
 
 
 def complaints(database: str, load: Load, sites: tuple[Site, Site], receiver: Receiver) -> list[str]:
-    """Return what is not as it must be after the upgrade; nothing if it went well."""
+    """Return descriptions of all faults after the upgrade."""
     found = list(load.failures)
     for fault, statement in FAULTS.items():
         found += [f"{fault}: {row}" for row in query(database, statement)]
@@ -130,7 +130,7 @@ def query(database: str, statement: str) -> list[Any]:
         return connection.execute(statement).fetchall()
 
 
-def test_a_site_in_use_is_upgraded_without_a_failure(
+def test_site_under_load_is_upgraded_without_failures(
     database: str, sites: tuple[Site, Site], receiver: Receiver
 ) -> None:
     old, new = sites
@@ -151,7 +151,7 @@ def test_a_site_in_use_is_upgraded_without_a_failure(
         client = Client(new.port, client.token)
         load.clients = [*load.clients, client]
         load.wait(STAGE)
-        # As a proxy does: it sends the process no more requests before it stops.
+        # As a proxy does: it sends the old process no more requests before the process stops.
         load.clients = [client]
         assert set(old.stop()) == {0}
         load.wait(STAGE)

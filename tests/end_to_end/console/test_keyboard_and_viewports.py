@@ -1,4 +1,4 @@
-"""The console for all who use it: by keyboard, by screen reader, on a phone, and with motion switched off."""
+"""The console with a keyboard, on narrow and wide screens, without scripts, in print and with reduced motion."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from tests.watcher_site.notifications.relaying import make_undelivered, subscrib
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
-# What has the focus, and the width of the ring around it.
+# The focused element, and the width of its outline.
 FOCUS = """() => {
   const focused = document.activeElement;
   const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(focused);
@@ -60,17 +60,17 @@ def page(request: Any, plan: ActionPlan, session: dict[str, str], live_server: A
         yield page
 
 
-def aside(work: Callable[[], Any]) -> Any:
-    """Ask or change the database: the browser's thread must not."""
+def in_another_thread(work: Callable[[], Any]) -> Any:
+    """Read or change the database in another thread, since Django refuses it in the thread of the browser."""
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(work).result()
         pool.submit(connections.close_all).result()
     return result
 
 
-def test_actions_are_selected_and_skipped_by_keyboard_alone(page: Page, plan: ActionPlan) -> None:
+def test_actions_are_selected_and_skipped_with_the_keyboard(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
-    # A page behind another has no focus to show.
+    # A page in the background has no focus.
     page.bring_to_front()
     page.get_by_label("Select all").focus()
     page.keyboard.press("Space")
@@ -78,18 +78,18 @@ def test_actions_are_selected_and_skipped_by_keyboard_alone(page: Page, plan: Ac
     page.get_by_role("button", name="Skip 11 selected").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog").get_by_label("Reason")).to_be_focused()
-    # htmx sets the focus once more when it has settled the dialog.
+    # htmx sets the focus again when it has settled the dialog.
     expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling, .htmx-added")).to_have_count(0)
     page.keyboard.type("audit week")
     page.keyboard.press("Tab")
     expect(page.get_by_role("dialog").get_by_role("button", name="Skip", exact=True)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_text("11 actions skipped.")).to_be_visible()
-    assert aside(plan.actions.filter(state="SKIPPED").count) == 12
+    assert in_another_thread(plan.actions.filter(state="SKIPPED").count) == 12
     expect(page.locator("tr:focus, #messages:focus")).to_be_visible()
 
 
-def test_the_menu_of_narrow_screens_opens_without_scripts(session: dict[str, str], live_server: Any) -> None:
+def test_menu_of_narrow_screens_opens_without_scripts(session: dict[str, str], live_server: Any) -> None:
     with browser_page(
         base_url=live_server.url, viewport={"width": 390, "height": 900}, java_script_enabled=False
     ) as page:
@@ -102,7 +102,7 @@ def test_the_menu_of_narrow_screens_opens_without_scripts(session: dict[str, str
 
 
 @pytest.mark.parametrize("page", [1400], indirect=True)
-def test_what_has_the_focus_is_seen(page: Page, plan: ActionPlan) -> None:
+def test_focused_element_has_a_visible_outline(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_in_viewport()
@@ -116,20 +116,18 @@ def test_what_has_the_focus_is_seen(page: Page, plan: ActionPlan) -> None:
 
 
 @pytest.mark.parametrize("page", [1400], indirect=True)
-def test_a_page_gives_the_focus_back_after_a_dialog_and_says_that_its_plan_was_deleted(
-    page: Page, plan: ActionPlan
-) -> None:
+def test_focus_returns_after_a_dialog_and_deletion_of_the_plan_is_shown(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     page.bring_to_front()
     page.locator("#schedule").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
-    aside(lambda: ActionPlan.objects.update(updated_at=now()))
+    in_another_thread(lambda: ActionPlan.objects.update(updated_at=now()))
     with page.expect_response(lambda response: response.status == 200 and "hx-request" in response.request.headers):
         page.evaluate("htmx.trigger('[data-follows]', 'every')")
     page.keyboard.press("Escape")
     expect(page.locator("#schedule")).to_be_focused()
-    aside(lambda: ActionPlan.objects.get().remove())
+    in_another_thread(lambda: ActionPlan.objects.get().remove())
     page.evaluate("htmx.trigger('[data-follows]', 'every')")
     expect(page.get_by_role("alert")).to_have_text("This action plan was deleted.")
     requests: list[object] = []
@@ -140,7 +138,7 @@ def test_a_page_gives_the_focus_back_after_a_dialog_and_says_that_its_plan_was_d
 
 
 @pytest.mark.parametrize("page", [1400], indirect=True)
-def test_keyboard_shortcuts_work_outside_of_fields_until_they_are_switched_off(page: Page, plan: ActionPlan) -> None:
+def test_keyboard_shortcuts_work_outside_of_fields_until_they_are_disabled(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("home"))
     page.bring_to_front()
     page.keyboard.press("g")
@@ -164,7 +162,7 @@ def test_keyboard_shortcuts_work_outside_of_fields_until_they_are_switched_off(p
 
 
 @pytest.mark.parametrize("page", [1400], indirect=True)
-def test_links_of_the_navigation_stay_in_place(page: Page, plan: ActionPlan) -> None:
+def test_navigation_links_have_equal_positions_on_all_pages(page: Page, plan: ActionPlan) -> None:
     places = "() => [...document.querySelectorAll('nav .wide-screen a')].map((one) => one.getBoundingClientRect().x)"
     found = []
     for name in ("home", "plans:list", "cluster:nodes", "users:list"):
@@ -175,7 +173,7 @@ def test_links_of_the_navigation_stay_in_place(page: Page, plan: ActionPlan) -> 
 
 
 @pytest.mark.parametrize("page", [1400], indirect=True)
-def test_prints_tell_states_by_their_colours_also_from_dark_pages(page: Page, plan: ActionPlan) -> None:
+def test_printed_page_uses_light_state_colours_in_dark_mode(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     tones = "() => [...document.querySelectorAll('.facts .bar rect')].map((one) => getComputedStyle(one).fill)"
     page.evaluate("document.documentElement.setAttribute('data-bs-theme', 'light')")
@@ -186,8 +184,8 @@ def test_prints_tell_states_by_their_colours_also_from_dark_pages(page: Page, pl
     assert page.evaluate(tones) == light
 
 
-def test_objects_are_searched_by_keyboard_on_each_page(page: Page, plan: ActionPlan) -> None:
-    server = aside(lambda: Server.objects.get())
+def test_objects_are_searched_with_the_keyboard(page: Page, plan: ActionPlan) -> None:
+    server = in_another_thread(lambda: Server.objects.get())
     page.goto(reverse("plans:list"))
     page.bring_to_front()
     page.keyboard.press("/")
@@ -201,8 +199,8 @@ def test_objects_are_searched_by_keyboard_on_each_page(page: Page, plan: ActionP
 
 
 @pytest.mark.parametrize("page", [390], indirect=True)
-def test_a_list_is_sorted_on_a_phone(page: Page, plan: ActionPlan) -> None:
-    aside(lambda: make_server("a-server"))
+def test_list_is_sorted_on_a_phone(page: Page, plan: ActionPlan) -> None:
+    in_another_thread(lambda: make_server("a-server"))
     page.goto(reverse("cluster:servers"))
     page.get_by_label("Sort by").select_option("Name, descending")
     page.get_by_role("button", name="Sort").click()
@@ -210,24 +208,24 @@ def test_a_list_is_sorted_on_a_phone(page: Page, plan: ActionPlan) -> None:
     expect(page.get_by_label("Sort by")).to_have_value("-name")
 
 
-def test_a_graph_that_goes_on_says_so(page: Page, plan: ActionPlan) -> None:
+def test_graph_wider_than_its_container_shows_a_scroll_hint(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     expect(page.get_by_text("scroll sideways for more")).to_be_visible()
 
 
-def test_nothing_moves_for_users_who_prefer_reduced_motion(page: Page, plan: ActionPlan) -> None:
-    aside(lambda: ActionPlan.objects.update(state="ONGOING"))
+def test_state_badge_is_not_animated_with_reduced_motion(page: Page, plan: ActionPlan) -> None:
+    in_another_thread(lambda: ActionPlan.objects.update(state="ONGOING"))
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     badge = page.locator("h1 .state-ongoing")
     assert badge.evaluate("(one) => getComputedStyle(one, '::before').animationName") == "none"
 
 
-def test_the_banner_of_a_step_goes_when_the_next_one_is_made(page: Page, plan: ActionPlan) -> None:
+def test_success_message_disappears_when_the_plan_starts(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     page.get_by_role("link", name="Start…", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Start").click()
     expect(page.get_by_text("Action plan started. An applier will run it.")).to_be_visible()
-    aside(lambda: ActionPlan.objects.update(state="ONGOING"))
+    in_another_thread(lambda: ActionPlan.objects.update(state="ONGOING"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("ONGOING")
     expect(page.get_by_text("Action plan started. An applier will run it.")).to_have_count(0)
 
@@ -237,7 +235,7 @@ def undelivered(transactional_db: None) -> None:
     make_undelivered(subscribe_to(f"http://192.0.2.7/{'x' * 1900}", "n" * 255))
 
 
-def test_notifications_are_within_reach_on_screens_of_every_width(
+def test_notification_pages_fit_every_screen_width(
     undelivered: None, session: dict[str, str], live_server: Any
 ) -> None:
     with browser_page(base_url=live_server.url) as page:

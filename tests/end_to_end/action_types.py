@@ -1,4 +1,4 @@
-"""Action types for processes whose actions end only when a test wants it."""
+"""Action types that end when a test permits it, or never."""
 
 import time
 from pathlib import Path
@@ -7,10 +7,10 @@ from actions.types.base import DONE, ActionType, Outcome
 
 
 class Stuck(ActionType):
-    """Reaches no checkpoint and never ends."""
+    """Sleeps forever without a checkpoint."""
 
     name = "stuck"
-    description = "Never comes to its end"
+    description = "Never ends"
     schema = {"type": "object"}
 
     def execute(self) -> Outcome:
@@ -20,10 +20,10 @@ class Stuck(ActionType):
 
 
 class Nap(ActionType):
-    """Ends when a file is there: no test has to guess how long others take meanwhile."""
+    """Ends when a file exists, so that tests need not estimate durations."""
 
     name = "nap"
-    description = "Sleep until a file is there"
+    description = "Sleep until a file exists"
     schema = {"type": "object", "properties": {"file": {"type": "string"}}, "required": ["file"]}
 
     def execute(self) -> Outcome:

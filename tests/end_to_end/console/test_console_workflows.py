@@ -1,4 +1,4 @@
-"""The console's story, in a real browser against a real server: review a plan, skip, start, and watch it run."""
+"""Workflows in the console with a real browser and a real server: review, skip, start and monitor a plan."""
 
 import re
 from collections.abc import Iterator
@@ -31,14 +31,14 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def slow_cloud(settings: Any) -> None:
-    """Let each migration take long enough to be seen running."""
+    """Delay each migration, so that the page shows it as ONGOING."""
     settings.EMBEDDED_CLOUD_SECONDS = 4
     settings.POLL_INTERVAL = 0.1
 
 
 @pytest.fixture
 def plan() -> ActionPlan:
-    """Five servers are to leave compute1: one after the other two, and one of them is deleted meanwhile."""
+    """A plan that migrates five servers away from compute1, with one dependency and one deleted server."""
     source, destination = make_node("compute1"), make_node("compute2")
     servers = [make_server(f"web-{number}", source) for number in range(1, 6)]
     plan = make_plan(audit=make_audit("empty compute1", state="SUCCEEDED"))
@@ -64,7 +64,7 @@ def migration(plan: ActionPlan, server: Server, destination: str) -> Action:
 
 @pytest.fixture
 def applier() -> Iterator[Thread]:
-    """An applier that runs beside the server, once it is started."""
+    """A thread that runs an applier when the test starts it."""
     thread = Thread(target=run_applier)
     yield thread
     if thread.ident:
@@ -78,7 +78,7 @@ def run_applier() -> None:
 
 @pytest.fixture
 def page(plan: ActionPlan, cloud_admin: User, live_server: Any, applier: Thread) -> Iterator[Page]:
-    """A browser in which alice, a cloud administrator, has logged in and opened the plan."""
+    """A browser with the page of the plan, after the login of alice, a cloud administrator."""
     with browser_page(base_url=live_server.url) as page:
         page.goto(reverse("plans:detail", args=[plan.uuid]))
         page.get_by_label("Username").fill("alice")
@@ -92,14 +92,14 @@ def row(page: Page, server: str) -> Locator:
 
 
 def skip(page: Page, reason: str) -> None:
-    """Fill in the dialog that asks for the reason."""
+    """Fill in and send the dialog for the reason."""
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Reason").fill(reason)
     dialog.get_by_role("button", name="Skip", exact=True).click()
 
 
 def start(page: Page) -> None:
-    """Confirm the summary of the dialog, which begins with its heading and not with a button."""
+    """Start the plan by the dialog, which has the focus on its heading and not on a button."""
     page.get_by_role("link", name="Start…", exact=True).click()
     dialog = page.get_by_role("dialog", name="Start this action plan?")
     expect(dialog.get_by_role("heading")).to_be_focused()
@@ -107,7 +107,7 @@ def start(page: Page) -> None:
     dialog.get_by_role("button", name="Start").click()
 
 
-def test_a_person_skips_starts_and_watches_a_plan(page: Page, applier: Thread) -> None:
+def test_plan_is_reviewed_started_and_followed_to_its_end(page: Page, applier: Thread) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("RECOMMENDED")
 
     row(page, "web-2").get_by_role("button", name="Skip migrate web-2").click()
@@ -126,7 +126,7 @@ def test_a_person_skips_starts_and_watches_a_plan(page: Page, applier: Thread) -
     expect(page.get_by_role("heading", level=1)).to_contain_text("PENDING")
     expect(page.get_by_text("No applier is running")).to_be_visible()
 
-    # From here on the page is left alone: what changes on it came by itself.
+    # From here on the test does not operate the page: all changes come from its polling.
     address = page.url
     applier.start()
     expect(row(page, "web-1")).to_contain_text("ONGOING")
@@ -142,7 +142,7 @@ def test_a_person_skips_starts_and_watches_a_plan(page: Page, applier: Thread) -
     assert page.complaints == []
 
 
-def test_a_person_takes_a_skip_back(page: Page) -> None:
+def test_skipped_action_is_restored(page: Page) -> None:
     row(page, "web-1").get_by_role("button", name="Skip migrate web-1").click()
     skip(page, "not yet")
     row(page, "web-1").get_by_role("button", name="Restore migrate web-1").click()
@@ -151,7 +151,7 @@ def test_a_person_takes_a_skip_back(page: Page) -> None:
     expect(row(page, "web-1")).not_to_contain_text("not yet")
 
 
-def test_what_a_person_chose_survives_the_updates_of_the_page(page: Page) -> None:
+def test_selected_actions_and_an_entered_reason_survive_updates_of_the_page(page: Page) -> None:
     start(page)
     page.get_by_label("Select migrate web-3").check()
     with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
@@ -174,13 +174,13 @@ def running(page: Page, plan: ActionPlan) -> Page:
 
 
 def change(plan: ActionPlan, state: str) -> None:
-    """Change the state of a plan from a thread that is not the browser's."""
+    """Change the state of a plan in another thread, since Django refuses it in the thread of the browser."""
     work = Thread(target=lambda: (ActionPlan.objects.update(state=state, updated_at=now()), connections.close_all()))
     work.start()
     work.join()
 
 
-def test_the_focus_and_a_selection_survive_the_updates_of_the_page(running: Page, plan: ActionPlan) -> None:
+def test_focus_and_text_selection_survive_updates_of_the_page(running: Page, plan: ActionPlan) -> None:
     link = row(running, "web-2").get_by_role("link").first
     link.focus()
     running.evaluate("getSelection().selectAllChildren(document.querySelector('#progress .facts dd'))")
@@ -191,13 +191,13 @@ def test_the_focus_and_a_selection_survive_the_updates_of_the_page(running: Page
     assert (bool(selected), running.evaluate("getSelection().toString()")) == (True, selected)
 
 
-def test_a_page_of_a_recommended_plan_says_that_another_person_started_it(page: Page, plan: ActionPlan) -> None:
+def test_page_of_a_recommended_plan_shows_a_start_by_another_user(page: Page, plan: ActionPlan) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("RECOMMENDED")
     change(plan, "ONGOING")
     expect(page.get_by_role("heading", level=1)).to_contain_text("ONGOING")
 
 
-def test_a_page_that_cannot_be_updated_says_so_until_it_is(running: Page) -> None:
+def test_page_shows_a_warning_while_it_is_offline(running: Page) -> None:
     warning = running.get_by_text("No connection to the site.")
     running.context.set_offline(True)
     expect(warning).to_be_visible()
@@ -205,13 +205,13 @@ def test_a_page_that_cannot_be_updated_says_so_until_it_is(running: Page) -> Non
     expect(warning).to_be_hidden()
 
 
-def test_a_button_without_a_connection_says_that_nothing_was_sent(running: Page) -> None:
+def test_button_while_offline_shows_that_the_request_was_not_sent(running: Page) -> None:
     running.context.set_offline(True)
     running.get_by_role("link", name="Cancel…").first.click()
     expect(running.get_by_text("the request was not sent")).to_be_visible()
 
 
-def test_the_dialog_is_left_by_keyboard_and_nothing_was_done(page: Page) -> None:
+def test_escape_closes_the_dialog_without_a_skip(page: Page) -> None:
     row(page, "web-1").get_by_role("button", name="Skip migrate web-1").press("Enter")
     expect(page.get_by_role("dialog").get_by_label("Reason")).to_be_focused()
     page.keyboard.press("Escape")
@@ -219,7 +219,7 @@ def test_the_dialog_is_left_by_keyboard_and_nothing_was_done(page: Page) -> None
     expect(row(page, "web-1")).to_contain_text("PENDING")
 
 
-def test_the_colours_that_a_person_chose_are_remembered(page: Page) -> None:
+def test_selected_theme_is_remembered(page: Page) -> None:
     html = page.locator("html")
     expect(html).to_have_attribute("data-bs-theme", "light")
     page.get_by_role("button", name="Toggle dark mode").click()
@@ -233,7 +233,7 @@ def run_decision_engine() -> None:
     connections.close_all()
 
 
-def test_a_person_creates_an_audit_and_follows_it_to_its_plan(page: Page) -> None:
+def test_audit_is_created_and_followed_to_its_plan(page: Page) -> None:
     page.get_by_role("link", name="Audits", exact=True).click()
     page.get_by_role("link", name="New audit").click()
     page.get_by_label("Goal").select_option("cluster_maintaining")

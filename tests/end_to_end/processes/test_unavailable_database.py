@@ -1,4 +1,4 @@
-"""A site whose database server is not there: a real web process, and a port on which nothing listens."""
+"""A site with an unavailable database: a real web process, and a port without a listener."""
 
 import http.client
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def ask(port: int, method: str, path: str, timeout: float = PATIENCE, **headers:
         ("GET", "/readyz", TOKEN),
     ],
 )
-def test_a_request_is_answered_503_with_the_time_of_the_next_try(
+def test_request_without_a_database_is_503_with_retry_after(
     port: int, method: str, path: str, headers: dict[str, str]
 ) -> None:
     status, retry_after, body = ask(port, method, path, **headers)
@@ -47,7 +47,7 @@ def test_a_request_is_answered_503_with_the_time_of_the_next_try(
     assert not any(word in body for word in ("127.0.0.1", "watcher:secret", "Traceback"))
 
 
-def test_a_database_that_accepts_connections_and_never_answers_is_away() -> None:
+def test_database_that_accepts_connections_without_a_response_is_503() -> None:
     with create_server(("127.0.0.1", 0)) as silent:
         url = f"postgres://watcher:secret@127.0.0.1:{silent.getsockname()[1]}/watcher"
         with serving(DATABASE_URL=url) as (_, port):
@@ -56,5 +56,5 @@ def test_a_database_that_accepts_connections_and_never_answers_is_away() -> None
     assert (status, retry_after) == (503, "5")
 
 
-def test_a_process_without_its_database_is_live(port: int) -> None:
+def test_healthz_succeeds_without_a_database(port: int) -> None:
     assert ask(port, "GET", "/healthz")[0] == 200
