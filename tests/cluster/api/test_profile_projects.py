@@ -22,7 +22,7 @@ def api(cloud_admin: User) -> Caller:
 
 @pytest.fixture
 def member(api: Caller) -> Caller:
-    """A member of the project acme, without any right, who knows a profile of each project."""
+    """A member of the project acme without any permission. Each project has a profile."""
     user = person("mia")
     add_member("mia", "acme")
     for project in ("acme", "other", ""):

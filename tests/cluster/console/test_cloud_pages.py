@@ -26,7 +26,7 @@ def test_node_list_shows_capacity_and_usage(browser: Client) -> None:
     assert 'width="250.00"' in text
 
 
-def test_node_page_lists_servers_on_the_node_and_servers_that_migrate_to_it(browser: Client) -> None:
+def test_node_page_lists_current_and_incoming_servers(browser: Client) -> None:
     node, other = make_node("compute1"), make_node("compute2")
     make_server("here", node)
     make_server("coming", other, destination=node)

@@ -89,13 +89,13 @@ class Cinder:
         return {"snapshot": self.snapshots[snapshot]}
 
     def list_volumes(self, request: Request, project: str) -> Any:
-        return page(request, "volumes", self.of_all(request, self.volumes), self.cloud.page_size)
+        return page(request, "volumes", self.all_tenants_items(request, self.volumes), self.cloud.page_size)
 
     def list_snapshots(self, request: Request, project: str) -> Any:
-        return page(request, "snapshots", self.of_all(request, self.snapshots), self.cloud.page_size)
+        return page(request, "snapshots", self.all_tenants_items(request, self.snapshots), self.cloud.page_size)
 
-    def of_all(self, request: Request, items: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        """Everything is another project's: without ``all_tenants`` there is nothing to be seen."""
+    def all_tenants_items(self, request: Request, items: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return all items for requests with ``all_tenants``, as they belong to another project."""
         return list(items.values()) if request.args.get("all_tenants") in {"1", "True"} else []
 
     def find(self, volume: str) -> dict[str, Any]:

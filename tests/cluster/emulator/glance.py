@@ -9,7 +9,7 @@ ROOT = "/image/v2/images"
 
 
 class Glance:
-    """An image that no test has added is public."""
+    """Images. An unknown image is public."""
 
     def __init__(self, cloud: Any) -> None:
         self.images: dict[str, dict[str, Any]] = {}

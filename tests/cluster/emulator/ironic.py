@@ -1,4 +1,4 @@
-"""Ironic: machines that are switched on and off."""
+"""Ironic: machines that are powered on and off."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class Ironic:
         self.cloud = cloud
         self.nodes: dict[str, dict[str, Any]] = {}
         self.left: dict[str, float] = {}
-        self.stubborn = False
+        self.ignores_power_changes = False
 
     def rules(self) -> list[Rule]:
         return [
@@ -40,7 +40,7 @@ class Ironic:
         if found["target_power_state"]:
             self.left[node] -= 1
             if self.left[node] <= 0:
-                reached = found["power_state"] if self.stubborn else found["target_power_state"]
+                reached = found["power_state"] if self.ignores_power_changes else found["target_power_state"]
                 found["power_state"], found["target_power_state"] = reached, None
         return found
 

@@ -1,4 +1,4 @@
-"""MAAS over HTTP for tests: machines that are switched on and off, as the documentation of its API says."""
+"""MAAS over HTTP for tests: machines that are powered on and off, as documented for its API."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ CONSUMER, TOKEN, SECRET = "Wx7dPtVJ5YvZdWTzdG", "x6Q3zWDq8kFbYVnGGT", "p5qQSM7Bq
 
 
 class Quiet(WSGIRequestHandler):
-    """Logs nothing: the output of tests is theirs alone."""
+    """Logs nothing, so that the output has only lines of the tests."""
 
     def log(self, *args: Any) -> None:
         pass
@@ -26,7 +26,7 @@ class EmulatedMaas:
 
     Attributes:
         requests: the method and the path of each request, in order.
-        fault: the status of answers to requests whose ``METHOD op`` matches the pattern, as often as the number.
+        fault: a pattern of ``METHOD op``, the status of the responses to matching requests, and their number.
     """
 
     machines: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class EmulatedMaas:
         return f"http://127.0.0.1:{self.server.server_port}/MAAS"
 
     def add(self, hostname: str, domain: str = "maas", power_state: str = "on") -> dict[str, Any]:
-        """Add a machine: of the many values of one these are the ones that are read."""
+        """Add a machine with the values that the driver reads."""
         key = f"key{len(self.machines)}"
         self.machines[key] = {
             "system_id": key,

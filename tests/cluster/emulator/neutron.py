@@ -45,7 +45,7 @@ class Neutron:
         self.subnets[uuid] = {"id": uuid, "name": name}
 
     def add_port(self, server: str, **addresses: str) -> None:
-        """Give a server a port with an address on each of these subnets."""
+        """Add a port of a server with an address on each of these subnets."""
         fixed = [{"subnet_id": subnet, "ip_address": address} for subnet, address in addresses.items()]
         self.ports.append({"id": f"port-{len(self.ports)}", "device_id": server, "fixed_ips": fixed})
 

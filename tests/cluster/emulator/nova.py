@@ -60,7 +60,7 @@ class Nova(Operations):
             Rule(f"{server}/os-instance-actions/<action>", endpoint=self.show_action),
         ]
 
-    # What a test puts into the cloud.
+    # Contents that tests add.
 
     def add_host(self, host: str, vcpus: int = 16, memory: int = 32768, disk: int = 500, **columns: Any) -> str:
         key, service = make_uuid(host), make_uuid(f"service of {host}")
@@ -114,12 +114,12 @@ class Nova(Operations):
         self.aggregates.append({**known, "hosts": list(hosts), "metadata": metadata})
 
     def embed(self, flavor: str) -> dict[str, Any]:
-        """Return a flavor as servers show theirs, from 2.47 on without its id."""
+        """Return a flavor in the format of servers from 2.47 on, without its ID."""
         wanted = self.flavors[flavor]
         size = {name: wanted[name] for name in ("vcpus", "ram", "disk", "extra_specs")}
         return {"original_name": wanted["name"], "ephemeral": 0, "swap": 0, **size}
 
-    # What it answers.
+    # Responses.
 
     def list_hypervisors(self, request: Request) -> Any:
         hidden = CAPACITY if self.version(request) >= (2, 88) else ()
@@ -171,7 +171,7 @@ class Nova(Operations):
         return {"server_group": {"id": group, **self.server_groups[group]}}
 
     def list_servers(self, request: Request) -> Any:
-        """Everything is another project's: without ``all_tenants`` there is nothing to be seen."""
+        """Return all servers for requests with ``all_tenants``, as they belong to another project."""
         found = list(self.servers.values()) if request.args.get("all_tenants") in {"1", "True"} else []
         if "host" in request.args:
             found = [server for server in found if server["OS-EXT-SRV-ATTR:host"] == request.args["host"]]
@@ -187,7 +187,7 @@ class Nova(Operations):
 
     def show_server(self, request: Request, server: str) -> Any:
         found = self.find(server)
-        self.go_on(found)
+        self.advance(found)
         return {"server": found}
 
     def list_actions(self, request: Request, server: str) -> Any:
@@ -196,4 +196,4 @@ class Nova(Operations):
 
     def show_action(self, request: Request, server: str, action: str) -> Any:
         found = next((entry for entry in self.actions(server) if entry["request_id"] == action), None)
-        return {"instanceAction": self.look_at_action(found)} if found else Response(status=404)
+        return {"instanceAction": self.read_action(found)} if found else Response(status=404)

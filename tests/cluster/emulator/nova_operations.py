@@ -1,4 +1,4 @@
-"""Nova's operations on servers: each makes one step of progress with each reading of the server."""
+"""Nova's operations on servers: each read of the server advances its operation by one step."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
 
 
 class Operations:
-    """``failing`` has operations that began end badly: ``stay`` where the server was, or ``error``."""
+    """Operations fail if ``failing`` is ``stay`` (the server is unchanged) or ``error`` (the server is in error)."""
 
     flavors: dict[str, dict[str, Any]]
     services: dict[str, dict[str, Any]]
@@ -28,7 +28,7 @@ class Operations:
         self.evacuations: list[dict[str, Any]] = []
         self.failing: str | None = None
         self.unknown_images: set[str] = set()
-        self.confirms_by_itself = False
+        self.confirms_automatically = False
 
     def embed(self, flavor: str) -> dict[str, Any]:
         raise NotImplementedError
@@ -83,7 +83,7 @@ class Operations:
         server["status"], server[TASK_STATE] = status, task_state
 
     def choose(self, server: dict[str, Any], wanted: str | None) -> str | None:
-        """Return the host that was requested, or the first open one that is another."""
+        """Return the requested host, or the first other host that is enabled and up."""
         hosts = {service["host"]: service for service in self.services.values()}
         if wanted and wanted not in hosts:
             raise BadRequest(f"Compute host {wanted} could not be found.")
@@ -116,7 +116,7 @@ class Operations:
 
     def confirm(self, server: dict[str, Any], options: dict[str, Any]) -> None:
         self.require(server, "confirmResize", "VERIFY_RESIZE")
-        self.rest(server, server.pop("old"))
+        self.settle(server, server.pop("old"))
 
     def stop(self, server: dict[str, Any], options: dict[str, Any]) -> None:
         self.require(server, "stop", "ACTIVE")
@@ -179,7 +179,7 @@ class Operations:
             raise Conflict(f"Instance {server['id']} is in an invalid state for '{verb}'")
 
     def build(self, wanted: dict[str, Any], project: str, user: str) -> Response:
-        """Create a server, where the first open host is; it stands in the list at once."""
+        """Add a server in status BUILD, whose creation on the first available host begins."""
         if wanted["flavorRef"] not in self.flavors:
             raise BadRequest(f"Flavor {wanted['flavorRef']} could not be found.")
         key = str(uuid4())
@@ -214,7 +214,7 @@ class Operations:
             self.begin(found, "delete", found["status"], "deleting", {})
         return Response(status=204)
 
-    def go_on(self, server: dict[str, Any]) -> None:
+    def advance(self, server: dict[str, Any]) -> None:
         operation = self.operations.get(server["id"])
         if operation:
             operation["left"] -= 1
@@ -231,21 +231,21 @@ class Operations:
         changes, before = operation["changes"], operation["before"]
         if changes.get(HOST, "") is None:
             self.note(server, NO_VALID_HOST)
-            self.rest(server, before)
+            self.settle(server, before)
         elif self.failing:
             self.note(server, "The hypervisor did not do it.")
             bad = {"status": "ERROR", VM_STATE: "error", "fault": {"code": 500, "message": BROKE}}
-            self.rest(server, bad if self.failing == "error" else before)
+            self.settle(server, bad if self.failing == "error" else before)
         else:
             self.note(server)
             server.update(before | changes)
             if server["status"] == "VERIFY_RESIZE":
                 server["old"] = before
-                if self.confirms_by_itself:
+                if self.confirms_automatically:
                     self.confirm(server, {})
 
     def end_evacuation(self, server: dict[str, Any], operation: dict[str, Any]) -> bool:
-        """Return whether an evacuation ends: one that succeeds changes the host after the state of the server."""
+        """Return whether an evacuation has ended: a successful one changes the host one step after the state."""
         changes, [*_, record] = operation["changes"], self.evacuations_of(server["id"])
         fails = changes[HOST] is None or self.failing
         if fails or "status" not in changes:
@@ -259,21 +259,21 @@ class Operations:
         return [record for record in self.evacuations if record["instance_uuid"] == server]
 
     def list_evacuations(self, request: Request) -> Any:
-        """Return the evacuations after another step of progress, which outdates an earlier reading of the server."""
+        """Return the evacuations after another step, so that an earlier read of the server is outdated."""
         server = request.args["instance_uuid"]
         assert request.args["migration_type"] == "evacuation"
-        self.go_on(self.find(server))
+        self.advance(self.find(server))
         return {"migrations": self.evacuations_of(server)}
 
-    def rest(self, server: dict[str, Any], columns: dict[str, Any]) -> None:
+    def settle(self, server: dict[str, Any], columns: dict[str, Any]) -> None:
         server.update({**columns, TASK_STATE: None})
 
     def note(self, server: dict[str, Any], details: str | None = None) -> None:
-        """Record the end of the last action, and why it failed, which is shown from the second look on."""
+        """Record the end of the last action and the reason of its failure, which are shown from the second read on."""
         result = "Error" if details else "Success"
         self.history[server["id"]][0]["end"] = {"result": result, "details": details}
 
-    def look_at_action(self, entry: dict[str, Any]) -> dict[str, Any]:
+    def read_action(self, entry: dict[str, Any]) -> dict[str, Any]:
         seen = {name: entry[name] for name in ("action", "request_id", "message", "events")}
         if end := entry.pop("end", None):
             entry["message"] = "Error" if end["details"] else None
@@ -293,5 +293,5 @@ class Operations:
             raise BadRequest(f"Migration {migration} state of instance {server} is completed.")
         self.operations.pop(server)
         self.note(found)
-        self.rest(found, running["before"])
+        self.settle(found, running["before"])
         return Response(status=202)

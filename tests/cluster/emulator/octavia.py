@@ -1,4 +1,4 @@
-"""Octavia: load balancers, pools and members. Each change takes some readings, until which nothing else is changed."""
+"""Octavia: load balancers, pools and members. A change takes some reads, during which others are refused."""
 
 from typing import Any
 from uuid import uuid4
@@ -14,14 +14,14 @@ STATUS = "provisioning_status"
 
 
 class Octavia:
-    """Where it is ``failing``, what is created, changed or deleted reads ERROR."""
+    """If ``failing``, objects are in ERROR after they are created, changed or deleted."""
 
     def __init__(self, cloud: Any) -> None:
         self.cloud = cloud
         self.balancers: dict[str, dict[str, Any]] = {}
         self.pools: dict[str, dict[str, Any]] = {}
         self.members: dict[str, dict[str, dict[str, Any]]] = {}
-        self.under_way: dict[str, float] = {}
+        self.reads_left: dict[str, float] = {}
         self.failing = False
 
     def rules(self) -> list[Rule]:
@@ -47,10 +47,10 @@ class Octavia:
         self.members[pool][key] = member
         return member
 
-    # What it answers.
+    # Responses.
 
     def show_balancer(self, request: Request, balancer: str) -> Any:
-        self.go_on(balancer)
+        self.advance(balancer)
         return {"loadbalancer": self.balancers[balancer]}
 
     def list_pools(self, request: Request) -> Any:
@@ -104,13 +104,13 @@ class Octavia:
 
     def begin(self, balancer: str) -> None:
         self.balancers[balancer][STATUS] = "PENDING_UPDATE"
-        self.under_way[balancer] = self.cloud.readings
+        self.reads_left[balancer] = self.cloud.readings
 
-    def go_on(self, balancer: str) -> None:
-        if balancer in self.under_way:
-            self.under_way[balancer] -= 1
-            if self.under_way[balancer] <= 0:
-                del self.under_way[balancer]
+    def advance(self, balancer: str) -> None:
+        if balancer in self.reads_left:
+            self.reads_left[balancer] -= 1
+            if self.reads_left[balancer] <= 0:
+                del self.reads_left[balancer]
                 self.finish(balancer)
 
     def finish(self, balancer: str) -> None:

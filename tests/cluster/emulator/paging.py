@@ -1,4 +1,4 @@
-"""Lists in pages, as Nova and Cinder give them: a link to the next one where there is one."""
+"""Paged lists in the format of Nova and Cinder, with a link to the next page."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
 """An OpenStack cloud over HTTP for tests: Keystone, Nova, Neutron, Glance, Placement, Cinder, Ironic and
 Octavia, and the data sources of metrics.
 
-It answers as far as the driver asks, and keeps state. An operation takes as many readings of what it is about as
-`Emulator.readings` says; each fault that a test orders strikes the requests that it names.
+It implements the requests of the driver, and keeps state. An operation ends after `Emulator.readings` reads of its
+object. Each `Fault` of a test applies to the requests that match its pattern.
 """
 
 import json
@@ -32,7 +32,7 @@ from tests.cluster.emulator.telemetry import OpenPrometheus, Telemetry
 
 USER, PASSWORD, PROJECT = "watcher", "a password of the emulator", "0f5b6a1c7d3e4f2a9b8c7d6e5f4a3b2c"
 SITE = "u1"
-# By the type that the catalog gives it: its path, and the paths below it that are its root.
+# The path of each service, by its type in the catalog.
 SERVICES = {
     "identity": "/identity/v3",
     "compute": "/compute/v2.1",
@@ -52,11 +52,11 @@ CONTINUE = 100
 
 @dataclass
 class Fault:
-    """A fault of requests whose ``METHOD /path`` matches the pattern.
+    """A fault of the requests whose ``METHOD /path`` matches the pattern.
 
-    ``status`` 0 drops the connection, 200 answers with a body that is not JSON, and 100 only calls ``on_strike``. A
-    ``body`` is sent as it is, instead of the error of Nova with the ``message``. With ``after`` the request is done
-    first, and only its answer is lost.
+    ``status`` 0 drops the connection, 200 responds with a body that is not JSON, and 100 only calls ``callback``. A
+    ``body`` is sent instead of the error of Nova with the ``message``. With ``after`` the request is executed before,
+    and its response is lost.
     """
 
     pattern: str
@@ -66,11 +66,11 @@ class Fault:
     message: str = "It was ordered to fail."
     body: Any = None
     after: bool = False
-    on_strike: Callable[[], object] | None = None
+    callback: Callable[[], object] | None = None
 
 
 class Dropped(Exception):
-    """The connection is to be closed without an answer."""
+    """The connection is closed without a response."""
 
 
 class QuietHandler(WSGIRequestHandler):
@@ -88,16 +88,16 @@ class Emulator:
     requests: list[str] = field(default_factory=list)
     request_ids: list[tuple[str, str | None]] = field(default_factory=list)
     traceparents: list[tuple[str, str | None]] = field(default_factory=list)
-    """The requests, each with the id that it came with."""
+    """The requests, each with its trace header; ``request_ids`` has the same with the request ID."""
     faults: list[Fault] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
     password: str = PASSWORD
     project: str = PROJECT
     trusts: dict[str, dict[str, Any]] = field(default_factory=dict)
     owners: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """The project and the user of tokens by trusts."""
+    """The project and the user of each token of a trust."""
     people: dict[str, str] = field(default_factory=dict)
-    """The users of the tokens that a test gives."""
+    """The user of each token that a test adds."""
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
@@ -124,7 +124,7 @@ class Emulator:
         return f"http://127.0.0.1:{self.server.port}"
 
     def clouds_yaml(self) -> str:
-        """Return the configuration that openstacksdk finds this cloud by, as ``emulated``."""
+        """Return the configuration of this cloud for openstacksdk, with the name ``emulated``."""
         auth = {
             "auth_url": f"{self.url}{SERVICES['identity']}",
             "username": USER,
@@ -140,14 +140,14 @@ class Emulator:
     def count(self, pattern: str) -> int:
         return sum(bool(re.search(pattern, request)) for request in self.requests)
 
-    # Answering.
+    # Requests.
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         request = Request(environ)
         try:
             response = self.answer(request)
         except Dropped:
-            # The server has files of it open still: closing it alone would leave the other side waiting.
+            # The server still has open files of the socket: without the shutdown the client would wait.
             environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
             raise ConnectionAbortedError from None
         return response(environ, start_response)
@@ -161,11 +161,11 @@ class Emulator:
             fault = next((fault for fault in self.faults if fault.times > 0 and re.search(fault.pattern, line)), None)
             if fault:
                 fault.times -= 1
-        if fault and not fault.after and (struck := strike(fault)):
-            return struck
+        if fault and not fault.after and (response := apply_fault(fault)):
+            return response
         with self.lock:
             response = self.dispatch(request)
-        return (strike(fault) if fault and fault.after else None) or response
+        return (apply_fault(fault) if fault and fault.after else None) or response
 
     def dispatch(self, request: Request) -> Response:
         try:
@@ -179,12 +179,12 @@ class Emulator:
             return error(problem.code or 500, str(problem.description))
         return answer if isinstance(answer, Response) else reply(answer)
 
-    # Keystone, and what each service says of itself.
+    # Keystone, and the discovery of each service.
 
     def rules(self) -> list[Rule]:
         return [
             Rule("/identity/v3", endpoint=self.discover_identity),
-            Rule("/identity/v3/auth/tokens", methods=["POST"], endpoint=self.give_token),
+            Rule("/identity/v3/auth/tokens", methods=["POST"], endpoint=self.create_token),
             Rule("/identity/v3/OS-TRUST/trusts", methods=["POST"], endpoint=self.create_trust),
             Rule("/identity/v3/OS-TRUST/trusts/<trust>", methods=["DELETE"], endpoint=self.delete_trust),
             Rule("/compute/v2.1", endpoint=self.discover_compute),
@@ -218,7 +218,7 @@ class Emulator:
         links = [{"rel": "self", "href": f"{self.url}{path}"}]
         return {"id": name, "status": "CURRENT", "links": links, **numbers}
 
-    def give_token(self, request: Request) -> Response:
+    def create_token(self, request: Request) -> Response:
         user = request.get_json()["auth"]["identity"]["password"]["user"]
         if (user["name"], user["password"]) != (USER, self.password):
             return error(401, "The request you have made requires authentication.")
@@ -248,7 +248,7 @@ class Emulator:
         return reply({"token": body}, 201, {"X-Subject-Token": token})
 
     def owner_of(self, token: str | None) -> tuple[str, str]:
-        """Return the project and the user of a token: those of the login, if it is not by a trust."""
+        """Return the project and the user of a token. The default is those of the site."""
         return self.owners.get(token or "", (self.project, SITE))
 
     def create_trust(self, request: Request) -> Response:
@@ -271,7 +271,7 @@ class Emulator:
 
 @cache
 def routes() -> Map:
-    """Return the paths of each cloud, with the number of the part and the name of its method."""
+    """Return the URL map, whose endpoints are the number of a part and the name of its method."""
     rules = []
     for number, part in enumerate(Emulator().parts):
         for rule in part.rules():
@@ -280,10 +280,10 @@ def routes() -> Map:
     return Map(rules, merge_slashes=False, strict_slashes=False)
 
 
-def strike(fault: Fault) -> Response | None:
+def apply_fault(fault: Fault) -> Response | None:
     time.sleep(fault.seconds)
-    if fault.on_strike:
-        fault.on_strike()
+    if fault.callback:
+        fault.callback()
     if fault.status == CONTINUE:
         return None
     if not fault.status:

@@ -1,7 +1,6 @@
 """Prometheus, Aetos and Gnocchi of the emulator: the same samples in the wire format of each.
 
-A query of Prometheus is not evaluated. Its series and its function are found in its text, and what they are applied to
-are the samples of the metric itself.
+A query of Prometheus is not evaluated: the function in its text is applied to the samples of the metric of its series.
 """
 
 import json
@@ -39,16 +38,16 @@ GNOCCHI = {
     "disk.root.size": "instance_root_disk_size",
     "cpu_l3_cache": "instance_l3_cache_usage",
 }
-# Ceilometer's archive policies have this granularity alone.
+# The only granularity of Ceilometer's archive policies, in seconds.
 GRANULARITY = 300
 FUNCTIONS: Mapping[str, Callable[[list[float]], float]] = {"avg": mean, "min": min, "max": max, "count": len}
 
 
 @dataclass
 class Telemetry:
-    """The samples of each resource by metric, in the metric's unit, one in a `GRANULARITY`, the last before ``now``.
+    """The samples of each resource by metric, in its unit, one per `GRANULARITY`, the last before ``now``.
 
-    ``vcpus`` is the number of those of each server. ``recorded`` is sent instead of an answer, if there is one.
+    ``vcpus`` is the number of VCPUs of each server. ``recorded`` is sent instead of a computed response, if given.
     """
 
     emulator: "Emulator"
@@ -57,7 +56,7 @@ class Telemetry:
     vcpus: int = 1
     recorded: Any = None
 
-    # Prometheus is wanted without a token.
+    # Aetos requires a token.
     is_open = False
 
     def rules(self) -> list[Rule]:
@@ -114,7 +113,7 @@ class Telemetry:
         ]
 
     def points(self, name: str, values: list[float], start: float, stop: float) -> list[list[Any]]:
-        """Return the points of a metric; those of processors are nanoseconds between two samples."""
+        """Return the points of a metric; points of ``cpu`` are nanoseconds between two samples."""
         factor = {"cpu": self.vcpus * GRANULARITY * 1e7, "hardware.ipmi.node.airflow": 0.1}.get(name, 1)
         first = self.now - self.now % GRANULARITY - len(values) * GRANULARITY
         times = [first + place * GRANULARITY for place in range(len(values))]
@@ -127,7 +126,7 @@ class Telemetry:
 
 @dataclass
 class OpenPrometheus:
-    """The Prometheus server behind Aetos, which takes queries by POST from everyone."""
+    """The Prometheus server behind Aetos, which accepts queries by POST without a token."""
 
     telemetry: Telemetry
     is_open = True
@@ -144,7 +143,7 @@ def sample(now: float, labels: dict[str, str], value: float) -> dict[str, Any]:
 
 
 def gnocchi_id(original: str) -> str:
-    """Return the id that Gnocchi makes of one of a service."""
+    """Return the ID that Gnocchi derives from the ID of a resource."""
     return str(uuid5(NAMESPACE_URL, original))
 
 

@@ -68,7 +68,7 @@ def test_resource_without_a_server_is_replaced() -> None:
     assert decided(current_server("web", has_server=False), web=server()) == [("replace", "web")]
 
 
-def test_resource_that_was_not_begun_is_created() -> None:
+def test_resource_not_yet_started_is_created() -> None:
     assert decided(current_server("web", status="INIT_COMPLETE", has_server=False), web=server()) == [
         ("create", "web")
     ]

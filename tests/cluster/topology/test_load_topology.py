@@ -137,7 +137,7 @@ def test_deleted_server_with_a_known_uuid_is_restored(file: Path) -> None:
     assert Server.objects.present().count() == 1
 
 
-@pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
+@pytest.mark.postgresql  # On SQLite Django sends at most 999 values per query, and therefore more queries.
 def test_large_file_is_loaded_with_at_most_15_queries(file: Path, django_assert_max_num_queries: Any) -> None:
     with django_assert_max_num_queries(15):
         load(

@@ -111,7 +111,7 @@ def test_migration_that_failed_without_a_live_applier_is_repeated(emulator: Emul
     kill_during_operation(emulator, start)
     emulator.nova.operations[WEB]["left"] = 1
     emulator.readings = 2
-    emulator.nova.go_on(emulator.nova.servers[WEB])
+    emulator.nova.advance(emulator.nova.servers[WEB])
     emulator.nova.failing = None
     start()
     wait_for(lambda: state(plan) == "SUCCEEDED")

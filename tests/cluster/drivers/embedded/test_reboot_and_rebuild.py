@@ -1,4 +1,4 @@
-"""Reboots and rebuilds of servers by the embedded cloud, and those interrupted by the end of a process."""
+"""Reboots and rebuilds of servers by the embedded cloud, also after an interruption."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """The contents of an emulated cloud that many tests start with, read once per test process.
 
-A reading takes more processor time than most tests. The emulator gives the same UUIDs to objects of the same names.
+Reading a cloud takes more processor time than most tests. The emulator gives objects of the same names the same UUIDs.
 """
 
 from copy import deepcopy

@@ -57,7 +57,7 @@ def test_interrupted_operation_of_another_owner_is_not_awaited(emulator: Emulato
     assert reconcile(server, "another") == ("MIGRATING", "compute1")
 
 
-def test_resize_begun_outside_the_site_is_not_confirmed(emulator: Emulator, server: str) -> None:
+def test_resize_started_outside_the_site_is_not_confirmed(emulator: Emulator, server: str) -> None:
     emulator.nova.servers[server] |= {"status": "VERIFY_RESIZE", "OS-EXT-STS:vm_state": "resized"}
     assert reconcile(server, "one") == ("VERIFY_RESIZE", "compute1")
 

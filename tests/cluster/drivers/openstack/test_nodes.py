@@ -108,7 +108,7 @@ def test_node_with_running_servers_is_not_powered_off(emulator: Emulator, node: 
 
 def test_failed_power_change_has_the_reason_of_ironic(emulator: Emulator, node: str) -> None:
     emulator.ironic.nodes[MACHINE]["last_error"] = "The BMC does not answer."
-    emulator.ironic.stubborn = True
+    emulator.ironic.ignores_power_changes = True
     with pytest.raises(OperationFailed) as caught:
         cloud().power_off(node)
     assert str(caught.value) == "Compute node compute1 did not go off: The BMC does not answer."

@@ -54,7 +54,7 @@ def interrupt(emulator: Emulator, call: Any, *arguments: Any, **options: Any) ->
     """Begin an operation as a process that is killed during it."""
 
     def die() -> None:
-        if emulator.octavia.under_way:
+        if emulator.octavia.reads_left:
             raise Killed
 
     with pytest.raises(Killed):

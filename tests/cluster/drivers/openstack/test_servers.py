@@ -87,7 +87,7 @@ def test_stopped_server_is_cold_migrated_and_stays_stopped(emulator: Emulator, s
 
 
 def test_automatically_confirmed_cold_migration_succeeds(emulator: Emulator, server: str) -> None:
-    emulator.nova.confirms_by_itself = True
+    emulator.nova.confirms_automatically = True
     cloud().cold_migrate(server)
     assert (host(emulator, server), status(emulator, server)) == ("compute2", "ACTIVE")
 
@@ -182,12 +182,12 @@ def test_operation_is_awaited_after_a_lost_connection_and_failed_reads(emulator:
         emulator.fail(f"GET .*servers/{server}", times=8)
 
     emulator.fail("POST .*/action", after=True)
-    emulator.faults[0].on_strike = fail_reads
+    emulator.faults[0].callback = fail_reads
     cloud().live_migrate(server)
     assert (host(emulator, server), emulator.count("POST .*/action")) == ("compute2", 1)
 
 
-def test_operation_begun_after_a_gateway_timeout_is_awaited(emulator: Emulator, server: str) -> None:
+def test_operation_started_after_a_gateway_timeout_is_awaited(emulator: Emulator, server: str) -> None:
     emulator.fail("POST .*/action", 504)
     checks = 0
 
@@ -201,7 +201,7 @@ def test_operation_begun_after_a_gateway_timeout_is_awaited(emulator: Emulator, 
     assert host(emulator, server) == "compute2"
 
 
-def test_operation_not_begun_after_a_gateway_timeout_fails_after_the_timeout(
+def test_operation_not_started_after_a_gateway_timeout_fails_after_the_timeout(
     emulator: Emulator, server: str, settings: Settings
 ) -> None:
     settings.OPENSTACK_TIMEOUT = 1
@@ -284,7 +284,7 @@ def test_fault_message_of_nova_is_written_in_one_line(emulator: Emulator, server
         if fault := emulator.nova.servers[server].get("fault"):
             fault["message"] = "It broke.\nTwice."
 
-    emulator.fail(f"GET .*servers/{server}$", CONTINUE, times=99, on_strike=break_in_two_lines)
+    emulator.fail(f"GET .*servers/{server}$", CONTINUE, times=99, callback=break_in_two_lines)
     assert refusal(cloud().live_migrate, server).endswith("after its migration: It broke. Twice.")
 
 

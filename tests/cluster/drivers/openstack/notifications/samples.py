@@ -1,4 +1,4 @@
-"""Notifications as Nova and Cinder send them, built from the facts of Nova's doc/notification_samples."""
+"""Notifications as Nova and Cinder send them, after Nova's doc/notification_samples."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -169,7 +169,7 @@ def test_listener_waits_for_an_unreachable_broker(topics: CloudTopics) -> None:
     end(process)
 
 
-def test_listener_logs_its_lag_and_when_it_caught_up(topics: CloudTopics) -> None:
+def test_listener_logs_the_start_and_the_end_of_its_lag(topics: CloudTopics) -> None:
     process = topics.start()
     Synchronization.current()
     with transaction.atomic():

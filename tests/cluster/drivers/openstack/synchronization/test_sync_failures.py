@@ -19,7 +19,7 @@ from tests.cluster.emulator.server import CONTINUE, Emulator
 from tests.database import database_url
 
 pytestmark = pytest.mark.django_db
-SYNTAX, OUT_OF_ORDER = 2, 1
+MISCONFIGURED, UNAVAILABLE = 2, 1
 
 
 def sync() -> str:
@@ -39,7 +39,7 @@ def test_unreachable_cloud_fails_with_status_1(emulator: Emulator, settings: Set
     settings.OPENSTACK_ATTEMPTS = 1
     code, message = refusal()
     emulator.start()
-    assert code == OUT_OF_ORDER
+    assert code == UNAVAILABLE
     assert message.startswith("The cloud does not answer: ")
     assert "Unable to establish connection to http://127.0.0.1:" in message
     assert "HTTPConnectionPool" not in message
@@ -50,7 +50,7 @@ def test_timeout_of_a_service_fails_with_status_1(emulator: Emulator, settings: 
     settings.OPENSTACK_ATTEMPTS = 2
     emulator.fail("servers/detail", 500, times=9, seconds=2)
     code, message = refusal()
-    assert (code, message.endswith("servers/detail timed out")) == (OUT_OF_ORDER, True)
+    assert (code, message.endswith("servers/detail timed out")) == (UNAVAILABLE, True)
     assert emulator.count("servers/detail") == 2
 
 
@@ -67,7 +67,7 @@ def test_request_is_retried_after_a_broken_connection(emulator: Emulator) -> Non
 def test_permanent_server_error_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("servers/detail", 503, times=99, message="The database is gone.")
     code, message = refusal()
-    assert code == OUT_OF_ORDER
+    assert code == UNAVAILABLE
     assert message.startswith("The cloud answered with status 503 at 127.0.0.1:")
     assert message.endswith(": The database is gone.")
 
@@ -75,13 +75,13 @@ def test_permanent_server_error_fails_with_status_1(emulator: Emulator) -> None:
 def test_server_error_of_keystone_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("auth/tokens", 500, times=99)
     code, message = refusal()
-    assert (code, message.split(":")[0]) == (OUT_OF_ORDER, "The cloud does not answer")
+    assert (code, message.split(":")[0]) == (UNAVAILABLE, "The cloud does not answer")
 
 
 def test_wrong_password_fails_with_status_2(emulator: Emulator) -> None:
     emulator.password = "another"
     code, message = refusal()
-    assert (code, message.split(":")[0]) == (SYNTAX, "The cloud refuses our credentials")
+    assert (code, message.split(":")[0]) == (MISCONFIGURED, "The cloud refuses our credentials")
 
 
 def test_expired_token_is_renewed(emulator: Emulator) -> None:
@@ -93,7 +93,7 @@ def test_expired_token_is_renewed(emulator: Emulator) -> None:
 def test_missing_permission_fails_with_status_2(emulator: Emulator) -> None:
     emulator.fail("os-services", 403, message="Policy doesn't allow os_compute_api:os-services:list.")
     code, message = refusal()
-    assert code == SYNTAX
+    assert code == MISCONFIGURED
     assert message == (
         "The cloud does not give us the right to do it: Policy doesn't allow os_compute_api:os-services:list."
     )
@@ -102,25 +102,25 @@ def test_missing_permission_fails_with_status_2(emulator: Emulator) -> None:
 def test_cloud_missing_from_clouds_yaml_fails_with_status_2(emulator: Emulator, settings: Settings) -> None:
     settings.OPENSTACK_CLOUD = "another"
     code, message = refusal()
-    assert code == SYNTAX
+    assert code == MISCONFIGURED
     assert message == "OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud another was not found."
 
 
 def test_cloud_without_nova_fails_with_status_2(emulator: Emulator) -> None:
     emulator.offered.remove("compute")
-    assert refusal() == (SYNTAX, "The cloud has no Nova: its catalog has no endpoint of type compute")
+    assert refusal() == (MISCONFIGURED, "The cloud has no Nova: its catalog has no endpoint of type compute")
 
 
 def test_unsupported_nova_version_fails_with_status_2(emulator: Emulator) -> None:
     emulator.nova.newest = "2.30"
-    assert refusal() == (SYNTAX, "Nova must speak microversion 2.56 or later")
+    assert refusal() == (MISCONFIGURED, "Nova must speak microversion 2.56 or later")
 
 
 @pytest.mark.parametrize("status", [0, 503])
 def test_unavailable_nova_is_not_reported_as_an_unsupported_version(emulator: Emulator, status: int) -> None:
     emulator.fail("/compute/v2.1", status, times=99)
     code, message = refusal()
-    assert (code, message.startswith("The cloud ")) == (OUT_OF_ORDER, True)
+    assert (code, message.startswith("The cloud ")) == (UNAVAILABLE, True)
     assert "microversion" not in message
 
 
@@ -129,7 +129,7 @@ def test_list_is_read_again_if_a_server_is_deleted_between_two_pages(emulator: E
     for number in range(6):
         emulator.nova.add_server(f"web-{number}", "compute1")
     last = list(emulator.nova.servers)[1]
-    emulator.fail("servers/detail", CONTINUE, after=True, on_strike=lambda: emulator.nova.servers.pop(last))
+    emulator.fail("servers/detail", CONTINUE, after=True, callback=lambda: emulator.nova.servers.pop(last))
     assert "0 gone" in sync()
     assert Server.objects.present().count() == 5
 
@@ -140,14 +140,14 @@ def test_synchronization_fails_if_a_list_changes_at_each_attempt(emulator: Emula
         emulator.nova.add_server(f"web-{number}", "compute1")
     emulator.fail("servers/detail", 400, times=99, message="marker [x] not found")
     code, message = refusal()
-    assert (code, message) == (OUT_OF_ORDER, "A list of the cloud changed while it was read: marker [x] not found")
+    assert (code, message) == (UNAVAILABLE, "A list of the cloud changed while it was read: marker [x] not found")
     assert emulator.count("servers/detail") == 3
 
 
 def test_response_other_than_json_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("os-aggregates", 200)
     code, message = refusal()
-    assert (code, message.split(":")[0]) == (OUT_OF_ORDER, "The cloud's answer makes no sense")
+    assert (code, message.split(":")[0]) == (UNAVAILABLE, "The cloud's answer makes no sense")
 
 
 @pytest.mark.parametrize(
@@ -163,14 +163,14 @@ def test_values_violating_database_constraints_are_reported_without_their_row(
     server = emulator.nova.add_server("web", "compute1", metadata={"password": "confidential"})
     spoil(emulator.nova.servers[server])
     code, message = refusal()
-    assert (code, reason in message, "confidential" in message) == (OUT_OF_ORDER, True, False)
+    assert (code, reason in message, "confidential" in message) == (UNAVAILABLE, True, False)
     assert message.startswith("What the cloud holds does not fit into our tables: ")
     assert (Synchronization.objects.get().problem, Server.objects.exists()) == (message, False)
 
 
 def test_embedded_cloud_cannot_be_synchronized() -> None:
     code, message = refusal()
-    assert (code, message.split(":")[0]) == (SYNTAX, "WATCHER_CLOUD")
+    assert (code, message.split(":")[0]) == (MISCONFIGURED, "WATCHER_CLOUD")
 
 
 def test_failed_synchronization_writes_nothing(emulator: Emulator) -> None:
@@ -223,6 +223,6 @@ def test_command_line_error_is_one_line(emulator: Emulator, tmp_path: Path) -> N
     }
     command = [sys.executable, "manage.py", "sync_cluster"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (SYNTAX, "")
+    assert (done.returncode, done.stdout) == (MISCONFIGURED, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("CommandError: The cloud refuses our credentials: The request you have made requires auth")
