@@ -13,7 +13,7 @@ from tests.benchmarks.table import written
 
 
 def environment(database: str) -> dict[str, str]:
-    """Return the environment of production, but for TLS, which a proxy would end."""
+    """Return the environment of production, except for TLS, which a proxy would terminate."""
     return {
         "DJANGO_SETTINGS_MODULE": "tests.benchmarks.settings",
         "DATABASE_URL": database,
@@ -31,7 +31,7 @@ def run() -> int:
         os.environ.update(environment(database))
         django.setup()
         call_command("migrate", verbosity=0)
-        # What it imports needs the models, which could not be loaded before.
+        # This module imports models, which could not be loaded before.
         lines = import_module("tests.benchmarks.measurements").measure(database)
     print(", ".join(f"{name} {value}" for name, value in durability.items()))  # noqa: T201
     print(written(lines))  # noqa: T201

@@ -1,4 +1,4 @@
-"""How many actions a second one applier takes, with how many commits, and how much memory it needs."""
+"""The rate of actions of one applier, with its commits and its memory."""
 
 import os
 import subprocess
@@ -26,19 +26,19 @@ LAYERS = 32
 SIZE = 1000
 LARGE = 10_000
 PLANS = 10
-# What each graph has to reach of the raw rate on one connection, and the larger plan of the smaller one's rate.
+# The required share of the raw rate on one connection for each graph, and of the rate of a small plan for a large one.
 SHARES = (1 / 5, 1 / 6, 1 / 6)
 KEPT_RATE = 0.8
 # In MB, with one large plan and with all.
 MEMORY, MOST_MEMORY = 150, 300
-# What the process itself does, whatever the number of actions: start, claim, beat, settle, leave.
+# The commits of the process itself, for any number of actions: start, claim, heartbeat, settlement, retirement.
 CONSTANT_COMMITS = 50
 RAW_UPDATES = 500
 
 
 @dataclass(frozen=True)
 class Run:
-    """Plans run to their end: how many actions a second, how many commits in all, the largest memory in MB."""
+    """The result of plans that ran to their end: actions per second, commits in total, the largest memory in MB."""
 
     rate: float
     commits: int
@@ -79,7 +79,7 @@ def graphs() -> dict[str, list[ProposedAction]]:
 
 
 def measure(database: str) -> list[Line]:
-    """Return the lines of each graph, beside the rate of raw updates that was taken around its run."""
+    """Return the lines of each graph, with the rate of raw updates that was measured around its run."""
     lines, rates = [], []
     for (work, graph), share in zip(graphs().items(), SHARES, strict=True):
         before = raw_rate(database)
@@ -96,7 +96,7 @@ def measure(database: str) -> list[Line]:
 
 
 def measure_large(database: str, rate: float) -> list[Line]:
-    """Return what plans of ten times as many actions take, beside the rate of the smaller one."""
+    """Return the line of a plan with ten times as many actions, compared with the rate of the smaller plan."""
     large = run_plan(database, independent(LARGE))
     many = run_plans(database, [independent(LARGE) for _ in range(PLANS)], WATCHER_APPLIER_PLANS=str(PLANS))
     smaller = f"with {SIZE:,}"
@@ -108,7 +108,7 @@ def measure_large(database: str, rate: float) -> list[Line]:
 
 
 def raw_rate(database: str, connections: int = 1) -> float:
-    """Return how many single-row UPDATEs, each with its COMMIT, so many connections together take a second."""
+    """Return the rate of single-row UPDATEs with COMMIT per second, of the given number of connections together."""
     keys = list(Action.objects.order_by("pk").values_list("pk", flat=True)[: RAW_UPDATES * connections])
     shares = [keys[place::connections] for place in range(connections)]
     with ExitStack() as stack, ThreadPoolExecutor(connections) as pool:
@@ -140,7 +140,7 @@ def run_plans(database: str, plans: Sequence[Sequence[ProposedAction]], **enviro
     proposed = [propose(graph) for graph in plans]
     for plan in proposed:
         plan.launch()
-    # Its own commits would be counted at any later time.
+    # At any later time the commits of this function would be counted.
     connections.close_all()
     with psycopg.connect(database, autocommit=True) as connection:
         before = commits(connection)
@@ -180,7 +180,7 @@ def wait_for(
 
 
 def commits(connection: psycopg.Connection) -> int:
-    """Return how many transactions of this server have written something, savepoints counted as well.
+    """Return the number of transactions of this server that have written, including savepoints.
 
     PostgreSQL gives a transaction a number when it first writes. One that only read has nothing to make durable: its
     end costs no flush, and is not counted.

@@ -46,7 +46,7 @@ NOT_FUNCTIONS = {"<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>
 
 
 class CallRecorder:
-    """Records the functions of the site that any thread enters, while it is on."""
+    """Records the functions of the site that any thread enters while it is active."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -95,7 +95,7 @@ def record_nops() -> tuple[Functions, Functions]:
 
 
 def run_plan(process: Any, size: int, recorder: CallRecorder, steps: range) -> None:
-    """Run a plan of so many nops to its end, and record these steps of the applier."""
+    """Run a plan of the given number of nops to its end, and record the given steps of the applier."""
     benchmark, proposals = import_module("tests.benchmarks.applier"), import_module("plans.planning.proposals")
     plan = proposals.propose(benchmark.independent(size))
     plan.launch()
@@ -127,7 +127,7 @@ def record_requests() -> tuple[Functions, Functions]:
 
 
 def record_last(request: Callable[[str], Any], paths: list[str]) -> Functions:
-    """Return the functions that the last one of the requests to these paths enters."""
+    """Return the functions that the last of the requests to the paths enters."""
     recorder = CallRecorder()
     for path in paths:
         recorder.is_on = path == paths[-1]

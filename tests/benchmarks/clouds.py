@@ -1,4 +1,4 @@
-"""Clouds in memory, of any size: nodes with ten servers each on average, that use little of what they were given."""
+"""Clouds in memory, of any size: nodes with ten servers each on average, which use little of their capacity."""
 
 from random import Random
 from uuid import UUID
@@ -12,7 +12,7 @@ GIB = 1024
 
 
 def cloud(nodes: int) -> ClusterSnapshot:
-    """Make a cloud with the use of its servers, under every name that strategies know it by; the same at each call."""
+    """Return a cloud with measurements of its servers for all strategies; the result is the same for each call."""
     chance = Random(SEED)  # noqa: S311 (chance, no secret)
     made = [make_node(number, chance) for number in range(nodes)]
     use = {str(server.uuid): chance.betavariate(1, 6) * 100 for node in made for server in node.servers}
@@ -21,7 +21,7 @@ def cloud(nodes: int) -> ClusterSnapshot:
 
 
 def crowded(nodes: int, waiting: int) -> ClusterSnapshot:
-    """Make a cloud whose nodes are full, or have so little free that servers which wait need others to leave.
+    """Return a cloud whose nodes are full or nearly full, so that pending servers require migrations.
 
     Each fifth node has a server that may be deleted. Of those that wait some are larger than any node.
     """

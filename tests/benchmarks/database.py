@@ -1,4 +1,4 @@
-"""A database of the benchmark's own, made for one run and dropped after it."""
+"""A database that is created for one run of the benchmark, and dropped after it."""
 
 import os
 from collections.abc import Iterator
@@ -8,24 +8,24 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-# Without these a commit costs next to nothing, and a power failure takes what was committed.
+# Without these settings a commit is almost free, and a power failure may lose committed transactions.
 DURABILITY = ("fsync", "synchronous_commit")
 NAME = f"watcher_benchmark_{os.getpid()}"
 
 
 def server_url() -> str:
-    """Return the URL of a database on the server to use: the suite's, or the site's where that is PostgreSQL."""
+    """Return the URL of a database on the server to use: that of the test suite, or of the site for PostgreSQL."""
     url = os.environ.get("DATABASE_URL", "")
     default = url if url.startswith("postgres") else "postgres://postgres@127.0.0.1:5432/postgres"
     return os.environ.get("WATCHER_TEST_POSTGRESQL_URL", default)
 
 
 class NotDurable(Exception):
-    """The server may lose what it said was written: its rates are no measure."""
+    """The server may lose committed transactions, so that its rates are not comparable."""
 
 
 def require_durability(database: str) -> dict[str, str]:
-    """Return what PostgreSQL says of the settings that have a commit outlive the machine.
+    """Return the settings of PostgreSQL that make commits durable.
 
     Raises:
         NotDurable: one of them is off.

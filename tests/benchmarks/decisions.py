@@ -1,4 +1,4 @@
-"""How long one decision takes, and with how much memory: ``python -m tests.benchmarks.decisions``.
+"""The duration and the memory of one decision: ``python -m tests.benchmarks.decisions``.
 
 Exits with 1 where a bound is missed. With a day of traces (``--day``, or the environment variable of the replay) the
 decisions over its cloud are measured as well, from the tables to the plan.
@@ -24,12 +24,12 @@ VARIABLE = "WATCHER_BENCHMARK_DAY"
 STEP = 144
 # In ms and in MB; how much more than ten times the cost ten times the servers may have.
 DURATION, MEMORY, GROWTH = 1000, 300, 2
-# In ms, for so many servers that wait for capacity.
+# In ms, for the given number of pending servers.
 MAKE_ROOM, WAITING = 2000, 100
 ROUNDS = 3
 NODES = (10, 100, 1000)
 BY_USE, BALANCING = "server_consolidation", "workload_balancing"
-# Parameters that let each strategy do all that it can.
+# Parameters that enable all functions of each strategy.
 WORKS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("basic", BY_USE, {}),
     ("vm_workload_consolidation", BY_USE, {}),
@@ -45,7 +45,7 @@ WORKS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
 
 
 def growth() -> Iterator[Line]:
-    """Yield what each strategy's own work costs at each size, of this process's time on a processor."""
+    """Yield the processor time of each strategy at each size, in this process."""
     clouds, plugins, parameters = (
         import_module(name)
         for name in ("tests.benchmarks.clouds", "watcher_site.plugins", "audits.operations.strategies")
@@ -94,7 +94,7 @@ def processor_time(strategy: Any, cluster: Any, parameters: Mapping[str, Any]) -
 
 
 def whole(day: Path) -> Iterator[Line]:
-    """Yield what a decision takes over the cloud of a day: snapshot, measurements, strategy, planner, plan."""
+    """Yield the costs of a decision for the cloud of a day: snapshot, measurements, strategy, planner, plan."""
     planetlab, sites = (import_module(name) for name in ("cluster.topology.planetlab", "tests.benchmarks.replay.site"))
     servers, _ = planetlab.load_planetlab(day, STEP)
     site = sites.Site()
@@ -113,7 +113,7 @@ def whole(day: Path) -> Iterator[Line]:
 
 
 def memory() -> float:
-    """Return the largest resident memory of a decision engine that answers what waits, in MB.
+    """Return the largest resident memory of a decision engine that runs all pending audits, in MB.
 
     Raises:
         RuntimeError: it failed.

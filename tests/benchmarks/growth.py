@@ -1,4 +1,4 @@
-"""How many nodes a second a cluster of the embedded cloud gets, with how many commits each."""
+"""The rate of new nodes of a cluster in the embedded cloud, with the commits for each node."""
 
 from uuid import uuid4
 

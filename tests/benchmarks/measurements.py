@@ -1,4 +1,4 @@
-"""All that is measured, in one run."""
+"""All measurements of the benchmark, in one run."""
 
 from django.db import connection
 

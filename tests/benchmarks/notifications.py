@@ -16,7 +16,7 @@ from tests.benchmarks.table import Line
 from tests.broker import BROKER_URL, broker_answers
 from watcher_site.models import Delivery, Notification
 
-# What is left of an applier's rate where somebody listens.
+# The required share of the rate of an applier without a subscription.
 KEPT_RATE = 0.7
 TRANSPORT_URL = BROKER_URL.replace("amqp://", "rabbit://").removesuffix("/")
 # Each action starts, is updated twice, and ends.
@@ -24,7 +24,7 @@ EACH = 4
 
 
 def measure(database: str) -> Iterator[Line]:
-    """Give the applier's rate and commits with and without an outbox, and the relay's rate beside it."""
+    """Return the lines of the rate and commits of an applier with and without an outbox, and the rate of a relay."""
     if not broker_answers():
         print("No RabbitMQ server answers at WATCHER_TEST_BROKER_URL: notifications are left out.")  # noqa: T201
         return
@@ -39,14 +39,14 @@ def measure(database: str) -> Iterator[Line]:
 
 
 def alternate(database: str, listened: dict[str, str]) -> tuple[Run, Run]:
-    """Return the best of some runs without and with somebody who listens, which take turns."""
+    """Return the best of several alternating runs without and with a subscription."""
     runs = [(run_plan(database, independent(SIZE)), run_plan(database, independent(SIZE), **listened)) for _ in "123"]
     without, listening = zip(*runs, strict=True)
     return max(without, key=lambda run: run.rate), max(listening, key=lambda run: run.rate)
 
 
 def relay(environment: dict[str, str]) -> float:
-    """Relay all that the outbox holds, and return how many notifications that were a second, the start left out.
+    """Relay all notifications of the outbox, and return their rate per second, without the start of the relay.
 
     Raises:
         RuntimeError: some were left.

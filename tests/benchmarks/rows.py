@@ -1,4 +1,4 @@
-"""The rows that are measured: 11,000 actions in 101 plans, with their parents and efficacy indicators."""
+"""The rows of the benchmark: 11,000 actions in 101 plans, with their parents and efficacy indicators."""
 
 from itertools import pairwise
 from uuid import uuid4
@@ -17,7 +17,7 @@ NAME, PASSWORD = "benchmark", "a password of the benchmark"
 
 
 def person() -> str:
-    """Make a cloud administrator, and return a token of theirs."""
+    """Create a cloud administrator, and return a token of the account."""
     user = User.objects.create_user(NAME, password=PASSWORD)
     user.groups.add(Group.objects.get(name=CLOUD_ADMIN))
     return str(AuthToken.objects.create(user)[1])
@@ -39,7 +39,7 @@ def fill() -> None:
 
 
 def graph(size: int) -> list[ProposedAction]:
-    """Return migrations, each but the first two with the two before it as parents."""
+    """Return migrations; each except the first two has the two preceding migrations as parents."""
     uuids = [uuid4() for _ in range(size)]
     parents = [(), uuids[:1], *pairwise(uuids)]
     return [

@@ -1,4 +1,4 @@
-"""Settings of the benchmark: the site's own, as in production, with the references served beside it."""
+"""Settings of the benchmark: those of the site, as in production, with the URLs of the references."""
 
 import os
 

@@ -8,7 +8,7 @@ HEADS = ("work", "measured", "reference", "ratio", "bound", "")
 
 @dataclass(frozen=True)
 class Line:
-    """One work and what it may cost: at most ``factor`` times the reference, and once what is added to it.
+    """One measurement and its limit: at most ``factor`` times the reference, plus a constant.
 
     Measured and references are in the unit, milliseconds where none is named. With ``at_least`` the work must
     reach the bound instead.
@@ -45,7 +45,7 @@ class Line:
 
 
 def written(lines: Sequence[Line]) -> str:
-    """Return the lines as a table for people, columns in line."""
+    """Return the lines as a text table with aligned columns."""
     rows = [HEADS, *(line.cells() for line in lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, tuple("-" * width for width in widths))

@@ -1,4 +1,4 @@
-"""How many actions a second an applier and two worker processes take, by way of a broker."""
+"""The rate of actions of an applier and two worker processes with a broker."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ START = 60
 
 
 def measure(database: str) -> list[Line]:
-    """Return a line for each graph, beside the rate of raw updates around its run; none where no broker answers."""
+    """Return a line for each graph, with the rate of raw updates around its run; no line without a broker."""
     if not broker_answers():
         print("No RabbitMQ server answers at WATCHER_TEST_BROKER_URL: workers are left out.")  # noqa: T201
         return []

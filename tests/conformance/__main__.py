@@ -1,7 +1,7 @@
 """Run the test suites of Watcher's clients against the site: ``python -m tests.conformance``.
 
-Each suite runs in a process of its own, against a site of its own with an empty database. Prints one line a suite, and
-exits with 1 where an outcome is not the expected one. ``make conformance`` makes the environment of the suites first.
+Each suite runs in a separate process, against a separate site with an empty database. Prints one line for each suite,
+and exits with 1 if an outcome is unexpected. ``make conformance`` creates the environment of the suites first.
 """
 
 import argparse
@@ -21,7 +21,7 @@ PYTHON = ROOT / ".conformance" / "bin" / "python"
 
 
 def run_one(suite: Suite, folder: Path) -> int:
-    """Run a suite and print its result; return 0 if every outcome was the expected one."""
+    """Run a suite and print its result; return 0 if every outcome was expected."""
     begin = time.monotonic()
     folder.mkdir(parents=True)
     with site.started(folder) as (url, account), identity.serving(account, url) as address:
@@ -38,7 +38,7 @@ def report(result: Result, seconds: float, folder: Path) -> str:
 
 
 def run_several(suites: list[Suite], folder: Path) -> int:
-    """Run suites at the same time; return 0 if every outcome of each was the expected one."""
+    """Run suites concurrently; return 0 if every outcome of each suite was expected."""
     command = [sys.executable, "-m", "tests.conformance", "--folder"]
     with ExitStack() as stack:
         processes = []
@@ -65,7 +65,7 @@ def main() -> int:
     arguments = read()
     if not PYTHON.exists():
         sys.exit(f"There is no environment with the suites at {PYTHON}: make conformance makes it.")
-    # The processes that were started are stopped then, as after Ctrl-C.
+    # SIGTERM stops the started processes, as Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chosen = [suite for suite in SUITES if not arguments.suites or suite.key in arguments.suites]
     with ExitStack() as stack:

@@ -1,6 +1,6 @@
-"""An identity service on loopback that answers like Keystone: versions, tokens, and a catalog with the site in it.
+"""An identity service on loopback that responds like Keystone: versions, tokens, and a catalog with the site.
 
-Its tokens are the site's own, so that the site accepts what a client got here. It knows one account and one project.
+Its tokens are tokens of the site, so that the site accepts them. It has one account and one project.
 """
 
 import json
@@ -33,7 +33,7 @@ def identifier(name: str) -> str:
 
 
 class Identity(ThreadingHTTPServer):
-    """The service at an address of its own; `site` is the site's."""
+    """The server of the identity service; ``site`` is the URL of the site."""
 
     daemon_threads = True
 
@@ -50,7 +50,7 @@ class Identity(ThreadingHTTPServer):
         return {"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z", "links": links}
 
     def is_known(self, body: Any) -> bool:
-        """Return whether a body of POST /v3/auth/tokens names the account with its password, or its token."""
+        """Return whether a body of POST /v3/auth/tokens has the name and password of the account, or its token."""
         identity = body["auth"]["identity"]
         if "token" in identity["methods"]:
             return compare_digest(identity["token"]["id"], self.account.token)
@@ -121,7 +121,7 @@ class IdentityRequest(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Print nothing, as the answers hold all details."""
+        """Print no message, since the responses contain all details."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Run the tests of a package and write the outcome of each as JSON: ``run_tests.py PACKAGE FILE``.
 
-It runs in the environment of the suites, where none of the site's packages are.
+It runs in the environment of the suites, which does not contain the packages of the site.
 """
 
 import json
@@ -10,12 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# A test succeeds unless one of these says otherwise.
+# A test has succeeded unless a failure or a skip is recorded.
 SUCCESS, FAILURE, SKIP = "success", "failure", "skip"
 
 
 class Outcomes(unittest.TextTestResult):
-    """Collects the outcome of each test by its id; a fixture of a class that fails has an id of its own."""
+    """Collects the outcome of each test by its id; a failed fixture of a class has a separate id."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -23,7 +23,7 @@ OWN = ("ALLOWED_HOSTS", "DATABASE_URL", "DEBUG", "DJANGO_SETTINGS_MODULE", "OS_"
 
 
 class NotStarted(Exception):
-    """The site does not answer; the message holds the end of what it printed."""
+    """The site does not respond; the message contains the end of its output."""
 
 
 def environment(folder: Path, port: int, password: str) -> dict[str, str]:
@@ -42,10 +42,10 @@ def environment(folder: Path, port: int, password: str) -> dict[str, str]:
 
 @contextmanager
 def started(folder: Path) -> Iterator[tuple[str, Account]]:
-    """Start a site; yields its URL and an administrator's account.
+    """Start a site, and yield its URL and the account of an administrator.
 
     Raises:
-        NotStarted: it does not answer in time.
+        NotStarted: it does not respond in time.
     """
     port, password, log = free_port_number(), secrets.token_urlsafe(16), folder / "site.log"
     variables = environment(folder, port, password)
@@ -87,7 +87,7 @@ def answers(url: str) -> bool:
 
 
 def manage(variables: Mapping[str, str], *arguments: str) -> str:
-    """Run a management command of the site and return what it printed."""
+    """Run a management command of the site, and return its output."""
     command = [sys.executable, "manage.py", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=variables, check=True, capture_output=True, text=True)
     return done.stdout.strip()

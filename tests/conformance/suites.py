@@ -21,9 +21,9 @@ LONGEST = 3600
 
 @dataclass(frozen=True)
 class Suite:
-    """A package of tests: their number, and the tests that do not pass, by the end of the test's id.
+    """A package of tests: their number, and the tests that do not pass, by the end of their ids.
 
-    Tests that the suite itself leaves out (``skipped``) are not counted; both mappings hold the reasons.
+    Tests that the suite itself skips (``skipped``) are not counted; both mappings contain the reasons.
     """
 
     key: str
@@ -74,7 +74,7 @@ class Result:
         return f"{self.suite.name}: {passed}/{self.suite.tests} passed"
 
     def problems(self) -> list[str]:
-        """Return the unexpected results: another number of tests, or another outcome of one, including a success."""
+        """Return the unexpected results: the number of tests, and outcomes, including an unexpected success."""
         outcomes = {test: self.expected(test) for test in self.outcomes}
         counted = sum(outcome != SKIP for outcome, _ in outcomes.values())
         found = [] if counted == self.suite.tests else [f"{counted} tests ran, expected {self.suite.tests}"]
@@ -117,7 +117,7 @@ def run(suite: Suite, python: Path, identity: str, account: Account, folder: Pat
 
 @contextmanager
 def warm_client(python: Path, folder: Path, variables: Mapping[str, str]) -> Iterator[Path]:
-    """Serve the ``openstack`` command; yield a folder with the command, which is the first to put on the PATH."""
+    """Serve the ``openstack`` command, and yield a folder with the command, for the beginning of the PATH."""
     programs, path = folder / "bin", folder / "client.socket"
     programs.mkdir()
     command = programs / "openstack"

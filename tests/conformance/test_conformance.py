@@ -1,4 +1,4 @@
-"""The outcomes that `make conformance` expects, and the identity service that it starts."""
+"""The expected outcomes of ``make conformance``, and its identity service."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ def result(**outcomes: str) -> Result:
     return Result(suite, {f"s.Tests.{name}[id-1]": outcome for name, outcome in outcomes.items()})
 
 
-def test_the_expected_outcomes_are_no_problem() -> None:
+def test_expected_outcomes_are_no_problem() -> None:
     expected = result(right="success", wrong="failure", late="skip")
     assert (expected.problems(), expected.line()) == ([], "S: 1/2 passed")
     assert expected.exceptions() == [
@@ -36,7 +36,7 @@ def test_the_expected_outcomes_are_no_problem() -> None:
         ({"right": "success"}, "1 tests ran, expected 2"),
     ],
 )
-def test_any_other_outcome_is_a_problem(outcomes: dict[str, str], problem: str) -> None:
+def test_unexpected_outcome_is_a_problem(outcomes: dict[str, str], problem: str) -> None:
     assert result(**outcomes).problems() == [problem]
 
 
@@ -52,12 +52,12 @@ def log_in(url: str, password: str) -> requests.Response:
     return requests.post(f"{url}/auth/tokens", json=body, timeout=60)
 
 
-def test_the_identity_service_hands_out_a_token_of_the_site_and_the_address_of_the_site(identity: str) -> None:
+def test_identity_service_returns_the_token_and_a_catalog_with_the_site(identity: str) -> None:
     answer = log_in(identity, ACCOUNT.password)
     catalog = {entry["type"]: entry["endpoints"][0]["url"] for entry in answer.json()["token"]["catalog"]}
     assert (answer.status_code, answer.headers["X-Subject-Token"]) == (201, ACCOUNT.token)
     assert catalog == {"identity": identity, "infra-optim": SITE}
 
 
-def test_the_identity_service_refuses_another_password(identity: str) -> None:
+def test_identity_service_refuses_a_wrong_password(identity: str) -> None:
     assert log_in(identity, "another").status_code == 401

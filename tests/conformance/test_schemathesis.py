@@ -65,7 +65,7 @@ CHECKS = [
     unsupported_method,
     allow_header_conformance,
 ]
-# Rules that no schema expresses: on existence, on states, and on values that depend on each other.
+# Errors of rules that a schema cannot express: existence, states, and values that depend on each other.
 BEYOND_SCHEMAS = re.compile(
     "|".join(
         (
@@ -97,7 +97,7 @@ OPERATIONS = [
     for method in methods
 ]
 PLAN = "0d5a3c5e-6a0b-4c0e-9c55-3a3a8f6f2c11"
-# Bodies that are accepted: those that are made up are almost always refused.
+# Bodies that are accepted: generated bodies are almost always refused.
 TEMPLATE = {
     "version": 1,
     "description": "",
@@ -136,9 +136,9 @@ BODIES: dict[str, Any] = {
     "/v1/action_plans/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],
     "/v1/actions/{identifier}": [{"op": "replace", "path": "/state", "value": "SKIPPED"}],
 }
-# What else paths name.
+# Values of the other parameters of paths.
 NAMES = {"stack_name": "shop", "resource": "web", "policy": "a policy", "request_id": "req-1"}
-# The same requests in each run: a fault that is found stays found.
+# The same requests in each run, so that a fault is reproducible.
 BOUNDS = settings(
     derandomize=True,
     database=None,
@@ -149,7 +149,7 @@ BOUNDS = settings(
 
 @pytest.fixture
 def one_connection() -> Iterator[None]:
-    """Let requests leave the test's transaction open, as Django's own test client does."""
+    """Keep the transaction of the test open after requests, as the test client of Django does."""
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)
@@ -160,7 +160,7 @@ def one_connection() -> Iterator[None]:
 
 @pytest.fixture
 def rows() -> dict[str, str]:
-    """Something of everything, and what each collection's object is called."""
+    """Create objects of all kinds, and return the identifier of one object of each collection."""
     synchronize()
     server = make_server(node=make_node())
     make_operation(server, "stop", "Error", request_id="req-1")
@@ -206,13 +206,13 @@ def schema_of(version: str) -> Any:
     described = deepcopy(document(version))
     for operations in described["paths"].values():
         for operation in operations.values():
-            # `caller` sets it, whatever is generated.
+            # `caller` sets this header and overrides a generated value.
             operation["parameters"] = [item for item in operation["parameters"] if item["name"] != versions.HEADER]
     return schemathesis.openapi.from_dict(described, config=config)
 
 
 def caller(user: User, version: str) -> Any:
-    """Return the site as this person calls it in this version: other headers ask for what other documents describe."""
+    """Return the WSGI application with the token of a user and the header of a version, whose document is tested."""
     _, token = AuthToken.objects.create(user)
 
     def call(environ: dict[str, Any], start_response: Any) -> Any:
@@ -223,10 +223,10 @@ def caller(user: User, version: str) -> Any:
 
 
 def strategies(operation: Any, identifier: str) -> Iterator[tuple[Any, int]]:
-    """Make requests that keep to the document, and others that do not, and say how many of each are enough.
+    """Yield strategies for valid and invalid requests, with the number of examples of each.
 
-    Most are for an object that is there: of those for one that is not, nearly all are answered alike. Without a body
-    they differ in little, as do those with a body that is given: more of them reached no line of the site again.
+    Most requests are for an existing object, since nearly all requests for an unknown object have the same response.
+    Requests without a body or with a given body differ little: more examples covered no other line of the site.
     """
     named = {"identifier": identifier, **{name: NAMES[name] for name in NAMES if f"{{{name}}}" in operation.path}}
     if operation.body and operation.path in BODIES:
@@ -244,8 +244,8 @@ def strategies(operation: Any, identifier: str) -> Iterator[tuple[Any, int]]:
 def can_be_invalid(operation: Any, *places: str) -> bool:
     """Return whether a part of the request in one of these places can break a rule of its schema.
 
-    Any text is a valid part of a path without a format, and anything is a valid body without a schema. To look for
-    invalid ones in vain took longer than all requests.
+    Any text is a valid part of a path without a format, and any body is valid without a schema. The search for
+    invalid values that do not exist took longer than all requests.
     """
     described = operation.definition.raw
     parameters = [item for item in described["parameters"] if item["in"] != "path" or "format" in item["schema"]]
@@ -255,10 +255,10 @@ def can_be_invalid(operation: Any, *places: str) -> bool:
     return any(schemas.get(place) for place in places)
 
 
-def ask(case: Any) -> None:
+def send(case: Any) -> None:
     if (case.path_parameters or {}).get("identifier") == "detail":
-        return  # That is the path of another operation, the list with all fields.
-    # As in Nova, the answer to a reset has no body, and the status of the answer to a rebuild, which has one.
+        return  # This is the path of another operation, the list with all fields.
+    # As in Nova, the response to a reset has no body, but the same status as the response to a rebuild with a body.
     is_reset = isinstance(case.body, dict) and "os-resetState" in case.body
     excluded = [content_type_conformance, response_schema_conformance] if is_reset else []
     with transaction.atomic():
@@ -273,10 +273,10 @@ def accepts_what_the_schema_allows(context: Any, response: Any, case: Any) -> No
 
 
 @pytest.mark.parametrize(("version", "path", "method"), OPERATIONS)
-def test_every_answer_is_as_documented(
+def test_responses_conform_to_the_openapi_document(
     version: str, path: str, method: str, rows: dict[str, str], cloud_admin: User
 ) -> None:
     schema = schema_of(version)
     schema.app = caller(cloud_admin, version)
     for strategy, enough in strategies(schema[path][method.upper()], rows.get(path.split("/")[2], "")):
-        settings(BOUNDS, max_examples=enough)(given(strategy)(ask))()
+        settings(BOUNDS, max_examples=enough)(given(strategy)(send))()

@@ -1,9 +1,9 @@
 """The ``openstack`` command in a process that has imported the client, which takes longer than most commands.
 
 ``warm_client.py serve SOCKET`` imports it once and forks for each command; ``warm_client.py run SOCKET ARGUMENT…`` is
-a command: it hands over its arguments, environment, folder and files, and ends as the command does.
+a command: it sends its arguments, environment, folder and files, and exits with the status of the command.
 
-Both run in the environment of the suites, where none of the site's packages are.
+Both run in the environment of the suites, which does not contain the packages of the site.
 """
 
 import json
@@ -23,7 +23,7 @@ LARGEST_MESSAGE = 2**17
 def serve(path: str) -> None:
     """Serve commands until the process is terminated."""
     main: Callable[[list[str]], int] = import_module("openstackclient.shell").main
-    # Processes that have ended need not be waited for.
+    # Ended processes are reaped automatically.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
@@ -38,7 +38,7 @@ def serve(path: str) -> None:
 
 
 def answer(connection: socket.socket, main: Callable[[list[str]], int]) -> None:
-    """Run the one command that a connection brings, in this process, and end the process."""
+    """Run the command of a connection in this process, and end the process."""
     message, files, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, len(STANDARD_FILES))
     order = json.loads(message)
     for own, handed_over in zip(STANDARD_FILES, files, strict=True):

@@ -1,4 +1,4 @@
-"""Replay a day for each way to act, and print what it cost."""
+"""Replay a day with each set of audits, and print the cost of the day."""
 
 import argparse
 import os
@@ -20,9 +20,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.replay", description=__doc__)
     parser.add_argument("--day", type=Path, default=os.environ.get(VARIABLE), help=f"the traces; or {VARIABLE}")
     parser.add_argument("--steps", type=int, default=STEPS, help="how many steps of five minutes (all of the day)")
-    parser.add_argument("--way", action="append", help="one way to act, as the table names it; may be repeated (all)")
+    parser.add_argument("--way", action="append", help="name of a set of audits in the table; may be repeated (all)")
     parser.add_argument("--memory-factor", type=float, default=1, help="how many times the memory the hosts have (1)")
-    parser.add_argument("--straight", action="store_true", help="carry plans out without the applier, as a quick look")
+    parser.add_argument("--straight", action="store_true", help="apply plans without the applier, which is faster")
     parser.add_argument("--vcpu-ratio", type=float, help="how many times its vcpus a host may promise (the paper's 4)")
     found = parser.parse_args()
     if not found.day or not Path(found.day).is_file():

@@ -8,7 +8,7 @@ JOULES = 3.6e6
 
 
 def power(table: Sequence[float], load: float) -> float:
-    """Return what a host draws in W at a load of 0 to 1; the table holds it at ten equal distances, lines between."""
+    """Return the power of a host in W at a load of 0 to 1, interpolated between equidistant values of the table."""
     position = min(max(load, 0), 1) * (len(table) - 1)
     below = min(int(position), len(table) - 2)
     return table[below] + (table[below + 1] - table[below]) * (position - below)
@@ -16,10 +16,10 @@ def power(table: Sequence[float], load: float) -> float:
 
 @dataclass
 class Account:
-    """Sums over the intervals of a replay. ``tables`` hold each host's power.
+    """Sums over the intervals of a replay. ``tables`` contains the power table of each host.
 
-    A host is active while it has servers, and overloaded while these ask for all of its processor or more. Without
-    servers it sleeps and draws nothing, unless it is among those that are said to idle.
+    A host is active while it has servers, and overloaded while these request its whole processor or more. Without
+    servers it is asleep and uses no power, unless it is given as idle.
     """
 
     tables: Mapping[str, Sequence[float]]
@@ -32,7 +32,7 @@ class Account:
     intervals: int = 0
 
     def add(self, demand: Mapping[str, float], capacity: Mapping[str, float], idle: Sequence[str] = ()) -> None:
-        """Account one interval: the vcpus that the servers of each active host ask for, and those that it has."""
+        """Add one interval: the vcpus that the servers of each active host request, and the vcpus of all hosts."""
         self.intervals += 1
         for host, wanted in demand.items():
             load = wanted / capacity[host]

@@ -1,4 +1,4 @@
-"""A day of traces in the tables: the cloud as it begins, and every sample of the day."""
+"""A day of traces in the tables: the cloud at its beginning, and every sample of the day."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from cluster.topology.planetlab import METRIC, STEP, STEPS, Trace, make_topology
 
 
 class Day:
-    """The traces of a file, with the cloud that they run on. The day ended so long ago that none of it is to come."""
+    """The traces of a file, with their cloud. The whole day is in the past."""
 
     def __init__(self, path: Path, memory_factor: float = 1, vcpu_ratio: float | None = None) -> None:
         self.traces: dict[UUID, Trace] = {}
@@ -51,14 +51,14 @@ class Day:
         return self.begin + step * STEP
 
     def rewind(self) -> None:
-        """Put every server where it was in the beginning, on nodes that are on and enabled."""
+        """Restore the first node of every server, and switch on and enable all nodes."""
         ComputeNode.objects.update(
             status=ComputeNode.Status.ENABLED, disabled_reason=None, power_state=ComputeNode.PowerState.ON
         )
         load_topology(self.cloud)
 
     def demand(self, step: int) -> Mapping[str, float]:
-        """Return the vcpus that the servers on each host ask for from a step to the one before, where they are now."""
+        """Return the vcpus that the current servers of each host request in the interval that ends with a step."""
         demand: defaultdict[str, float] = defaultdict(float)
         for uuid, hostname in Server.objects.values_list("uuid", "node__hostname"):
             demand[hostname] += self.sizes[uuid] * self.traces[uuid].values[step] / 100

@@ -1,4 +1,4 @@
-"""One replay: at each step of the day an audit is answered, its plan applied, and the next samples come in."""
+"""One replay: at each step of the day an audit runs, its plan is applied, and the next samples are read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,9 +85,9 @@ HEADS = (
 
 
 def replay(day: Day, way: Way, steps: int, make_site: Callable[[], Site] = Site) -> Result:
-    """Replay so many steps of a day from its beginning.
+    """Replay the first ``steps`` steps of a day.
 
-    An interval ends with the sample that accounts for it, and was decided on before: nothing looks ahead.
+    The decision on an interval precedes the sample that ends it: a decision does not read later samples.
     """
     day.rewind()
     result = Result(Account(day.tables, STEP.total_seconds()))

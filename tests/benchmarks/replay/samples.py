@@ -1,4 +1,4 @@
-"""The samples of the day that is replayed, at the time that the replay has come to."""
+"""The samples of the replayed day, up to the current time of the replay."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,12 +12,12 @@ from cluster.datasources.stored import StoredSamples
 
 
 class ReplayedSamples(StoredSamples):
-    """Our own table, read as if it were `now`: what is measured later stands there already, and is not seen."""
+    """The data source ``stored`` at the time ``now``: later samples, which are in the table, are ignored."""
 
     name = "replayed"
     now: ClassVar[datetime] = timezone.now()
 
     def read(self, reading: Reading) -> Mapping[str, float]:
-        # A sample of this moment belongs to the period, however long the query takes.
+        # A sample of this time belongs to the period, regardless of the duration of the query.
         passed = (timezone.now() - self.now) / timedelta(seconds=1)
         return super().read(replace(reading, ago=reading.ago + passed - 1))

@@ -1,4 +1,4 @@
-"""The decision engine and the applier, run step by step in this process as their commands run them for ever."""
+"""The decision engine and the applier, run step by step in this process."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -16,13 +16,13 @@ from plans.applier.applier import Applier
 from plans.executors import ThreadExecutor
 from plans.models import ActionPlan
 
-# How long the applier waits for the end of an action before it looks about; in seconds.
+# The time that the applier waits for the end of an action before it polls again, in seconds.
 WAIT = 0.02
 
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds: as the clock on the wall counts them, and of this process's time on a processor."""
+    """Seconds of wall-clock time, and of processor time of this process."""
 
     wall: float
     processor: float
@@ -43,13 +43,13 @@ class Site:
             service.heartbeat.start()
 
     def ask(self, strategy: str, goal: str, parameters: Mapping[str, Any], *, auto_trigger: bool = True) -> Audit:
-        """Make an audit that waits for its answer."""
+        """Create a pending audit."""
         return create_audit(
             audit_type="ONESHOT", goal=goal, strategy=strategy, parameters=parameters, auto_trigger=auto_trigger
         )
 
     def decide(self, strategy: str, goal: str, parameters: Mapping[str, Any], *, auto_trigger: bool = True) -> Audit:
-        """Run an audit whose plan starts by itself, and return it.
+        """Run an audit, whose plan is launched automatically, and return it.
 
         Raises:
             RuntimeError: it failed.
@@ -63,7 +63,7 @@ class Site:
         return answered
 
     def apply(self) -> None:
-        """Run the plans that wait to their end."""
+        """Run all pending plans to their end."""
         self.applier.poll_soon()
         self.applier.advance()
         while not self.applier.is_idle:

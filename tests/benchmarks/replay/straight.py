@@ -1,4 +1,4 @@
-"""Plans carried out straight in the tables: what the applier and the embedded cloud come to, in few statements."""
+"""Plans applied directly to the tables, with the same result as by the applier and the embedded cloud."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,17 +10,17 @@ from tests.benchmarks.replay.site import Site
 
 
 class StraightSite(Site):
-    """Leaves the applier out, for a quick look: no locks, no checks of capacity, no phases and events of actions."""
+    """A site without the applier, for a fast replay: no locks, checks of capacity, phases or events of actions."""
 
     def decide(self, strategy: str, goal: str, parameters: Mapping[str, Any], *, auto_trigger: bool = False) -> Audit:
         self.audit = super().decide(strategy, goal, parameters, auto_trigger=False)
         return self.audit
 
     def apply(self) -> None:
-        """Carry out the plan of the last audit.
+        """Apply the plan of the last audit.
 
         Raises:
-            RuntimeError: it leaves a choice to the cloud, or asks for something else than is known here.
+            RuntimeError: an action has no destination, or its type is not supported here.
         """
         nodes = {node.hostname: node for node in ComputeNode.objects.all()}
         moved, changed = dict[str, Server](), dict[str, ComputeNode]()

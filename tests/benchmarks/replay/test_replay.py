@@ -1,4 +1,4 @@
-"""The replay of a day accounts for energy and overload as the paper does, and acts through the site's own services."""
+"""The replay of a day: energy and overload as in the paper, and migrations by audits and plans of the site."""
 
 import gzip
 from pathlib import Path
@@ -23,7 +23,7 @@ WAY = {way.name: way for way in WAYS}
 @pytest.mark.parametrize(
     ("load", "expected"), [(0, 100), (0.25, 105), (0.5, 110), (0.75, 120), (1, 130), (1.5, 130), (-1, 100)]
 )
-def test_power_is_read_from_the_table_and_between_its_values(load: float, expected: float) -> None:
+def test_power_is_interpolated_between_the_values_of_the_table(load: float, expected: float) -> None:
     assert power(TABLE, load) == expected
 
 
@@ -34,17 +34,17 @@ def account(*demands: float) -> Account:
     return found
 
 
-def test_energy_is_power_over_time_and_hosts_without_servers_sleep() -> None:
+def test_energy_is_power_over_time_without_hosts_without_servers() -> None:
     assert account(0, 5, 10).energy == pytest.approx((100 + 110 + 130) / 1000)
 
 
-def test_a_host_that_idles_draws_its_least_power() -> None:
+def test_idle_host_uses_its_minimum_power() -> None:
     found = account()
     found.add({"a": 5}, {"a": 10, "b": 10}, idle=["a", "b"])
     assert found.energy == pytest.approx((110 + 100) / 1000)
 
 
-def test_overload_is_the_share_of_active_time_in_which_all_is_requested() -> None:
+def test_overload_is_the_share_of_active_time_with_full_demand() -> None:
     found = account(5, 10, 15, 9)
     found.add({"b": 1}, {"a": 10, "b": 10})
     assert (found.overload, found.overload_by_host) == (40, 25)
@@ -54,7 +54,7 @@ def test_overload_is_the_share_of_active_time_in_which_all_is_requested() -> Non
 
 @pytest.fixture
 def day(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Day:
-    """Three servers that each idle on a host of their own, until one of them asks for all of its processor."""
+    """Three idle servers on separate hosts, of which one requests its whole processor later."""
     monkeypatch.setattr("cluster.topology.planetlab.HOSTS", 4)
     rows = [["a", *["1"] * 288], ["b", *["1"] * 288], ["c", *["1"] * 3, *["100"] * 285]]
     text = "\n".join(",".join(row) for row in [["vm", *(f"t{step:03}" for step in range(288))], *rows])
@@ -66,7 +66,7 @@ def day(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_replay_moves_servers_by_plans_that_the_applier_runs(day: Day) -> None:
+def test_replay_migrates_servers_by_plans_of_audits(day: Day) -> None:
     idle = replay(day, WAY["nothing"], steps=3)
     assert (idle.account.active_hosts, idle.migrations, Audit.objects.count()) == (3, 0, 0)
     result = replay(day, WAY["vm_workload_consolidation"], steps=3)
@@ -79,7 +79,7 @@ def test_a_replay_moves_servers_by_plans_that_the_applier_runs(day: Day) -> None
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_quick_look_comes_to_the_same_as_the_applier(day: Day) -> None:
+def test_replay_without_the_applier_has_the_same_result(day: Day) -> None:
     whole = replay(day, WAY["vm_workload_consolidation"], steps=5)
     quick = replay(day, WAY["vm_workload_consolidation"], steps=5, make_site=StraightSite)
     assert (quick.account, quick.migrations) == (whole.account, whole.migrations)
@@ -87,7 +87,7 @@ def test_a_quick_look_comes_to_the_same_as_the_applier(day: Day) -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_decision_of_a_replay_does_not_look_ahead(day: Day) -> None:
+def test_decision_of_a_replay_does_not_read_later_samples(day: Day) -> None:
     day.rewind()
     uuids = dict(Server.objects.values_list("name", "uuid"))
     ReplayedSamples.now = day.time(2)

@@ -35,14 +35,14 @@ RETENTION = {"WATCHER_ACTION_PLAN_DAYS": "274", "WATCHER_HISTORY_DAYS": "274"}
 
 
 def read_parts(names: list[str]) -> list[str]:
-    """Return these parts, or all. Raises: ValueError for a part that there is not."""
+    """Return the given parts, or all. Raises: ValueError for an unknown part."""
     if unknown := sorted(set(names) - set(PARTS)):
         raise ValueError(f"Unknown part: {', '.join(unknown)}. The parts are {', '.join(PARTS)}.")
     return names or list(PARTS)
 
 
 def read_share(text: str) -> float:
-    """Return the share of the rows. Raises: ValueError for one that is not from a hundredth to 1."""
+    """Return the share of the rows. Raises: ValueError if it is not from a hundredth to 1."""
     problem = f"WATCHER_BENCHMARK_SCALE: must be a number from {HUNDREDTH} to 1, not {text}."
     try:
         share = float(text)
@@ -82,7 +82,7 @@ def prepare(url: str, size: Size) -> None:
 
 
 def measure(parts: list[str], urls: dict[str, str], share: float) -> Iterator[Line]:
-    """Yield the lines of each part. The parts import models, which are loaded by now."""
+    """Yield the lines of each part. The parts import models, which are already loaded."""
     costs, rows = import_module("tests.benchmarks.scale.costs"), import_module("tests.benchmarks.rows")
     small, large = (costs.Installation(name, url) for name, url in urls.items())
     for installation in (small, large):

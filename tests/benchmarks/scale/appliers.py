@@ -1,4 +1,4 @@
-"""Several appliers beside each other, and a large plan: rates, processor time of each action, and memory."""
+"""Several concurrent appliers, and a large plan: rates, processor time of each action, and memory."""
 
 import subprocess
 import time
@@ -22,12 +22,12 @@ APPLIERS, RATE = 4, 2.5
 ACTIONS = 2000
 SMALLER = 1000
 MEMORY = 300
-# How long appliers may take to start and plans to run, in seconds.
+# The limits for the start of appliers and for the run of plans, in seconds.
 START, LONGEST = 120, 3600
 
 
 def measure(database: str, large: int) -> list[Line]:
-    """Return the lines of one and of several appliers, and of a plan with so many actions."""
+    """Return the lines of one and of several appliers, and of a plan with the given number of actions."""
     one_raw, several_raw = raw_rate(database), raw_rate(database, APPLIERS)
     raw = several_raw / one_raw
     one, one_cost, _memory = run(database, [ACTIONS])
@@ -73,7 +73,7 @@ def run(database: str, sizes: list[int]) -> tuple[float, float, float]:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> None:
-    """Raise `TimeoutError` if a condition does not hold after so many seconds."""
+    """Raise `TimeoutError` if a condition does not hold after the given number of seconds."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -50,7 +50,7 @@ class Installation:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Let the ORM use this database during the block."""
+        """Use this database in the ORM during the block."""
         previous = connections["default"]
         connections["default"] = self.connection
         try:
@@ -70,7 +70,7 @@ class Installation:
 
 @dataclass(frozen=True)
 class Work:
-    """A piece of work: what does it, and what prepares each repetition without being measured, by installation."""
+    """A measured operation: its function, and a function that prepares each repetition without being measured."""
 
     name: str
     perform: dict[str, Callable[[], Any]]

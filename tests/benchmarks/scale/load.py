@@ -1,4 +1,4 @@
-"""Requests of many clients at once to a web server with many threads: their durations, and the number of errors."""
+"""Concurrent requests of many clients to a web server with many threads: durations, and the number of errors."""
 
 import http.client
 import time
@@ -19,7 +19,7 @@ from tests.benchmarks.web.servers import served
 
 WORKERS, THREADS = 2, 32
 CLIENTS, REQUESTS = 200, 15
-# How long a client waits for an answer, in seconds.
+# The timeout of a client, in seconds.
 PATIENCE = 120
 # The limit of the 99th percentile of the durations, as a multiple of their median.
 SLOWEST = 5
@@ -69,7 +69,7 @@ def requests(token: str) -> list[tuple[str, Mapping[str, str]]]:
 
 
 def run(port: int, calls: list[tuple[str, Mapping[str, str]]], number: int) -> list[tuple[float, str]]:
-    """Send the requests of one client, and return the seconds and the problem of each, if there was one."""
+    """Send the requests of one client, and return the duration of each, and its problem or an empty text."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     answers = []
     for place in range(REQUESTS):

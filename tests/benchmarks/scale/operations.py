@@ -47,11 +47,11 @@ class Operation(ABC):
     name: ClassVar[str]
 
     def prepare(self) -> None:  # noqa: B027 (some need no rows of their own)
-        """Make the rows of the next repetition."""
+        """Create the rows of the next repetition."""
 
     @abstractmethod
     def perform(self) -> Any:
-        """Do what is measured."""
+        """Perform the measured operation."""
 
 
 class Claim(Operation):

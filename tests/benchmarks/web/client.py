@@ -44,7 +44,7 @@ class Client:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
     def seconds(self, call: Call) -> float:
-        """Return how long a request takes, to the last byte of its answer.
+        """Return the duration of a request, up to the last byte of its response.
 
         Raises:
             RuntimeError: it did not succeed.
@@ -61,7 +61,7 @@ class Client:
 
 @contextmanager
 def served(**variables: str) -> Iterator[Client]:
-    """Serve the site and its references, with these variables of the environment, for as long as the context lasts."""
+    """Serve the site and its references, with the given environment variables, during the context."""
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn", "--workers", "1"]
     command += ["--worker-class", WORKER, "--threads", "1", "--bind", f"127.0.0.1:{port}"]
@@ -82,7 +82,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int) -> None:
-    """Raise TimeoutError unless somebody answers at the port within half a minute."""
+    """Raise TimeoutError unless the port accepts connections within half a minute."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
         try:

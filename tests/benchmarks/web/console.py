@@ -105,7 +105,7 @@ def variants(page: str, view: Any, chosen: Mapping[tuple[str, str], str]) -> Ite
 
 
 def cost_of(client: Client, path: str) -> Cost | None:
-    """Return what a page costs, or None if there is none at this path for a GET.
+    """Return the cost of a page, or None if the path has no page for a GET.
 
     Raises:
         RuntimeError: it failed.
@@ -129,7 +129,7 @@ def seconds(client: Client, path: str) -> float:
 
 
 def costs() -> list[Cost]:
-    """Make the rows, request each page, and return what they cost, the dearest first."""
+    """Create the rows, request each page, and return the costs in descending order."""
     large_plans = import_module("tests.benchmarks.web.console_rows").fill()
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")

@@ -1,4 +1,4 @@
-"""How long the site takes to validate a cached token of Keystone, beside a read with a token of its own."""
+"""The duration of a validation of a cached Keystone token, compared with a read with a token of the site."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ SERVICES = 20
 
 @contextmanager
 def identity() -> Iterator[Keystone]:
-    """Serve Keystone on loopback for as long as the context lasts."""
+    """Serve Keystone on loopback during the context."""
     server = Keystone()
     Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -41,7 +41,7 @@ def catalog() -> list[dict[str, Any]]:
 
 
 def measure(token: str) -> list[Line]:
-    """Return the line of the validation. Both kinds of tokens, and the bare view, take their turn in each round."""
+    """Return the line of the validation. Each round measures both kinds of tokens and the bare view in turn."""
     uuids = Action.objects.order_by("pk").values_list("uuid", flat=True)
     reads = iter(uuids[: WARM_UP + ROUNDS])
     seconds: dict[str, list[float]] = defaultdict(list)

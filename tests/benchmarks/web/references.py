@@ -62,7 +62,7 @@ def validated(request: HttpRequest) -> HttpResponse:
 
 
 def query(request: HttpRequest) -> HttpResponse:
-    """Read the efficacy indicators of 100 plans, and throw them away: a bare view and one query."""
+    """Read the efficacy indicators of 100 plans, and discard them: a bare view and one query."""
     connection().execute(INDICATORS).fetchall()
     return HttpResponse(b"{}", "application/json")
 

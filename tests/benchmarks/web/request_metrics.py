@@ -29,7 +29,7 @@ def processor_milliseconds(server: int) -> float:
 
 
 def measure(token: str) -> list[Line]:
-    """Return the line of the cost. Both servers take their turn in each round.
+    """Return the line of the cost. Each round measures both servers in turn.
 
     The processor time of a request is read before the next one, when its worker has also written its access log.
     """

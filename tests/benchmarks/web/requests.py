@@ -1,4 +1,4 @@
-"""How long requests take, each beside what it is compared with."""
+"""The durations of requests, compared with references."""
 
 import time
 from collections import defaultdict
@@ -23,7 +23,7 @@ SKIP = orjson.dumps(
 
 
 def measure(client: Client, token: str, database: str) -> list[Line]:
-    """Return one line a row of the requirement. Everything takes its turn in each round."""
+    """Return a line for each requirement. Each round runs all measurements in turn."""
     with psycopg.connect(database) as connection:
         turns = turns_of(client, token, connection)
         seconds: dict[str, list[float]] = defaultdict(list)
@@ -36,7 +36,7 @@ def measure(client: Client, token: str, database: str) -> list[Line]:
 
 
 def turns_of(client: Client, token: str, connection: psycopg.Connection) -> dict[str, Callable[[], float]]:
-    """Return what takes its turn in a round: each measures itself, in seconds."""
+    """Return the measurements of a round, as functions that return seconds."""
     uuids = Action.objects.order_by("-pk").values_list("uuid", flat=True)
     patches, reads, commits = iter(uuids), iter(uuids.reverse()), iter(uuids.values_list("pk", flat=True))
     own, password = with_token(token), with_password()

@@ -54,7 +54,7 @@ def served(command: list[str]) -> Iterator[int]:
 
 
 def processor_seconds(session: int) -> float:
-    """Return the processor time that the processes of a session have taken."""
+    """Return the processor time of the processes of a session."""
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -103,7 +103,7 @@ def health_under(port: int, number: int, data: bytes) -> float:
 
 
 def measure(token: str) -> list[Line]:
-    """Return the lines of all servers: the site's own is held to a bound, the others are for comparison."""
+    """Return the lines of all servers: that of the site has a limit, the others are for comparison."""
     rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in SERVERS}
     probes: dict[str, dict[str, float]] = {}
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The site, and beside it what it is compared with."""
+"""The URLs of the site and of the references."""
 
 from django.urls import path
 
