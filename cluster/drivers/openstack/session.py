@@ -1,11 +1,13 @@
-"""A session of keystoneauth that measures requests to the cloud and adds a request id."""
+"""A session of keystoneauth that measures requests to the cloud, adds a request id, and avoids idle connections."""
 
+from contextlib import closing
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
 from keystoneauth1 import exceptions
-from keystoneauth1.session import Session
+from keystoneauth1.session import Session, TCPKeepAliveAdapter
+from requests import PreparedRequest, Response
 from structlog.contextvars import get_contextvars
 
 from watcher_site.monitoring.metrics import cloud_request_seconds, cloud_requests
@@ -15,6 +17,23 @@ from watcher_site.monitoring.tracing import tracing
 NO_SERVICE = "none"
 # The status of a request without a response.
 LOST = 0
+# The methods of requests without side effects.
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+
+
+class ConnectionAdapter(TCPKeepAliveAdapter):
+    """Sends requests with side effects over new connections, and only other requests over idle ones.
+
+    A service or proxy may close an idle connection while a request is sent over it. Whether the service received the
+    request is then unknown, and a request with side effects cannot be repeated.
+    """
+
+    def send(self, request: PreparedRequest, *arguments: Any, **options: Any) -> Response:
+        if request.method in SAFE_METHODS:
+            return super().send(request, *arguments, **options)
+        # The connection of a closed adapter ends when the response has been read.
+        with closing(TCPKeepAliveAdapter()) as adapter:
+            return adapter.send(request, *arguments, **options)
 
 
 class CloudSession(Session):
@@ -22,6 +41,11 @@ class CloudSession(Session):
 
     The header is X-OpenStack-Request-ID, which OpenStack services log as the global request id.
     """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, ConnectionAdapter())
 
     def request(self, url: str, method: str, *arguments: Any, **options: Any) -> Any:
         options["global_request_id"] = options.get("global_request_id") or current_request_id()

@@ -16,6 +16,7 @@ from openstack.connection import Connection
 
 from cluster.drivers.base import CloudError, CloudMisconfigured, OperationRefused
 from cluster.drivers.openstack.access import APP_NAME, Access, explain
+from cluster.drivers.openstack.session import CloudSession
 from cluster.models import Cluster, Node, Server, Stack, Trust
 
 # The scope in a login of clouds.yaml, which is removed because a trust has its own.
@@ -71,7 +72,14 @@ def connect_by(trust: str) -> Connection:
     loader: Any = get_plugin_loader(config["auth_type"])
     plugin = loader.load_from_options(**known, trust_id=trust)
     return Connection(
-        config=CloudRegion(region.name, region.region_name, config, auth_plugin=plugin, app_name=APP_NAME)
+        config=CloudRegion(
+            region.name,
+            region.region_name,
+            config,
+            auth_plugin=plugin,
+            session_constructor=CloudSession,
+            app_name=APP_NAME,
+        )
     )
 
 

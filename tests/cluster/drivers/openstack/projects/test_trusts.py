@@ -76,6 +76,13 @@ def test_servers_of_a_stack_are_created_as_the_user_in_the_project_of_the_user(
     }
 
 
+def test_request_by_a_trust_has_the_id_of_the_api_request(emulator: Emulator, mia: Caller) -> None:
+    answer = mia.post("/stacks", STACK)
+    accept(answer)
+    sent = {found for line, found in emulator.request_ids if line.startswith("POST /compute/v2.1/servers")}
+    assert sent == {answer["X-OpenStack-Request-ID"]}
+
+
 def test_servers_of_a_cluster_are_created_as_its_owner_also_by_a_later_scale_out(
     emulator: Emulator, mia: Caller, cloud_admin: User
 ) -> None:
