@@ -12,7 +12,7 @@ from plans.applier.plan_run import PlanRun
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
 from tests.builders import action, make_plan
-from tests.plans.applier.test_retries import advance, come
+from tests.plans.applier.test_retries import advance, make_due
 from tests.plans.deriving import behave, plan_to_derive
 from tests.plans.inline import InlineExecutor
 
@@ -52,7 +52,7 @@ def test_delayed_action_begins_at_its_due_time(applier: Applier, plan: ActionPla
     advance(applier)
     assert HOUR - 60 < seconds_left(plan) <= HOUR
     assert (action(plan, "x").state, applier.jobs, applier.is_idle) == ("PENDING", 0, False)
-    come(plan, applier)
+    make_due(plan, applier)
     advance(applier)
     assert (action(plan, "x").state, ActionPlan.objects.get(pk=plan.pk).state) == ("SUCCEEDED", "SUCCEEDED")
 
@@ -74,7 +74,7 @@ def test_new_applier_keeps_the_due_time_of_a_delayed_action(applier: Applier, pl
     other = Applier(InlineExecutor())
     advance(other)
     assert action(plan, "x").state == "PENDING"
-    come(plan, other)
+    make_due(plan, other)
     advance(other)
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
 

@@ -45,7 +45,7 @@ def advance(applier: Applier, times: int = 5) -> None:
         applier.collect(0)
 
 
-def come(plan: ActionPlan, applier: Applier) -> None:
+def make_due(plan: ActionPlan, applier: Applier) -> None:
     """Make the deferred actions of a plan due."""
     plan.actions.exclude(due_time=None).update(due_time=timezone.now())
     for run in applier.runs.values():
@@ -156,7 +156,7 @@ def test_other_actions_run_while_one_is_deferred(patient: Applier, monkeypatch: 
     executed = answer(monkeypatch, "a", BUSY)
     advance(patient)
     assert executed == ["a", "b", "c"]
-    come(plan, patient)
+    make_due(plan, patient)
     advance(patient)
     assert executed == ["a", "b", "c", "a"]
     assert state_of(plan) == "SUCCEEDED"
@@ -174,7 +174,7 @@ def test_new_applier_keeps_the_due_time_of_a_deferred_action(
     other = Applier(InlineExecutor())
     advance(other)
     assert (executed, state_of(plan), other.is_idle) == (["a"], "ONGOING", False)
-    come(plan, other)
+    make_due(plan, other)
     advance(other)
     assert (executed, state_of(plan)) == (["a", "a"], "SUCCEEDED")
 

@@ -1,4 +1,4 @@
-"""The mount as Heat's clients call it: paths, shapes, errors and rights."""
+"""The orchestration mount in the format of Heat: paths, responses, errors and permissions."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
 from tests.builders import make_balancing_pool, make_binding, make_cluster, make_member, make_node, make_policy
-from tests.plans.applier.test_retries import advance, come
+from tests.plans.applier.test_retries import advance, make_due
 from tests.plans.inline import InlineExecutor, run_waiting
 
 pytestmark = pytest.mark.django_db
@@ -158,7 +158,7 @@ def test_nodes_are_removed_after_the_grace_period() -> None:
     applier = Applier(InlineExecutor())
     advance(applier)
     assert (len(members(cluster)), again(cluster).status, applier.jobs) == (2, "RESIZING", 0)
-    come(plan, applier)
+    make_due(plan, applier)
     advance(applier)
     assert (len(members(cluster)), again(cluster).status) == (1, "ACTIVE")
 
@@ -176,7 +176,7 @@ def test_node_delete_waits_for_the_grace_period() -> None:
     applier = Applier(InlineExecutor())
     advance(applier)
     assert (members(cluster), again(cluster).desired_capacity, applier.jobs) == ([1, 2], 2, 0)
-    come(plan, applier)
+    make_due(plan, applier)
     advance(applier)
     assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([2], 1, "ACTIVE")
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
