@@ -22,17 +22,17 @@ from tests.openstack.keystone import KeystoneService
 from tests.waiting import wait_for
 from watcher_site.keystone.tokens import middleware
 
-# These files start a Keystone of their own.
+# These files start a separate Keystone.
 WITHOUT_CONTROL_PLANE = ("test_login.py", "test_dashboard.py", "test_register_endpoints.py", "test_tokens.py")
 FLAVORS = {"tiny": (1, 512, 1), "small": (1, 2048, 10), "large": (4, 8192, 40)}
 
 
 class Nova:
-    """Nova with connections of the service's user and of a member of another project."""
+    """Nova, with connections of the service user and of a member of another project."""
 
     def __init__(self) -> None:
         self.service, self.member = (openstack.connect(cloud=name) for name in ("service", "member"))
-        # The oldest in which a server can be requested without a network, and be pinned to a host.
+        # The oldest microversion in which a server can be requested without a network, and be pinned to a host.
         for connection in (self.service, self.member):
             connection.compute.default_microversion = "2.90"
 
@@ -41,7 +41,7 @@ class Nova:
         return self.service.compute
 
     def fill(self) -> None:
-        """Create the image, the flavors and the aggregates, as far as they are missing."""
+        """Create the image, the flavors and the aggregates unless they exist."""
         self.image = self.service.image.find_image("cirros")
         if self.image is None:
             formats = {"disk_format": "raw", "container_format": "bare", "visibility": "public"}
@@ -56,7 +56,7 @@ class Nova:
                     wait_for(partial(self.join, aggregate, host), PATIENCE, INTERVAL)
 
     def join(self, aggregate: Any, host: str) -> bool:
-        """Add a host to an aggregate. Return whether Nova knew it: the scheduler looks for new hosts at intervals."""
+        """Add a host to an aggregate, and return whether Nova has it: the scheduler finds new hosts at intervals."""
         try:
             self.compute.add_host_to_aggregate(aggregate, host)
         except NotFoundException:
@@ -68,7 +68,7 @@ class Nova:
         return found or self.compute.create_flavor(name=name, vcpus=vcpus, ram=ram, disk=disk)
 
     def ask_for(self, name: str, flavor: str = "tiny", *, by: Any = None, **attributes: Any) -> Any:
-        """Request a server, and return it when Nova has built it or failed to."""
+        """Request a server, and return it when it is ACTIVE or in ERROR."""
         compute = (by or self.service).compute
         flavor_id = self.compute.find_flavor(flavor).id
         made = compute.create_server(
@@ -106,7 +106,7 @@ class Nova:
         return any(state != "up" for _, state in self.states().values())
 
     def hypervisors(self) -> set[str]:
-        """Return the names of those that Nova knows: a compute service is up before its node is found in the cell."""
+        """Return the names of hypervisors in Nova: a compute service is up before its node is found in the cell."""
         return {found.name for found in self.compute.hypervisors()}
 
     def clear(self) -> None:
@@ -120,7 +120,7 @@ class Nova:
 
 
 class OneControlPlane(LoadScopeScheduling):
-    """Runs the tests of the control plane in one process, and those of each file that needs none in any."""
+    """Runs the tests of the control plane in one process, and the files of other tests in any process."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
@@ -133,7 +133,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @pytest.fixture(autouse=True)
 def patience(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Services may be slow, and leases outlast a test: heartbeats have a connection that does not see its rows."""
+    """Set long timeouts, and leases longer than a test: the connection of heartbeats does not see rows of the test."""
     monkeypatch.setattr("watcher_site.keystone.login.TIMEOUT", PATIENCE)
     settings.OPENSTACK_TIMEOUT = PATIENCE
     settings.SERVICE_DOWN_TIME = 3600
@@ -141,7 +141,7 @@ def patience(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
-    """Start the control plane unless it runs, and stop it in the end if it did not run before."""
+    """Start the control plane unless it runs, and stop it after the tests if it did not run before."""
     found = ControlPlane()
     was_running = found.is_running
     found.start_all()
@@ -163,7 +163,7 @@ def filled(control_plane: ControlPlane) -> Nova:
 
 @pytest.fixture
 def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None) -> Nova:
-    """A cloud of three nodes that are up and no servers, which the site works on and has read."""
+    """A cloud of three nodes that are up, without servers, which the site uses and has read."""
     control_plane.start(NAMES)
     wait_for(answers(filled), PATIENCE, INTERVAL)
     wait_for(lambda: filled.states() == dict.fromkeys(COMPUTE_NODES, ("enabled", "up")), PATIENCE, INTERVAL)
@@ -177,7 +177,7 @@ def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None
 
 
 def answers(nova: Nova) -> Callable[[], bool]:
-    """Return a function that clears the cloud and returns whether it could; killed services may still be starting.
+    """Return a function that clears the cloud and returns whether it succeeded; killed services may still be starting.
 
     The scheduler does not use a node that was enabled while it was down until the node next reports its resources.
     """
@@ -194,7 +194,7 @@ def answers(nova: Nova) -> Callable[[], bool]:
     return clear
 
 
-# A Keystone of its own, without the other services.
+# A separate Keystone, without the other services.
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +233,7 @@ def keystone(
 
 @pytest.fixture
 def registered_site(keystone: KeystoneService, settings: Settings, tmp_path: Path, live_server: Any) -> Iterator[str]:
-    """The site on loopback, which takes tokens of Keystone and is in its catalog."""
+    """The site on loopback, which accepts tokens of Keystone and is in its catalog."""
     settings.TOKEN_SOURCES = ["keystone"]
     settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "watcher.conf"))
     middleware.cache_clear()

@@ -1,4 +1,4 @@
-"""Evacuations through real Nova: of servers whose host is down, as an audit plans them."""
+"""Evacuations in a real Nova of servers whose host is down, by an audit and by the driver."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +40,7 @@ def failed(nova: Nova, control_plane: ControlPlane) -> Iterator[dict[str, str]]:
 
 
 def force_up(nova: Nova, service: Any) -> bool:
-    """Return whether Nova allowed it: not before nova-compute has deleted its copies of the evacuated servers."""
+    """Unset forced_down, and return whether Nova accepted it: nova-compute deletes its evacuated servers first."""
     try:
         nova.compute.update_service_forced_down(service, forced=False)
     except BadRequestException:
@@ -52,7 +52,7 @@ def places(nova: Nova) -> dict[str, tuple[str, str]]:
     return {found.name: (found.compute_host, found.status) for found in nova.servers()}
 
 
-def test_an_audit_evacuates_a_host_that_was_forced_down(nova: Nova, failed: dict[str, str]) -> None:
+def test_audit_evacuates_a_host_that_was_forced_down(nova: Nova, failed: dict[str, str]) -> None:
     assert ComputeNode.objects.get(hostname="cmp1").forced_down
     synchronize_plugins()
     aim: dict[str, Any] = {"goal": "node_recovery", "strategy": "node_recovery"}
@@ -72,7 +72,7 @@ def test_an_audit_evacuates_a_host_that_was_forced_down(nova: Nova, failed: dict
     assert (service.status, service.disabled_reason) == ("disabled", "watcher_evacuated")
 
 
-def test_a_server_that_no_host_takes_is_in_error_and_evacuated_later(nova: Nova, failed: dict[str, str]) -> None:
+def test_server_without_a_possible_host_is_in_error_and_evacuated_later(nova: Nova, failed: dict[str, str]) -> None:
     others = ["cmp2", "cmp3"]
     for host in others:
         cloud().disable_compute_service(host, "a test")
@@ -86,7 +86,7 @@ def test_a_server_that_no_host_takes_is_in_error_and_evacuated_later(nova: Nova,
     assert (places(nova)["web"], row.node and row.node.hostname) == (("cmp2", "ACTIVE"), "cmp2")
 
 
-def test_nova_evacuates_no_server_from_a_host_that_is_up(nova: Nova) -> None:
+def test_evacuation_from_a_host_that_is_up_is_refused(nova: Nova) -> None:
     server = nova.boot("web", "cmp1")
     with pytest.raises(OperationRefused, match="still in use"):
         cloud().evacuate(server)

@@ -35,7 +35,7 @@ def test_a_migration_goes_on_when_nova_api_dies_before_it_answers(
     server = nova.boot("web", "cmp1")
 
     def kill() -> None:
-        """Kill nova-api while it waits for the conductor, and start it again when the migration is over."""
+        """Kill nova-api while it waits for the conductor, and restart it."""
         wait_for(lambda: nova.show(server).task_state == "migrating", PATIENCE)
         control_plane.kill("nova-api")
         control_plane.send_signal("nova-conductor", signal.SIGCONT)

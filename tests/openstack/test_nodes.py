@@ -24,7 +24,7 @@ pytestmark = pytest.mark.openstack
 
 @pytest.fixture
 def down(nova: Nova, control_plane: ControlPlane) -> str:
-    """A host that the last reading found down, and a server on another one."""
+    """A host that is down since the last synchronization, with a server on another host."""
     control_plane.kill("cmp3")
     wait_for(lambda: nova.states()["cmp3"] == ("enabled", "down"), PATIENCE, INTERVAL)
     nova.boot("web", "cmp1")
@@ -49,7 +49,7 @@ def test_aggregates_have_the_uuids_of_nova(nova: Nova) -> None:
     assert {(name, str(uuid)) for name, uuid in rows} == expected
 
 
-def test_a_backup_node_that_is_down_is_refused(down: str) -> None:
+def test_backup_node_that_is_down_fails_the_audit(down: str) -> None:
     synchronize_plugins()
     parameters = {"maintenance_node": "cmp1", "backup_node": down}
     create_audit(audit_type="ONESHOT", goal="cluster_maintaining", strategy="host_maintenance", parameters=parameters)
@@ -58,7 +58,7 @@ def test_a_backup_node_that_is_down_is_refused(down: str) -> None:
     assert (audit.state, f"{down} is down" in audit.status_message) == ("FAILED", True)
 
 
-def test_a_migration_to_a_node_that_is_down_is_not_requested(nova: Nova, down: str) -> None:
+def test_migration_to_a_node_that_is_down_fails_without_a_request(nova: Nova, down: str) -> None:
     [server] = nova.servers()
     plan = make_plan()
     where = {"source_node": "cmp1", "destination_node": down, "migration_type": "live"}
@@ -75,6 +75,6 @@ def test_a_migration_to_a_node_that_is_down_is_not_requested(nova: Nova, down: s
     assert nova.migrations(server.id) == []
 
 
-def test_a_migration_from_a_node_that_goes_down_is_not_waited_for(frozen: str) -> None:
+def test_migration_from_a_node_that_is_down_raises_operation_outstanding(frozen: str) -> None:
     with pytest.raises(OperationOutstanding, match="nova-compute service cmp1 is down"):
         cloud().cold_migrate(frozen, "cmp2")

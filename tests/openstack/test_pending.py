@@ -1,4 +1,4 @@
-"""Servers for which real Nova found no host."""
+"""Pending servers, for which a real Nova found no host."""
 
 from datetime import timedelta
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.openstack
 
 
 @pytest.fixture
-def lost(nova: Nova, settings: Settings) -> str:
-    """The UUID of a server of the site's project that no node has the memory for."""
+def unschedulable(nova: Nova, settings: Settings) -> str:
+    """The UUID of a server in the project of the site with more memory than any node."""
     settings.USE_PENDING_STATE = True
     nova.flavor("huge", 1, 400_000, 1)
     server = str(nova.ask_for("waiting", "huge").id)
@@ -34,19 +34,21 @@ def state(server: str) -> str:
     return str(Server.objects.get(uuid=server).state)
 
 
-def test_a_server_that_found_no_host_is_pending(lost: str) -> None:
-    assert (state(lost), cloud().find_server(lost).status) == ("pending", "PENDING")
+def test_server_without_a_host_is_pending(unschedulable: str) -> None:
+    assert (state(unschedulable), cloud().find_server(unschedulable).status) == ("pending", "PENDING")
 
 
-def test_a_server_that_is_given_up_waits_no_more(lost: str) -> None:
-    cloud().reset_state(lost, "error", expected="PENDING")
-    assert (state(lost), cloud().find_server(lost).status) == ("error", "ERROR")
+def test_server_reset_to_error_is_no_longer_pending(unschedulable: str) -> None:
+    cloud().reset_state(unschedulable, "error", expected="PENDING")
+    assert (state(unschedulable), cloud().find_server(unschedulable).status) == ("error", "ERROR")
     synchronize()
-    assert state(lost) == "error"
+    assert state(unschedulable) == "error"
 
 
-def test_a_member_keeps_the_server_that_found_no_host(nova: Nova, lost: str) -> None:
-    nova.compute.delete_server(lost)
+def test_rebuild_of_a_pending_server_without_a_trust_fails_and_keeps_the_server(
+    nova: Nova, unschedulable: str
+) -> None:
+    nova.compute.delete_server(unschedulable)
     own = nova.ask_for("waiting-1", "huge", by=nova.member, user_data="IyEvYmluL3NoCg==")
     synchronize()
     plan = make_plan()
@@ -61,7 +63,7 @@ def test_a_member_keeps_the_server_that_found_no_host(nova: Nova, lost: str) -> 
     assert [found.id for found in nova.member.compute.servers()] == [own.id]
 
 
-def test_no_server_moves_for_a_server_that_placement_refuses_for_its_size(nova: Nova, settings: Settings) -> None:
+def test_no_server_is_migrated_for_a_server_over_max_unit(nova: Nova, settings: Settings) -> None:
     settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)
     for host in COMPUTE_NODES:
         nova.boot(f"{host}-vm", host)

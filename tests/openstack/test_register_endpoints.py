@@ -1,4 +1,4 @@
-"""``manage.py register_endpoints`` on a real Keystone, and clients that find the site by its catalog alone."""
+"""``manage.py register_endpoints`` with a real Keystone, and clients that find the site in its catalog."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ URL = "https://watcher.example.org"
 
 
 def register(*arguments: str) -> list[str]:
-    """Return the lines of the output after that of the cloud."""
+    """Run the command, and return the lines of its output without the first, which names the cloud."""
     output = StringIO()
     call_command("register_endpoints", *arguments, stdout=output)
     return output.getvalue().splitlines()[1:]
@@ -32,7 +32,7 @@ def endpoints(keystone: KeystoneService, service_type: str = "infra-optim") -> d
     return {one.interface: one.url for one in identity.endpoints(service_id=found.id)}
 
 
-def test_the_service_and_its_endpoints_are_created(keystone: KeystoneService) -> None:
+def test_service_and_endpoints_are_created(keystone: KeystoneService) -> None:
     lines = register(URL)
     assert endpoints(keystone) == dict.fromkeys(("public", "internal", "admin"), URL)
     assert lines[:2] == [
@@ -41,19 +41,19 @@ def test_the_service_and_its_endpoints_are_created(keystone: KeystoneService) ->
     ]
 
 
-def test_a_second_time_nothing_changes(keystone: KeystoneService) -> None:
+def test_second_registration_changes_no_endpoint(keystone: KeystoneService) -> None:
     register(URL)
     assert [line.rpartition(": ")[2] for line in register(URL)] == ["unchanged"] * 4
 
 
-def test_another_address_changes_the_endpoints_that_are_there(keystone: KeystoneService) -> None:
+def test_other_url_changes_existing_endpoints(keystone: KeystoneService) -> None:
     register("http://old.example.org")
     assert register(URL, "--interface", "public")[1].endswith(": changed from http://old.example.org")
     assert endpoints(keystone)["public"] == URL
     assert endpoints(keystone)["admin"] == "http://old.example.org"
 
 
-def test_a_service_of_another_name_is_left_alone(keystone: KeystoneService) -> None:
+def test_existing_service_of_the_type_with_another_name_is_refused(keystone: KeystoneService) -> None:
     identity = keystone.connect("admin", project_name="admin").identity
     identity.create_service(type="infra-optim", name="the old watcher")
     with pytest.raises(CommandError, match="has the service the old watcher of type infra-optim already"):
@@ -61,18 +61,18 @@ def test_a_service_of_another_name_is_left_alone(keystone: KeystoneService) -> N
     assert len(list(identity.services(type="infra-optim"))) == 1
 
 
-def test_mounts_are_entered_under_types_of_their_own(keystone: KeystoneService) -> None:
+def test_mounts_are_registered_with_separate_service_types(keystone: KeystoneService) -> None:
     register(URL, "--orchestration", "watcher-orchestration", "--compute", "watcher-compute")
     assert endpoints(keystone, "watcher-orchestration")["public"] == f"{URL}/orchestration/v1/%(project_id)s"
     assert endpoints(keystone, "watcher-compute")["public"] == f"{URL}/compute/v2.1"
 
 
-def test_an_unknown_region_is_refused(keystone: KeystoneService) -> None:
+def test_unknown_region_is_refused(keystone: KeystoneService) -> None:
     with pytest.raises(CommandError, match=r"Keystone has no region Two. It must be one of RegionOne."):
         register(URL, "--region", "Two")
 
 
-def test_the_user_of_the_site_can_log_in(keystone: KeystoneService, settings: Settings) -> None:
+def test_option_user_creates_a_user_that_can_log_in(keystone: KeystoneService, settings: Settings) -> None:
     settings.USER_PASSWORD = PASSWORD
     lines = register(URL, "--user", "optimizer")
     assert lines[-3:] == [
@@ -88,7 +88,7 @@ def test_the_user_of_the_site_can_log_in(keystone: KeystoneService, settings: Se
     ]
 
 
-def test_an_unknown_role_creates_neither_user_nor_service(keystone: KeystoneService) -> None:
+def test_unknown_role_creates_neither_user_nor_service(keystone: KeystoneService) -> None:
     with pytest.raises(CommandError, match=r"--role: Keystone has no role chief."):
         register(URL, "--user", "nobody", "--role", "chief")
     identity = keystone.connect("admin", project_name="admin").identity
@@ -96,7 +96,7 @@ def test_an_unknown_role_creates_neither_user_nor_service(keystone: KeystoneServ
     assert not list(identity.services(type="infra-optim"))
 
 
-def test_a_wrong_password_is_one_line(keystone: KeystoneService, tmp_path: Path) -> None:
+def test_wrong_password_is_refused_with_status_2(keystone: KeystoneService, tmp_path: Path) -> None:
     file = tmp_path / "clouds.yaml"
     file.write_text(file.read_text().replace(PASSWORD, "wrong"))
     with pytest.raises(CommandError, match="The cloud refuses our credentials") as refusal:
@@ -116,12 +116,12 @@ def login_of_rosa(keystone: KeystoneService) -> dict[str, str]:
 
 
 def write_openrc(login: dict[str, str], folder: Path) -> dict[str, str]:
-    """Return the variables that a file openrc exports."""
+    """Return the variables of a file openrc."""
     return {"OS_IDENTITY_API_VERSION": "3", **{f"OS_{name.upper()}": value for name, value in login.items()}}
 
 
 def write_clouds_yaml(login: dict[str, str], folder: Path) -> dict[str, str]:
-    """Return the variables that name a cloud in a new file clouds.yaml."""
+    """Write a file clouds.yaml, and return the variables that select its cloud."""
     file = folder / "rosa.yaml"
     file.write_text(yaml.safe_dump({"clouds": {"shop": {"auth": login, "region_name": "RegionOne"}}}))
     return {"OS_CLIENT_CONFIG_FILE": str(file), "OS_CLOUD": "shop"}
@@ -129,7 +129,7 @@ def write_clouds_yaml(login: dict[str, str], folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("write", [write_openrc, write_clouds_yaml])
 @pytest.mark.django_db(transaction=True)
-def test_the_command_line_client_finds_the_site_by_the_catalog(
+def test_command_line_client_finds_the_site_in_the_catalog(
     registered_site: str,
     keystone: KeystoneService,
     tmp_path: Path,
@@ -143,7 +143,7 @@ def test_the_command_line_client_finds_the_site_by_the_catalog(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_library_finds_the_site_by_the_catalog(registered_site: str, keystone: KeystoneService) -> None:
+def test_library_finds_the_site_in_the_catalog(registered_site: str, keystone: KeystoneService) -> None:
     from watcherclient.client import get_client
 
     session = keystone.connect("rosa", project_name="shop").session

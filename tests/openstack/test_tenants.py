@@ -1,4 +1,4 @@
-"""Servers in their owner's project, with real Keystone's trusts and real Nova."""
+"""Servers in the projects of their owners, with trusts of a real Keystone and a real Nova."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.openstack
 
 @pytest.fixture
 def member(nova: Nova, settings: Settings) -> Iterator[Caller]:
-    """The member of the project demo, whom the site knows by a token of Keystone."""
+    """The member of the project demo, who authenticates with a token of Keystone."""
     settings.KEYSTONE_URL = AUTH_URL
     token = str(nova.member.session.get_token())
     user = read_token(token).user
@@ -56,7 +56,7 @@ def accept(answer: HttpResponse) -> None:
 
 
 def created(nova: Nova) -> Any:
-    """Return the one server that there is, as Nova shows it to administrators."""
+    """Return the only server, as Nova shows it to administrators."""
     [server] = nova.servers()
     return nova.show(server)
 
@@ -79,7 +79,7 @@ def group(nova: Nova) -> Iterator[str]:
     nova.member.compute.delete_server_group(found)
 
 
-def test_a_members_stack_has_its_server_in_her_project_with_all_that_was_requested(
+def test_server_of_a_stack_is_in_the_project_of_the_member_with_the_requested_properties(
     nova: Nova, member: Caller, key_pair: str, group: str
 ) -> None:
     requested = {
@@ -99,7 +99,7 @@ def test_a_members_stack_has_its_server_in_her_project_with_all_that_was_request
     assert nova.servers() == []
 
 
-def test_nova_keeps_one_server_for_a_token_in_the_project_of_the_trust(nova: Nova, member: Caller) -> None:
+def test_repeated_request_by_a_trust_creates_one_server(nova: Nova, member: Caller) -> None:
     accept(member.post("/stacks", stack_of(nova)))
     project, _ = owner_of(nova)
     trust = Trust.objects.get().keystone_id
@@ -109,7 +109,7 @@ def test_nova_keeps_one_server_for_a_token_in_the_project_of_the_trust(nova: Nov
     assert len(nova.servers()) == 2
 
 
-def test_a_quota_of_the_project_is_reported_in_novas_words(nova: Nova, member: Caller) -> None:
+def test_exceeded_quota_fails_the_action_with_the_text_of_nova(nova: Nova, member: Caller) -> None:
     project, _ = owner_of(nova)
     nova.service.set_compute_quotas(project, instances=0)
     try:
@@ -122,7 +122,7 @@ def test_a_quota_of_the_project_is_reported_in_novas_words(nova: Nova, member: C
     assert words in failed.status_message
 
 
-def test_a_trust_that_was_deleted_is_reported_and_replaced_by_the_next_request(nova: Nova, member: Caller) -> None:
+def test_deleted_trust_fails_the_action_and_is_replaced_by_the_next_request(nova: Nova, member: Caller) -> None:
     answer = member.post("/stacks", stack_of(nova))
     [trust] = trusts(nova)
     nova.service.identity.delete_trust(trust.id)
@@ -135,7 +135,7 @@ def test_a_trust_that_was_deleted_is_reported_and_replaced_by_the_next_request(n
 
 @pytest.fixture
 def credential_token(nova: Nova) -> Iterator[str]:
-    """A token of an application credential of the member, which Keystone restricts by default."""
+    """A token of a restricted application credential of the member."""
     user = nova.member.current_user_id
     made = nova.member.identity.create_application_credential(user, name="pipeline")
     login = {"application_credential_id": made.id, "application_credential_secret": made.secret}
@@ -144,7 +144,7 @@ def credential_token(nova: Nova) -> Iterator[str]:
     nova.member.identity.delete_application_credential(user, made)
 
 
-def test_an_application_credential_changes_a_stack_that_has_a_trust_and_delegates_nothing_itself(
+def test_application_credential_uses_the_trust_of_a_stack_and_cannot_create_a_trust(
     nova: Nova, member: Caller, credential_token: str
 ) -> None:
     accept(member.post("/stacks", stack_of(nova)))
@@ -159,7 +159,7 @@ def test_an_application_credential_changes_a_stack_that_has_a_trust_and_delegate
     assert len(trusts(nova)) == 1
 
 
-def test_a_trust_that_nothing_needs_is_deleted_in_keystone(nova: Nova, member: Caller) -> None:
+def test_unused_trust_is_deleted_in_keystone(nova: Nova, member: Caller) -> None:
     accept(member.post("/stacks", stack_of(nova)))
     accept(member.delete(f"/stacks/shop/{Stack.objects.get().uuid}"))
     Trust.objects.update(used_at=timezone.now() - timedelta(hours=2))
@@ -167,7 +167,7 @@ def test_a_trust_that_nothing_needs_is_deleted_in_keystone(nova: Nova, member: C
     assert (trusts(nova), Trust.objects.count()) == ([], 0)
 
 
-def test_a_waiting_server_of_a_member_who_has_delegated_this_stays_hers(
+def test_pending_server_of_a_member_with_a_trust_is_built_for_the_member(
     nova: Nova, member: Caller, key_pair: str, group: str, settings: Settings
 ) -> None:
     settings.USE_PENDING_STATE = True

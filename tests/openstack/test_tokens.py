@@ -22,7 +22,7 @@ from watcher_site.keystone.tokens import middleware
 from watcher_site.models import HistoryEntry
 
 pytestmark = [pytest.mark.keystone, pytest.mark.django_db]
-# In seconds: the times for which tokens that expire in a test are valid. The first one that suffices is used.
+# In seconds: the lifetimes of tokens that expire in a test. The first sufficient lifetime is used.
 LIFETIMES = (15, 60, 240)
 
 
@@ -48,7 +48,7 @@ def keystone(service: KeystoneService, settings: Settings, tmp_path: Path) -> It
 
 
 def use_expiring_token(keystone: KeystoneService, use: Callable[[TokenCaller], HttpResponse]) -> TokenCaller:
-    """Return a caller whose token was still valid when it was used, but expires soon on a machine that is not busy."""
+    """Return a caller whose token was valid when it was used, and expires soon."""
     for seconds in LIFETIMES:
         with suppress(Unauthorized):
             caller = TokenCaller(keystone.expiring_token("rosa", seconds))
@@ -57,7 +57,7 @@ def use_expiring_token(keystone: KeystoneService, use: Callable[[TokenCaller], H
     raise AssertionError("no token was valid when it was used")
 
 
-def test_an_admin_of_a_project_starts_a_plan_and_history_has_name_and_id(keystone: KeystoneService) -> None:
+def test_project_admin_starts_a_plan_and_is_recorded_in_the_history(keystone: KeystoneService) -> None:
     caller, plan = TokenCaller(keystone.token("rosa", project_name="shop")), make_plan({"a": []})
     assert caller.post(f"/action_plans/{plan.uuid}/start").status_code == 200
     entry = HistoryEntry.objects.get()
@@ -65,14 +65,14 @@ def test_an_admin_of_a_project_starts_a_plan_and_history_has_name_and_id(keyston
     assert not User.objects.exists()
 
 
-def test_a_reader_of_the_system_sees_all_servers(keystone: KeystoneService) -> None:
+def test_system_reader_sees_all_servers(keystone: KeystoneService) -> None:
     make_server(project_id="another")
     caller = TokenCaller(keystone.token("rob", system_scope="all"))
     assert len(caller.get("/servers").json()["servers"]) == 1
     assert caller.get("/action_plans").status_code == 200
 
 
-def test_a_member_sees_the_servers_of_the_project_alone(keystone: KeystoneService) -> None:
+def test_project_member_sees_only_servers_of_the_project(keystone: KeystoneService) -> None:
     own = make_server("own", project_id=keystone.project)
     make_server("other", project_id="another")
     caller = TokenCaller(keystone.token("ines", project_name="shop"))
@@ -81,19 +81,19 @@ def test_a_member_sees_the_servers_of_the_project_alone(keystone: KeystoneServic
     assert caller.delete(f"/servers/{own.uuid}").status_code == 204
 
 
-def test_a_reader_of_a_project_changes_no_server_of_it(keystone: KeystoneService) -> None:
+def test_project_reader_cannot_delete_a_server_of_the_project(keystone: KeystoneService) -> None:
     own = make_server("own", project_id=keystone.project)
     caller = TokenCaller(keystone.token("rob", project_name="shop"))
     assert caller.get(f"/servers/{own.uuid}").status_code == 200
     assert caller.delete(f"/servers/{own.uuid}").status_code == 403
 
 
-def test_an_unknown_role_and_the_scope_of_a_domain_give_no_right(keystone: KeystoneService) -> None:
+def test_unknown_role_and_domain_scope_are_forbidden(keystone: KeystoneService) -> None:
     assert TokenCaller(keystone.token("otto", project_name="shop")).get("/goals").status_code == 403
     assert TokenCaller(keystone.token("rosa", domain_id="default")).get("/goals").status_code == 403
 
 
-def test_tokens_that_are_unscoped_or_forged_are_refused(keystone: KeystoneService) -> None:
+def test_unscoped_and_forged_tokens_are_refused(keystone: KeystoneService) -> None:
     token = keystone.token("rosa", project_name="shop")
     for refused in (keystone.token("rosa"), "nonsense", token[:-8] + "AAAAAAAA"):
         answer = TokenCaller(refused).get("/goals")
@@ -101,7 +101,7 @@ def test_tokens_that_are_unscoped_or_forged_are_refused(keystone: KeystoneServic
         assert answer["WWW-Authenticate"] == f'Keystone uri="{keystone.url}/v3"'
 
 
-def test_a_revoked_token_is_refused_when_the_cache_has_forgotten_it(
+def test_revoked_token_is_refused_after_the_cache_time(
     keystone: KeystoneService, settings: Settings, tmp_path: Path
 ) -> None:
     settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "other.conf", token_cache_time=1))
@@ -113,7 +113,7 @@ def test_a_revoked_token_is_refused_when_the_cache_has_forgotten_it(
     wait_for(lambda: caller.get("/goals").status_code == 401, PATIENCE)
 
 
-def test_a_plan_runs_on_when_the_token_that_started_it_has_expired(keystone: KeystoneService) -> None:
+def test_plan_succeeds_after_the_token_that_started_it_has_expired(keystone: KeystoneService) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     caller = use_expiring_token(keystone, lambda caller: caller.post(f"/action_plans/{plan.uuid}/start"))
     wait_for(lambda: caller.get("/goals").status_code == 401, PATIENCE)
@@ -122,7 +122,7 @@ def test_a_plan_runs_on_when_the_token_that_started_it_has_expired(keystone: Key
     assert ActionPlan.objects.get().state == ActionPlan.State.SUCCEEDED
 
 
-def test_an_expired_token_is_accepted_with_the_token_of_a_service(keystone: KeystoneService) -> None:
+def test_expired_token_is_accepted_with_a_service_token_only(keystone: KeystoneService) -> None:
     caller = use_expiring_token(keystone, lambda caller: caller.get("/goals"))
     wait_for(lambda: caller.get("/goals").status_code == 401, PATIENCE)
     service = keystone.token("watcher", project_name="service")
@@ -131,7 +131,7 @@ def test_an_expired_token_is_accepted_with_the_token_of_a_service(keystone: Keys
     assert caller.get("/goals", **{"X-Service-Token": person}).status_code == 401
 
 
-def test_without_keystone_tokens_are_answered_503_until_it_is_back(keystone: KeystoneService) -> None:
+def test_token_is_503_while_keystone_is_unavailable(keystone: KeystoneService) -> None:
     caller = TokenCaller(keystone.token("rosa", project_name="shop"))
     keystone.stop()
     try:

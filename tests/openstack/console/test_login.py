@@ -78,9 +78,7 @@ def log_in(client: Client, name: str, password: str = PASSWORD) -> Any:
     return client.post(reverse("login-keystone"), {"username": name, "password": password, "domain": "Default"})
 
 
-def test_a_user_with_one_scope_logs_in_and_the_logout_revokes_the_tokens(
-    client: Client, keystone: KeystoneService
-) -> None:
+def test_user_with_one_scope_logs_in_and_logout_revokes_the_tokens(client: Client, keystone: KeystoneService) -> None:
     assert log_in(client, "rosa")["Location"] == reverse("home")
     assert client.get("/console/plans/").status_code == 200
     assert "Project shop" in text(client.get(reverse("account:page")))
@@ -93,16 +91,14 @@ def test_a_user_with_one_scope_logs_in_and_the_logout_revokes_the_tokens(
     assert not User.objects.exists()
 
 
-def test_a_wrong_password_a_wrong_domain_and_an_unknown_role_are_refused(
-    client: Client, keystone: KeystoneService
-) -> None:
+def test_wrong_password_wrong_domain_and_unknown_role_are_refused(client: Client, keystone: KeystoneService) -> None:
     assert "Keystone refused the user name" in text(log_in(client, "rosa", "guess"))
     other = {"username": "rosa", "password": PASSWORD, "domain": "nowhere"}
     assert "Keystone refused the user name" in text(client.post(reverse("login-keystone"), other))
     assert "None of your roles gives a right here in this scope: Project shop." in text(log_in(client, "otto"))
 
 
-def test_a_user_with_several_scopes_chooses_one_and_changes_it(client: Client, keystone: KeystoneService) -> None:
+def test_user_with_several_scopes_selects_and_changes_the_scope(client: Client, keystone: KeystoneService) -> None:
     assert log_in(client, "rob")["Location"] == reverse("login-scope")
     client.post(reverse("login-scope"), {"scope": f"project:{keystone.project}"})
     assert client.get("/console/plans/").status_code == 403
@@ -117,7 +113,7 @@ def test_a_session_ends_with_its_token(client: Client, keystone: KeystoneService
     assert KEYSTONE_KEY not in client.session
 
 
-def test_a_session_ends_when_the_user_was_disabled(client: Client, keystone: KeystoneService) -> None:
+def test_session_ends_when_the_user_is_disabled(client: Client, keystone: KeystoneService) -> None:
     log_in(client, "ines")
     identity = keystone.connect("admin", project_name="admin").identity
     identity.update_user(keystone.users["ines"], enabled=False)
@@ -131,10 +127,10 @@ def test_a_session_ends_when_the_user_was_disabled(client: Client, keystone: Key
 
 
 @pytest.mark.parametrize("protocol", ["websso/openid", "identity_providers/staff/protocols/openid/websso"])
-def test_keystone_posts_a_token_of_its_single_sign_on(
+def test_single_sign_on_of_keystone_logs_in(
     client: Client, keystone: KeystoneService, settings: Settings, protocol: str
 ) -> None:
-    """The headers are those that the identity provider's module of the web server sets in front of Keystone."""
+    """The headers are those of the module of the web server in front of Keystone for the identity provider."""
     settings.KEYSTONE_SSO = f"/auth/OS-FEDERATION/{protocol}"
     where = client.post(reverse("login-sso"), {"next": "/console/plans/"}).context["where"]
     page = requests.get(where, headers={"OIDC-ISS": ISSUER, "OIDC-NAME": "frida"}, timeout=PATIENCE)
@@ -151,9 +147,7 @@ def test_keystone_posts_a_token_of_its_single_sign_on(
     assert not any(is_valid(token) for token in tokens)
 
 
-def test_keystone_gives_another_site_no_token_of_the_single_sign_on(
-    keystone: KeystoneService, settings: Settings
-) -> None:
+def test_single_sign_on_of_keystone_refuses_another_site(keystone: KeystoneService, settings: Settings) -> None:
     where = f"{settings.KEYSTONE_URL}{settings.KEYSTONE_SSO}"
     answer = requests.get(
         where, {"origin": "https://evil.example.org/"}, headers={"OIDC-ISS": ISSUER}, timeout=PATIENCE

@@ -23,7 +23,7 @@ SECRET_KEY = "a secret key of the tests"
 
 
 class Dashboard:
-    """The service, which works with one Keystone. Everything else it finds in the catalog."""
+    """The Horizon service for one Keystone; Horizon reads all other addresses from the catalog."""
 
     def __init__(self, keystone: str, folder: Path) -> None:
         self.keystone, self.folder = keystone, folder
@@ -32,7 +32,7 @@ class Dashboard:
         self.process: subprocess.Popen[bytes] | None = None
 
     def install(self) -> None:
-        """Install the packages, and set them up as their documentation says, as far as that was not done before."""
+        """Install the packages, and configure them as in their documentation, unless they are installed."""
         install_requirements(self.environment, REQUIREMENTS)
         [packages] = self.environment.glob("lib/*/site-packages")
         if (packages / "static" / "dashboard" / "manifest.json").exists():
@@ -52,7 +52,7 @@ class Dashboard:
         return {**os.environ, "PYTHONPATH": "", **own}
 
     def start(self) -> None:
-        """Return when the service answers. Sessions are in its memory: it has one process."""
+        """Start the service, and wait until it responds. It has one process, since sessions are in its memory."""
         port = self.url.rpartition(":")[2]
         settings = self.folder / "horizon.gunicorn.py"
         settings.write_text(f"bind = '127.0.0.1:{port}'\nthreads = 4\ntimeout = 300\ncontrol_socket_disable = True\n")

@@ -6,7 +6,7 @@ from tests.builders import make_plan
 
 
 def plan_steps(*steps: tuple[str, dict[str, object]]) -> ActionPlan:
-    """Make a started plan of these actions, one after the other."""
+    """Create a pending plan of sequential actions."""
     plan = make_plan(state="PENDING")
     last = None
     for action_type, parameters in steps:
@@ -17,6 +17,6 @@ def plan_steps(*steps: tuple[str, dict[str, object]]) -> ActionPlan:
 
 
 def migration(server: str, migration_type: str = "live") -> tuple[str, dict[str, object]]:
-    """Return the step that moves a server from the first node to the second."""
+    """Return the step that migrates a server from the first node to the second."""
     nodes = {"source_node": "cmp1", "destination_node": "cmp2"}
     return "migrate", {"resource_id": server, "migration_type": migration_type, **nodes}

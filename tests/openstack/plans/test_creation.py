@@ -17,7 +17,7 @@ pytestmark = pytest.mark.openstack
 DEVICES = "block_device_mapping_v2"
 
 
-def test_a_second_request_with_the_same_token_creates_no_second_server(nova: Nova) -> None:
+def test_second_request_with_the_same_token_creates_no_second_server(nova: Nova) -> None:
     wanted = NewServer("made", "tiny", token="a token", image=nova.image.id, metadata={"role": "web"})
     first, second = cloud().create_server(wanted), cloud().create_server(wanted)
     [found] = nova.servers()
@@ -30,7 +30,7 @@ def test_a_second_request_with_the_same_token_creates_no_second_server(nova: Nov
     assert nova.servers() == []
 
 
-def test_a_server_that_nova_cannot_build_is_deleted_and_its_fault_is_reported(nova: Nova) -> None:
+def test_server_that_nova_cannot_build_is_deleted_and_its_fault_is_reported(nova: Nova) -> None:
     nova.flavor("huge", 1, 400_000, 1)
     wanted = NewServer("made", "huge", token="a token", image=nova.image.id)
     with pytest.raises(NoValidHost, match="No valid host was found"):
@@ -63,9 +63,7 @@ def foreign(nova: Nova) -> Iterator[dict[str, str]]:
     storage.delete_volume(volume)
 
 
-def test_objects_of_another_project_are_refused_in_the_project_of_the_site(
-    nova: Nova, foreign: dict[str, str]
-) -> None:
+def test_objects_of_another_project_are_refused_for_a_server_of_the_site(nova: Nova, foreign: dict[str, str]) -> None:
     def device(kind: str, **columns: Any) -> dict[str, Any]:
         return {DEVICES: [{"boot_index": 0, "source_type": kind, "uuid": foreign[kind], **columns}]}
 
@@ -87,7 +85,7 @@ def test_objects_of_another_project_are_refused_in_the_project_of_the_site(
     assert nova.servers() == []
 
 
-def test_a_server_has_a_volume_of_the_project_of_the_site(nova: Nova) -> None:
+def test_server_with_a_volume_of_the_project_is_created(nova: Nova) -> None:
     storage = nova.service.block_storage
     volume = storage.create_volume(name="data", size=1)
     wait_for(lambda: storage.get_volume(volume.id).status == "available", PATIENCE, INTERVAL)

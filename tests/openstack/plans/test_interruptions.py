@@ -1,4 +1,4 @@
-"""Plans during which an applier is killed, a server vanishes, a token ends, or Nova is away."""
+"""Plans during which an applier is killed, a server is deleted, a token is revoked, or Nova is unavailable."""
 
 from collections.abc import Callable, Iterator
 from threading import Thread
@@ -26,7 +26,7 @@ Start = Callable[[], Process]
 
 @pytest.fixture
 def start(control_plane: ControlPlane) -> Iterator[Start]:
-    """Start appliers; whatever the test leaves of them is killed."""
+    """Start appliers, and kill them after the test."""
     environment = {
         "WATCHER_POLL_INTERVAL": "0.1",
         "WATCHER_CLOUD": "cluster.drivers.openstack.OpenStackCloud",
@@ -78,7 +78,7 @@ def test_cancelling_the_plan_aborts_the_live_migration(nova: Nova, start: Start)
     assert [found.status for found in nova.migrations(server)] == ["cancelled"]
 
 
-def test_the_action_on_a_server_that_vanished_is_skipped_and_the_plan_goes_on(nova: Nova) -> None:
+def test_action_on_a_deleted_server_is_skipped_and_the_plan_continues(nova: Nova) -> None:
     gone, present = nova.boot("gone", "cmp1"), nova.boot("present", "cmp1")
     synchronize()
     plan = plan_steps(migration(gone), migration(present))
@@ -125,7 +125,7 @@ def test_a_migration_is_waited_for_while_nova_is_away(nova: Nova, control_plane:
     assert (nova.show(server).compute_host, len(nova.migrations(server))) == ("cmp2", 1)
 
 
-def test_a_new_token_is_requested_when_nova_refuses_the_first_one(nova: Nova, control_plane: ControlPlane) -> None:
+def test_revoked_token_is_replaced_after_a_401_of_nova(nova: Nova, control_plane: ControlPlane) -> None:
     server = nova.boot("web", "cmp1")
     session = load_driver().access.connect().session
     token = session.get_token()

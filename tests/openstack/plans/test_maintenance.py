@@ -1,4 +1,4 @@
-"""Host maintenance on a real Nova: audited, pruned, followed, and rolled back."""
+"""Host maintenance on a real Nova: audit, skipped migration, execution and rollback."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,9 +17,7 @@ from tests.plans.inline import run_waiting
 pytestmark = pytest.mark.openstack
 
 
-def test_a_skipped_migration_is_left_out_and_the_others_are_followed_to_their_end(
-    nova: Nova, cloud_admin: User
-) -> None:
+def test_skipped_migration_is_omitted_and_others_succeed(nova: Nova, cloud_admin: User) -> None:
     staying, leaving = nova.boot("stays", "cmp1"), nova.boot("leaves", "cmp1")
     synchronize()
     synchronize_plugins()
@@ -50,7 +48,7 @@ def test_a_skipped_migration_is_left_out_and_the_others_are_followed_to_their_en
     assert (service.status, service.disabled_reason) == ("disabled", "watcher_maintaining")
 
 
-def test_a_rollback_enables_the_node_before_the_server_returns(nova: Nova, settings: Settings) -> None:
+def test_rollback_enables_the_node_and_returns_the_server(nova: Nova, settings: Settings) -> None:
     settings.ROLLBACK = True
     server = nova.boot("web", "cmp1")
     synchronize()

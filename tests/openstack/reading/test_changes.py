@@ -1,4 +1,4 @@
-"""Readings of a cloud that changes or fails meanwhile."""
+"""Synchronizations with a cloud that changes or fails at the same time."""
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -14,12 +14,10 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.openstack
 
 
-def test_a_list_that_loses_an_archived_server_between_two_pages_is_read_again(
-    nova: Nova, control_plane: ControlPlane
-) -> None:
+def test_list_is_read_again_if_its_marker_was_archived_between_pages(nova: Nova, control_plane: ControlPlane) -> None:
     for number in range(PAGE + 1):
         nova.boot(f"web-{number}", "cmp1")
-    # Nova lists the newest first.
+    # Nova lists the newest servers first.
     last = nova.servers()[PAGE - 1].id
     calls = 0
 
@@ -39,7 +37,7 @@ def test_a_list_that_loses_an_archived_server_between_two_pages_is_read_again(
     assert last not in {server.id for server in found}
 
 
-def test_an_error_says_that_nova_is_down(nova: Nova, control_plane: ControlPlane, settings: Settings) -> None:
+def test_sync_without_nova_fails_with_status_1(nova: Nova, control_plane: ControlPlane, settings: Settings) -> None:
     control_plane.stop("nova-api")
     # A new process has no connection yet.
     load_driver().access.connection = None
@@ -49,7 +47,7 @@ def test_an_error_says_that_nova_is_down(nova: Nova, control_plane: ControlPlane
     assert (caught.value.returncode, str(caught.value)[:27]) == (1, "The cloud does not answer: ")
 
 
-def test_an_error_says_that_the_user_has_no_rights(nova: Nova, settings: Settings) -> None:
+def test_sync_without_permissions_fails_with_status_2(nova: Nova, settings: Settings) -> None:
     settings.OPENSTACK_CLOUD = "member"
     load_driver().access.connection = None
     with pytest.raises(CommandError, match=r"The cloud does not give us the right to do it: .*os-services") as caught:

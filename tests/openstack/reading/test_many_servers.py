@@ -1,4 +1,4 @@
-"""A reading of 2,000 servers on 50 hypervisors: rows of one server and one node, copied in the tables of Nova."""
+"""A synchronization of 2,000 servers on 50 hypervisors: copies of one server and one node in the tables of Nova."""
 # ruff: noqa: S608 (all of its SQL consists of constants)
 
 from collections import Counter
@@ -41,7 +41,7 @@ NODE_TABLES = {
 
 
 def copy(table: str, where: str, number: int, **changed: str) -> list[str]:
-    """Return the statements that copy rows ``number`` times, with expressions for the columns that are changed."""
+    """Return the statements that copy rows ``number`` times, with expressions for the changed columns."""
     schema, name = table.split(".")
     kept = ", ".join(f"'{column}'" for column in ("id", *changed))
     columns = (
@@ -89,7 +89,7 @@ def copy_server(server: str) -> list[str]:
 
 @pytest.fixture
 def crowded(nova: Nova, control_plane: ControlPlane) -> Iterator[None]:
-    """A cloud of these sizes, whose pages are as long as Nova has them by default."""
+    """A cloud of `SERVERS` and `NODES`, with the default page size of Nova."""
     server = nova.boot("web", "cmp3")
     sections = configuration.nova(control_plane.folder)
     file = control_plane.files / "nova" / "nova.conf"
@@ -114,7 +114,7 @@ def crowded(nova: Nova, control_plane: ControlPlane) -> Iterator[None]:
 
 @pytest.fixture
 def requested(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
-    """The number of requests by service and first part of the path, from now on."""
+    """The number of requests by service and first part of the path, counted from the start of the fixture."""
     names = {port: name for name, port in PORTS.items()}
     send, found = requests.Session.send, Counter()
 
@@ -127,7 +127,7 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
     return found
 
 
-def test_a_reading_makes_a_request_for_each_page_and_each_hypervisor_and_none_for_a_server(
+def test_synchronization_sends_a_request_for_each_page_and_hypervisor_but_not_for_each_server(
     crowded: None, requested: Counter[tuple[str, str]]
 ) -> None:
     synchronize()

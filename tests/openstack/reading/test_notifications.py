@@ -1,4 +1,4 @@
-"""Notifications that a real Nova and a real Cinder send, which change the cluster model between readings."""
+"""Notifications of a real Nova and a real Cinder, which update the cluster model between synchronizations."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.openstack, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def listener(nova: Nova, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A listener, whose exchanges are those of the services: deleted when nobody uses them."""
+    """A listener with the exchanges of the services, which are deleted when they are unused."""
     monkeypatch.setenv("OS_CLOUD", "service")
     topics = CloudTopics()
     topics.exchanges, topics.topics = dict(EXCHANGES), dict(TOPICS)
@@ -32,11 +32,11 @@ def listener(nova: Nova, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def place(server: str) -> tuple[str | None, str] | None:
-    """Return the node and the state of a server of the site, if it has it."""
+    """Return the node and the state of a server in the site, or None."""
     return Server.objects.present().filter(uuid=server).values_list("node__hostname", "state").first()
 
 
-def test_changes_of_servers_and_compute_services_arrive_without_a_reading(nova: Nova, listener: None) -> None:
+def test_notifications_update_servers_and_compute_services(nova: Nova, listener: None) -> None:
     before = Synchronization.objects.get().succeeded_at
     server = nova.boot("web", "cmp1")
     wait_for(lambda: place(server) == ("cmp1", "active"), PATIENCE)
@@ -52,7 +52,7 @@ def test_changes_of_servers_and_compute_services_arrive_without_a_reading(nova: 
     assert Synchronization.objects.get().succeeded_at == before
 
 
-def test_a_volume_arrives_and_disappears_without_a_reading(nova: Nova, listener: None) -> None:
+def test_notifications_create_and_delete_a_volume(nova: Nova, listener: None) -> None:
     storage = openstack.connect(cloud="service").block_storage
     volume = storage.create_volume(name="data", size=1)
     wait_for(lambda: Volume.objects.present().filter(uuid=volume.id, status="available").exists(), PATIENCE)

@@ -1,4 +1,4 @@
-"""Readings of Cinder, and operations on its volumes."""
+"""Synchronization with a real Cinder, and operations on its volumes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ FIRST, SECOND = (f"volumes@{name}#{name}" for name in BACKENDS)
 
 @pytest.fixture
 def cinder(control_plane: ControlPlane, settings: Settings, db: None) -> Iterator[Any]:
-    """A Cinder with two pools, a volume type for each, and no volumes, with which the site works."""
+    """A Cinder with two pools, a volume type for each, and no volumes, which the site uses."""
     storage = openstack.connect(cloud="service").block_storage
     wait_for(
         lambda: [found.state for found in storage.services(binary="cinder-volume")] == ["up", "up"], PATIENCE, INTERVAL
@@ -58,7 +58,7 @@ def create(storage: Any, name: str, volume_type: str) -> str:
     return str(made.id)
 
 
-def test_backends_pools_types_and_volumes_are_read(cinder: Any) -> None:
+def test_backends_pools_types_and_volumes_are_synchronized(cinder: Any) -> None:
     volume = create(cinder, "data", "first")
     snapshot = cinder.create_snapshot(volume_id=volume, name="yesterday")
     wait_for(lambda: cinder.get_snapshot(snapshot.id).status == "available", PATIENCE, INTERVAL)
@@ -72,7 +72,7 @@ def test_backends_pools_types_and_volumes_are_read(cinder: Any) -> None:
     assert list(nodes) == [(f"volumes@{name}", "enabled", "up") for name in BACKENDS]
 
 
-def test_a_volume_migrates_to_another_pool(cinder: Any) -> None:
+def test_volume_is_migrated_to_another_pool(cinder: Any) -> None:
     volume = create(cinder, "data", "__DEFAULT__")
     [source] = {FIRST, SECOND} & {cinder.get_volume(volume).host}
     [destination] = {FIRST, SECOND} - {source}
@@ -85,7 +85,7 @@ def test_a_volume_migrates_to_another_pool(cinder: Any) -> None:
     assert (cinder.get_volume(volume).host, Volume.objects.get(uuid=volume).pool.name) == (destination, destination)
 
 
-def test_a_retyped_volume_moves_where_its_pool_does_not_take_the_type(cinder: Any) -> None:
+def test_retyped_volume_is_migrated_if_its_pool_does_not_support_the_type(cinder: Any) -> None:
     volume = create(cinder, "data", "first")
     synchronize()
     cloud().retype_volume(volume, "second")
