@@ -67,13 +67,6 @@ def describe_parameters(action: Action) -> str:
     return " · ".join([*rest, *describe_route(parameters.get("source_node"), destination)])
 
 
-def names_in_action(action: Action) -> dict[str, str]:
-    """Return the name of an action and, if the parameters contain it, of its object, by UUID."""
-    parameters = action.input_parameters
-    uuid, name = parameters.get("resource_id"), parameters.get("resource_name")
-    return {str(action.uuid): action.called} | ({str(uuid): str(name)} if uuid and name else {})
-
-
 def describe_route(source: Any, destination: Any) -> list[str]:
     """Return the source and the destination, or only the source while the cloud has not chosen one."""
     origin = shorten(str(source or ""))

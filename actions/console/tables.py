@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from actions.console.descriptions import describe_parameters, names_in_action, shorten
+from actions.console.descriptions import describe_parameters, shorten
 from actions.event_details import generic_message, sees_details
 from actions.models import Action
 from actions.models.naming import resource
@@ -88,7 +88,7 @@ def render_message(action: Action, details: bool, names: Names) -> SafeString | 
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
     message = action.status_message if details else generic_message(action.state, action.status_message)
-    named = name_objects(message or "", {**names, **names_in_action(action)})
+    named = name_objects(message or "", {**names, **action.known_names})
     return format_html('<div class="message said">{}{}</div>', named, by)
 
 
@@ -111,7 +111,7 @@ class ObjectNamesTable(tables.Table):
     def names(self) -> Names:
         """The names of the objects in the messages of this page, by UUID."""
         actions = [row.record for row in self.paginated_rows]
-        known = {uuid: name for action in actions for uuid, name in names_in_action(action).items()}
+        known = {uuid: name for action in actions for uuid, name in action.known_names.items()}
         return find_names([action.status_message or "" for action in actions], known)
 
 

@@ -75,7 +75,7 @@ class ReasonForm(forms.Form):
         required=False,
         max_length=REASON_LENGTH,
         label=_("Reason (optional)"),
-        help_text=_("Shown with the action, and in the plan's message."),
+        help_text=_("Shown with the action. The plan's message has as much of it as fits."),
         widget=forms.Textarea(attrs={"rows": 2, "autofocus": True}),
     )
 

@@ -229,6 +229,12 @@ class Action(StatefulModel):
         """Return the action's name for users: its type and the name of its object."""
         return f"{self.action_type} {resource(self.input_parameters)}".strip()
 
+    @property
+    def known_names(self) -> dict[str, str]:
+        """Return the name of the action and, if the parameters contain it, of its object, by UUID."""
+        uuid, name = self.input_parameters.get("resource_id"), self.input_parameters.get("resource_name")
+        return {str(self.uuid): self.called} | ({str(uuid): str(name)} if uuid and name else {})
+
     def make_name(self) -> str:
         return generated_name(self.action_type, self.uuid)
 

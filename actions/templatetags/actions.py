@@ -8,7 +8,7 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 
-from actions.console.descriptions import describe_parameters, names_in_action, phase_label, result_label
+from actions.console.descriptions import describe_parameters, phase_label, result_label
 from actions.event_details import HOST_RIGHT, generic_message, generic_plan_message, sees_details, without_error
 from actions.models import Action, ActionEvent
 from actions.models.instance_actions import InstanceAction
@@ -123,7 +123,7 @@ def is_clean_up(event: Any) -> bool:
 @register.filter
 def naming(text: str, action: Action | None) -> str:
     """Return a text about an action with names instead of the UUIDs of the action and its object."""
-    for uuid, name in names_in_action(action).items() if action else ():
+    for uuid, name in action.known_names.items() if action else ():
         text = text.replace(uuid, name)
     return text
 

@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 from django_tables2 import RequestConfig
 from django_tables2.data import TableListData
 
-from actions.console.descriptions import names_in_action
 from actions.console.tables import cell_attributes, render_linked_type, render_resource
 from actions.event_details import sees_details
 from actions.models import Action
@@ -57,7 +56,7 @@ class PreflightTable(tables.Table):
         return format_html(
             '{}<div class="message said">{}</div>',
             render_resource(value),
-            name_objects(record.predicted_message, names_in_action(value)),
+            name_objects(record.predicted_message, value.known_names),
         )
 
 

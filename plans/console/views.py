@@ -29,11 +29,11 @@ from plans.models.summaries import lead_with_counts
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import describe_plan_window, describe_waiting
+from watcher_site.console.naming import find_names, name_objects
 from watcher_site.console.pages import DeletionView, FollowedPage, ListPage, OperationView, compose_version
 from watcher_site.console.paging import drop_unknown_page_size
 from watcher_site.messages import Text
 from watcher_site.models import Service
-from watcher_site.templatetags.console import linked
 
 SHOWN_EVENTS = 12
 MOST_EVENTS = 500
@@ -110,6 +110,7 @@ class ActionPlanPage(FollowedPage):
         total = sum(counts.values())
         allowed = allowed_operations(self.request, plan)
         details = sees_details(self.request.user)
+        message = lead_with_counts(message_for(plan, details))
         continuation = plan.continuation() if is_plan_allowing(PlanOperation.CONTINUE, plan) else None
         return super().get_context_data(
             plan=plan,
@@ -129,7 +130,7 @@ class ActionPlanPage(FollowedPage):
             time_left=estimate_time_left(plan, timezone.now()),
             efficacy=efficacy_of(plan),
             sees_details=details,
-            message=linked(lead_with_counts(message_for(plan, details))),
+            message=name_objects(message, find_names([message], {})),
             **self.latest_events,
             **picture_of(plan, total, self.request.GET.get("layers", "")),
             **context,

@@ -21,9 +21,11 @@ Names = Mapping[str, str]
 def find_names(texts: Iterable[str], known: Names) -> dict[str, str]:
     """Return the known names, and links to other objects whose UUIDs are in the texts, in at most five queries.
 
-    A deleted object has no page: its name is returned without a link.
+    A deleted object has no page: its name is returned without a link. If it has no record any more, an action in the
+    same texts may know its name.
     """
     names = dict(known)
+    recorded: dict[str, str] = {}
     unknown = {identifier for text in texts for identifier in UUIDS.findall(text)} - names.keys()
     for label in MENTIONED:
         if not unknown:
@@ -32,8 +34,9 @@ def find_names(texts: Iterable[str], known: Names) -> dict[str, str]:
             is_deleted = record.deleted_at is not None
             called = getattr(record, "called", None) or str(record)
             names[str(record.uuid)] = called if is_deleted else link(record, PAGES[label])
+            recorded |= getattr(record, "known_names", {})
         unknown -= names.keys()
-    return names
+    return recorded | names
 
 
 def name_objects(text: str, names: Names) -> SafeString:

@@ -33,6 +33,12 @@ def one_line(problem: Exception) -> str:
     return " ".join(str(problem).split())
 
 
+def describe_database_error(problem: OperationalError) -> str:
+    """Return the message of a database error in one line. psycopg puts causes and hints into further lines."""
+    lines = [" ".join(line.split()) for line in str(problem).splitlines() if line.strip()]
+    return "database: " + " ".join(line if line.endswith((".", ":", "?", "!")) else f"{line}." for line in lines)
+
+
 class CommandLine(ManagementUtility):
     """Django's command line with the version of the site, one-line errors, and completion of objects."""
 
@@ -92,9 +98,11 @@ def report_problems(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except shown as problem:
-        is_database = isinstance(problem, OperationalError)
-        sys.stderr.write(f"{'database: ' if is_database else ''}{one_line(problem)}\n")
-        return OUT_OF_ORDER if is_database else BAD_INPUT
+        if isinstance(problem, OperationalError):
+            sys.stderr.write(f"{describe_database_error(problem)}\n")
+            return OUT_OF_ORDER
+        sys.stderr.write(f"{one_line(problem)}\n")
+        return BAD_INPUT
     return 0
 
 

@@ -1,8 +1,10 @@
 """The base class of management commands, which print one line and exit with status 2 for invalid input."""
 
 import getpass
+import logging
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -11,7 +13,7 @@ from django.db import DatabaseError, OperationalError
 
 from watcher_site.database.migration_state import require_applied_migrations
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
-from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
+from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, describe_database_error, one_line
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, on_behalf_of
 
@@ -36,11 +38,24 @@ def add_person(parser: CommandParser) -> None:
     )
 
 
+@contextmanager
+def log_warnings_only() -> Iterator[None]:
+    """Log no events, because a command prints its result itself, and history records them."""
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(max(logging.WARNING, level))
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+
+
 class Command(BaseCommand):
     """A command whose refusals are exceptions of the class `Refused`.
 
     On the command line, a refusal or an invalid argument prints one line and exits with status 2, and a lost database
-    with status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows the traceback.
+    with status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows the traceback. The log has warnings
+    and errors only, except for services; ``--verbosity 2`` adds events.
     """
 
     # The prefix of the line; empty if the line begins with a file and line number, to which editors can jump.
@@ -84,8 +99,12 @@ class Command(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         person = options.get("person") or operator()
+        is_quiet = self.acts_for_person and self._called_from_command_line and options["verbosity"] < 2
         try:
-            with on_behalf_of(partial(caller, person) if self.acts_for_person else None):
+            with (
+                log_warnings_only() if is_quiet else nullcontext(),
+                on_behalf_of(partial(caller, person) if self.acts_for_person else None),
+            ):
                 return super().execute(*args, **options)
         except Refused as refusal:
             if is_recorded(refusal) and self.acts_for_person:
@@ -95,4 +114,4 @@ class Command(BaseCommand):
                 sys.exit(self.status_of(refusal))
             raise CommandError(one_line(refusal), returncode=self.status_of(refusal)) from refusal
         except OperationalError as problem:
-            raise CommandError(f"database: {one_line(problem)}", returncode=OUT_OF_ORDER) from problem
+            raise CommandError(describe_database_error(problem), returncode=OUT_OF_ORDER) from problem

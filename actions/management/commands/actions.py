@@ -9,16 +9,22 @@ from django.db import transaction
 
 from actions.api.actions import ActionView
 from actions.models import Action
+from actions.models.refusals import WrongActionState
 from actions.operations.signals import signal_action
 from actions.operations.skipping import restore_action, restore_actions, skip_action, skip_actions
 from watcher_site.processes import commands
-from watcher_site.refusals import Invalid
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.terminal.groups import CommandGroup, ListObjects, Operation, ShowObject, Subcommand
 from watcher_site.terminal.resources import Filter, Resource
 
 
 class ActionsOperation(Subcommand):
-    """An operation on one or several actions of a plan. If it is refused for one action, it affects none."""
+    """An operation on one or several actions of a plan. If it is refused for one action, it affects none.
+
+    ``participle`` is its description in refusals.
+    """
+
+    participle: str
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_object(parser, "objects", nargs="+")
@@ -31,7 +37,13 @@ class ActionsOperation(Subcommand):
         actions = list(found.values())
         if len({action.action_plan_id for action in actions}) > 1:
             raise Invalid("action: the actions must be of one action plan.")
-        self.apply(actions, options)
+        try:
+            self.apply(actions, options)
+        except WrongActionState as problem:
+            action = problem.action
+            raise Conflict(
+                f"action {action.uuid} ({action.called}) is {action.state}, and cannot be {self.participle}."
+            ) from problem
         for action in actions:
             action.refresh_from_db()
             if not options["format"]:
@@ -48,6 +60,7 @@ class ActionsOperation(Subcommand):
 
 class Skip(ActionsOperation):
     name, help = "skip", "Skip actions of a plan that has not begun."
+    participle = "skipped"
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -63,6 +76,7 @@ class Skip(ActionsOperation):
 
 class Restore(ActionsOperation):
     name, help = "restore", "Restore skipped actions of a plan that has not begun."
+    participle = "restored"
 
     def apply(self, actions: list[Action], options: dict[str, Any]) -> None:
         if len(actions) == 1:

@@ -33,7 +33,10 @@ class AuditListing(AuditView):
 
 class Create(Subcommand):
     name = "create"
-    help = "Create an audit, and print its UUID. A decision engine runs it."
+    help = (
+        "Create an audit, and print its UUID. A decision engine runs it: `audits show` shows its state, and "
+        "`plans list --audit` its action plans."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--goal", help="the name of the goal").completer = names_of(Goal)  # type: ignore[attr-defined]
@@ -62,6 +65,8 @@ class Create(Subcommand):
         commands.add_person(parser)
 
     def handle(self, **options: Any) -> str | None:
+        if options["name"] is not None and not options["name"].strip():
+            raise Invalid("--name: must not be empty.")
         template = options["template"]
         if template is not None:
             template = find_record(AuditTemplate.objects.present(), "audit template", template, "name").uuid

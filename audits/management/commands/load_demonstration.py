@@ -21,4 +21,4 @@ class Command(commands.Command):
         if plan is None:
             self.stdout.write("The cloud was filled before: nothing was changed.")
         else:
-            self.stdout.write(f"A demonstration cloud is there, and action plan {plan.uuid} is recommended.")
+            self.stdout.write(f"Loaded the demonstration cloud. Action plan {plan.uuid} is RECOMMENDED.")

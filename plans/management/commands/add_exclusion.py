@@ -1,13 +1,12 @@
 """``manage.py add_exclusion``: create an exclusion, or test it on a plan."""
 
 from typing import Any
-from uuid import UUID
 
 from django.core.management import CommandParser
 
 from actions.exclusions.records import create_exclusion, draft_exclusion
 from actions.exclusions.targets import KINDS
-from plans.models import ActionPlan
+from plans.management.arguments import find_plan
 from plans.operations.exclusion_trials import describe_trial, try_rule
 from watcher_site.processes import commands
 from watcher_site.refusals import Refused
@@ -46,16 +45,14 @@ class Command(commands.Command):
         parser.add_argument("--first-day", help="the first day, such as 2030-01-31")
         parser.add_argument("--last-day", help="the last day")
         parser.add_argument("--expires", dest="expires_at", help="the time of expiry, such as 2030-01-31T22:00")
-        parser.add_argument(
-            "--try", dest="plan", type=UUID, help="only show the actions of this plan that it would exclude"
-        )
+        parser.add_argument("--try", dest="plan", help="only show the actions of this plan that it would exclude")
         commands.add_person(parser)
 
-    def handle(self, *args: Any, plan: UUID | None, person: str, **options: Any) -> str:
+    def handle(self, *args: Any, plan: str | None, person: str, **options: Any) -> str:
         attributes = attributes_of(options)
         try:
             if plan is not None:
-                return describe_trial(try_rule(draft_exclusion(attributes, person), ActionPlan.objects.find(plan)))
+                return describe_trial(try_rule(draft_exclusion(attributes, person), find_plan(plan)))
             return str(create_exclusion(attributes, person).uuid)
         except Refused as refusal:
             raise type(refusal)(by_option(str(refusal))) from refusal

@@ -1,14 +1,13 @@
 """``manage.py apply_plan``: run one plan in the foreground."""
 
-import logging
 import sys
 from typing import Any
-from uuid import UUID
 
 from django.core.management.base import CommandParser
 
 from plans.applier.foreground import Display, ForegroundApplier, describe_continuation
 from plans.executors import Executor, ThreadExecutor
+from plans.management.arguments import add_plan, find_plan
 from plans.management.commands.run_applier import make_executor, read_workers
 from plans.models import ActionPlan
 from plans.models.refusals import PlanOperation, is_plan_allowing
@@ -30,7 +29,7 @@ class Command(commands.Command):
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("plan", type=UUID, help="the UUID of the plan")
+        add_plan(parser)
         parser.add_argument(
             "--workers",
             type=read_workers,
@@ -38,12 +37,9 @@ class Command(commands.Command):
         )
         commands.add_person(parser)
 
-    def handle(self, *args: Any, plan: UUID, workers: int | None, verbosity: int, person: str, **options: Any) -> None:
-        found = ActionPlan.objects.find(plan)
+    def handle(self, *args: Any, plan: str, workers: int | None, person: str, **options: Any) -> None:
+        found = find_plan(plan)
         start(found, person)
-        if verbosity < 2:
-            # The command prints events in its own format.
-            logging.getLogger().setLevel(max(logging.WARNING, logging.getLogger().level))
         display = Display(self.stdout)
         state = run(ForegroundApplier(found, executor_for(workers), display, by=person), display)
         if state != State.SUCCEEDED:

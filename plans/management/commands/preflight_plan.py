@@ -2,11 +2,10 @@
 
 import sys
 from typing import Any
-from uuid import UUID
 
 from django.core.management import CommandParser
 
-from plans.models import ActionPlan
+from plans.management.arguments import add_plan, find_plan
 from plans.models.preflight_results import PreflightResult
 from plans.preflight import UNKNOWN, Preflight, Prospect, preflight
 from watcher_site.processes import commands
@@ -22,10 +21,10 @@ class Command(commands.Command):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("plan", type=UUID, help="the UUID of the plan")
+        add_plan(parser)
 
-    def handle(self, *args: Any, plan: UUID, **options: Any) -> None:
-        found = preflight(ActionPlan.objects.find(plan))
+    def handle(self, *args: Any, plan: str, **options: Any) -> None:
+        found = preflight(find_plan(plan))
         for prospect in found.unsuccessful:
             self.stdout.write(line(prospect))
         self.stdout.write(summary(found))

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID
 
 from django.core.management import CommandParser
 
+from plans.management.arguments import add_plan, find_plan
 from plans.models import ActionPlan
 from plans.planning.scheduling import schedule
 from watcher_site.processes import commands
@@ -27,17 +27,15 @@ class Command(commands.Command):
     help = "Set the start time, the maintenance window or both of a plan. Omitted values do not change."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("plan", type=UUID, help="the UUID of the plan")
+        add_plan(parser)
         add_hours(parser)
         parser.add_argument("--start", action="store_true", help="also start the plan")
         commands.add_person(parser)
 
-    def handle(self, *args: Any, plan: UUID, start: bool, person: str, **options: Any) -> str:
+    def handle(self, *args: Any, plan: str, start: bool, person: str, **options: Any) -> str:
         try:
             with refusals_by_option():
-                scheduled = schedule(
-                    ActionPlan.objects.find(plan), schedule_changes(options), start, commands.caller(person)
-                )
+                scheduled = schedule(find_plan(plan), schedule_changes(options), start, commands.caller(person))
         except TransitionNotAllowed as problem:
             raise Conflict(f"plan: {plan} is not RECOMMENDED, so it cannot be started.") from problem
         return outcome(scheduled)

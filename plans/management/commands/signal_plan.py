@@ -1,12 +1,11 @@
 """``manage.py signal_plan``: send a signal to a plan."""
 
 from typing import Any
-from uuid import UUID
 
 from django.core.management import CommandParser
 
 from actions.models import Action
-from plans.models import ActionPlan
+from plans.management.arguments import add_plan, find_plan
 from plans.operations.signals import signal_plan
 from watcher_site.processes import commands
 
@@ -15,11 +14,12 @@ class Command(commands.Command):
     help = "Send a signal to a plan: CANCEL, SUSPEND or RESUME. Prints its state."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("plan", type=UUID, help="the UUID of the plan")
+        add_plan(parser)
         parser.add_argument("signal", choices=Action.Signal.values)
         commands.add_person(parser)
 
-    def handle(self, *args: Any, plan: UUID, signal: str, person: str, **options: Any) -> str:
-        signal_plan(ActionPlan.objects.find(plan), Action.Signal(signal), person)
-        current = ActionPlan.objects.find(plan)
+    def handle(self, *args: Any, plan: str, signal: str, person: str, **options: Any) -> str:
+        current = find_plan(plan)
+        signal_plan(current, Action.Signal(signal), person)
+        current.refresh_from_db()
         return f"{current.state}, suspended" if current.is_suspended else str(current.state)

@@ -1,12 +1,11 @@
 """``manage.py try_exclusion``: list the actions of a plan that an exclusion excludes."""
 
 from typing import Any
-from uuid import UUID
 
 from django.core.management import CommandParser
 
 from actions.exclusions.records import find_exclusion
-from plans.models import ActionPlan
+from plans.management.arguments import add_plan, find_plan
 from plans.operations.exclusion_trials import describe_trial, try_rule
 from watcher_site.processes import commands
 
@@ -16,7 +15,7 @@ class Command(commands.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("exclusion", help="the UUID or the name of the exclusion")
-        parser.add_argument("plan", type=UUID, help="the UUID of the plan")
+        add_plan(parser)
 
-    def handle(self, *args: Any, exclusion: str, plan: UUID, **options: Any) -> str:
-        return describe_trial(try_rule(find_exclusion(exclusion), ActionPlan.objects.find(plan)))
+    def handle(self, *args: Any, exclusion: str, plan: str, **options: Any) -> str:
+        return describe_trial(try_rule(find_exclusion(exclusion), find_plan(plan)))

@@ -63,6 +63,14 @@ def test_action_of_a_running_plan_cannot_be_skipped(run: Run) -> None:
     assert (ended.status, ended.output, ended.errors.count("\n")) == (2, "", 1)
 
 
+def test_refusal_names_the_action_and_its_state(run: Run) -> None:
+    ended_action = action(make_plan({"a": []}), "a")
+    Action.objects.update(state="SUCCEEDED")
+    assert run("actions", "skip", ended_action.uuid).errors == (
+        f"CommandError: action {ended_action.uuid} (nop a) is SUCCEEDED, and cannot be skipped.\n"
+    )
+
+
 def test_running_action_is_suspended_and_cancelled(run: Run) -> None:
     running = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.update(state="ONGOING")

@@ -47,6 +47,7 @@ def test_create_accepts_the_name_of_a_template(run: Run) -> None:
     [
         [],
         ["--goal", "nosuch"],
+        ["--goal", "dummy", "--name", " "],
         ["--template", "nosuch"],
         ["--goal", "dummy", "--type", "weekly"],
         ["--goal", "dummy", "--parameter", "para1"],

@@ -259,7 +259,7 @@ def test_refusal_of_a_failed_plan_refers_to_continue_plan() -> None:
 
 
 def test_unknown_plan_is_refused() -> None:
-    with pytest.raises(CommandError, match="could not be found"):
+    with pytest.raises(CommandError, match="There is no action plan 7a7c9b4e"):
         call_command("apply_plan", "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11")
 
 

@@ -77,6 +77,19 @@ def test_plan_list_names_skipped_actions(administrator: Client) -> None:
     assert f'title="{message}"' in text
 
 
+@pytest.mark.parametrize("page", ["plans:list", "plans:detail"])
+def test_plan_message_names_a_server_without_a_record(administrator: Client, page: str) -> None:
+    plan = make_plan({"a": []}, state="FAILED")
+    server = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
+    Action.objects.update(input_parameters={"resource_id": server, "resource_name": "web-1"})
+    ActionPlan.objects.update(
+        status_message=f"1 action failed: {plan.actions.get().uuid} (Instance {server} could not be found)."
+    )
+    assert "(Instance web-1 could not be found)." in text_of(
+        administrator, page, *([plan.uuid] if page == "plans:detail" else [])
+    )
+
+
 @pytest.mark.parametrize("number", [2, 8])
 def test_name_query_count_does_not_depend_on_the_number_of_objects(
     db: None, number: int, django_assert_num_queries: Any

@@ -246,3 +246,18 @@ def test_former_commands_still_work(run: Run) -> None:
     assert run("schedule_plan", plan.uuid, "--start").status == 0
     assert run("signal_plan", plan.uuid, "CANCEL").output == "CANCELLED\n"
     assert run("signal_plan", plan.uuid, "CANCEL").status == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["preflight_plan"], ["schedule_plan", "--zone", "UTC"], ["signal_plan", "SUSPEND"]],
+    ids=str,
+)
+def test_former_command_accepts_the_beginning_of_a_uuid(run: Run, command: list[str]) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    name, *arguments = command
+    assert run(name, str(plan.uuid)[:13], *arguments).status == 0
+
+
+def test_former_command_refuses_an_unknown_plan_with_status_2(run: Run) -> None:
+    assert run("preflight_plan", "5fdd8a4d") == (2, "", "CommandError: There is no action plan 5fdd8a4d.\n")

@@ -1,5 +1,7 @@
 """Commands report invalid input in one line with status 2."""
 
+import logging
+
 import pytest
 from django.core.management import CommandError, CommandParser, call_command
 from django.db import OperationalError
@@ -17,6 +19,7 @@ class Lend(Command):
         parser.add_argument("hours", type=int)
 
     def handle(self, *args: object, **options: object) -> None:
+        logging.getLogger("lending").info("lent")
         if options["hours"] == 0:
             raise OperationalError("no such\n\ttable")
         raise Conflict("It is lent\nalready.")
@@ -40,7 +43,16 @@ def test_invalid_argument_is_one_line_with_status_2(capsys: pytest.CaptureFixtur
 
 
 def test_database_error_is_one_line_with_status_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "0") == (1, "CommandError: database: no such table\n")
+    assert run(capsys, "0") == (1, "CommandError: database: no such. table.\n")
+
+
+@pytest.mark.parametrize(("verbosity", "messages"), [("1", []), ("2", ["lent"])])
+def test_command_logs_events_with_verbosity_2_only(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, verbosity: str, messages: list[str]
+) -> None:
+    logging.getLogger().setLevel(logging.INFO)
+    run(capsys, "3", "--verbosity", verbosity)
+    assert caplog.messages == messages
 
 
 def test_traceback_is_shown_on_request() -> None:

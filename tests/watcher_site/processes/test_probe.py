@@ -53,6 +53,6 @@ def test_site_that_does_not_listen_is_unhealthy() -> None:
     assert re.fullmatch(r"127\.0\.0\.1:\d+ does not answer: .*\n", ended.stderr)
 
 
-def test_site_without_a_secret_key_is_not_probed() -> None:
-    ended = run(*PROBE, SECRET_KEY="")
+def test_site_with_an_invalid_key_is_not_probed() -> None:
+    ended = run(*PROBE, SECRET_KEY="too-short")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
