@@ -23,7 +23,7 @@ def cloud(nodes: int) -> ClusterSnapshot:
 def crowded(nodes: int, waiting: int) -> ClusterSnapshot:
     """Return a cloud whose nodes are full or nearly full, so that pending servers require migrations.
 
-    Each fifth node has a server that may be deleted. Of those that wait some are larger than any node.
+    Each fifth node has a server that may be deleted. Some of the pending servers are larger than any node.
     """
     chance = Random(SEED)  # noqa: S311 (chance, no secret)
     made = [make_node(number, chance) for number in range(nodes)]

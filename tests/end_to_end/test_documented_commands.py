@@ -67,7 +67,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def run(plan: ActionPlan, programs: Path, live_server: LiveServer) -> Run:
-    """Run the commands of a section in a shell, and return what they print."""
+    """Run the commands of a section in a shell, and return their output."""
 
     def run(document: str, heading: str, block: int | None = None, **names: str) -> str:
         script = commands_of(document, heading, block).replace(ADDRESS, live_server.url)
@@ -155,7 +155,7 @@ def test_stack_is_planned_and_updated_with_curl(run: Run) -> None:
 
 
 def run_management_commands(document: str, heading: str, *, only: str = "", **names: str) -> str:
-    """Run the management commands of a section in this process, or those of one name, and return what they print."""
+    """Run the management commands of a section in this process, or those of one name, and return their output."""
     text = section_of(document, heading)
     for name, value in names.items():
         text = text.replace(name, value)

@@ -116,7 +116,7 @@ def nova(folder: Path) -> Sections:
         "conductor": {"workers": 1},
         "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 5},
         "filter_scheduler": {"track_instance_changes": False},
-        # Without limits, except for those that a test gives a project.
+        # Without limits, except for quotas that a test sets for a project.
         "quota": dict.fromkeys(("instances", "cores", "ram", "server_groups", "server_group_members"), -1),
         "oslo_concurrency": {"lock_path": folder / "state" / "locks"},
         "notifications": {

@@ -298,7 +298,7 @@ class ControlPlane:
             self.send_signal(name, signal.SIGTERM) if name != "mariadb" else None
         for name in reversed(NAMES):
             self.stop(name)
-        # The services themselves create these queues, which nobody reads.
+        # The services create these queues themselves, and the queues have no consumers.
         delete_queues([f"{topic}.{priority}" for topic in TOPICS.values() for priority in ("info", "error")])
 
 

@@ -80,7 +80,7 @@ def test_consolidation_reserves_capacity_for_the_maximum_load_of_servers() -> No
     assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=quiet))) == [
         ("b", "compute2", "compute1")
     ]
-    # 13 of 16 vcpus on average; 16.5 where both come half-way to their most.
+    # The servers use 13 of 16 vcpus on average, and 16.5 if both reach the middle of average and maximum.
     fitful = {"instance_cpu_usage": {"a": 75, "b": 100}, MOST: {"a": 133, "b": 100}}
     assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=fitful))) == []
 

@@ -131,7 +131,7 @@ def test_printed_command_changes_the_password(tmp_path: Path, sqlite_url: str) -
         input="a horse, a battery\n" * 2,
         capture_output=True,
         text=True,
-        start_new_session=True,  # Without a terminal it reads what it asks for.
+        start_new_session=True,  # Without a terminal the command reads the password from its input.
     )
     assert (changed.returncode, changed.stdout.splitlines()[-1]) == (
         0,

@@ -147,7 +147,7 @@ def test_site_from_the_wheel_serves_german_pages(address: str) -> None:
 
 
 def fetch(address: str, headers: dict[str, str] | None = None) -> str:
-    """Return the body of an answer, or an empty text while no server listens."""
+    """Return the body of the response, or an empty text while no server listens."""
     try:
         return requests.get(address, headers=headers, timeout=30).text
     except requests.ConnectionError:
