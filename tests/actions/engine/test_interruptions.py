@@ -78,7 +78,7 @@ def make_action(state: str = "PENDING") -> Action:
     return plan.actions.get()
 
 
-def again(action: Action) -> Action:
+def reload(action: Action) -> Action:
     return Action.objects.get(pk=action.pk)
 
 
@@ -101,48 +101,48 @@ def test_result_of_abort_decides_the_state(
     behave(abort=method)
     action = make_action()
     assert execution.execute(action, FakeLease(cancelling=True))
-    assert (again(action).state, again(action).status_message) == (state, message)
+    assert (reload(action).state, reload(action).status_message) == (state, message)
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Cancelled"), ("abort", result)]
 
 
 def test_action_without_checkpoint_completes_under_a_cancelled_plan() -> None:
     action = make_action()
     assert execution.execute(action, FakeLease(cancelling=True))
-    assert again(action).state == "SUCCEEDED"
+    assert reload(action).state == "SUCCEEDED"
 
 
 def test_action_does_not_start_without_the_lease_of_its_plan() -> None:
     action = make_action()
     assert not execution.execute(action, FakeLease(held=False))
-    assert again(action).state == "PENDING"
+    assert reload(action).state == "PENDING"
     assert phases(action) == []
 
 
 def test_worker_that_lost_its_lease_writes_no_outcome(behave: Callable[..., None]) -> None:
     action = make_action()
     assert not execution.execute(action, FakeLease(lost=True))
-    assert again(action).state == "ONGOING"
+    assert reload(action).state == "ONGOING"
 
 
 def test_slow_worker_cannot_overwrite_a_later_attempt(behave: Callable[..., None]) -> None:
     action = make_action()
 
     def replace(self: object) -> Outcome:
-        successor = again(action)
+        successor = reload(action)
         successor.begin_again()
         successor.save_state()
         return DONE
 
     behave(execute=replace)
     assert not execution.execute(action, FakeLease())
-    assert (again(action).state, again(action).attempt) == ("ONGOING", 2)
+    assert (reload(action).state, reload(action).attempt) == ("ONGOING", 2)
 
 
 def test_message_of_an_unexpected_error_contains_only_its_class_name(behave: Callable[..., None]) -> None:
     behave(execute=failing(KeyError("secret")))
     action = make_action()
     execution.execute(action, FakeLease())
-    assert again(action).status_message == "Action failed in execute: KeyError"
+    assert reload(action).status_message == "Action failed in execute: KeyError"
     assert action.events.get(event="execute").details == "KeyError"
 
 
@@ -150,14 +150,14 @@ def test_recovery_that_finds_the_action_done_succeeds(behave: Callable[..., None
     behave(recover=answer(Recovery.DONE), execute=failing(AssertionError()))
     action = make_action("ONGOING")
     assert execution.recover(action, FakeLease())
-    assert again(action).state == "SUCCEEDED"
+    assert reload(action).state == "SUCCEEDED"
     assert phases(action) == [("recover", "Success")]
 
 
 def test_recovery_executes_a_repeatable_action_again() -> None:
     action = make_action("ONGOING")
     assert execution.recover(action, FakeLease())
-    assert (again(action).state, again(action).attempt) == ("SUCCEEDED", 2)
+    assert (reload(action).state, reload(action).attempt) == ("SUCCEEDED", 2)
     assert phases(action) == [("recover", "Success"), ("execute", "Success"), ("post_condition", "Success")]
 
 
@@ -165,20 +165,20 @@ def test_failed_recovery_fails_the_action_with_the_reason(behave: Callable[..., 
     behave(recover=failing(ActionFailed("half done")))
     action = make_action("ONGOING")
     assert execution.recover(action, FakeLease())
-    assert (again(action).state, again(action).status_message) == ("FAILED", "Action failed in recover: half done")
+    assert (reload(action).state, reload(action).status_message) == ("FAILED", "Action failed in recover: half done")
 
 
 def test_recovery_under_a_cancelled_plan_does_not_execute_the_action(behave: Callable[..., None]) -> None:
     behave(execute=failing(AssertionError()))
     action = make_action("ONGOING")
     assert execution.recover(action, FakeLease(cancelling=True))
-    assert again(action).state == "CANCELLED"
+    assert reload(action).state == "CANCELLED"
 
 
 def test_recovery_repeats_the_abort_of_a_lost_worker() -> None:
     action = make_action("CANCELLING")
     assert execution.recover(action, FakeLease(cancelling=True))
-    assert again(action).state == "CANCELLED"
+    assert reload(action).state == "CANCELLED"
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_recovery_closes_the_open_events_of_the_lost_worker(
     left = ActionEvent.objects.create(action=action, event="execute", attempt=1)
     execution.recover(action, FakeLease(cancelling))
     closed = ActionEvent.objects.get(pk=left.pk)
-    assert again(action).state == outcome
+    assert reload(action).state == outcome
     assert (closed.result, closed.details) == ("Error", "Its outcome was not recorded.")
     assert closed.finish_time
     assert not action.events.filter(finish_time=None).exists()
@@ -217,7 +217,7 @@ def test_action_that_finished_execute_before_the_cancel_succeeds(behave: Callabl
     behave(execute=execute, post_condition=lambda self: self.context.checkpoint())
     action = make_action()
     assert execution.execute(action, lease)
-    assert again(action).state == "SUCCEEDED"
+    assert reload(action).state == "SUCCEEDED"
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Success"), ("post_condition", "Success")]
 
 
@@ -234,7 +234,7 @@ def test_revert_keeps_the_state_and_records_an_event(
     behave(revert=method)
     action = make_action("SUCCEEDED")
     assert execution.revert(action, FakeLease())
-    assert again(action).state == "SUCCEEDED"
+    assert reload(action).state == "SUCCEEDED"
     assert list(action.events.values_list("event", "result", "details")) == [("revert", result, details)]
 
 
@@ -242,7 +242,7 @@ def test_recovery_of_a_type_without_recover_fails_the_action(behave: Callable[..
     behave(recover=ActionType.recover, execute=failing(AssertionError()))
     action = make_action("ONGOING")
     execution.recover(action, FakeLease())
-    assert again(action).state == "FAILED"
+    assert reload(action).state == "FAILED"
 
 
 @pytest.mark.parametrize("work", [execution.recover, execution.revert])
@@ -254,5 +254,5 @@ def test_recover_and_revert_keep_the_operation_of_another_action(work: Callable[
     Action.objects.filter(pk=action.pk).update(
         action_type="migrate", input_parameters={"migration_type": "live", **names}
     )
-    work(again(action), FakeLease())
+    work(reload(action), FakeLease())
     assert type(server).objects.get(pk=server.pk).task_state == "powering-off"

@@ -13,7 +13,7 @@ from actions.models import Action
 from actions.types.base import ActionFailed, Recovery
 from cluster.drivers.ownership import acting_for
 from cluster.models import Server
-from tests.actions.engine.test_interruptions import FakeLease, again, answer, behave, failing, make_action, phases
+from tests.actions.engine.test_interruptions import FakeLease, answer, behave, failing, make_action, phases, reload
 from tests.builders import make_node, make_plan, make_server
 from watcher_site.models import Service
 
@@ -28,7 +28,7 @@ def lost_service() -> Service:
 def interrupted(owner: Service | None, losses: int = 0, state: str = "ONGOING") -> Action:
     action = make_action(state)
     Action.objects.filter(pk=action.pk).update(owner=owner, losses=losses)
-    return again(action)
+    return reload(action)
 
 
 class OwnLease(FakeLease):
@@ -44,7 +44,7 @@ def test_loss_of_the_executing_process_is_counted(behave: Callable[..., None]) -
     behave(execute=failing(SystemExit()))
     action = interrupted(lost_service(), losses=1)
     execution.recover(action, FakeLease())
-    assert again(action).losses == 2
+    assert reload(action).losses == 2
 
 
 def test_lost_connection_of_a_running_process_is_not_counted() -> None:
@@ -52,13 +52,13 @@ def test_lost_connection_of_a_running_process_is_not_counted() -> None:
     Service.objects.filter(pk=service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
     action = interrupted(service)
     execution.recover(action, OwnLease(service))
-    assert again(action).losses == 0
+    assert reload(action).losses == 0
 
 
 def test_action_released_by_a_running_process_is_not_counted() -> None:
     action = interrupted(Service.register(Service.APPLIER, "elsewhere"))
     execution.recover(action, FakeLease())
-    assert again(action).losses == 0
+    assert reload(action).losses == 0
 
 
 def test_action_of_a_cleanly_stopped_process_is_not_counted() -> None:
@@ -66,14 +66,14 @@ def test_action_of_a_cleanly_stopped_process_is_not_counted() -> None:
     service.retire()
     action = interrupted(service)
     execution.recover(action, FakeLease())
-    assert again(action).losses == 0
+    assert reload(action).losses == 0
 
 
 def test_losses_of_an_earlier_execution_do_not_count(behave: Callable[..., None]) -> None:
     action = make_action()
     Action.objects.filter(pk=action.pk).update(losses=MAX_LOSSES - 1)
-    execution.execute(again(action), FakeLease())
-    assert again(action).losses == 0
+    execution.execute(reload(action), FakeLease())
+    assert reload(action).losses == 0
 
 
 @pytest.mark.parametrize(("losses", "alone"), [(SHARED_LOSSES - 2, False), (SHARED_LOSSES - 1, True)])
@@ -93,7 +93,7 @@ def test_action_found_done_succeeds_after_the_last_loss(behave: Callable[..., No
     behave(recover=answer(Recovery.DONE))
     action = interrupted(lost_service(), MAX_LOSSES - 1, state)
     assert execution.recover(action, FakeLease(cancelling=state == "CANCELLING"))
-    assert (again(action).state, again(action).status_message) == ("SUCCEEDED", None)
+    assert (reload(action).state, reload(action).status_message) == ("SUCCEEDED", None)
 
 
 @pytest.mark.parametrize(("state", "phase"), [("ONGOING", "recover"), ("CANCELLING", "abort")])
@@ -103,7 +103,7 @@ def test_repeatable_action_fails_with_the_reason_after_the_last_loss(
     behave(execute=failing(AssertionError("executed")), recover=answer(Recovery.AGAIN))
     action = interrupted(lost_service(), MAX_LOSSES - 1, state)
     assert execution.recover(action, FakeLease(cancelling=state == "CANCELLING"))
-    assert (again(action).state, again(action).status_message) == (
+    assert (reload(action).state, reload(action).status_message) == (
         "FAILED",
         f"Action failed in {phase}: 6 processes were lost while they executed it. It was not done, and is not tried"
         " again.",
@@ -115,13 +115,13 @@ def test_message_of_a_failed_recover_is_kept_after_the_last_loss(behave: Callabl
     behave(recover=failing(ActionFailed("it is elsewhere")))
     action = interrupted(lost_service(), MAX_LOSSES - 1)
     assert execution.recover(action, FakeLease())
-    assert again(action).status_message == "Action failed in recover: it is elsewhere"
+    assert reload(action).status_message == "Action failed in recover: it is elsewhere"
 
 
 def test_action_is_executed_again_below_the_maximum_of_losses(behave: Callable[..., None]) -> None:
     action = interrupted(lost_service(), MAX_LOSSES - 2)
     assert execution.recover(action, FakeLease())
-    assert again(action).state == "SUCCEEDED"
+    assert reload(action).state == "SUCCEEDED"
 
 
 def test_recover_is_not_called_again_after_it_lost_its_process(
@@ -130,7 +130,7 @@ def test_recover_is_not_called_again_after_it_lost_its_process(
     behave(recover=failing(AssertionError("called")))
     action = interrupted(lost_service(), MAX_LOSSES)
     assert execution.recover(action, FakeLease())
-    assert again(action).status_message == (
+    assert reload(action).status_message == (
         "Action failed in recover: 7 processes were lost while they executed it. Its outcome is not known."
     )
 
@@ -138,7 +138,7 @@ def test_recover_is_not_called_again_after_it_lost_its_process(
 # Operations in the cloud.
 
 
-def migration_left_behind(losses: int) -> tuple[Action, Server]:
+def interrupted_migration(losses: int) -> tuple[Action, Server]:
     source, destination = make_node("source"), make_node("destination")
     server = make_server("web", source)
     parameters = {
@@ -162,32 +162,32 @@ def migration_left_behind(losses: int) -> tuple[Action, Server]:
     return action, server
 
 
-def left_on(server: Server) -> tuple[str | None, int | None, str]:
+def operation_of(server: Server) -> tuple[str | None, int | None, str]:
     row = Server.objects.get(pk=server.pk)
     return row.task_state, row.destination_id, row.operation_owner
 
 
 def test_migration_that_failed_for_losses_frees_the_server_and_its_capacity() -> None:
-    action, server = migration_left_behind(MAX_LOSSES - 1)
+    action, server = interrupted_migration(MAX_LOSSES - 1)
     assert execution.recover(action, FakeLease())
-    assert again(action).state == "FAILED"
-    assert left_on(server) == (None, None, "")
+    assert reload(action).state == "FAILED"
+    assert operation_of(server) == (None, None, "")
 
 
 def test_message_names_the_server_to_reset_if_the_last_recovery_lost_its_process() -> None:
-    action, server = migration_left_behind(MAX_LOSSES)
+    action, server = interrupted_migration(MAX_LOSSES)
     assert execution.recover(action, FakeLease())
-    assert again(action).status_message.endswith(
+    assert reload(action).status_message.endswith(
         f"Its outcome is not known. Check instance {server.uuid} in the cloud, and reset its state if it is still"
         " busy."
     )
 
 
 def test_operation_of_another_action_on_the_server_is_kept() -> None:
-    action, server = migration_left_behind(MAX_LOSSES - 1)
+    action, server = interrupted_migration(MAX_LOSSES - 1)
     Server.objects.filter(pk=server.pk).update(operation_owner="another/1")
     assert execution.recover(action, FakeLease())
-    assert left_on(server)[0] == "migrating"
+    assert operation_of(server)[0] == "migrating"
 
 
 def test_build_that_failed_for_losses_leaves_the_server_in_error() -> None:
@@ -200,25 +200,25 @@ def test_build_that_failed_for_losses_leaves_the_server_in_error() -> None:
     action = plan.actions.get()
     Server.objects.filter(pk=server.pk).update(task_state="spawning", operation_owner=f"{action.uuid}/1")
     assert execution.recover(action, FakeLease())
-    assert (again(action).state, Server.objects.get(pk=server.pk).state) == ("FAILED", "error")
-    assert left_on(server) == (None, None, "")
+    assert (reload(action).state, Server.objects.get(pk=server.pk).state) == ("FAILED", "error")
+    assert operation_of(server) == (None, None, "")
 
 
 # Reverts.
 
 
 def test_revert_fails_after_too_many_losses_and_leaves_no_operation() -> None:
-    action, server = migration_left_behind(MAX_LOSSES - 1)
+    action, server = interrupted_migration(MAX_LOSSES - 1)
     Action.objects.filter(pk=action.pk).update(state="SUCCEEDED")
     action.events.create(event="revert")
     with acting_for(str(action.uuid), 3):
-        assert execution.revert(again(action), FakeLease())
+        assert execution.revert(reload(action), FakeLease())
     last = action.events.last()
     assert (last.result, last.details) == (
         "Error",
         "6 processes were lost while they executed it. It is not tried again.",
     )
-    assert left_on(server) == (None, None, "")
+    assert operation_of(server) == (None, None, "")
 
 
 def test_losses_before_an_action_succeeded_do_not_count_for_its_revert(behave: Callable[..., None]) -> None:

@@ -199,7 +199,7 @@ def test_action_stays_suspended_if_its_worker_stops(monkeypatch: pytest.MonkeyPa
 # After the loss of the worker.
 
 
-def left_behind(state: str, control: str | None = None) -> tuple[ActionPlan, Applier]:
+def orphaned_plan(state: str, control: str | None = None) -> tuple[ActionPlan, Applier]:
     """Return a plan whose applier was lost with an action in this state, and the applier that adopted the plan."""
     plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
     Action.objects.filter(pk=action(plan, "a").pk).update(state=state, control=control, attempt=1)
@@ -220,7 +220,7 @@ def states(plan: ActionPlan) -> dict[str, str]:
 
 
 def test_orphaned_suspended_action_stays_suspended_and_its_plan_ongoing() -> None:
-    plan, applier = left_behind("SUSPENDED")
+    plan, applier = orphaned_plan("SUSPENDED")
     assert states(plan) == {"a": "SUSPENDED", "b": "PENDING"}
     assert ActionPlan.objects.get(pk=plan.pk).state == "ONGOING"
     applier.stop()
@@ -232,7 +232,7 @@ def test_orphaned_suspended_action_is_recovered_after_the_resume(
     monkeypatch: pytest.MonkeyPatch, recovery: Recovery
 ) -> None:
     behave(monkeypatch, recover=lambda self: recovery)
-    plan, applier = left_behind("SUSPENDED")
+    plan, applier = orphaned_plan("SUSPENDED")
     signal_action(action(plan, "a").uuid, Signal.RESUME, "alice")
     work(applier)
     assert states(plan) == {"a": "SUCCEEDED", "b": "SUCCEEDED"}
@@ -242,7 +242,7 @@ def test_orphaned_suspended_action_is_recovered_after_the_resume(
 
 
 def test_orphaned_suspended_action_is_aborted_after_the_cancel() -> None:
-    plan, applier = left_behind("SUSPENDED")
+    plan, applier = orphaned_plan("SUSPENDED")
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
     work(applier)
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED"}
@@ -256,7 +256,7 @@ def test_unabortable_orphaned_action_succeeds_after_a_cancel_only_if_recover_fin
 ) -> None:
     """An abort that returns False means that execute completes, which does not hold after the loss of its worker."""
     behave(monkeypatch, recover=lambda self: recovery, abort=lambda self: False)
-    plan, applier = left_behind("SUSPENDED")
+    plan, applier = orphaned_plan("SUSPENDED")
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
     work(applier)
     assert states(plan) == {"a": state, "b": "SUCCEEDED"}
@@ -264,7 +264,7 @@ def test_unabortable_orphaned_action_succeeds_after_a_cancel_only_if_recover_fin
 
 
 def test_orphaned_suspended_action_is_aborted_with_its_plan() -> None:
-    plan, applier = left_behind("SUSPENDED")
+    plan, applier = orphaned_plan("SUSPENDED")
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
     work(applier)
     assert states(plan) == {"a": "CANCELLED", "b": "CANCELLED"}
@@ -273,19 +273,19 @@ def test_orphaned_suspended_action_is_aborted_with_its_plan() -> None:
 
 
 def test_unhandled_suspend_of_a_lost_worker_suspends_the_action() -> None:
-    plan, applier = left_behind("ONGOING", "SUSPEND")
+    plan, applier = orphaned_plan("ONGOING", "SUSPEND")
     assert states(plan) == {"a": "SUSPENDED", "b": "PENDING"}
     applier.stop()
 
 
 def test_unhandled_cancel_of_a_lost_worker_aborts_the_action() -> None:
-    plan, applier = left_behind("ONGOING", "CANCEL")
+    plan, applier = orphaned_plan("ONGOING", "CANCEL")
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED"}
     applier.stop()
 
 
 def test_many_recoveries_of_resumed_actions_do_not_fail_the_action() -> None:
-    plan, applier = left_behind("SUSPENDED")
+    plan, applier = orphaned_plan("SUSPENDED")
     one = action(plan, "a")
     for _ in range(execution.MAX_RECOVERIES + 1):
         one.events.create(event="recover")
@@ -297,7 +297,7 @@ def test_many_recoveries_of_resumed_actions_do_not_fail_the_action() -> None:
 
 def test_plan_with_only_suspended_actions_does_not_count_for_applier_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "APPLIER_PLANS", 1)
-    _, applier = left_behind("SUSPENDED")
+    _, applier = orphaned_plan("SUSPENDED")
     other = make_plan({"x": []}, state="PENDING")
     work(applier)
     assert states(other) == {"x": "SUCCEEDED"}
@@ -377,7 +377,7 @@ def test_a_suspended_plan_can_be_cancelled() -> None:
 
 def test_resumed_action_continues_in_a_suspended_plan() -> None:
     """Only actions that have not started are held by the suspension of the plan."""
-    plan, applier = left_behind("SUSPENDED")
+    plan, applier = orphaned_plan("SUSPENDED")
     signal_plan(ActionPlan.objects.get(pk=plan.pk), Signal.SUSPEND, "alice")
     signal_action(action(plan, "a").uuid, Signal.RESUME, "alice")
     work(applier)

@@ -11,7 +11,7 @@ from actions.engine.execution import MAX_RECOVERIES
 from actions.engine.storage import PERSISTENTLY
 from actions.models import Action, ActionEvent
 from actions.types.base import ActionFailed
-from tests.actions.engine.test_interruptions import FakeLease, again, answer, behave, failing, make_action, phases
+from tests.actions.engine.test_interruptions import FakeLease, answer, behave, failing, make_action, phases, reload
 
 pytestmark = pytest.mark.django_db
 __all__ = ["behave"]
@@ -44,7 +44,10 @@ def test_message_is_stored_without_characters_that_the_database_refuses(
     behave(**{method: failing(ActionFailed("bad \ud800\0 name"))})
     action = make_action()
     assert execution.execute(action, FakeLease())
-    assert (again(action).state, again(action).status_message) == ("FAILED", f"Action failed in {method}: bad ? name")
+    assert (reload(action).state, reload(action).status_message) == (
+        "FAILED",
+        f"Action failed in {method}: bad ? name",
+    )
 
 
 @pytest.mark.parametrize("method", ["pre_condition", "execute", "post_condition"])
@@ -54,14 +57,17 @@ def test_system_exit_in_an_action_type_fails_the_action_and_not_the_worker(
     behave(**{method: failing(SystemExit(3))})
     action = make_action()
     assert execution.execute(action, FakeLease())
-    assert (again(action).state, again(action).status_message) == ("FAILED", f"Action failed in {method}: SystemExit")
+    assert (reload(action).state, reload(action).status_message) == (
+        "FAILED",
+        f"Action failed in {method}: SystemExit",
+    )
 
 
 def test_unwritable_outcome_fails_the_action(monkeypatch: pytest.MonkeyPatch, behave: Callable[..., None]) -> None:
     action = make_action()
     break_end(monkeypatch, DataError("secret"), 1)
     assert execution.execute(action, FakeLease())
-    assert (again(action).state, again(action).status_message) == (
+    assert (reload(action).state, reload(action).status_message) == (
         "FAILED",
         "Action failed in post_condition: DataError",
     )
@@ -74,7 +80,7 @@ def test_unwritable_outcome_of_an_abort_fails_the_action(
     action = make_action("CANCELLING")
     break_end(monkeypatch, DataError("secret"), 1)
     assert execution.recover(action, FakeLease(cancelling=True))
-    assert (again(action).state, again(action).status_message) == ("FAILED", "Action failed in abort: DataError")
+    assert (reload(action).state, reload(action).status_message) == ("FAILED", "Action failed in abort: DataError")
 
 
 def test_unwritable_outcome_does_not_overwrite_a_later_attempt(
@@ -83,7 +89,7 @@ def test_unwritable_outcome_does_not_overwrite_a_later_attempt(
     action = make_action()
 
     def replace(self: object) -> bool:
-        successor = again(action)
+        successor = reload(action)
         successor.begin_again()
         successor.save_state()
         return True
@@ -91,7 +97,7 @@ def test_unwritable_outcome_does_not_overwrite_a_later_attempt(
     behave(execute=replace)
     break_end(monkeypatch, DataError("secret"), 1)
     assert not execution.execute(action, FakeLease())
-    assert again(action).state == "ONGOING"
+    assert reload(action).state == "ONGOING"
 
 
 @pytest.mark.parametrize("error", [OperationalError("away"), InterfaceError("closed")])
@@ -101,7 +107,7 @@ def test_outcome_is_written_after_the_database_returns(
     action = make_action()
     break_end(monkeypatch, error, 2)
     assert execution.execute(action, FakeLease())
-    assert again(action).state == "SUCCEEDED"
+    assert reload(action).state == "SUCCEEDED"
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Success"), ("post_condition", "Success")]
 
 
@@ -110,7 +116,7 @@ def test_action_stays_ongoing_if_the_database_stays_down(monkeypatch: pytest.Mon
     break_end(monkeypatch, OperationalError("away"), 3)
     with pytest.raises(OperationalError):
         execution.execute(action, FakeLease())
-    assert again(action).state == "ONGOING"
+    assert reload(action).state == "ONGOING"
 
 
 def test_action_that_loses_the_database_in_each_execute_fails_after_the_last_recovery(
@@ -120,9 +126,9 @@ def test_action_that_loses_the_database_in_each_execute_fails_after_the_last_rec
     action = make_action("ONGOING")
     for _ in range(MAX_RECOVERIES):
         with pytest.raises(OperationalError):
-            execution.recover(again(action), FakeLease())
-    assert execution.recover(again(action), FakeLease())
-    assert (again(action).state, again(action).status_message) == (
+            execution.recover(reload(action), FakeLease())
+    assert execution.recover(reload(action), FakeLease())
+    assert (reload(action).state, reload(action).status_message) == (
         "FAILED",
         "Action failed in recover: It was interrupted 30 times. It was not done, and is not tried again.",
     )
@@ -133,9 +139,9 @@ def test_action_that_loses_the_database_in_each_recover_fails(behave: Callable[.
     action = make_action("ONGOING")
     for _ in range(MAX_RECOVERIES + 1):
         with pytest.raises(OperationalError):
-            execution.recover(again(action), FakeLease())
-    assert execution.recover(again(action), FakeLease())
-    assert (again(action).state, again(action).status_message) == (
+            execution.recover(reload(action), FakeLease())
+    assert execution.recover(reload(action), FakeLease())
+    assert (reload(action).state, reload(action).status_message) == (
         "FAILED",
         "Action failed in recover: It was interrupted 31 times. Its outcome is not known.",
     )
@@ -146,14 +152,14 @@ def test_action_that_loses_the_database_in_each_abort_fails(behave: Callable[...
     action = make_action("CANCELLING")
     for _ in range(MAX_RECOVERIES):
         with pytest.raises(OperationalError):
-            execution.recover(again(action), FakeLease(cancelling=True))
-    assert execution.recover(again(action), FakeLease(cancelling=True))
-    assert again(action).state == "FAILED"
+            execution.recover(reload(action), FakeLease(cancelling=True))
+    assert execution.recover(reload(action), FakeLease(cancelling=True))
+    assert reload(action).state == "FAILED"
 
 
 def test_late_recovery_keeps_the_open_events_of_a_later_attempt(behave: Callable[..., None]) -> None:
     late = make_action("ONGOING")
-    successor = again(late)
+    successor = reload(late)
     successor.begin_again()
     successor.save_state()
     running = ActionEvent.objects.create(action=successor, event="execute", attempt=2)

@@ -18,7 +18,7 @@ from plans.models import ActionPlan
 from plans.operations.clusters import create_cluster
 from plans.operations.signals import signal_plan
 from plans.planning.scheduling import renew_hours, schedule
-from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_actions import reload, states
 from tests.builders import action, make_node, make_plan, make_profile
 from tests.plans.deriving import behave, deriving
 from tests.plans.inline import InlineExecutor
@@ -74,7 +74,7 @@ def test_overdue_action_fails_and_its_derived_actions_are_cancelled(applier: App
     advance_time(61)
     finish(applier)
     assert states(plan) == {"a": "FAILED", "b": "SUCCEEDED", "x": "CANCELLED", "y": "CANCELLED"}
-    assert (again(plan).state, action(plan, "a").status_message) == ("FAILED", LATE)
+    assert (reload(plan).state, action(plan, "a").status_message) == ("FAILED", LATE)
     events = action(plan, "a").events.filter(event__in=["timeout", "abort"])
     assert list(events.values_list("event", "result")) == [("timeout", "Error"), ("abort", "Success")]
 
@@ -148,9 +148,9 @@ def test_time_out_raises_if_the_action_has_continued_or_got_more_time(
 ) -> None:
     a = action(plan, "a")
     Action.objects.filter(pk=a.pk).update(**columns)
-    a.action_plan = again(plan)
+    a.action_plan = reload(plan)
     with pytest.raises(ConcurrentTransition):
-        time_out(a, PlanLease.of(again(plan), applier.service))
+        time_out(a, PlanLease.of(reload(plan), applier.service))
     assert action(plan, "x").state == "PENDING"
 
 
@@ -224,7 +224,7 @@ def test_suspended_plan_does_not_time_out_and_its_resume_restarts_the_timeout(
     signal_plan(plan, Signal.SUSPEND, "alice")
     advance_time(61)
     assert fail_overdue_actions(applier.service) == 0
-    signal_plan(again(plan), Signal.RESUME, "alice")
+    signal_plan(reload(plan), Signal.RESUME, "alice")
     advance_time(59)
     assert fail_overdue_actions(applier.service) == 0
     advance_time(2)
@@ -257,7 +257,7 @@ def test_closed_window_does_not_time_out_and_its_renewal_restarts_the_timeout(
     advance_time(61)
     assert fail_overdue_actions(applier.service) == 0
     assert renew_hours(ActionPlan.objects.all()) == 1
-    a, opens_at = action(plan, "a"), again(plan).opens_at
+    a, opens_at = action(plan, "a"), reload(plan).opens_at
     assert a.waits_until
     assert opens_at
     assert a.waits_until - opens_at == timedelta(seconds=60)
@@ -265,7 +265,7 @@ def test_closed_window_does_not_time_out_and_its_renewal_restarts_the_timeout(
 
 def test_new_schedule_of_a_plan_restarts_the_timeout(applier: Applier, plan: ActionPlan) -> None:
     advance_time(61)
-    schedule(again(plan), {"window": None})
+    schedule(reload(plan), {"window": None})
     assert fail_overdue_actions(applier.service) == 0
 
 

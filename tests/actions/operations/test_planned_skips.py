@@ -10,7 +10,7 @@ from django.urls import reverse
 from actions.models import Action
 from actions.operations.skipping import change_reason, restore_action, restore_actions, skip_action, skip_actions
 from plans.models import ActionPlan
-from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_actions import reload, states
 from tests.actions.engine.derived.test_planned_actions import WAS_SKIPPED, message
 from tests.api import Caller, fault
 from tests.builders import action
@@ -210,7 +210,7 @@ def test_refused_restore_in_the_console_names_the_deriving_action(
 
 
 def test_planned_actions_of_a_running_plan_cannot_be_skipped(plan: ActionPlan) -> None:
-    again(plan).launch()
+    reload(plan).launch()
     skip(plan, "x")
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
     with pytest.raises(Conflict, match="State update not allowed for actionplan state: ONGOING"):

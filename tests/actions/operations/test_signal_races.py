@@ -36,7 +36,7 @@ def make_action(applier: Service, state: str = "ONGOING", **columns: Any) -> Act
     return plan.actions.get()
 
 
-def again(one: Action) -> Action:
+def reload(one: Action) -> Action:
     return Action.objects.get(pk=one.pk)
 
 
@@ -59,11 +59,11 @@ def test_action_that_ends_concurrently_with_a_signal_succeeds(applier: Service, 
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier)
-            mine = again(one)
+            mine = reload(one)
             mine.succeed()
             ended, signalled = race.run(mine.save_state, lambda one=one: send_signal(one, signal))
             assert ended
-            assert (again(one).state, again(one).control) == ("SUCCEEDED", None)
+            assert (reload(one).state, reload(one).control) == ("SUCCEEDED", None)
             assert has_signal_event(one, signal) == signalled
 
 
@@ -76,7 +76,7 @@ def test_concurrent_suspend_does_not_replace_a_cancel(applier: Service) -> None:
                 lambda one=one: send_signal(one, "CANCEL"), lambda one=one: send_signal(one, "SUSPEND")
             )
             assert cancelled
-            assert again(one).control == "CANCEL"
+            assert reload(one).control == "CANCEL"
             assert has_signal_event(one, "SUSPEND") == suspended
 
 
@@ -88,12 +88,12 @@ def test_worker_that_handles_an_earlier_signal_does_not_clear_a_cancel(
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier, state, control=control)
-            suspension = Suspension(again(one), lease_of(one))
-            honour = suspension.suspend if control == "SUSPEND" else suspension.resume
-            honoured, cancelled = race.run(honour, lambda one=one: send_signal(one, "CANCEL"))
+            suspension = Suspension(reload(one), lease_of(one))
+            handle = suspension.suspend if control == "SUSPEND" else suspension.resume
+            handled, cancelled = race.run(handle, lambda one=one: send_signal(one, "CANCEL"))
             assert cancelled
-            assert again(one).control == "CANCEL"
-            assert (again(one).state != state) == honoured
+            assert reload(one).control == "CANCEL"
+            assert (reload(one).state != state) == handled
 
 
 @slow
@@ -104,12 +104,12 @@ def test_action_deferred_concurrently_with_its_cancel_is_cancelled(
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier, "PENDING")
-            mine = again(one)
+            mine = reload(one)
             _, cancelled = race.run(
                 lambda mine=mine: execution.execute(mine, lease_of(mine)), lambda one=one: send_signal(one, "CANCEL")
             )
             assert cancelled
-            assert (again(one).state, again(one).control) == ("CANCELLED", None)
+            assert (reload(one).state, reload(one).control) == ("CANCELLED", None)
 
 
 @slow
@@ -117,12 +117,12 @@ def test_action_is_either_executed_or_cancelled_before_its_start(applier: Servic
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier, "PENDING")
-            mine = again(one)
+            mine = reload(one)
             executed, signalled = race.run(
                 lambda mine=mine: execution.execute(mine, lease_of(mine)), lambda one=one: send_signal(one, "CANCEL")
             )
             assert executed or signalled
-            assert again(one).state == ("SUCCEEDED" if executed else "CANCELLED")
+            assert reload(one).state == ("SUCCEEDED" if executed else "CANCELLED")
             assert one.events.filter(event="execute").exists() == executed
             assert has_signal_event(one, "CANCEL") == signalled
 
@@ -132,13 +132,13 @@ def test_action_started_concurrently_with_the_suspension_of_its_plan_gets_the_si
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier, "PENDING")
-            mine = again(one)
+            mine = reload(one)
             plan = ActionPlan.objects.get(pk=one.action_plan_id)
             seen: list[tuple[str, bool]] = []
 
             def suspend(one: Action = one, plan: ActionPlan = plan, seen: list[tuple[str, bool]] = seen) -> None:
                 signal_plan(plan, Signal.SUSPEND, "alice")
-                seen.append((again(one).state, has_signal_event(one, "SUSPEND")))
+                seen.append((reload(one).state, has_signal_event(one, "SUSPEND")))
 
             executed, suspended = race.run(lambda mine=mine: execution.execute(mine, lease_of(mine)), suspend)
             assert suspended
@@ -154,18 +154,18 @@ def test_worker_about_to_suspend_sees_a_cancel(monkeypatch: pytest.MonkeyPatch, 
     one = make_action(applier, control="SUSPEND")
     person = Rival(lambda: send_signal(one, "CANCEL"))
     interrupt_before(monkeypatch, PlanLease, "hold", person)
-    assert not Suspension(again(one), lease_of(one)).suspend()
+    assert not Suspension(reload(one), lease_of(one)).suspend()
     person.result()
-    assert (again(one).state, again(one).control) == ("ONGOING", "CANCEL")
+    assert (reload(one).state, reload(one).control) == ("ONGOING", "CANCEL")
 
 
 def test_cancel_waits_for_a_worker_that_is_about_to_suspend(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
     one = make_action(applier, control="SUSPEND")
     person = Rival(lambda: send_signal(one, "CANCEL"))
     interrupt_before(monkeypatch, Action, "save_state", person)
-    assert Suspension(again(one), lease_of(one)).suspend()
+    assert Suspension(reload(one), lease_of(one)).suspend()
     person.result()
-    assert (again(one).state, again(one).control) == ("SUSPENDED", "CANCEL")
+    assert (reload(one).state, reload(one).control) == ("SUSPENDED", "CANCEL")
 
 
 def test_recovered_action_keeps_a_signal_sent_during_recover(
@@ -175,8 +175,8 @@ def test_recovered_action_keeps_a_signal_sent_during_recover(
     one = make_action(applier)
     person = Rival(lambda: send_signal(one, "SUSPEND"))
     interrupt_before(monkeypatch, Nop, "recover", person)
-    assert not execution.recover(again(one), lease_of(one))
+    assert not execution.recover(reload(one), lease_of(one))
     person.result()
-    assert (again(one).state, again(one).control) == ("ONGOING", "SUSPEND")
-    assert execution.recover(again(one), lease_of(one))
-    assert again(one).state == "SUSPENDED"
+    assert (reload(one).state, reload(one).control) == ("ONGOING", "SUSPEND")
+    assert execution.recover(reload(one), lease_of(one))
+    assert reload(one).state == "SUSPENDED"

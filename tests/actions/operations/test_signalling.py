@@ -20,7 +20,7 @@ def make_action(state: str, plan_state: str = "ONGOING", **columns: Any) -> Acti
     return plan.actions.get()
 
 
-def again(one: Action) -> Action:
+def reload(one: Action) -> Action:
     return Action.objects.get(pk=one.pk)
 
 
@@ -35,14 +35,14 @@ def expected(one: Action, status: str, *statuses: str) -> str:
 def test_signal_to_a_running_action_is_stored_for_its_worker(state: str, signal: str) -> None:
     one = make_action(state)
     signal_action(one.uuid, Signal(signal), "alice")
-    assert (again(one).state, again(one).control) == (state, signal)
+    assert (reload(one).state, reload(one).control) == (state, signal)
 
 
 @pytest.mark.parametrize("plan_state", ["RECOMMENDED", "PENDING", "ONGOING"])
 def test_pending_action_is_cancelled_at_once(plan_state: str) -> None:
     one = make_action("PENDING", plan_state)
     signal_action(one.uuid, Signal.CANCEL, "alice")
-    assert (again(one).state, again(one).status_message) == ("CANCELLED", "Action was cancelled by alice.")
+    assert (reload(one).state, reload(one).status_message) == ("CANCELLED", "Action was cancelled by alice.")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_signal_in_a_wrong_status_is_refused_and_changes_nothing(
     with pytest.raises(Conflict) as refusal:
         signal_action(one.uuid, Signal(signal), "alice")
     assert str(refusal.value) == expected(one, status, *statuses)
-    assert (again(one).state, again(one).control, one.events.count()) == (state, None, 0)
+    assert (reload(one).state, reload(one).control, one.events.count()) == (state, None, 0)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_repeated_signal_is_ignored(state: str, signal: str) -> None:
     one = make_action(state)
     for _ in range(2):
         signal_action(one.uuid, Signal(signal), "alice")
-    assert (again(one).control, one.events.count()) == (signal, 1)
+    assert (reload(one).control, one.events.count()) == (signal, 1)
 
 
 def test_cancel_of_an_action_in_abort_is_ignored() -> None:
@@ -92,7 +92,7 @@ def test_cancel_of_an_action_in_abort_is_ignored() -> None:
 def test_opposite_signal_clears_an_unhandled_signal(state: str, first: str, second: str) -> None:
     one = make_action(state, control=first)
     signal_action(one.uuid, Signal(second), "alice")
-    assert (again(one).state, again(one).control) == (state, None)
+    assert (reload(one).state, reload(one).control) == (state, None)
 
 
 @pytest.mark.parametrize(("state", "signal"), [("ONGOING", "SUSPEND"), ("SUSPENDED", "RESUME")])
@@ -102,7 +102,7 @@ def test_cancel_replaces_an_earlier_signal_and_cannot_be_withdrawn(state: str, s
     with pytest.raises(Conflict) as refusal:
         signal_action(one.uuid, Signal(signal), "bob")
     assert str(refusal.value) == f"Action ({one.uuid}) is being cancelled."
-    assert again(one).control == "CANCEL"
+    assert reload(one).control == "CANCEL"
 
 
 @pytest.mark.parametrize("signal", ["SUSPEND", "RESUME"])

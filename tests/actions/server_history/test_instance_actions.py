@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 def run(action_type: str, **parameters: Any) -> Action:
-    """Run a plan of one action to its end, started by a person."""
+    """Run a plan of one action to its end, started by a user."""
     plan = propose([ProposedAction(action_type, parameters)])
     plan.launch(CallingContext(user="rosa", request_id=f"req-{uuid4()}"))
     run_waiting()

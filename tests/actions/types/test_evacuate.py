@@ -56,12 +56,12 @@ def change(**columns: Any) -> None:
     ComputeNode.objects.filter(hostname="compute1").update(**columns)
 
 
-def again(server: Server) -> Server:
+def reload(server: Server) -> Server:
     return Server.objects.select_related("node").get(pk=server.pk)
 
 
 def host(server: Server) -> str:
-    node = again(server).node
+    node = reload(server).node
     assert node
     return str(node.hostname)
 
@@ -81,7 +81,7 @@ def test_evacuation_from_a_node_that_may_be_running_fails(server: Server, column
         begun.pre_condition()
     with pytest.raises(ActionFailed):
         begun.execute()
-    assert (host(server), again(server).task_state) == ("compute1", None)
+    assert (host(server), reload(server).task_state) == ("compute1", None)
 
 
 @pytest.mark.parametrize(("columns", "parameters"), [({"forced_down": True}, {}), ({}, {"fencing": "confirmed"})])
@@ -128,7 +128,7 @@ def test_locked_erroneous_and_stopped_servers_are_evacuated(failed: ComputeNode,
     begun = evacuate(server)
     begun.pre_condition()
     assert begun.execute() == DONE
-    assert (again(server).state, host(server)) == (
+    assert (reload(server).state, host(server)) == (
         "stopped" if columns.get("state") == "stopped" else "active",
         "compute2",
     )
@@ -155,7 +155,7 @@ def interrupted(server: Server) -> dict[str, Any]:
     data: dict[str, Any] = {}
     with acting_for("action", 1), pytest.raises(Killed):
         evacuate(server, ActionContext(checkpoint=die, data=data, keep_data=data.update)).execute()
-    assert again(server).task_state == "rebuilding"
+    assert reload(server).task_state == "rebuilding"
     return data
 
 
@@ -164,7 +164,7 @@ def test_interrupted_evacuation_is_repeated(server: Server) -> None:
     with acting_for("action", 2):
         assert evacuate(server, ActionContext(data=data)).recover() is Recovery.AGAIN
         assert evacuate(server, ActionContext(data=data)).execute() == DONE
-    assert (host(server), again(server).operation_owner) == ("compute2", "")
+    assert (host(server), reload(server).operation_owner) == ("compute2", "")
 
 
 def test_interrupted_evacuation_is_cancelled_if_the_node_is_up(server: Server) -> None:
@@ -173,7 +173,7 @@ def test_interrupted_evacuation_is_cancelled_if_the_node_is_up(server: Server) -
     with acting_for("action", 2):
         evacuate(server, ActionContext(data=data)).recover()
         assert evacuate(server, ActionContext(data=data)).execute().answer is Answer.CANCEL
-    assert (host(server), again(server).task_state) == ("compute1", None)
+    assert (host(server), reload(server).task_state) == ("compute1", None)
 
 
 def test_completed_evacuation_is_not_repeated(server: Server) -> None:
@@ -190,14 +190,14 @@ def test_stopped_server_in_error_is_stopped_after_its_evacuation(failed: Compute
     with acting_for("action", 2):
         evacuate(server, ActionContext(data=data)).recover()
         evacuate(server, ActionContext(data=data)).execute()
-    assert (host(server), again(server).state) == ("compute2", "stopped")
+    assert (host(server), reload(server).state) == ("compute2", "stopped")
 
 
 def test_abort_ends_the_evacuation_and_the_server_stays(server: Server) -> None:
     interrupted(server)
     with acting_for("action", 1):
         assert evacuate(server).abort() is True
-    assert (host(server), again(server).task_state) == ("compute1", None)
+    assert (host(server), reload(server).task_state) == ("compute1", None)
 
 
 def test_abort_and_recover_of_a_deleted_server_succeed(failed: ComputeNode) -> None:

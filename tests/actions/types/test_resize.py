@@ -31,7 +31,7 @@ def resize(server: Server, flavor: str = "large") -> ActionType:
     return make("resize", {"resource_id": str(server.uuid), "flavor": flavor}, ActionContext())
 
 
-def again(server: Server) -> Server:
+def reload(server: Server) -> Server:
     found: Server = Server.objects.get(pk=server.pk)
     return found
 
@@ -59,7 +59,7 @@ def test_server_gets_the_flavor_by_name_or_id(server: Server, flavor: str) -> No
     action = resize(server, flavor)
     action.pre_condition()
     assert action.execute() == DONE
-    resized = again(server)
+    resized = reload(server)
     assert (resized.flavor, resized.vcpus, resized.memory, resized.disk) == ("large", 8, 8192, 40)
     assert resized.flavor_extra_specs == {"hw:cpu": "pinned"}
     assert (resized.state, resized.task_state, resized.new_flavor) == ("active", None, None)
@@ -68,7 +68,7 @@ def test_server_gets_the_flavor_by_name_or_id(server: Server, flavor: str) -> No
 def test_resize_fails_if_the_node_has_no_capacity_for_the_difference(server: Server) -> None:
     make_server("other", server.node, vcpus=9)
     assert refusal(resize(server)) == "No valid host was found. compute1 has 5 VCPUs free of 6 needed."
-    assert again(server).task_state is None
+    assert reload(server).task_state is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_interrupted_resize_is_reset_and_repeated(server: Server) -> None:
     server.new_flavor, server.task_state = make_flavor("huge"), "resizing"
     server.save_changes(["new_flavor", "task_state"])
     assert resize(server).recover() is Recovery.AGAIN
-    assert (again(server).new_flavor, again(server).task_state) == (None, None)
+    assert (reload(server).new_flavor, reload(server).task_state) == (None, None)
 
 
 def test_completed_resize_is_not_repeated(server: Server) -> None:
@@ -108,7 +108,7 @@ def test_completed_resize_is_not_repeated(server: Server) -> None:
 def test_failed_resize_changes_nothing(server: Server, settings: object) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     refusal(resize(server))
-    assert (again(server).vcpus, again(server).new_flavor, again(server).task_state) == (2, None, None)
+    assert (reload(server).vcpus, reload(server).new_flavor, reload(server).task_state) == (2, None, None)
 
 
 def test_resize_can_be_neither_aborted_nor_reverted(server: Server) -> None:

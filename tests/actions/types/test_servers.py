@@ -20,7 +20,7 @@ def action(kind: str, server: Server | str, context: ActionContext | None = None
     return make(kind, {"resource_id": str(getattr(server, "uuid", server)), **parameters}, context or ActionContext())
 
 
-def again(server: Server) -> Server:
+def reload(server: Server) -> Server:
     return Server.objects.get(pk=server.pk)
 
 
@@ -49,7 +49,7 @@ def test_pending_server_is_built_on_a_node_with_capacity(kind: str) -> None:
     begun = action(kind, server)
     begun.pre_condition()
     assert begun.execute() == DONE
-    assert (again(server).state, again(server).node) == ("active", node)
+    assert (reload(server).state, reload(server).node) == ("active", node)
 
 
 @pytest.mark.parametrize("kind", ["build", "rebuild"])
@@ -58,7 +58,7 @@ def test_server_without_a_valid_host_stays_pending(settings: Settings, kind: str
     server = pending_server()
     with pytest.raises(NoValidHost):
         action(kind, server).execute()
-    assert again(server).state == "pending"
+    assert reload(server).state == "pending"
 
 
 def test_build_of_a_built_server_is_skipped() -> None:
@@ -70,7 +70,7 @@ def test_built_server_is_rebuilt_on_its_node() -> None:
     node = make_node()
     server = make_server(node=node, state="error")
     assert action("rebuild", server).execute() == DONE
-    assert (again(server).state, again(server).node) == ("active", node)
+    assert (reload(server).state, reload(server).node) == ("active", node)
 
 
 def test_completed_first_build_is_not_repeated_as_a_rebuild() -> None:
@@ -85,7 +85,7 @@ def test_pending_server_is_built_on_the_destination_node() -> None:
     make_node("roomy", memory=65536)
     node, server = make_node("made"), pending_server()
     assert action("rebuild", server, destination_node="made", expected_status="PENDING").execute() == DONE
-    assert again(server).node == node
+    assert reload(server).node == node
 
 
 def test_pending_server_is_not_built_on_a_node_other_than_the_destination(settings: Settings) -> None:
@@ -95,7 +95,7 @@ def test_pending_server_is_not_built_on_a_node_other_than_the_destination(settin
     server = pending_server()
     with pytest.raises(NoValidHost, match="made has 0 MB of memory free of 2048 needed"):
         action("rebuild", server, destination_node="made").execute()
-    assert again(server).state == "pending"
+    assert reload(server).state == "pending"
 
 
 def test_server_that_is_no_longer_pending_is_not_rebuilt() -> None:
@@ -105,7 +105,7 @@ def test_server_that_is_no_longer_pending_is_not_rebuilt() -> None:
         rebuild.pre_condition()
     with pytest.raises(OperationRefused, match="has run before"):
         rebuild.execute()
-    assert again(server).image == "own"
+    assert reload(server).image == "own"
 
 
 def test_interrupted_rebuild_is_repeated() -> None:
@@ -118,7 +118,7 @@ def test_interrupted_rebuild_is_repeated() -> None:
 def test_reset_to_error_stores_the_reason_as_the_fault() -> None:
     server = pending_server()
     action("reset_state", server, state="error", reason="no room could be made").execute()
-    assert (again(server).state, again(server).fault["message"]) == ("error", "no room could be made")
+    assert (reload(server).state, reload(server).fault["message"]) == ("error", "no room could be made")
 
 
 def test_server_that_is_no_longer_pending_is_not_reset() -> None:
@@ -128,7 +128,7 @@ def test_server_that_is_no_longer_pending_is_not_reset() -> None:
         reset.pre_condition()
     with pytest.raises(OperationRefused, match="is ACTIVE, and no longer PENDING"):
         reset.execute()
-    assert again(server).state == "active"
+    assert reload(server).state == "active"
 
 
 def test_server_is_deleted() -> None:
@@ -163,7 +163,7 @@ def interrupted(kind: str) -> tuple[Server, ActionContext]:
     context = ActionContext(checkpoint=lambda: next(checkpoints, proceed)(), data=data, keep_data=data.update)
     with acting_for("action", 1), pytest.raises(Stopped):
         action(kind, server, context).execute()
-    assert again(server).task_state
+    assert reload(server).task_state
     return server, context
 
 

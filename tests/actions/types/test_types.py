@@ -47,7 +47,7 @@ def server(source: ComputeNode, target: ComputeNode) -> Server:
     return make_server(node=source)
 
 
-def again(server: Server) -> Server:
+def reload(server: Server) -> Server:
     return Server.objects.get(pk=server.pk)
 
 
@@ -105,7 +105,7 @@ def test_migrate_moves_a_server(server: Server, target: ComputeNode, state: str,
     action_type = migrate(server, migration_type=kind)
     action_type.pre_condition()
     assert action_type.execute() == DONE
-    moved = again(server)
+    moved = reload(server)
     assert (moved.node, moved.destination, moved.task_state, moved.state) == (target, None, None, state)
 
 
@@ -115,19 +115,19 @@ def test_migrate_without_destination_lets_the_cloud_choose(
 ) -> None:
     required = {"resource_id": str(server.uuid), "migration_type": "live", "source_node": "source"}
     make("migrate", {**required, **parameters}, Context()).execute()
-    assert again(server).node == target
+    assert reload(server).node == target
 
 
 def test_revert_of_a_migration_moves_the_server_back(server: Server, source: ComputeNode) -> None:
     action_type = migrate(server)
     action_type.execute()
     assert action_type.revert()
-    assert again(server).node == source
+    assert reload(server).node == source
 
 
 def test_revert_of_a_migration_keeps_a_server_on_its_source_node(server: Server, source: ComputeNode) -> None:
     assert migrate(server).revert()
-    assert again(server).node == source
+    assert reload(server).node == source
 
 
 def test_migrate_records_the_destination_that_the_cloud_chose(server: Server) -> None:
@@ -144,7 +144,7 @@ def test_migrate_refuses_a_resource_id_that_is_not_a_uuid() -> None:
 
 def test_stop_stops_a_server(server: Server) -> None:
     assert stop(server).execute() == DONE
-    assert (again(server).state, again(server).task_state) == ("stopped", None)
+    assert (reload(server).state, reload(server).task_state) == ("stopped", None)
 
 
 def test_stop_skips_a_deleted_server() -> None:
@@ -168,7 +168,7 @@ def test_revert_of_a_stop_starts_the_server(server: Server) -> None:
     action_type = stop(server)
     action_type.execute()
     assert action_type.revert()
-    assert again(server).state == "active"
+    assert reload(server).state == "active"
 
 
 def test_stop_cannot_be_aborted(server: Server) -> None:

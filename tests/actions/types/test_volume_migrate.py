@@ -47,7 +47,7 @@ def retype(volume: Volume, volume_type: str = "big") -> ActionType:
     return make("volume_migrate", parameters, ActionContext())
 
 
-def again(volume: Volume) -> Volume:
+def reload(volume: Volume) -> Volume:
     found: Volume = Volume.objects.select_related("pool", "volume_type").get(pk=volume.pk)
     return found
 
@@ -100,7 +100,7 @@ def test_volume_moves_and_the_free_capacity_of_both_pools_changes(volume: Volume
     action = migrate(volume, kind)
     action.pre_condition()
     assert action.execute() == DONE
-    moved = again(volume)
+    moved = reload(volume)
     assert (moved.pool.name, moved.destination, moved.migration_status) == (THERE, None, None)
     assert free() == [100, 70]
 
@@ -115,7 +115,7 @@ def test_pool_without_free_capacity_refuses_the_volume(volume: Volume, there: Po
     make_volume("other", there, size=71)
     reason = f"Pool {THERE} has 29 GB free of 30 needed"
     assert message(migrate(volume), OperationRefused, "execute") == reason
-    assert (again(volume).migration_status, free()) == (None, [70, 29])
+    assert (reload(volume).migration_status, free()) == (None, [70, 29])
 
 
 def test_over_subscription_ratio_increases_the_capacity_of_a_pool(volume: Volume, there: Pool) -> None:
@@ -179,7 +179,7 @@ def test_retyped_volume_moves_to_a_pool_that_supports_its_new_type(volume: Volum
     action = retype(volume)
     action.pre_condition()
     assert action.execute() == DONE
-    retyped = again(volume)
+    retyped = reload(volume)
     assert (retyped.volume_type.name, retyped.pool.name, retyped.migration_status) == ("big", THERE, None)
     assert free() == [100, 70]
 
@@ -187,34 +187,34 @@ def test_retyped_volume_moves_to_a_pool_that_supports_its_new_type(volume: Volum
 def test_retyped_volume_stays_if_its_pool_supports_the_new_type(volume: Volume) -> None:
     Volume.objects.filter(pk=volume.pk).update(has_snapshots=True)
     assert retype(volume, "fast").execute() == DONE
-    retyped = again(volume)
+    retyped = reload(volume)
     assert (retyped.volume_type.name, retyped.pool.name, free()) == ("fast", HERE, [70, 100])
 
 
 def test_retyped_volume_moves_to_the_pool_with_the_most_free_capacity(volume: Volume) -> None:
     make_pool("b@lvm#two", total_capacity_gb=200)
     retype(volume).execute()
-    assert again(volume).pool.name == "b@lvm#two"
+    assert reload(volume).pool.name == "b@lvm#two"
 
 
 def test_failed_migration_releases_the_capacity(volume: Volume, settings: Any) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     message(migrate(volume), OperationFailed, "execute")
-    left = again(volume)
+    left = reload(volume)
     assert (left.pool.name, left.destination, left.migration_status, free()) == (HERE, None, None, [70, 100])
 
 
 def test_migration_fails_if_the_volume_is_reconciled_meanwhile(volume: Volume) -> None:
     with pytest.raises(OperationFailed, match="was taken out of its operation migrating"):
         cloud().migrate_volume(str(volume.uuid), THERE, lambda: cloud().reconcile_volume(str(volume.uuid)) and None)
-    assert (again(volume).pool.name, free()) == (HERE, [70, 100])
+    assert (reload(volume).pool.name, free()) == (HERE, [70, 100])
 
 
 def test_interrupted_migration_is_reset_and_repeated(volume: Volume, there: Pool) -> None:
     volume.destination, volume.migration_status = there, "migrating"
     volume.save_changes(["destination", "migration_status"])
     assert migrate(volume).recover() is Recovery.AGAIN
-    assert (again(volume).destination, again(volume).migration_status, free()) == (None, None, [70, 100])
+    assert (reload(volume).destination, reload(volume).migration_status, free()) == (None, None, [70, 100])
 
 
 def test_completed_migration_is_not_repeated(volume: Volume) -> None:

@@ -9,7 +9,7 @@ from audits.operations.creation import create_audit
 from cluster.drivers.base import cloud
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
-from tests.actions.types.clusters.builders import again, create_cluster, derived, proposed, running_servers, statuses
+from tests.actions.types.clusters.builders import create_cluster, derived, proposed, reload, running_servers, statuses
 from tests.builders import make_node
 from tests.plans.inline import run_waiting
 
@@ -59,7 +59,7 @@ def test_server_of_a_cluster_deleted_in_the_cloud_is_replaced(cluster: Cluster, 
     run_waiting()
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
     assert derived(plan) == [("NODE_CHECK", "SUCCEEDED")] * 3 + [("NODE_RECOVER", "SUCCEEDED")]
-    assert (again(cluster).status, statuses(cluster), running_servers()) == ("ACTIVE", ["ACTIVE"] * 3, 3)
+    assert (reload(cluster).status, statuses(cluster), running_servers()) == ("ACTIVE", ["ACTIVE"] * 3, 3)
     assert Server.objects.present().filter(uuid=Node.objects.get(pk=lost.pk).physical_id).exists()
     assert kinds(decide(engine)) == []
 

@@ -10,7 +10,7 @@ from cluster.models import Stack
 from cluster.snapshot.health import load_health
 from plans.models import ActionPlan
 from plans.operations.marks import mark
-from tests.actions.types.stacks.builders import again, create, group, names, part, server, statuses, within
+from tests.actions.types.stacks.builders import create, group, names, part, reload, server, statuses, within
 from tests.builders import make_flavor, make_node
 from tests.plans.inline import run_waiting
 
@@ -55,8 +55,8 @@ def test_started_plan_replaces_marked_resources_in_order(shop: Stack) -> None:
     assert list(second.parents.all()) == [first]
     plan.launch()
     run_waiting()
-    assert again(plan).state == "SUCCEEDED"
-    assert (again(db).generation, again(member).generation) == (db.generation + 1, member.generation + 1)
+    assert reload(plan).state == "SUCCEEDED"
+    assert (reload(db).generation, reload(member).generation) == (db.generation + 1, member.generation + 1)
     assert statuses(shop) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
@@ -64,7 +64,7 @@ def test_replacement_is_skipped_if_the_mark_was_removed_before_the_start(shop: S
     db = part(shop, "db")
     mark(db, True)
     plan = decide()
-    mark(again(db), False)
+    mark(reload(db), False)
     plan.launch()
     run_waiting()
     [action] = plan.actions.all()
@@ -83,7 +83,7 @@ def test_marked_stack_is_updated_and_its_resources_are_replaced(shop: Stack) -> 
     plan = decide(auto_trigger=True)
     assert planned(plan) == [("update_stack", "shop")]
     run_waiting()
-    assert part(again(shop), "db").physical_id != before
+    assert part(reload(shop), "db").physical_id != before
     assert statuses(shop) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 

@@ -7,7 +7,7 @@ from cluster.models import Cluster, Node
 from plans.operations import nodes
 from plans.operations.clusters import update_cluster
 from plans.operations.nodes import create_node
-from tests.actions.types.clusters.builders import again, run
+from tests.actions.types.clusters.builders import reload, run
 from tests.builders import make_cluster, make_profile
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from watcher_site.refusals import Conflict
@@ -40,4 +40,4 @@ def test_updating_a_cluster_and_creating_a_node_of_the_new_profile_do_not_deadlo
     assert run("CLUSTER_UPDATE", cluster, new_profile_id=str(profile.uuid)).state == "SUCCEEDED"
     with pytest.raises(Conflict, match="NODE_CREATE action"):
         creation.result()
-    assert again(cluster).profile == profile
+    assert reload(cluster).profile == profile

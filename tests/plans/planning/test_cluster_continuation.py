@@ -7,7 +7,7 @@ from actions.types.clusters.cluster_scale_in import ClusterScaleIn
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
 from plans.planning.continuation import continue_plan
-from tests.actions.types.clusters.builders import again, create_cluster, run, running_servers, statuses
+from tests.actions.types.clusters.builders import create_cluster, reload, run, running_servers, statuses
 from tests.builders import make_cluster, make_flavor, make_node, make_policy, make_profile
 from tests.plans.inline import run_waiting
 
@@ -32,7 +32,7 @@ def continued(plan: ActionPlan) -> ActionPlan:
 
 
 def summary_of(cluster: Cluster) -> tuple[str, int, list[str]]:
-    found = again(cluster)
+    found = reload(cluster)
     return found.status, found.desired_capacity, statuses(found)
 
 
@@ -51,7 +51,7 @@ def test_continuation_of_a_scale_out_without_capacity_does_not_grow_again() -> N
     cluster = make_cluster(size=2)
     plan = run("CLUSTER_SCALE_OUT", cluster, count=2)
     again_failed = continued(plan)
-    assert (again_failed.state, again(cluster).desired_capacity, cluster.members().count()) == ("FAILED", 4, 4)
+    assert (again_failed.state, reload(cluster).desired_capacity, cluster.members().count()) == ("FAILED", 4, 4)
     add_host("large", 10)
     assert continued(again_failed).state == "SUCCEEDED"
     assert summary_of(cluster) == ("ACTIVE", 4, ["ACTIVE"] * 4)
@@ -81,7 +81,7 @@ def test_operation_refused_before_it_began_is_decided_again() -> None:
     assert plan.state == "FAILED"
     Cluster.objects.filter(pk=cluster.pk).update(max_size=3)
     assert continued(plan).state == "SUCCEEDED"
-    assert (again(cluster).desired_capacity, Node.objects.count()) == (3, 3)
+    assert (reload(cluster).desired_capacity, Node.objects.count()) == (3, 3)
 
 
 def test_policy_applied_before_the_failure_is_not_applied_again() -> None:

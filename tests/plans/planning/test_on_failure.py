@@ -14,7 +14,7 @@ from actions.types.nop import Nop
 from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from plans.preflight import preflight
-from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_actions import reload, states
 from tests.builders import action, make_plan
 from tests.plans.applier.test_commits import counted
 from tests.plans.deriving import behave, deriving
@@ -76,7 +76,7 @@ def test_plan_state_follows_failed_actions_but_not_cancelled_ones(
     behave(monkeypatch, a=answer)
     plan = make_stopping()
     run_waiting()
-    assert again(plan).state == state
+    assert reload(plan).state == state
 
 
 def test_skipped_dependent_action_stays_skipped_and_its_children_run(
@@ -131,12 +131,12 @@ def test_dependents_of_a_failed_action_are_cancelled_with_a_cancelling_plan(
     plan = make_stopping({"a": [], "b": ["a"]})
 
     def fail_late(_: ActionType) -> Outcome:
-        again(plan).abandon("alice")
+        reload(plan).abandon("alice")
         return Outcome(Answer.ERROR)
 
     behave(monkeypatch, a=fail_late)
     run_waiting()
-    assert (states(plan), again(plan).state) == ({"a": "FAILED", "b": "CANCELLED"}, "CANCELLED")
+    assert (states(plan), reload(plan).state) == ({"a": "FAILED", "b": "CANCELLED"}, "CANCELLED")
 
 
 def test_failure_of_a_derived_action_always_stops_its_dependents(
@@ -186,11 +186,11 @@ def cancel_by_signal(plan: ActionPlan, name: str) -> None:
 
 def cancel_before_choosing_stop(plan: ActionPlan) -> None:
     cancel_by_signal(plan, "a")
-    again(plan).choose_on_failure("stop")
+    reload(plan).choose_on_failure("stop")
 
 
 def cancel_before_adding_a_dependency(plan: ActionPlan) -> None:
-    again(plan).choose_on_failure("stop")
+    reload(plan).choose_on_failure("stop")
     plan.actions.get(input_parameters__message="b").parent_links.all().delete()
     cancel_by_signal(plan, "a")
     change_dependencies(action(plan, "b").uuid, lambda _: [action(plan, "a").uuid])
@@ -202,8 +202,8 @@ def test_action_cancelled_earlier_stops_actions_that_depend_on_it_later(
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": ["b"], "other": []})
     cancel_first(plan)
-    foreseen = {one.action.uuid: (one.outcome, one.foresight.message) for one in preflight(again(plan)).prospects}
-    again(plan).launch()
+    foreseen = {one.action.uuid: (one.outcome, one.foresight.message) for one in preflight(reload(plan)).prospects}
+    reload(plan).launch()
     run_waiting()
     assert states(plan) == {"a": "CANCELLED", "b": "CANCELLED", "c": "CANCELLED", "other": "SUCCEEDED"}
     ended = plan.actions.exclude(pk=action(plan, "a").pk)
@@ -213,7 +213,7 @@ def test_action_cancelled_earlier_stops_actions_that_depend_on_it_later(
 def test_with_continue_dependents_of_an_action_cancelled_earlier_run() -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     cancel_by_signal(plan, "a")
-    again(plan).launch()
+    reload(plan).launch()
     run_waiting()
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED"}
 
@@ -223,7 +223,7 @@ def test_on_failure_changed_during_a_claim_makes_the_claim_fail(
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     cancel_by_signal(plan, "a")
-    again(plan).launch()
+    reload(plan).launch()
     begin = Applier.begin
 
     def choose_first(self: Applier, found: ActionPlan) -> None:
@@ -232,6 +232,6 @@ def test_on_failure_changed_during_a_claim_makes_the_claim_fail(
 
     monkeypatch.setattr(Applier, "begin", choose_first)
     run_waiting()
-    assert again(plan).state == "PENDING"
+    assert reload(plan).state == "PENDING"
     run_waiting()
     assert states(plan) == {"a": "CANCELLED", "b": "CANCELLED"}

@@ -9,7 +9,7 @@ from plans.models import ActionPlan
 from plans.operations.base import RequestOptions
 from plans.operations.clusters import create_cluster, scale_out
 from plans.planning.continuation import continue_plan
-from tests.actions.types.clusters.builders import again, run
+from tests.actions.types.clusters.builders import reload, run
 from tests.builders import make_cluster, make_node, make_profile
 from tests.plans.inline import run_waiting
 
@@ -32,7 +32,7 @@ def continued(plan: ActionPlan) -> ActionPlan:
 
 def size_of(cluster: Cluster) -> tuple[int, int, int, str]:
     """Return the numbers of members and servers, the desired capacity, and the status of a cluster."""
-    current = again(cluster)
+    current = reload(cluster)
     servers = Server.objects.present().count()
     return current.members().count(), servers, current.desired_capacity, current.status
 

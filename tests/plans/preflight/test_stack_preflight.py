@@ -17,13 +17,13 @@ from plans.planning.proposals import propose
 from plans.preflight import Preflight, preflight
 from tests.actions.exclusions.builders import make_exclusion
 from tests.actions.types.stacks.builders import (
-    again,
     create,
     group,
     inside,
     mark,
     part,
     proposed,
+    reload,
     server,
     template,
     within,
@@ -372,7 +372,7 @@ def test_statement_count_does_not_depend_on_the_size_of_the_stack() -> None:
             make_stack_plan("update_stack", stack, plan_only=True, template=larger),
             make_stack_plan("delete_stack", stack),
             make_stack_plan("delete_stack", stack, plan_only=True),
-            make_stack_plan("create_stack", Stack.objects.create(name=f"new-{size}", template=again(stack).template)),
+            make_stack_plan("create_stack", Stack.objects.create(name=f"new-{size}", template=reload(stack).template)),
             make_replacement_plan(*members),
         ]
         with counted() as statements:

@@ -22,7 +22,7 @@ from watcher_site.models import Service
 pytestmark = pytest.mark.django_db
 
 
-def again(plan: ActionPlan) -> ActionPlan:
+def reload(plan: ActionPlan) -> ActionPlan:
     return ActionPlan.objects.get(pk=plan.pk)
 
 
@@ -41,7 +41,7 @@ def test_deriving_action_continues_after_its_derived_actions_ran_in_order(
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     run_waiting()
     assert calls == ["a", "y", "x", "a_goes_on", "b"]
-    assert (again(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
+    assert (reload(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
 
 
 def test_events_record_the_execution_before_and_after_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_derived_action_may_derive_other_actions(monkeypatch: pytest.MonkeyPatch
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
     assert calls == ["a", "x", "deep", "x_goes_on", "y", "a_goes_on"]
-    assert again(plan).state == "SUCCEEDED"
+    assert reload(plan).state == "SUCCEEDED"
 
 
 def test_continuing_action_may_derive_more_actions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_continuing_action_may_derive_more_actions(monkeypatch: pytest.MonkeyPat
     run_waiting()
     assert calls == ["a", "x", "a_goes_on", "y", "a_goes_on"]
     assert seen == [["nop SUCCEEDED"], ["nop SUCCEEDED"] * 2]
-    assert again(plan).state == "SUCCEEDED"
+    assert reload(plan).state == "SUCCEEDED"
 
 
 def test_deferred_continuation_is_retried_without_executing_the_action_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_failed_derived_action_fails_the_deriving_action_for_any_outcome(
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
     assert states(plan) == {"a": "FAILED", "x": "FAILED", "y": "SUCCEEDED"}
-    assert again(plan).state == "FAILED"
+    assert reload(plan).state == "FAILED"
 
 
 def fail_x(self: Nop) -> None:
@@ -173,7 +173,7 @@ def test_cancelled_derived_action_cancels_the_deriving_action_and_the_plan_succe
     run_waiting()
     assert states(plan) == {"a": "CANCELLED", "x": "CANCELLED"}
     assert "the action that it derived was cancelled" in (action(plan, "a").status_message or "")
-    assert again(plan).state == "SUCCEEDED"
+    assert reload(plan).state == "SUCCEEDED"
 
 
 def test_deriving_action_succeeds_after_a_skipped_derived_action(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_invalid_derived_actions_fail_the_deriving_action_with_the_reason(
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
     assert action(plan, "a").status_message == f"Action failed in execute: {reason}"
-    assert again(plan).state == "FAILED"
+    assert reload(plan).state == "FAILED"
 
 
 def test_cyclic_derived_actions_fail_the_deriving_action(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from plans.applier.applier import Applier
 from plans.applier.plan_run import PlanRun
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_actions import reload, states
 from tests.builders import action, make_plan
 from tests.plans.deriving import behave, deriving, proposed
 from tests.plans.inline import InlineExecutor, run_waiting
@@ -40,11 +40,11 @@ def test_pending_derived_actions_are_cancelled_before_the_waiting_action_is_abor
     monkeypatch.setattr(
         Nop, "abort", lambda self: bool(seen.append([one.state for one in self.context.derived])) or True
     )
-    again(plan).abandon("alice")
+    reload(plan).abandon("alice")
     run_waiting()
     assert set(states(plan).values()) == {"CANCELLED"}
     assert seen == [["CANCELLED", "CANCELLED"]]
-    assert again(plan).state == "CANCELLED"
+    assert reload(plan).state == "CANCELLED"
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
@@ -56,7 +56,7 @@ def test_waiting_action_is_aborted_after_its_running_derived_actions(
     aborted: list[str] = []
     monkeypatch.setattr(Nop, "recover", lambda self: aborted.append(self.input_parameters["message"]))
     monkeypatch.setattr(Nop, "abort", lambda self: bool(aborted.append(self.input_parameters["message"])) or True)
-    again(plan).abandon("alice")
+    reload(plan).abandon("alice")
     run_waiting()
     assert aborted == ["x", "a"]
     assert set(states(plan).values()) <= {"CANCELLED", "SUCCEEDED"}
@@ -65,10 +65,10 @@ def test_waiting_action_is_aborted_after_its_running_derived_actions(
 def test_waiting_action_without_abort_fails_the_cancelled_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = waiting_plan(monkeypatch)
     monkeypatch.delattr(Nop, "abort")
-    again(plan).abandon("alice")
+    reload(plan).abandon("alice")
     run_waiting()
     assert states(plan) == {"a": "FAILED", "b": "CANCELLED", "x": "CANCELLED", "y": "CANCELLED"}
-    assert again(plan).state == "FAILED"
+    assert reload(plan).state == "FAILED"
 
 
 def test_action_derives_nothing_if_its_plan_is_cancelled_during_execute(
@@ -77,7 +77,7 @@ def test_action_derives_nothing_if_its_plan_is_cancelled_during_execute(
     plan = make_plan({"a": []}, state="PENDING")
 
     def execute(self: ActionType) -> Outcome:
-        again(plan).abandon("alice")
+        reload(plan).abandon("alice")
         return Outcome(Answer.WAIT, derived=proposed({"x": []}))
 
     behave(monkeypatch, a=execute)
@@ -96,14 +96,14 @@ def test_action_deferred_while_continuing_is_aborted_with_its_plan(
     plan = make_plan({"a": []}, state="PENDING")
 
     def go_on(self: ActionType) -> Outcome:
-        again(plan).abandon("alice")
+        reload(plan).abandon("alice")
         return Outcome(Answer.RETRY, "busy")
 
     behave(monkeypatch, a=deriving({"x": []}), a_goes_on=go_on)
     run_waiting()
     assert states(plan) == {"a": "CANCELLED", "x": "SUCCEEDED"}
     assert action(plan, "a").events.filter(event="abort", result="Success").exists()
-    assert again(plan).state == "CANCELLED"
+    assert reload(plan).state == "CANCELLED"
 
 
 def call_before_deriving(monkeypatch: pytest.MonkeyPatch, function: Callable[[], object]) -> None:
@@ -122,9 +122,9 @@ def test_action_derives_nothing_if_its_plan_is_cancelled_just_before_the_write(
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     behave(monkeypatch, a=deriving({"x": []}))
-    call_before_deriving(monkeypatch, lambda: again(plan).abandon("alice"))
+    call_before_deriving(monkeypatch, lambda: reload(plan).abandon("alice"))
     run_waiting()
-    assert (states(plan), again(plan).state) == ({"a": "CANCELLED"}, "CANCELLED")
+    assert (states(plan), reload(plan).state) == ({"a": "CANCELLED"}, "CANCELLED")
     assert action(plan, "a").events.filter(event="abort", result="Success").exists()
 
 

@@ -6,7 +6,7 @@ from pytest_django import Settings
 from actions.types.base import ActionType, Answer, Outcome
 from actions.types.nop import Nop
 from plans.models import ActionPlan
-from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_actions import reload, states
 from tests.builders import make_plan
 from tests.plans.deriving import behave, deriving
 from tests.plans.kills import kill_at_every_change
@@ -57,8 +57,8 @@ def test_plan_cancelled_during_a_derived_action_or_a_continuation_ends_cancelled
     plans: list[ActionPlan] = []
 
     def cancel(self: ActionType) -> Outcome:
-        if again(plans[-1]).state == "ONGOING":
-            again(plans[-1]).abandon("alice")
+        if reload(plans[-1]).state == "ONGOING":
+            reload(plans[-1]).abandon("alice")
         self.context.checkpoint()
         return Outcome(Answer.OK)
 

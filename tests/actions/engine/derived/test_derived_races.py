@@ -10,7 +10,7 @@ from actions.operations.skipping import skip_action
 from actions.types.base import Answer, Outcome
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_actions import reload, states
 from tests.builders import action, make_plan
 from tests.interleaving import Rival, interrupt_after
 from tests.plans.deriving import behave, deriving
@@ -36,13 +36,13 @@ def running(applier: Service) -> ActionPlan:
 
 def derive(plan: ActionPlan, applier: Service) -> Callable[[], bool]:
     found, lease = action(plan, "a"), PlanLease.of(plan, applier)
-    return lambda: execution.execute(found, lease) and again(plan).actions.filter(derived_from=found).exists()
+    return lambda: execution.execute(found, lease) and reload(plan).actions.filter(derived_from=found).exists()
 
 
-def run_to_its_end(plan: ActionPlan) -> ActionPlan:
+def run_to_end(plan: ActionPlan) -> ActionPlan:
     ActionPlan.objects.filter(pk=plan.pk).update(applier=None)
     run_waiting()
-    return again(plan)
+    return reload(plan)
 
 
 def test_deriving_concurrent_with_a_cancel_leaves_no_pending_derived_action(
@@ -52,11 +52,11 @@ def test_deriving_concurrent_with_a_cancel_leaves_no_pending_derived_action(
     with Race() as race:
         for _ in range(ROUNDS):
             plan = running(appliers[0])
-            theirs = again(plan)
+            theirs = reload(plan)
             derived, cancelled = race.run(derive(plan, appliers[0]), lambda theirs=theirs: theirs.abandon("alice"))
             assert cancelled
             assert plan.actions.count() == (4 if derived else 2)
-            assert run_to_its_end(plan).state == "CANCELLED"
+            assert run_to_end(plan).state == "CANCELLED"
             assert set(states(plan).values()) == {"CANCELLED"}
 
 
@@ -75,7 +75,7 @@ def test_deriving_concurrent_with_an_adoption_creates_each_action_once(
 
             derived, _ = race.run(derive(plan, appliers[0]), adopt)
             assert seen == [4 if derived else 2]
-            assert run_to_its_end(plan).state == "SUCCEEDED"
+            assert run_to_end(plan).state == "SUCCEEDED"
             assert sorted(states(plan)) == ["a", "b", "x", "y"]
             assert plan.actions.count() == 4
 

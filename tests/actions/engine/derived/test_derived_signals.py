@@ -12,7 +12,7 @@ from actions.types.nop import Nop
 from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from plans.operations.signals import signal_plan
-from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_actions import reload, states
 from tests.builders import action, make_plan
 from tests.plans.applier.test_commits import counted
 from tests.plans.deriving import behave, deriving
@@ -54,7 +54,7 @@ def test_cancel_of_a_waiting_action_cancels_its_derived_actions_and_aborts_it(
     finish(applier)
     assert states(plan) == {"a": "CANCELLED", "b": state_of_b, "x": "CANCELLED", "y": "CANCELLED"}
     assert action(plan, "a").events.filter(event="abort").count() == 1
-    assert again(plan).state == "CANCELLED"
+    assert reload(plan).state == "CANCELLED"
 
 
 def test_cancel_of_a_derived_action_cancels_its_children_and_continues_the_waiting_action(
@@ -83,9 +83,9 @@ def test_derived_actions_of_a_suspended_plan_start_after_the_resume(
         applier.advance()
         applier.collect(0)
     assert states(plan) == {"a": "PENDING", "b": "PENDING", "x": "PENDING", "y": "PENDING"}
-    signal_plan(again(plan), Signal.RESUME, "alice")
+    signal_plan(reload(plan), Signal.RESUME, "alice")
     finish(applier)
-    assert (again(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
+    assert (reload(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
 
 
 def test_action_cancelled_during_execute_derives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_action_cancelled_during_execute_derives_nothing(monkeypatch: pytest.Mon
     behave(monkeypatch, a=execute)
     run_waiting()
     assert states(plan) == {"a": "CANCELLED"}
-    assert again(plan).state == "CANCELLED"
+    assert reload(plan).state == "CANCELLED"
 
 
 def test_statement_count_of_a_cancel_does_not_depend_on_the_number_of_derived_actions(
@@ -114,7 +114,7 @@ def test_statement_count_of_a_cancel_does_not_depend_on_the_number_of_derived_ac
         costs.append(len(statements))
         assert Action.objects.filter(action_plan=plan, state="CANCELLED").count() == size
         finish(applier)
-        assert again(plan).state == "CANCELLED"
+        assert reload(plan).state == "CANCELLED"
     assert costs[0] == costs[1]
 
 
@@ -136,4 +136,4 @@ def test_actions_derived_after_the_window_closed_start_when_it_opens(
     assert (calls, states(plan)) == (["a"], {"a": "PENDING", "x": "PENDING"})
     ActionPlan.objects.filter(pk=plan.pk).update(opens_at=None)
     finish(applier)
-    assert (calls, again(plan).state) == (["a", "x", "a_goes_on"], "SUCCEEDED")
+    assert (calls, reload(plan).state) == (["a", "x", "a_goes_on"], "SUCCEEDED")

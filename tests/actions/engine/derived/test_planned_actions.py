@@ -12,7 +12,7 @@ from actions.types.nop import Nop
 from plans.applier.applier import Applier
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_actions import reload, states
 from tests.builders import action, make_plan
 from tests.plans.applier.test_commits import counted, counted_commits
 from tests.plans.deriving import Graph, behave, deriving, plan_to_derive, waits
@@ -48,7 +48,7 @@ def test_planned_actions_run_after_execute_and_before_go_on(monkeypatch: pytest.
     plan = plan_to_derive({"a": [], "b": ["a"]}, X_THEN_Y)
     run_waiting()
     assert calls == ["a", "x", "y", "a_goes_on", "b"]
-    assert (again(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
+    assert (reload(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
 
 
 def test_execute_reverses_the_links_to_planned_actions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_skipped_planned_action_is_not_executed_and_the_plan_succeeds(monkeypatc
     skip_action(action(plan, "x").uuid, "alice")
     run_waiting()
     assert calls == ["a", "y", "a_goes_on"]
-    assert (again(plan).state, states(plan)["a"]) == ("SUCCEEDED", "SUCCEEDED")
+    assert (reload(plan).state, states(plan)["a"]) == ("SUCCEEDED", "SUCCEEDED")
 
 
 def test_action_continues_at_once_if_all_planned_actions_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_action_continues_at_once_if_all_planned_actions_are_skipped(monkeypatch
     assert message(plan, "a") == "Action goes on: nothing that it derived is left to wait for."
     run_waiting()
     assert calls == ["a", "a_goes_on"]
-    assert again(plan).state == "SUCCEEDED"
+    assert reload(plan).state == "SUCCEEDED"
 
 
 def test_action_may_derive_more_actions_than_planned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_action_may_derive_more_actions_than_planned(monkeypatch: pytest.MonkeyP
     advance(plan)
     assert message(plan, "a") == "Action waits for 2 actions that it derived."
     run_waiting()
-    assert (calls, again(plan).state) == (["a", "x", "more", "a_goes_on", "last", "a_goes_on"], "SUCCEEDED")
+    assert (calls, reload(plan).state) == (["a", "x", "more", "a_goes_on", "last", "a_goes_on"], "SUCCEEDED")
 
 
 def test_go_on_that_waits_without_new_derived_actions_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_planned_action_may_have_planned_actions(monkeypatch: pytest.MonkeyPatch
     plan = plan_to_derive(A, {"a": {"x": [], "y": ["x"]}, "x": {"deep": []}})
     run_waiting()
     assert calls == ["a", "x", "deep", "x_goes_on", "y", "a_goes_on"]
-    assert again(plan).state == "SUCCEEDED"
+    assert reload(plan).state == "SUCCEEDED"
 
 
 def test_derived_action_may_have_planned_actions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_deferred_action_keeps_its_planned_actions(monkeypatch: pytest.MonkeyPat
     plan = plan_to_derive(A, X_THEN_Y)
     run_waiting()
     assert calls == ["a", "a", "x", "y", "a_goes_on"]
-    assert again(plan).state == "SUCCEEDED"
+    assert reload(plan).state == "SUCCEEDED"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_planned_actions_are_skipped_with_a_skipped_action(monkeypatch: pytest.M
     calls = behave(monkeypatch)
     plan = plan_to_derive({"a": [], "b": ["a"]}, X_THEN_Y, {"a": {"skip_pre_condition": True}})
     run_waiting()
-    assert (calls, again(plan).state) == (["b"], "SUCCEEDED")
+    assert (calls, reload(plan).state) == (["b"], "SUCCEEDED")
     assert (message(plan, "x"), message(plan, "y")) == (WAS_SKIPPED, WAS_SKIPPED)
 
 
@@ -251,23 +251,23 @@ def test_planned_actions_are_cancelled_with_the_plan(monkeypatch: pytest.MonkeyP
     plan = plan_to_derive(A, X_THEN_Y)
     if when == "while it waits":
         advance(plan)
-    again(plan).abandon("alice")
+    reload(plan).abandon("alice")
     run_waiting()
-    assert (again(plan).state, set(states(plan).values())) == ("CANCELLED", {"CANCELLED"})
+    assert (reload(plan).state, set(states(plan).values())) == ("CANCELLED", {"CANCELLED"})
 
 
 def test_links_are_not_reversed_if_the_plan_is_cancelled_during_execute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def execute(_: ActionType) -> Outcome:
-        again(plan).abandon("alice")
+        reload(plan).abandon("alice")
         return Outcome(Answer.WAIT)
 
     behave(monkeypatch, a=execute)
     monkeypatch.setattr(Nop, "abort", lambda _: True)
     plan = plan_to_derive(A, X_THEN_Y)
     run_waiting()
-    assert (again(plan).state, set(states(plan).values())) == ("CANCELLED", {"CANCELLED"})
+    assert (reload(plan).state, set(states(plan).values())) == ("CANCELLED", {"CANCELLED"})
     assert ("x", "a") in edges(plan)
 
 

@@ -10,8 +10,8 @@ from actions.operations.skipping import restore_action, skip_action
 from actions.types.base import Answer, Outcome
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from tests.actions.engine.derived.test_derived_actions import again, states
-from tests.actions.engine.derived.test_derived_races import run_to_its_end
+from tests.actions.engine.derived.test_derived_actions import reload, states
+from tests.actions.engine.derived.test_derived_races import run_to_end
 from tests.actions.engine.derived.test_planned_actions import X_THEN_Y, A, edges
 from tests.builders import action
 from tests.interleaving import Rival, interrupt_after, interrupt_before
@@ -37,12 +37,12 @@ def test_cancel_of_the_plan_during_the_reversal_keeps_the_links(
 ) -> None:
     behave(monkeypatch, a=waits)
     plan = running(applier)
-    person = Rival(lambda: again(plan).abandon("alice"))
+    person = Rival(lambda: reload(plan).abandon("alice"))
     interrupt_after(monkeypatch, children, "reverse_planned_links", person)
     execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     person.result()
     assert edges(plan) == {("x", "a"), ("y", "a"), ("y", "x")}
-    assert run_to_its_end(plan).state == "CANCELLED"
+    assert run_to_end(plan).state == "CANCELLED"
     assert set(states(plan).values()) == {"CANCELLED"}
 
 
@@ -57,7 +57,7 @@ def test_cancel_of_a_planned_action_during_the_reversal_lets_the_action_continue
     interrupt_after(monkeypatch, children, "reverse_planned_links", person)
     assert execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     person.result()
-    run_to_its_end(plan)
+    run_to_end(plan)
     assert calls == ["a", "a_goes_on"]
     assert set(states(plan).values()) == {"CANCELLED"}
 
@@ -74,7 +74,7 @@ def test_adoption_of_the_plan_during_the_reversal_leaves_it_to_the_new_applier(
     adoption.result()
     assert ("x", "a") in edges(plan)
     Action.objects.filter(owner=applier).update(owner=None)
-    assert run_to_its_end(plan).state == "SUCCEEDED"
+    assert run_to_end(plan).state == "SUCCEEDED"
     assert calls == ["a", "a", "x", "y", "a_goes_on"]
 
 
@@ -88,7 +88,7 @@ def test_planned_action_cannot_be_skipped_during_the_reversal(
     interrupt_after(monkeypatch, children, "reverse_planned_links", person)
     assert execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     assert person.result()
-    assert run_to_its_end(plan).state == "SUCCEEDED"
+    assert run_to_end(plan).state == "SUCCEEDED"
     assert set(states(plan).values()) == {"SUCCEEDED"}
 
 
@@ -96,7 +96,7 @@ def test_claim_sees_an_action_and_its_planned_actions_skipped_together(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     plan = plan_to_derive(A, X_THEN_Y)
-    mine = again(plan)
+    mine = reload(plan)
 
     def claim_and_look() -> set[str]:
         claim(mine, applier)

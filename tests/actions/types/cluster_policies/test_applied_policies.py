@@ -4,7 +4,7 @@ import pytest
 
 from actions.models import Action
 from cluster.models import Cluster, Node, Server
-from tests.actions.types.clusters.test_cluster_growth import again, run
+from tests.actions.types.clusters.test_cluster_growth import reload, run
 from tests.builders import make_binding, make_cluster, make_node
 from tests.cluster.policies.placed_clusters import cluster_on, hosts_in
 
@@ -63,7 +63,7 @@ def test_deletion_policy_keeps_the_servers_and_the_desired_capacity() -> None:
     make_binding(cluster, "senlin.policy.deletion-1.1", spec)
     assert run("CLUSTER_SCALE_IN", cluster).state == "SUCCEEDED"
     assert list(cluster.members().values_list("index", flat=True)) == [1]
-    assert (Server.objects.present().count(), again(cluster).desired_capacity) == (2, 2)
+    assert (Server.objects.present().count(), reload(cluster).desired_capacity) == (2, 2)
 
 
 def test_node_delete_ignores_destroy_after_deletion_of_the_policy() -> None:

@@ -9,7 +9,7 @@ from actions.types.base import ActionContext, ActionFailed, make
 from actions.types.cluster_policies.cluster_attach_policy import ClusterAttachPolicy
 from cluster.models import Cluster, Policy, PolicyBinding
 from plans.models import ActionPlan
-from tests.actions.types.clusters.builders import again, origin, proposed, run, write_before_the_lock
+from tests.actions.types.clusters.builders import origin, proposed, reload, run, write_before_the_lock
 from tests.builders import make_cluster, make_policy
 from tests.plans.inline import run_waiting
 from tests.plans.kills import kill_at_every_change
@@ -62,7 +62,7 @@ def test_attach_stores_the_requested_priority_and_enabled(cluster: Cluster, poli
 def test_attach_keeps_the_status_of_the_cluster(cluster: Cluster, policy: Policy, status: str) -> None:
     Cluster.objects.update(status=status)
     attach(cluster, policy)
-    assert again(cluster).status == status
+    assert reload(cluster).status == status
 
 
 def test_attach_of_an_attached_policy_succeeds_and_changes_nothing(cluster: Cluster, policy: Policy) -> None:
@@ -171,7 +171,7 @@ def test_attach_keeps_changes_of_the_cluster_written_before_the_lock(
 ) -> None:
     write_before_the_lock(monkeypatch, name="renamed", desired_capacity=4)
     assert attach(cluster, policy).state == "SUCCEEDED"
-    assert (again(cluster).name, again(cluster).desired_capacity) == ("renamed", 4)
+    assert (reload(cluster).name, reload(cluster).desired_capacity) == ("renamed", 4)
 
 
 @pytest.mark.slow

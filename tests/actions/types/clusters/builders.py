@@ -66,10 +66,10 @@ def create_cluster(size: int, name: str = "a cluster", **columns: object) -> Clu
         )
         for node in nodes
     )
-    return again(cluster)
+    return reload(cluster)
 
 
-def again(cluster: Cluster) -> Cluster:
+def reload(cluster: Cluster) -> Cluster:
     return Cluster.objects.get(pk=cluster.pk)
 
 

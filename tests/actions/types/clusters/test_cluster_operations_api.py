@@ -19,11 +19,11 @@ def api(cloud_admin: User) -> Caller:
     make_node()
     make_profile("small web")
     caller = Caller(cloud_admin, "1.12")
-    done(caller, "POST", "", {"name": "web", "profile": "small web", "desired_capacity": 3, "min_size": 1})
+    request_and_run(caller, "POST", "", {"name": "web", "profile": "small web", "desired_capacity": 3, "min_size": 1})
     return caller
 
 
-def done(api: Caller, method: str, path: str, body: Any = None, *, of: str = "/clusters") -> None:
+def request_and_run(api: Caller, method: str, path: str, body: Any = None, *, of: str = "/clusters") -> None:
     """Request an operation, and check that its plan succeeds."""
     answer = api.call(method, f"{of}{path}", body)
     assert answer.status_code == 202, fault(answer)
@@ -42,7 +42,7 @@ def sizes() -> tuple[int, int, int]:
 
 
 def test_cluster_is_scaled_in(api: Caller) -> None:
-    done(api, "POST", "/web/scale_in", {"count": 2})
+    request_and_run(api, "POST", "/web/scale_in", {"count": 2})
     assert sizes() == (1, 1, 1)
 
 
@@ -57,28 +57,28 @@ def test_cluster_is_scaled_in(api: Caller) -> None:
     ],
 )
 def test_cluster_is_resized(api: Caller, body: dict[str, Any], size: int) -> None:
-    done(api, "POST", "/web/resize", body)
+    request_and_run(api, "POST", "/web/resize", body)
     assert sizes() == (size, size, size)
 
 
 def test_node_is_added_to_and_removed_from_a_cluster(api: Caller) -> None:
-    done(api, "POST", "", {"name": "alone", "profile": "small web"}, of="/nodes")
+    request_and_run(api, "POST", "", {"name": "alone", "profile": "small web"}, of="/nodes")
     node = Node.objects.get(name="alone")
-    done(api, "POST", "/web/add_nodes", {"nodes": [str(node.uuid)]})
+    request_and_run(api, "POST", "/web/add_nodes", {"nodes": [str(node.uuid)]})
     assert (members()[-1], sizes()) == (node, (4, 4, 4))
-    done(api, "POST", "/web/del_nodes", {"nodes": [str(node.uuid)]})
+    request_and_run(api, "POST", "/web/del_nodes", {"nodes": [str(node.uuid)]})
     assert sizes() == (3, 3, 4)
     assert api.get(f"/nodes/{node.uuid}").json()["cluster_uuid"] is None
 
 
 def test_del_nodes_deletes_the_members_if_requested(api: Caller) -> None:
     first = members()[0]
-    done(api, "POST", "/web/del_nodes", {"nodes": [str(first.uuid)], "destroy_after_deletion": True})
+    request_and_run(api, "POST", "/web/del_nodes", {"nodes": [str(first.uuid)], "destroy_after_deletion": True})
     assert sizes() == (2, 2, 2)
 
 
 def test_node_is_created_in_a_cluster(api: Caller) -> None:
-    done(api, "POST", "", {"name": "fourth", "cluster": "web"}, of="/nodes")
+    request_and_run(api, "POST", "", {"name": "fourth", "cluster": "web"}, of="/nodes")
     assert (members()[-1].name, members()[-1].profile.name, sizes()) == ("fourth", "small web", (4, 4, 4))
 
 
@@ -101,30 +101,30 @@ def test_node_that_cannot_join_the_cluster_is_not_created(
 
 def test_cluster_is_checked_and_recovered(api: Caller) -> None:
     Server.objects.filter(uuid=members()[1].physical_id).soft_delete()
-    done(api, "POST", "/web/check")
+    request_and_run(api, "POST", "/web/check")
     assert (Cluster.objects.get().status, members()[1].status) == ("WARNING", "ERROR")
-    done(api, "POST", "/web/recover", {"operation": "RECREATE"})
+    request_and_run(api, "POST", "/web/recover", {"operation": "RECREATE"})
     assert (Cluster.objects.get().status, members()[1].status, sizes()) == ("ACTIVE", "ACTIVE", (3, 3, 3))
 
 
 def test_node_is_recovered(api: Caller) -> None:
     node = members()[0]
     Server.objects.filter(uuid=node.physical_id).soft_delete()
-    done(api, "POST", f"/{node.uuid}/recover", {"operation": "RECREATE", "check": True}, of="/nodes")
+    request_and_run(api, "POST", f"/{node.uuid}/recover", {"operation": "RECREATE", "check": True}, of="/nodes")
     assert members()[0].status == "ACTIVE"
     assert members()[0].physical_id != node.physical_id
 
 
 def test_forced_deletion_deletes_the_nodes_of_the_cluster(api: Caller) -> None:
-    done(api, "DELETE", "/web?force=true")
+    request_and_run(api, "DELETE", "/web?force=true")
     assert api.get("/clusters/web").status_code == 404
     assert not Node.objects.present().exists()
     assert not Server.objects.present().exists()
 
 
 def test_cluster_without_nodes_is_deleted(api: Caller) -> None:
-    done(api, "POST", "/web/resize", {"adjustment_type": "EXACT_CAPACITY", "number": 0, "min_size": 0})
-    done(api, "DELETE", "/web")
+    request_and_run(api, "POST", "/web/resize", {"adjustment_type": "EXACT_CAPACITY", "number": 0, "min_size": 0})
+    request_and_run(api, "DELETE", "/web")
     assert api.get("/clusters/web").status_code == 404
 
 

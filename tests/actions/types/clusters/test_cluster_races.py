@@ -10,7 +10,7 @@ from actions.models import Action
 from cluster.models import Cluster, Lock
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from tests.actions.types.clusters.builders import again, proposed
+from tests.actions.types.clusters.builders import proposed, reload
 from tests.builders import make_cluster, make_member
 from tests.plans.inline import run_waiting
 from tests.plans.test_races import Race, claim
@@ -60,8 +60,8 @@ def test_second_of_two_actions_on_a_cluster_is_deferred_until_the_first_has_ende
             assert (loser.state, loser.retries, loser.lock_holder) == ("PENDING", 0, winner.uuid)
             assert f"Failed in locking cluster {cluster.uuid}" in str(loser.status_message)
             run_winner_first(plans, won)
-            assert (cluster.members().count(), again(cluster).desired_capacity) == (2, 2)
-            assert again(cluster).status == "ACTIVE"
+            assert (cluster.members().count(), reload(cluster).desired_capacity) == (2, 2)
+            assert reload(cluster).status == "ACTIVE"
 
 
 def test_actions_on_a_member_and_on_its_cluster_never_interleave(appliers: list[Service]) -> None:
@@ -74,9 +74,9 @@ def test_actions_on_a_member_and_on_its_cluster_never_interleave(appliers: list[
             ]
             won = race.run(*[executor_of(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
             if won[0]:
-                assert cluster.members().count() == again(cluster).desired_capacity + 1
+                assert cluster.members().count() == reload(cluster).desired_capacity + 1
             run_winner_first(plans, won)
-            assert cluster.members().count() == again(cluster).desired_capacity
+            assert cluster.members().count() == reload(cluster).desired_capacity
             assert {plan.state for plan in ActionPlan.objects.filter(pk__in=[plan.pk for plan in plans])} == {
                 "SUCCEEDED"
             }
@@ -92,7 +92,7 @@ def test_one_of_two_concurrent_node_deletions_at_min_size_is_refused(
             won = race.run(*[executor_of(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
             assert sorted(won) == [False, True]
             assert plans[won.index(False)].actions.get().state == "FAILED"
-            assert (cluster.members().count(), again(cluster).desired_capacity) == (1, 1)
+            assert (cluster.members().count(), reload(cluster).desired_capacity) == (1, 1)
 
 
 def test_node_joins_one_of_two_clusters_that_add_it_concurrently(appliers: list[Service]) -> None:
@@ -105,4 +105,4 @@ def test_node_joins_one_of_two_clusters_that_add_it_concurrently(appliers: list[
             assert sorted(won) == [False, True]
             run_winner_first(plans, won)
             assert [cluster.members().count() for cluster in clusters] == [int(one) for one in won]
-            assert [again(cluster).desired_capacity for cluster in clusters] == [int(one) for one in won]
+            assert [reload(cluster).desired_capacity for cluster in clusters] == [int(one) for one in won]

@@ -34,7 +34,7 @@ def run(kind: str, cluster: Cluster | Node, **inputs: Any) -> Action:
     return Action.objects.get(action_plan=plan, derived_from=None)
 
 
-def again(cluster: Cluster) -> Cluster:
+def reload(cluster: Cluster) -> Cluster:
     return Cluster.objects.get(pk=cluster.pk)
 
 
@@ -65,14 +65,14 @@ def test_scale_in_removes_the_requested_count() -> None:
     run("CLUSTER_CREATE", cluster)
     action = run("CLUSTER_SCALE_IN", cluster, count=2)
     assert (action.state, len(action.outputs["nodes_removed"])) == ("SUCCEEDED", 2)
-    assert (again(cluster).desired_capacity, len(members(cluster)), again(cluster).status) == (1, 1, "ACTIVE")
+    assert (reload(cluster).desired_capacity, len(members(cluster)), reload(cluster).status) == (1, 1, "ACTIVE")
     assert Server.objects.present().count() == 1
 
 
 def test_scale_in_removes_one_node_by_default() -> None:
     cluster = make_cluster(size=3)
     run("CLUSTER_SCALE_IN", cluster)
-    assert (again(cluster).desired_capacity, len(members(cluster))) == (2, 2)
+    assert (reload(cluster).desired_capacity, len(members(cluster))) == (2, 2)
 
 
 def test_scale_in_removes_unhealthy_nodes_first() -> None:
@@ -100,7 +100,7 @@ def test_scale_in_below_min_size_is_refused() -> None:
     cluster = make_cluster(size=3, min_size=2)
     words = "The target capacity (1) is less than the cluster's min_size (2)."
     assert refusal(run("CLUSTER_SCALE_IN", cluster, count=2)) == words
-    assert (again(cluster).status, again(cluster).desired_capacity, len(members(cluster))) == ("ACTIVE", 3, 3)
+    assert (reload(cluster).status, reload(cluster).desired_capacity, len(members(cluster))) == ("ACTIVE", 3, 3)
 
 
 def test_scale_in_by_more_than_the_number_of_nodes_removes_all() -> None:
@@ -121,7 +121,7 @@ def test_failed_node_deletion_fails_the_scale_in_and_keeps_the_node_in_error(set
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     action = run("CLUSTER_SCALE_IN", cluster, count=1)
     assert (action.state, action.outputs["nodes_removed"]) == ("FAILED", [])
-    assert (again(cluster).status, again(cluster).desired_capacity, len(members(cluster))) == ("ACTIVE", 1, 2)
+    assert (reload(cluster).status, reload(cluster).desired_capacity, len(members(cluster))) == ("ACTIVE", 1, 2)
     assert cluster.members().filter(status="ERROR").count() == 1
 
 
@@ -149,7 +149,7 @@ def test_decision_without_reduce_desired_capacity_keeps_the_desired_capacity() -
     cluster = make_cluster(size=2)
     decided(cluster, count=1, reduce_desired_capacity=False)
     run_waiting()
-    assert (again(cluster).desired_capacity, len(members(cluster)), again(cluster).status) == (2, 1, "WARNING")
+    assert (reload(cluster).desired_capacity, len(members(cluster)), reload(cluster).status) == (2, 1, "WARNING")
 
 
 def test_nodes_are_removed_after_the_grace_period() -> None:
@@ -157,10 +157,10 @@ def test_nodes_are_removed_after_the_grace_period() -> None:
     plan = decided(cluster, count=1, grace_period=3600)
     applier = Applier(InlineExecutor())
     advance(applier)
-    assert (len(members(cluster)), again(cluster).status, applier.jobs) == (2, "RESIZING", 0)
+    assert (len(members(cluster)), reload(cluster).status, applier.jobs) == (2, "RESIZING", 0)
     make_due(plan, applier)
     advance(applier)
-    assert (len(members(cluster)), again(cluster).status) == (1, "ACTIVE")
+    assert (len(members(cluster)), reload(cluster).status) == (1, "ACTIVE")
 
 
 def deleted_after_an_hour() -> tuple[Cluster, ActionPlan]:
@@ -175,10 +175,10 @@ def test_node_delete_waits_for_the_grace_period() -> None:
     cluster, plan = deleted_after_an_hour()
     applier = Applier(InlineExecutor())
     advance(applier)
-    assert (members(cluster), again(cluster).desired_capacity, applier.jobs) == ([1, 2], 2, 0)
+    assert (members(cluster), reload(cluster).desired_capacity, applier.jobs) == ([1, 2], 2, 0)
     make_due(plan, applier)
     advance(applier)
-    assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([2], 1, "ACTIVE")
+    assert (members(cluster), reload(cluster).desired_capacity, reload(cluster).status) == ([2], 1, "ACTIVE")
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
 
 
@@ -190,7 +190,7 @@ def test_node_delete_cancelled_in_its_grace_period_keeps_the_node() -> None:
     applier.next_poll = 0
     advance(applier)
     assert ActionPlan.objects.get(pk=plan.pk).state == "CANCELLED"
-    assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([1, 2], 2, "WARNING")
+    assert (members(cluster), reload(cluster).desired_capacity, reload(cluster).status) == ([1, 2], 2, "WARNING")
     assert cluster.members()[0].status_reason == "Its deletion was interrupted"
 
 
@@ -217,14 +217,14 @@ def test_resize_sets_the_requested_size(inputs: dict[str, Any], size: int) -> No
     make_node(vcpus=99)
     cluster = make_cluster(size=4)
     assert run("CLUSTER_RESIZE", cluster, **inputs).state == "SUCCEEDED"
-    current = again(cluster)
+    current = reload(cluster)
     assert (current.desired_capacity, len(members(cluster)), current.status) == (size, size, "ACTIVE")
 
 
 def test_resize_stores_new_bounds() -> None:
     cluster = make_cluster(size=4)
     run("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=2, min_size=1, max_size=3)
-    current = again(cluster)
+    current = reload(cluster)
     assert (current.min_size, current.max_size, current.desired_capacity) == (1, 3, 2)
 
 
@@ -257,7 +257,7 @@ def test_resize_stores_new_bounds() -> None:
 def test_invalid_size_is_refused(inputs: dict[str, Any], words: str) -> None:
     cluster = make_cluster(size=2, min_size=1, max_size=3)
     assert refusal(run("CLUSTER_RESIZE", cluster, **inputs)) == words
-    current = again(cluster)
+    current = reload(cluster)
     assert (current.min_size, current.max_size, current.desired_capacity, len(members(cluster))) == (1, 3, 2, 2)
 
 
@@ -268,7 +268,7 @@ def test_del_nodes_removes_the_named_nodes() -> None:
     cluster = make_cluster(size=3)
     named = [uuid_of(cluster, 1), uuid_of(cluster, 3)]
     assert run("CLUSTER_DEL_NODES", cluster, nodes=named).outputs["nodes_removed"] == named
-    assert (members(cluster), again(cluster).desired_capacity, derived_types()) == ([2], 1, ["NODE_LEAVE"] * 2)
+    assert (members(cluster), reload(cluster).desired_capacity, derived_types()) == ([2], 1, ["NODE_LEAVE"] * 2)
 
 
 def test_del_nodes_deletes_the_nodes_if_requested() -> None:
@@ -303,7 +303,7 @@ def test_add_nodes_adds_nodes_without_a_cluster() -> None:
     nodes = [make_member(f"alone-{number}", status="ACTIVE") for number in range(2)]
     named = [str(node.uuid) for node in nodes]
     assert run("CLUSTER_ADD_NODES", cluster, nodes=named).outputs["nodes_added"] == named
-    current = again(cluster)
+    current = reload(cluster)
     assert (current.desired_capacity, current.next_index, current.status) == (3, 4, "ACTIVE")
     assert list(cluster.members().values_list("name", flat=True)) == ["a cluster-1", "alone-0", "alone-1"]
 
@@ -334,7 +334,7 @@ def test_cluster_is_deleted_with_its_nodes() -> None:
     cluster = make_cluster(status="INIT", desired_capacity=2)
     run("CLUSTER_CREATE", cluster)
     assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
-    assert again(cluster).deleted_at
+    assert reload(cluster).deleted_at
     assert not Node.objects.present().exists()
     assert not Server.objects.present().exists()
 
@@ -342,7 +342,7 @@ def test_cluster_is_deleted_with_its_nodes() -> None:
 def test_cluster_without_nodes_is_deleted() -> None:
     cluster = make_cluster()
     assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
-    assert again(cluster).deleted_at
+    assert reload(cluster).deleted_at
 
 
 def test_cluster_deletion_fails_and_names_the_remaining_nodes(settings: Settings) -> None:
@@ -353,7 +353,7 @@ def test_cluster_deletion_fails_and_names_the_remaining_nodes(settings: Settings
     action = run("CLUSTER_DELETE", cluster)
     words = f"Cluster {cluster.uuid} still has nodes: {cluster.members().get().name}"
     assert (action.state, action.outputs["error"]) == ("FAILED", words)
-    assert (again(cluster).deleted_at, again(cluster).status) == (None, "WARNING")
+    assert (reload(cluster).deleted_at, reload(cluster).status) == (None, "WARNING")
 
 
 def test_cluster_deletion_sets_the_desired_capacity_to_zero(settings: Settings) -> None:
@@ -362,7 +362,7 @@ def test_cluster_deletion_sets_the_desired_capacity_to_zero(settings: Settings) 
     run("CLUSTER_CREATE", cluster)
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     run("CLUSTER_DELETE", cluster)
-    assert again(cluster).desired_capacity == 0
+    assert reload(cluster).desired_capacity == 0
 
 
 def test_cluster_is_deleted_if_its_status_changed_meanwhile(
@@ -377,7 +377,7 @@ def test_cluster_is_deleted_if_its_status_changed_meanwhile(
 
     monkeypatch.setattr(ClusterDelete, "detach_policies", settled_meanwhile)
     assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
-    assert again(cluster).deleted_at
+    assert reload(cluster).deleted_at
 
 
 def test_cluster_whose_pool_was_deleted_is_deleted() -> None:
@@ -388,7 +388,7 @@ def test_cluster_whose_pool_was_deleted_is_deleted() -> None:
     load_policy(make_binding(cluster, "senlin.policy.loadbalance-1.3", {"pool": {"id": "web"}})).attach(cluster)
     BalancingPool.objects.all().soft_delete()
     assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
-    assert again(cluster).deleted_at
+    assert reload(cluster).deleted_at
 
 
 # NODE_JOIN and NODE_LEAVE
@@ -397,7 +397,7 @@ def test_cluster_whose_pool_was_deleted_is_deleted() -> None:
 def test_node_join_increases_the_desired_capacity() -> None:
     cluster, node = make_cluster(size=1), make_member(status="ACTIVE")
     assert run("NODE_JOIN", node, cluster_id=str(cluster.uuid)).state == "SUCCEEDED"
-    assert (members(cluster), again(cluster).desired_capacity, again(cluster).next_index) == ([1, 2], 2, 3)
+    assert (members(cluster), reload(cluster).desired_capacity, reload(cluster).next_index) == ([1, 2], 2, 3)
 
 
 def test_node_join_above_max_size_is_refused() -> None:
@@ -414,7 +414,7 @@ def test_node_join_of_a_member_is_skipped() -> None:
 def test_node_leave_decreases_the_desired_capacity() -> None:
     cluster = make_cluster(size=2)
     assert run("NODE_LEAVE", cluster.members()[0]).state == "SUCCEEDED"
-    assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([2], 1, "ACTIVE")
+    assert (members(cluster), reload(cluster).desired_capacity, reload(cluster).status) == ([2], 1, "ACTIVE")
 
 
 def test_node_leave_below_min_size_is_refused() -> None:

@@ -12,7 +12,7 @@ from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from plans.operations.base import RequestOptions
 from plans.operations.clusters import update_cluster
-from tests.actions.types.clusters.builders import again, create_cluster, derived, origin, proposed, run, statuses
+from tests.actions.types.clusters.builders import create_cluster, derived, origin, proposed, reload, run, statuses
 from tests.builders import make_balancing_pool, make_cluster, make_flavor, make_node, make_policy, make_profile
 from tests.plans.inline import InlineExecutor, run_waiting
 
@@ -52,7 +52,7 @@ def run_ready_actions() -> None:
 def test_properties_of_the_cluster_are_updated_without_node_actions(cluster: Cluster) -> None:
     plan = run("CLUSTER_UPDATE", cluster, name="web", metadata={"owner": "rosa"}, timeout=60)
     assert (plan.state, derived(plan)) == ("SUCCEEDED", [])
-    changed = again(cluster)
+    changed = reload(cluster)
     assert (changed.name, changed.metadata, changed.timeout) == ("web", {"owner": "rosa"}, 60)
     assert changed.status == "ACTIVE"
 
@@ -60,13 +60,13 @@ def test_properties_of_the_cluster_are_updated_without_node_actions(cluster: Clu
 def test_new_profile_is_applied_to_all_members(cluster: Cluster, large: Profile) -> None:
     plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     assert (plan.state, derived(plan)) == ("SUCCEEDED", [("NODE_UPDATE", "SUCCEEDED")] * 4)
-    assert (again(cluster).profile, flavors()) == (large, ["large"] * 4)
+    assert (reload(cluster).profile, flavors()) == (large, ["large"] * 4)
     assert len(origin(plan).outputs["nodes_updated"]) == 4
 
 
 def test_profile_only_keeps_the_profile_of_the_members(cluster: Cluster, large: Profile) -> None:
     run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid), profile_only=True)
-    assert (again(cluster).profile, flavors()) == (large, ["small"] * 4)
+    assert (reload(cluster).profile, flavors()) == (large, ["small"] * 4)
     run("CLUSTER_SCALE_OUT", cluster)
     assert flavors() == [*["small"] * 4, "large"]
 
@@ -74,7 +74,7 @@ def test_profile_only_keeps_the_profile_of_the_members(cluster: Cluster, large: 
 def test_profile_of_a_cluster_without_nodes_is_updated(large: Profile) -> None:
     cluster = make_cluster()
     assert run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid)).state == "SUCCEEDED"
-    assert again(cluster).profile == large
+    assert reload(cluster).profile == large
 
 
 def test_nodes_are_updated_in_the_batches_of_the_policy(cluster: Cluster, large: Profile) -> None:
@@ -100,7 +100,7 @@ def test_failed_batch_is_the_last(cluster: Cluster, large: Profile) -> None:
     Flavor.objects.filter(name="large").update(vcpus=999)
     plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     assert (plan.state, derived(plan)) == ("FAILED", [("NODE_UPDATE", "FAILED")] * 2)
-    assert (again(cluster).status, statuses(cluster)) == ("ACTIVE", ["ACTIVE"] * 4)
+    assert (reload(cluster).status, statuses(cluster)) == ("ACTIVE", ["ACTIVE"] * 4)
 
 
 def test_failed_update_can_be_repeated(cluster: Cluster, large: Profile) -> None:
@@ -125,7 +125,7 @@ def test_unknown_profile_is_refused(cluster: Cluster, large: Profile) -> None:
     Profile.objects.filter(pk=large.pk).soft_delete()
     plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     assert f"new_profile_id: there is no profile {large.uuid}" in origin(plan).status_message
-    assert (again(cluster).profile, again(cluster).status) == (cluster.profile, "ACTIVE")
+    assert (reload(cluster).profile, reload(cluster).status) == (cluster.profile, "ACTIVE")
 
 
 @pytest.mark.parametrize("inputs", [{"name": ""}, {"timeout": -1}, {"metadata": "x"}, {"profile_only": 1}, {"x": 1}])

@@ -13,7 +13,7 @@ from actions.types.base import ActionContext, make
 from cluster.models import Cluster, Node
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
-from tests.actions.types.clusters.builders import again, origin
+from tests.actions.types.clusters.builders import origin, reload
 from tests.builders import make_cluster, make_member, make_node, make_policy
 from tests.plans.inline import run_waiting
 
@@ -65,7 +65,7 @@ def refusal(action: Action) -> str:
 def test_planning_does_not_change_the_cluster() -> None:
     cluster = make_cluster(size=3)
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
-    assert (again(cluster).status, again(cluster).desired_capacity, members(cluster)) == ("ACTIVE", 3, [1, 2, 3])
+    assert (reload(cluster).status, reload(cluster).desired_capacity, members(cluster)) == ("ACTIVE", 3, [1, 2, 3])
     assert set(Action.objects.filter(action_plan=plan).values_list("action_type", flat=True)) == {
         "CLUSTER_SCALE_IN",
         "NODE_DELETE",
@@ -79,7 +79,7 @@ def test_planned_candidates_are_removed() -> None:
     cluster.members().exclude(uuid__in=going).update(tainted=True)
     assert start(plan).state == "SUCCEEDED"
     assert set(Node.objects.exclude(deleted_at=None).values_list("uuid", flat=True)) == {UUID(uuid) for uuid in going}
-    assert again(cluster).desired_capacity == 2
+    assert reload(cluster).desired_capacity == 2
 
 
 def test_node_whose_deletion_was_skipped_stays_and_counts() -> None:
@@ -87,7 +87,7 @@ def test_node_whose_deletion_was_skipped_stays_and_counts() -> None:
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
     skip(plan, candidates(plan)[0])
     assert start(plan).state == "SUCCEEDED"
-    assert (len(members(cluster)), again(cluster).desired_capacity, again(cluster).status) == (2, 2, "ACTIVE")
+    assert (len(members(cluster)), reload(cluster).desired_capacity, reload(cluster).status) == (2, 2, "ACTIVE")
 
 
 def test_skipped_deletion_satisfies_a_larger_min_size() -> None:
@@ -103,7 +103,7 @@ def test_candidate_deleted_meanwhile_is_skipped_and_counts() -> None:
     plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
     Node.objects.filter(uuid=candidates(plan)[0]).soft_delete()
     assert start(plan).state == "SUCCEEDED"
-    assert (len(members(cluster)), again(cluster).desired_capacity) == (1, 1)
+    assert (len(members(cluster)), reload(cluster).desired_capacity) == (1, 1)
     assert Action.objects.filter(action_plan=plan, state="SKIPPED").count() == 1
 
 
@@ -114,7 +114,7 @@ def test_scale_in_is_refused_if_a_candidate_left_the_cluster() -> None:
     Node.objects.filter(uuid=uuid).update(cluster=None, index=-1)
     assert refusal(start(plan)) == (f"Node {uuid}, which was to go, is no longer a member of cluster {cluster.uuid}.")
     assert Node.objects.get(uuid=uuid).status == "ACTIVE"
-    assert (again(cluster).status, again(cluster).desired_capacity) == ("ACTIVE", 3)
+    assert (reload(cluster).status, reload(cluster).desired_capacity) == ("ACTIVE", 3)
 
 
 def test_scale_in_is_refused_if_min_size_was_increased() -> None:
@@ -144,7 +144,7 @@ def test_resize_completes_a_change_that_happened_in_part() -> None:
     plan = planned("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=2)
     Node.objects.filter(uuid=candidates(plan)[0]).soft_delete()
     assert start(plan).state == "SUCCEEDED"
-    assert (len(members(cluster)), again(cluster).desired_capacity) == (2, 2)
+    assert (len(members(cluster)), reload(cluster).desired_capacity) == (2, 2)
 
 
 def test_planned_resize_creates_its_new_nodes() -> None:
@@ -152,7 +152,7 @@ def test_planned_resize_creates_its_new_nodes() -> None:
     cluster = make_cluster(size=1)
     plan = planned("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=3)
     assert start(plan).state == "SUCCEEDED"
-    assert (len(members(cluster)), again(cluster).status) == (3, "ACTIVE")
+    assert (len(members(cluster)), reload(cluster).status) == (3, "ACTIVE")
 
 
 def test_add_nodes_is_refused_if_a_node_joined_another_cluster() -> None:
@@ -169,7 +169,7 @@ def test_node_whose_join_was_skipped_stays_without_a_cluster() -> None:
     plan = planned("CLUSTER_ADD_NODES", cluster, nodes=[str(one.uuid) for one in alone])
     skip(plan, str(alone[0].uuid))
     assert start(plan).state == "SUCCEEDED"
-    assert (len(members(cluster)), again(cluster).desired_capacity) == (1, 1)
+    assert (len(members(cluster)), reload(cluster).desired_capacity) == (1, 1)
 
 
 def test_cluster_is_not_deleted_if_the_deletion_of_a_node_was_skipped() -> None:
@@ -178,7 +178,7 @@ def test_cluster_is_not_deleted_if_the_deletion_of_a_node_was_skipped() -> None:
     skip(plan, str(node(cluster, 1).uuid))
     action = start(plan)
     assert action.outputs["error"] == f"Cluster {cluster.uuid} still has nodes: a cluster-1"
-    assert (members(cluster), again(cluster).deleted_at) == ([1], None)
+    assert (members(cluster), reload(cluster).deleted_at) == ([1], None)
 
 
 def test_cluster_deletion_is_refused_if_a_node_left_the_cluster() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from cluster.models import Cluster, Profile, Server
 from plans.models import ActionPlan
-from tests.actions.types.clusters.builders import again, create_cluster, proposed
+from tests.actions.types.clusters.builders import create_cluster, proposed, reload
 from tests.builders import make_flavor, make_node, make_profile
 from tests.plans.kills import kill_at_every_change
 
@@ -31,7 +31,7 @@ def test_cluster_is_updated_whenever_the_applier_is_killed(
     kills = 0
     for plan in kill_at_every_change(monkeypatch, updating, step=3):
         cluster = Cluster.objects.latest("pk")
-        assert (plan.state, again(cluster).status, cluster.profile) == ("SUCCEEDED", "ACTIVE", other)
+        assert (plan.state, reload(cluster).status, cluster.profile) == ("SUCCEEDED", "ACTIVE", other)
         assert profiles(cluster) == {other.pk}
         ever = Server.objects.filter(name__in=cluster.members().values("name"))
         assert ever.count() == servers

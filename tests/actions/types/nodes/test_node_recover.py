@@ -11,7 +11,7 @@ from actions.types.nodes.node_recover import NodeRecover
 from cluster.drivers.base import CloudBusy, NoValidHost, OperationFailed, ServerNotFound, cloud
 from cluster.drivers.ownership import acting_for
 from cluster.models import ComputeNode, Flavor, Node, Server
-from tests.actions.types.nodes.test_nodes import Killed, action, again, die, status_of
+from tests.actions.types.nodes.test_nodes import Killed, action, die, reload, status_of
 from tests.builders import make_member, make_node
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +38,9 @@ def node() -> Node:
 def broken(node: Node) -> Node:
     """Return a node in ERROR whose server does not run."""
     action("NODE_CREATE", node).execute()
-    cloud().stop(str(again(node).physical_id))
+    cloud().stop(str(reload(node).physical_id))
     action("NODE_CHECK", node).execute()
-    return again(node)
+    return reload(node)
 
 
 def servers_of(node: Node) -> list[tuple[str, bool]]:
@@ -66,7 +66,7 @@ def test_server_is_replaced(broken: Node) -> None:
     assert recover.execute() == DONE
     assert servers_of(broken) == [("stopped", True), ("active", False)]
     server = Server.objects.present().get()
-    assert (status_of(broken), again(broken).physical_id) == (("ACTIVE", "Recovery succeeded"), server.uuid)
+    assert (status_of(broken), reload(broken).physical_id) == (("ACTIVE", "Recovery succeeded"), server.uuid)
     assert context.outputs == {"operation": "RECREATE", "status": "ACTIVE", "physical_id": str(server.uuid)}
 
 
@@ -89,7 +89,7 @@ def test_node_without_a_server_gets_one(node: Node) -> None:
     Node.objects.filter(pk=node.pk).update(status="ERROR")
     recovery(node).pre_condition()
     recovery(node).execute()
-    assert (again(node).status, servers_of(node)) == ("ACTIVE", [("active", False)])
+    assert (reload(node).status, servers_of(node)) == ("ACTIVE", [("active", False)])
 
 
 def test_unrecorded_server_is_deleted_when_a_new_one_is_created(node: Node) -> None:
@@ -126,7 +126,7 @@ def test_interrupted_reboot_or_rebuild_is_completed_by_the_next_attempt(broken: 
     with acting_for("action", 2):
         assert successor.recover() is Recovery.AGAIN
         successor.execute()
-    assert (again(broken).status, servers_of(broken)) == ("ACTIVE", [("active", False)])
+    assert (reload(broken).status, servers_of(broken)) == ("ACTIVE", [("active", False)])
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
@@ -180,10 +180,10 @@ def test_node_without_capacity_is_in_error_and_can_be_recovered_later(broken: No
     with pytest.raises(NoValidHost):
         recovery(broken).execute()
     assert status_of(broken) == ("ERROR", "No valid host was found. There are not enough hosts available.")
-    assert again(broken).physical_id is None
+    assert reload(broken).physical_id is None
     Flavor.objects.update(vcpus=1)
     recovery(broken).execute()
-    assert (again(broken).status, servers_of(broken)) == ("ACTIVE", [("stopped", True), ("active", False)])
+    assert (reload(broken).status, servers_of(broken)) == ("ACTIVE", [("stopped", True), ("active", False)])
 
 
 def test_failed_deletion_of_the_old_server_leaves_the_node_in_error_with_its_server(
@@ -192,7 +192,7 @@ def test_failed_deletion_of_the_old_server_leaves_the_node_in_error_with_its_ser
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     with pytest.raises(OperationFailed):
         recovery(broken).execute()
-    assert (again(broken).status, again(broken).physical_id) == ("ERROR", broken.physical_id)
+    assert (reload(broken).status, reload(broken).physical_id) == ("ERROR", broken.physical_id)
 
 
 def test_interrupted_recreation_is_completed_with_the_server_already_created(broken: Node) -> None:

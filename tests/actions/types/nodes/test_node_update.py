@@ -11,7 +11,7 @@ from cluster.drivers.base import CloudError, NoValidHost, cloud
 from cluster.drivers.ownership import acting_for
 from cluster.models import Flavor, Node, Profile, Server
 from tests.actions.types.nodes.test_node_recover import derived
-from tests.actions.types.nodes.test_nodes import Killed, action, again, die, status_of
+from tests.actions.types.nodes.test_nodes import Killed, action, die, reload, status_of
 from tests.builders import make_flavor, make_member, make_node, make_profile
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def node() -> Node:
     make_node()
     made = make_member(profile=make_profile(spec={"flavor": "small", "image": "old"}))
     action("NODE_CREATE", made).execute()
-    return again(made)
+    return reload(made)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def large() -> Profile:
 def test_properties_of_the_node_are_updated(node: Node) -> None:
     changes = {"name": "db", "role": "primary", "metadata": {"rack": 4}, "tainted": True}
     assert update(node, **changes).execute() == DONE
-    changed = again(node)
+    changed = reload(node)
     assert {name: getattr(changed, name) for name in changes} == changes
     assert (changed.status, changed.physical_id) == ("ACTIVE", node.physical_id)
 
@@ -82,7 +82,7 @@ def test_server_is_resized_if_only_the_flavor_differs(node: Node, large: Profile
     assert update(node, context, new_profile_id=str(large.uuid), role="primary").execute() == DONE
     server = Server.objects.get()
     assert (server.flavor, server.uuid, context.outputs) == ("large", node.physical_id, {"operation": "RESIZE"})
-    assert (again(node).profile, again(node).role) == (large, "primary")
+    assert (reload(node).profile, reload(node).role) == (large, "primary")
     assert status_of(node) == ("ACTIVE", "Update succeeded")
 
 
@@ -90,14 +90,14 @@ def test_server_is_rebuilt_if_only_the_image_differs(node: Node) -> None:
     context, newer = derived(), make_profile("newer", spec={"flavor": "small", "image": "new"})
     update(node, context, new_profile_id=str(newer.uuid)).execute()
     assert (Server.objects.get().uuid, context.outputs) == (node.physical_id, {"operation": "REBUILD"})
-    assert again(node).profile == newer
+    assert reload(node).profile == newer
 
 
 def test_server_is_replaced_if_the_metadata_differs(node: Node) -> None:
     other = make_profile("other", spec={"flavor": "small", "image": "new", "metadata": {"a": "b"}})
     update(node, new_profile_id=str(other.uuid)).execute()
     server = Server.objects.present().get()
-    assert (server.metadata, server.uuid) == ({"a": "b"}, again(node).physical_id)
+    assert (server.metadata, server.uuid) == ({"a": "b"}, reload(node).physical_id)
     assert server.uuid != node.physical_id
     assert Server.objects.count() == 2
 
@@ -106,7 +106,7 @@ def test_profile_of_a_node_without_server_is_used_for_its_next_server(node: Node
     cloud().delete_server(str(node.physical_id))
     Node.objects.update(status="ERROR")
     update(node, new_profile_id=str(large.uuid)).execute()
-    assert (again(node).status, again(node).profile) == ("ERROR", large)
+    assert (reload(node).status, reload(node).profile) == ("ERROR", large)
     action("NODE_RECOVER", node).execute()
     assert Server.objects.present().get().flavor == "large"
 
@@ -116,7 +116,7 @@ def test_refused_resize_keeps_the_server_and_the_profile(node: Node, large: Prof
     with pytest.raises(CloudError) as refusal:
         update(node, new_profile_id=str(large.uuid)).execute()
     assert status_of(node) == ("ACTIVE", f"Update failed: {refusal.value}")
-    assert again(node).profile == node.profile
+    assert reload(node).profile == node.profile
     assert Server.objects.get().flavor == "small"
 
 
@@ -125,7 +125,7 @@ def test_replacement_without_a_valid_host_leaves_the_node_in_error(node: Node) -
     other = make_profile("other", spec={"flavor": "huge", "image": "new"})
     with pytest.raises(NoValidHost):
         update(node, new_profile_id=str(other.uuid)).execute()
-    assert (again(node).status, again(node).profile) == ("ERROR", other)
+    assert (reload(node).status, reload(node).profile) == ("ERROR", other)
 
 
 def test_node_in_deletion_cannot_be_updated(node: Node, large: Profile) -> None:
@@ -151,8 +151,8 @@ def test_interrupted_update_is_completed_by_the_next_attempt(node: Node, large: 
     with acting_for("action", 2):
         update(node, derived(data=context.data), new_profile_id=str(other.uuid)).execute()
     server = Server.objects.present().get()
-    assert (server.flavor, server.state, server.uuid) == ("large", "active", again(node).physical_id)
-    assert (again(node).status, again(node).profile) == ("ACTIVE", other)
+    assert (server.flavor, server.state, server.uuid) == ("large", "active", reload(node).physical_id)
+    assert (reload(node).status, reload(node).profile) == ("ACTIVE", other)
 
 
 def test_completed_update_without_a_recorded_outcome_is_not_repeated(node: Node, large: Profile) -> None:

@@ -28,12 +28,12 @@ def action(kind: str, node: Node | str, **context: Any) -> ActionType:
     return make(kind, {"resource_id": str(getattr(node, "uuid", node))}, ActionContext(is_derived=True, **context))
 
 
-def again(node: Node) -> Node:
+def reload(node: Node) -> Node:
     return Node.objects.get(pk=node.pk)
 
 
 def status_of(node: Node) -> tuple[str, str | None]:
-    return again(node).status, again(node).status_reason
+    return reload(node).status, reload(node).status_reason
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def node() -> Node:
 @pytest.fixture
 def created(node: Node) -> Node:
     action("NODE_CREATE", node).execute()
-    return again(node)
+    return reload(node)
 
 
 def interrupt(kind: str, node: Node) -> None:
@@ -87,7 +87,7 @@ def test_server_is_created_from_the_profile(node: Node) -> None:
     server = Server.objects.get()
     assert (server.name, server.flavor, server.metadata, server.state) == ("web", "small", {"role": "web"}, "active")
     assert status_of(node) == ("ACTIVE", "Creation succeeded")
-    assert (again(node).physical_id, outputs) == (server.uuid, {"physical_id": str(server.uuid)})
+    assert (reload(node).physical_id, outputs) == (server.uuid, {"physical_id": str(server.uuid)})
 
 
 def test_creation_for_a_node_with_a_server_is_skipped(created: Node) -> None:
@@ -108,7 +108,7 @@ def test_node_without_capacity_is_in_error_and_can_be_created_later(node: Node) 
     Flavor.objects.update(vcpus=1)
     action("NODE_CREATE", node).pre_condition()
     action("NODE_CREATE", node).execute()
-    assert again(node).status == "ACTIVE"
+    assert reload(node).status == "ACTIVE"
 
 
 def test_deleted_flavor_leaves_the_node_in_error(node: Node) -> None:
@@ -123,7 +123,7 @@ def test_creation_that_exceeds_its_retries_leaves_the_node_in_error(node: Node) 
     create = action("NODE_CREATE", node)
     with acting_for("another"), pytest.raises(CloudBusy):
         create.execute()
-    assert again(node).status == "CREATING"
+    assert reload(node).status == "CREATING"
     create.post_condition()
     assert status_of(node) == ("ERROR", "Its server was not created")
 
@@ -139,19 +139,19 @@ def test_abort_of_a_creation_deletes_the_server(node: Node) -> None:
     interrupt("NODE_CREATE", node)
     assert action("NODE_CREATE", node).abort()
     assert not Server.objects.present().exists()
-    assert (status_of(node), again(node).physical_id) == (("INIT", "Creation was undone"), None)
+    assert (status_of(node), reload(node).physical_id) == (("INIT", "Creation was undone"), None)
 
 
 def test_completed_creation_cannot_be_aborted(created: Node) -> None:
     assert not action("NODE_CREATE", created).abort()
-    assert again(created).status == "ACTIVE"
+    assert reload(created).status == "ACTIVE"
 
 
 def test_repeated_revert_of_a_creation_leaves_no_server(created: Node) -> None:
     assert action("NODE_CREATE", created).revert()
     assert action("NODE_CREATE", created).revert()
     assert not Server.objects.present().exists()
-    assert (again(created).status, again(created).physical_id) == ("INIT", None)
+    assert (reload(created).status, reload(created).physical_id) == ("INIT", None)
 
 
 def test_interrupted_creation_is_completed_with_the_server_already_created(node: Node) -> None:
@@ -161,7 +161,7 @@ def test_interrupted_creation_is_completed_with_the_server_already_created(node:
         assert create.recover() is Recovery.AGAIN
         create.execute()
     assert Server.objects.count() == 1
-    assert again(node).physical_id == Server.objects.get().uuid
+    assert reload(node).physical_id == Server.objects.get().uuid
 
 
 def test_completed_creation_without_a_recorded_outcome_is_not_repeated(created: Node) -> None:
@@ -183,35 +183,35 @@ def test_node_is_deleted_with_its_server(created: Node) -> None:
     delete.pre_condition()
     assert delete.execute() == DONE
     assert not Server.objects.present().exists()
-    assert again(created).deleted_at
+    assert reload(created).deleted_at
 
 
 @pytest.mark.parametrize("status", ["INIT", "ERROR", "WARNING"])
 def test_node_without_a_server_is_deleted(node: Node, status: str) -> None:
     Node.objects.filter(pk=node.pk).update(status=status)
     action("NODE_DELETE", node).execute()
-    assert again(node).deleted_at
+    assert reload(node).deleted_at
 
 
 def test_node_whose_server_was_deleted_is_deleted(created: Node) -> None:
     cloud().delete_server(str(created.physical_id))
     action("NODE_DELETE", created).execute()
-    assert again(created).deleted_at
+    assert reload(created).deleted_at
 
 
 def test_unrecorded_server_is_deleted_with_its_node(node: Node) -> None:
     interrupt("NODE_CREATE", node)
     action("NODE_DELETE", node).execute()
     assert not Server.objects.present().exists()
-    assert again(node).deleted_at
+    assert reload(node).deleted_at
 
 
 def test_deletion_that_fails_in_the_cloud_leaves_the_node_in_error(created: Node, settings: Settings) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     with pytest.raises(OperationFailed):
         action("NODE_DELETE", created).execute()
-    assert again(created).status == "ERROR"
-    assert again(created).physical_id
+    assert reload(created).status == "ERROR"
+    assert reload(created).physical_id
 
 
 def test_incomplete_deletion_leaves_the_node_in_error(created: Node) -> None:
@@ -297,7 +297,7 @@ def test_failed_check_keeps_the_status(created: Node, monkeypatch: Any) -> None:
     monkeypatch.setattr(cloud(), "find_server", refuse)
     with pytest.raises(OperationFailed):
         action("NODE_CHECK", created).execute()
-    assert again(created).status == "ACTIVE"
+    assert reload(created).status == "ACTIVE"
 
 
 def test_creation_ignores_another_server_of_the_same_name(node: Node) -> None:

@@ -39,13 +39,13 @@ def run(kind: str, node: Node | Cluster, **inputs: Any) -> Action:
     return Action.objects.get(action_plan=plan, derived_from=None)
 
 
-def again(row: Any) -> Any:
+def reload(row: Any) -> Any:
     return type(row).objects.get(pk=row.pk)
 
 
 def sizes(cluster: Cluster) -> tuple[int, int]:
     """Return the desired capacity of a cluster and the number of its nodes."""
-    return again(cluster).desired_capacity, cluster.members().count()
+    return reload(cluster).desired_capacity, cluster.members().count()
 
 
 # Locks
@@ -112,7 +112,7 @@ def test_action_without_the_lock_keeps_the_status_that_the_holder_set() -> None:
     loser = make("NODE_DELETE", {"resource_id": str(node.uuid)}, ActionContext(action_uuid=str(make_action().uuid)))
     loser.execute()
     loser.post_condition()
-    assert again(node).status == "DELETING"
+    assert reload(node).status == "DELETING"
 
 
 def test_action_on_a_node_that_just_left_its_cluster_is_deferred(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_node_delete_decreases_the_desired_capacity() -> None:
     cluster = make_cluster(size=3)
     assert run("NODE_DELETE", cluster.members()[1]).state == "SUCCEEDED"
     assert sizes(cluster) == (2, 2)
-    assert (again(cluster).status, again(cluster).status_reason) == (
+    assert (reload(cluster).status, reload(cluster).status_reason) == (
         "ACTIVE",
         "NODE_DELETE: number of active nodes is 2, as desired_capacity (2) says",
     )
@@ -150,7 +150,7 @@ def test_node_in_deletion_does_not_count_for_min_size() -> None:
     first, second, _ = cluster.members()
     Node.objects.filter(pk=first.pk).update(status="DELETING")
     assert run("NODE_DELETE", second).state == "FAILED"
-    assert again(second).status == "ACTIVE"
+    assert reload(second).status == "ACTIVE"
 
 
 def test_node_delete_is_allowed_in_a_cluster_above_max_size() -> None:
@@ -165,7 +165,7 @@ def test_failed_node_delete_keeps_the_desired_capacity(settings: Settings) -> No
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     assert run("NODE_DELETE", cluster.members().get()).state == "FAILED"
     assert sizes(cluster) == (1, 1)
-    assert (again(cluster).status, cluster.members().get().status) == ("WARNING", "ERROR")
+    assert (reload(cluster).status, cluster.members().get().status) == ("WARNING", "ERROR")
 
 
 class RecordingPolicy(PolicyType):
@@ -209,7 +209,7 @@ def test_policy_can_keep_the_desired_capacity_when_a_node_is_deleted(checks: Not
     attach(cluster)
     run("NODE_DELETE", cluster.members()[0])
     assert sizes(cluster) == (2, 1)
-    assert again(cluster).status == "WARNING"
+    assert reload(cluster).status == "WARNING"
 
 
 def test_policies_are_not_applied_to_derived_actions(checks: Notes) -> None:
@@ -228,9 +228,9 @@ def test_created_node_joins_the_requested_cluster() -> None:
     cluster = make_cluster(size=1)
     node = make_member()
     assert run("NODE_CREATE", node, cluster_id=str(cluster.uuid)).state == "SUCCEEDED"
-    current = again(node)
+    current = reload(node)
     assert (current.cluster, current.index, current.status) == (cluster, 2, "ACTIVE")
-    assert (sizes(cluster), again(cluster).next_index) == ((2, 2), 3)
+    assert (sizes(cluster), reload(cluster).next_index) == ((2, 2), 3)
 
 
 def test_created_node_does_not_join_a_full_cluster() -> None:
@@ -239,7 +239,7 @@ def test_created_node_does_not_join_a_full_cluster() -> None:
     assert run("NODE_CREATE", node, cluster_id=str(cluster.uuid)).status_message == (
         "Action failed in execute: The target capacity (2) is greater than the cluster's max_size (1)."
     )
-    assert (again(node).cluster, again(node).status, Server.objects.count()) == (None, "INIT", 0)
+    assert (reload(node).cluster, reload(node).status, Server.objects.count()) == (None, "INIT", 0)
 
 
 def test_node_of_another_cluster_is_refused() -> None:
@@ -253,7 +253,7 @@ def test_node_of_another_cluster_is_refused() -> None:
 def test_failed_node_create_leaves_a_member_in_error_and_the_cluster_in_warning() -> None:
     cluster, node = make_cluster(size=1), make_member()
     assert run("NODE_CREATE", node, cluster_id=str(cluster.uuid)).state == "FAILED"
-    assert (sizes(cluster), again(cluster).status, again(node).status) == ((2, 2), "WARNING", "ERROR")
+    assert (sizes(cluster), reload(cluster).status, reload(node).status) == ((2, 2), "WARNING", "ERROR")
 
 
 def test_repeated_node_create_does_not_increase_the_desired_capacity_again() -> None:
@@ -261,7 +261,7 @@ def test_repeated_node_create_does_not_increase_the_desired_capacity_again() -> 
     cluster = make_cluster(size=1, status="WARNING", desired_capacity=2)
     node = make_member(status="ERROR", cluster=cluster, index=2)
     run("NODE_CREATE", node, cluster_id=str(cluster.uuid))
-    assert (sizes(cluster), again(cluster).status) == ((2, 2), "ACTIVE")
+    assert (sizes(cluster), reload(cluster).status) == ((2, 2), "ACTIVE")
 
 
 def test_cluster_policies_are_applied_to_node_create(checks: Notes) -> None:
@@ -278,11 +278,11 @@ def test_cluster_policies_are_applied_to_node_create(checks: Notes) -> None:
 def test_node_check_updates_the_status_reason_of_the_cluster() -> None:
     cluster = make_cluster(size=2)
     run("NODE_CHECK", cluster.members()[0])
-    assert again(cluster).status_reason == "NODE_CHECK: number of active nodes is 1, below desired_capacity (2)"
+    assert reload(cluster).status_reason == "NODE_CHECK: number of active nodes is 1, below desired_capacity (2)"
 
 
 def test_node_without_a_cluster_is_deleted() -> None:
     node = make_member(status="ACTIVE")
     assert run("NODE_DELETE", node).state == "SUCCEEDED"
-    assert again(node).deleted_at
+    assert reload(node).deleted_at
     assert ActionPlan.objects.get().state == "SUCCEEDED"

@@ -62,7 +62,7 @@ def run(kind: str, stack: Stack, **inputs: Any) -> ActionPlan:
     """Run an action on a stack, and return its plan."""
     plan = proposed(kind, stack, **inputs)
     run_waiting()
-    return again(plan)
+    return reload(plan)
 
 
 def create(name: str = "shop", **resources: Resource) -> Stack:
@@ -77,14 +77,14 @@ def create_by_action(name: str = "shop", **resources: Resource) -> Stack:
     stack = Stack.objects.create(name=name, template=template(**resources), project_id="acme", user_id="rosa")
     plan = run("create_stack", stack)
     assert plan.state == "SUCCEEDED", plan.status_message
-    return again(stack)
+    return reload(stack)
 
 
 def complete(stack: Stack) -> Stack:
     """Save a new stack and its resources, at any depth, as after its creation."""
     stack.save()
     # The database decides the order of the keys of the JSON.
-    stack = again(stack)
+    stack = reload(stack)
     made = [
         StackResource(
             stack=stack,
@@ -137,7 +137,7 @@ def stack_within(resource: StackResource) -> Stack:
     )
 
 
-def again(row: Any) -> Any:
+def reload(row: Any) -> Any:
     return type(row).objects.get(pk=row.pk)
 
 

@@ -16,7 +16,6 @@ from plans.models import ActionPlan
 from plans.planning.continuation import continue_plan
 from tests.actions.types.clusters.test_cluster_updates import run_ready_actions
 from tests.actions.types.stacks.builders import (
-    again,
     create,
     group,
     inside,
@@ -24,6 +23,7 @@ from tests.actions.types.stacks.builders import (
     names,
     part,
     proposed,
+    reload,
     run,
     server,
     servers,
@@ -46,10 +46,10 @@ def capacity() -> None:
 
 
 def start(plan: ActionPlan) -> ActionPlan:
-    plan = again(plan)
+    plan = reload(plan)
     plan.launch()
     run_waiting()
-    finished: ActionPlan = again(plan)
+    finished: ActionPlan = reload(plan)
     return finished
 
 
@@ -85,7 +85,7 @@ def test_skipped_resource_is_not_changed_and_the_stack_names_it() -> None:
     skip_action(find(plan, "web").uuid, "rosa")
     assert start(plan).state == "SUCCEEDED"
     assert (part(stack, "web").status, part(stack, "database").status) == ("CHECK_FAILED", "UPDATE_COMPLETE")
-    assert again(stack).status_reason == "UPDATE completed successfully, but for what was skipped: web"
+    assert reload(stack).status_reason == "UPDATE completed successfully, but for what was skipped: web"
 
 
 def test_deletion_names_the_skipped_resource_of_a_nested_stack() -> None:
@@ -94,7 +94,7 @@ def test_deletion_names_the_skipped_resource_of_a_nested_stack() -> None:
     skip_action(find(plan, "one").uuid, "rosa")
     assert start(plan).state == "FAILED"
     words = f"Stack {inside(part(stack, 'web')).name} still has resources whose deletion was skipped: one"
-    assert again(stack).status_reason == f"Resource web: {words}"
+    assert reload(stack).status_reason == f"Resource web: {words}"
 
 
 def test_next_update_creates_a_skipped_resource() -> None:
@@ -114,7 +114,7 @@ def test_stack_with_a_skipped_deletion_is_not_deleted() -> None:
     skip_action(find(plan, "web").uuid, "rosa")
     assert start(plan).state == "FAILED"
     reason = "Stack shop still has resources whose deletion was skipped: web"
-    assert (again(stack).status, again(stack).status_reason, list(servers())) == (
+    assert (reload(stack).status, reload(stack).status_reason, list(servers())) == (
         "DELETE_FAILED",
         reason,
         ["shop-web"],
@@ -125,12 +125,12 @@ def test_stack_with_a_skipped_deletion_is_not_deleted() -> None:
 def test_second_plan_of_a_stack_cannot_start_while_the_first_is_running() -> None:
     stack = create(web=server())
     first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
-    again(first).launch()
+    reload(first).launch()
     with pytest.raises(
         Conflict, match=f"Stack shop: {described(find(first, 'shop'))} was started before, and has not"
     ):
-        again(second).launch()
-    assert again(second).state == "RECOMMENDED"
+        reload(second).launch()
+    assert reload(second).state == "RECOMMENDED"
 
 
 def test_second_plan_of_a_stack_cannot_start_after_the_first_has_changed_the_stack(
@@ -144,7 +144,7 @@ def test_second_plan_of_a_stack_cannot_start_after_the_first_has_changed_the_sta
     first_one = f"action {one.uuid} (update_stack) of action plan {first.uuid}"
     words = f"{first_one} came first, and has changed it since this plan was made. Plan again."
     assert (answer.status_code, fault(answer)) == (409, f"Stack shop: {words}")
-    assert again(second).state == "RECOMMENDED"
+    assert reload(second).state == "RECOMMENDED"
 
 
 def test_plan_cannot_start_after_a_replacement_of_a_group_of_the_stack() -> None:
@@ -153,19 +153,19 @@ def test_plan_cannot_start_after_a_replacement_of_a_group_of_the_stack() -> None
     mark(part(stack, "web"))
     replacement = run("replace_resource", part(stack, "web")).actions.get(derived_from=None)
     with pytest.raises(Conflict, match=f"{described(replacement)} came first"):
-        again(plan).launch()
+        reload(plan).launch()
 
 
 def test_started_plan_fails_without_changes_if_the_stack_was_changed_meanwhile() -> None:
     stack = create(web=server())
     plan = proposed("update_stack", stack, plan_only=True, template=template())
-    again(plan).launch()
+    reload(plan).launch()
     Stack.objects.filter(pk=stack.pk).update(revision=F("revision") + 1)
     run_waiting()
-    assert again(plan).state == "FAILED"
+    assert reload(plan).state == "FAILED"
     assert "The stack was changed since this plan was made." in find(plan, "shop").status_message
     assert list(servers()) == ["shop-web"]
-    assert again(stack).status == "CREATE_COMPLETE"
+    assert reload(stack).status == "CREATE_COMPLETE"
 
 
 def described(action: Action) -> str:
@@ -183,7 +183,7 @@ def test_plan_cannot_start_after_a_later_mark(cloud_admin: User, path: list[str]
     answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{plan.uuid}/start", {})
     words = f"Stack shop: {marked.name} was marked unhealthy since this plan was made. Plan again."
     assert (answer.status_code, fault(answer)) == (409, words)
-    assert (again(plan).state, again(marked).status) == ("RECOMMENDED", "CHECK_FAILED")
+    assert (reload(plan).state, reload(marked).status) == ("RECOMMENDED", "CHECK_FAILED")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -196,19 +196,19 @@ def test_plan_cannot_start_after_a_mark_was_withdrawn(cloud_admin: User, path: l
     answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{plan.uuid}/start", {})
     words = f"Stack shop: The mark of {marked.name} was withdrawn since this plan was made. Plan again."
     assert (answer.status_code, fault(answer)) == (409, words)
-    assert (again(plan).state, servers()) == ("RECOMMENDED", before)
+    assert (reload(plan).state, servers()) == ("RECOMMENDED", before)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_started_plan_fails_without_changes_if_a_resource_is_marked_before_its_execution(path: list[str]) -> None:
     stack, plan = planned_change()
-    again(plan).launch()
+    reload(plan).launch()
     marked = marked_part(stack, path)
     mark(marked)
     run_waiting()
-    assert again(plan).state == "FAILED"
+    assert reload(plan).state == "FAILED"
     assert f"{marked.name} was marked unhealthy since this plan was made." in find(plan, "shop").status_message
-    assert again(marked).status == "CHECK_FAILED"
+    assert reload(marked).status == "CHECK_FAILED"
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -217,13 +217,13 @@ def test_started_plan_fails_without_changes_if_a_mark_is_withdrawn_before_its_ex
     marked = marked_part(stack, path)
     mark(marked)
     plan, before = proposed("update_stack", stack, plan_only=True), servers()
-    again(plan).launch()
+    reload(plan).launch()
     withdraw(marked)
     run_waiting()
-    assert again(plan).state == "FAILED"
+    assert reload(plan).state == "FAILED"
     words = f"The mark of {marked.name} was withdrawn since this plan was made."
     assert words in find(plan, "shop").status_message
-    assert (again(marked).status, servers()) == ("CHECK_COMPLETE", before)
+    assert (reload(marked).status, servers()) == ("CHECK_COMPLETE", before)
 
 
 def test_plan_can_start_if_a_mark_was_withdrawn_and_set_again() -> None:
@@ -243,7 +243,7 @@ def test_plan_cannot_start_if_a_replaced_resource_was_marked_again() -> None:
     run("replace_resource", part(stack, "web"))
     mark(part(stack, "web"))
     with pytest.raises(Conflict, match="web was marked unhealthy since this plan was made"):
-        again(plan).launch()
+        reload(plan).launch()
 
 
 def test_planned_deletion_can_start_after_a_later_mark() -> None:
@@ -258,14 +258,14 @@ def test_continued_plan_cannot_start_after_the_mark_of_a_remaining_resource_was_
     stack, continued = continued_update()
     withdraw(part(stack, "database"))
     with pytest.raises(Conflict, match="The mark of database was withdrawn since this plan was made"):
-        again(continued).launch()
+        reload(continued).launch()
 
 
 def test_continued_plan_cannot_start_after_its_stack_was_marked_again() -> None:
     stack, continued = continued_update()
-    mark(again(stack))
+    mark(reload(stack))
     with pytest.raises(Conflict, match="shop was marked unhealthy since this plan was made"):
-        again(continued).launch()
+        reload(continued).launch()
 
 
 def planned_change() -> tuple[Stack, ActionPlan]:
@@ -278,20 +278,20 @@ def planned_change() -> tuple[Stack, ActionPlan]:
 def continued_update() -> tuple[Stack, ActionPlan]:
     """Return a marked stack, and the plan that continues its failed update."""
     stack = create(web=server(), database=server())
-    mark(again(stack))
+    mark(reload(stack))
     make_flavor("huge", vcpus=10_000)
     plan = proposed("update_stack", stack, plan_only=True, template=template(web=server(), database=server("huge")))
     assert start(plan).state == "FAILED"
-    continued = continue_plan(again(plan))
+    continued = continue_plan(reload(plan))
     return stack, continued
 
 
 def marked_part(stack: Stack, path: list[str]) -> Any:
-    return part(stack, *path) if path else again(stack)
+    return part(stack, *path) if path else reload(stack)
 
 
 def withdraw(record: Any) -> None:
-    record = again(record)
+    record = reload(record)
     record.mark_healthy("false alarm")
     record.save_state()
 
@@ -307,14 +307,14 @@ def test_batches_after_a_pause_are_derived_when_they_are_due() -> None:
     assert later.due_time > timezone.now() + timedelta(minutes=50)
     Action.objects.filter(pk=later.pk).update(due_time=None)
     run_waiting()
-    assert again(plan).state == "SUCCEEDED"
+    assert reload(plan).state == "SUCCEEDED"
     assert part(stack, "web").properties == wanted["resources"]["web"]["properties"]
 
 
 def test_continued_plan_contains_only_the_remaining_actions() -> None:
     stack = create(web=group(2), database=server())
     members = names(inside(part(stack, "web")))
-    mark(again(stack))
+    mark(reload(stack))
     huge = make_flavor("huge", vcpus=10_000)
     wanted = template(web=group(2), database=server("huge"))
     plan = proposed("update_stack", stack, plan_only=True, template=wanted)
@@ -323,8 +323,8 @@ def test_continued_plan_contains_only_the_remaining_actions() -> None:
     assert not done.intersection(members)
     huge.vcpus = 1
     huge.save()
-    continued = continue_plan(again(plan))
+    continued = continue_plan(reload(plan))
     assert planned(continued) == ["replace_resource database of update_stack shop"]
     assert start(continued).state == "SUCCEEDED"
     assert set(names(inside(part(stack, "web")))) == done
-    assert (again(stack).status, part(stack, "database").generation) == ("UPDATE_COMPLETE", 1)
+    assert (reload(stack).status, part(stack, "database").generation) == ("UPDATE_COMPLETE", 1)

@@ -21,7 +21,6 @@ from plans.operations.base import RequestOptions
 from plans.operations.stacks import update_stack
 from plans.planning.continuation import continue_plan
 from tests.actions.types.stacks.builders import (
-    again,
     create,
     group,
     inside,
@@ -29,6 +28,7 @@ from tests.actions.types.stacks.builders import (
     names,
     part,
     proposed,
+    reload,
     run,
     server,
     servers,
@@ -55,7 +55,7 @@ def refuse(*arguments: Any, **options: Any) -> Any:
     raise OperationFailed("The cloud did not do it")
 
 
-def leave_former(stack: Stack, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
+def replace_without_deletion(stack: Stack, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
     """Replace a marked server while the cloud refuses to delete the former server."""
     mark(part(stack, "web"))
     with monkeypatch.context() as patched:
@@ -72,19 +72,19 @@ def servers_of(stack: Stack) -> list[Server]:
 
 def test_next_update_deletes_a_former_server_that_could_not_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
-    leave_former(stack, monkeypatch, plan_only=True)
+    replace_without_deletion(stack, monkeypatch, plan_only=True)
     assert run("update_stack", stack).state == "SUCCEEDED"
     assert len(servers_of(stack)) == 1
 
 
 def test_continued_plan_deletes_a_former_server_that_could_not_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
-    plan = leave_former(stack, monkeypatch, plan_only=True)
+    plan = replace_without_deletion(stack, monkeypatch, plan_only=True)
     assert start(continue_plan(plan)).state == "SUCCEEDED"
     assert (len(servers_of(stack)), part(stack, "web").status) == (1, "UPDATE_COMPLETE")
 
 
-def leave_new(stack: Stack, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> None:
+def create_unrecorded_server(stack: Stack, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> None:
     """Create a new server that is not recorded, as if the response of the cloud was lost."""
     create_server = EmbeddedCloud.create_server
 
@@ -101,7 +101,7 @@ def leave_new(stack: Stack, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> N
 def test_unrecorded_server_is_not_used_for_another_flavor(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = create(web=server())
     mark(part(stack, "web"))
-    leave_new(stack, monkeypatch, template=template(web=server("large")))
+    create_unrecorded_server(stack, monkeypatch, template=template(web=server("large")))
     assert run("update_stack", stack, template=template(web=server())).state == "SUCCEEDED"
     [one] = servers_of(stack)
     assert one.vcpus == 1
@@ -111,7 +111,7 @@ def test_unrecorded_server_is_deleted_if_no_replacement_is_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stack = create(web=server())
-    leave_new(stack, monkeypatch, template=template(web=server(availability_zone="nova")))
+    create_unrecorded_server(stack, monkeypatch, template=template(web=server(availability_zone="nova")))
     assert run("update_stack", stack, template=template(web=server())).state == "SUCCEEDED"
     assert len(servers_of(stack)) == 1
 
@@ -123,7 +123,7 @@ def test_started_plan_fails_if_its_group_was_replaced_after_planning() -> None:
     assert run("replace_resource", part(stack, "web")).state == "SUCCEEDED"
     ActionPlan.objects.filter(pk=plan.pk).update(state="PENDING")  # As if it was started just before.
     run_waiting()
-    assert "The stack was changed since this plan was made" in again(plan).status_message
+    assert "The stack was changed since this plan was made" in reload(plan).status_message
     assert len(servers()) == len(names(inside(part(stack, "web")))) == 2
 
 
@@ -138,11 +138,11 @@ def test_mark_is_restored_after_an_action_that_ended_without_a_status(
         patched.setattr(ReplaceResource, "act", refuse)
         patched.setattr(ReplaceResource, "fail", lambda self, reason: None)
         assert run(kind, stack if kind == "update_stack" else web).state == "FAILED"
-    assert again(web).status == "UPDATE_IN_PROGRESS"
+    assert reload(web).status == "UPDATE_IN_PROGRESS"
     plan = ActionPlan.objects.get(uuid=update_stack(stack, options=RequestOptions(plan_only=True)).action_plan)
-    assert (again(web).status, again(web).status_reason[:20]) == ("CHECK_FAILED", "It was not replaced:")
+    assert (reload(web).status, reload(web).status_reason[:20]) == ("CHECK_FAILED", "It was not replaced:")
     assert start(plan).state == "SUCCEEDED"
-    assert (again(web).status, again(web).generation) == ("UPDATE_COMPLETE", 1)
+    assert (reload(web).status, reload(web).generation) == ("UPDATE_COMPLETE", 1)
 
 
 def test_planning_is_refused_while_the_stack_is_locked() -> None:
@@ -163,7 +163,7 @@ def fail_as_hung(action: Action, lease: PlanLease) -> None:
 def fail_as_lost(action: Action, lease: PlanLease) -> None:
     for _ in range(MAX_RECOVERIES):
         action.events.create(event="recover")
-    recover(again(action), lease)
+    recover(reload(action), lease)
 
 
 @pytest.mark.parametrize("end", [fail_as_hung, fail_as_lost])
@@ -176,10 +176,10 @@ def test_stack_is_failed_with_a_hung_or_lost_action(
     with monkeypatch.context() as patched:
         patched.setattr(StackAction, "go_on", raise_lease_lost)
         execute(action, lease)
-    assert again(stack).status == f"{verb}_IN_PROGRESS"
+    assert reload(stack).status == f"{verb}_IN_PROGRESS"
     end(action, lease)
-    assert again(action).state == "FAILED"
-    assert (again(stack).status, again(stack).status_reason) == (f"{verb}_FAILED", again(action).outputs["error"])
+    assert reload(action).state == "FAILED"
+    assert (reload(stack).status, reload(stack).status_reason) == (f"{verb}_FAILED", reload(action).outputs["error"])
 
 
 def test_mark_is_restored_with_a_hung_replacement(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_hung_action_fails_if_its_type_cannot_update_the_stack(monkeypatch: pyte
         execute(action, lease)
     monkeypatch.setattr(StackAction, "be_given_up", refuse)
     fail_as_hung(action, lease)
-    assert (again(action).state, again(stack).status) == ("FAILED", "UPDATE_IN_PROGRESS")
+    assert (reload(action).state, reload(stack).status) == ("FAILED", "UPDATE_IN_PROGRESS")
 
 
 def raise_lease_lost(*arguments: Any) -> Any:
@@ -213,4 +213,4 @@ def begun(plan: ActionPlan) -> tuple[Action, PlanLease]:
     """Return the only action of a plan, and the lease of its applier."""
     applier = Service.register(Service.APPLIER, "here")
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING", applier=applier)
-    return plan.actions.get(), PlanLease.of(again(plan), applier)
+    return plan.actions.get(), PlanLease.of(reload(plan), applier)

@@ -7,13 +7,13 @@ import pytest
 from actions.models import Action
 from cluster.models import Server, Stack, StackResource
 from tests.actions.types.stacks.builders import (
-    again,
     create_by_action,
     group,
     inside,
     mark,
     names,
     part,
+    reload,
     run,
     server,
     servers,
@@ -76,7 +76,7 @@ def test_update_creates_changes_replaces_and_deletes_only_resources_that_differ(
     after = servers()
     assert {name for name in before if after.get(name) == before[name]} == {"shop-same", "shop-size", "shop-with"}
     assert Server.objects.present().get(name="shop-size").flavor == "large"
-    assert again(stack).status == "UPDATE_COMPLETE"
+    assert reload(stack).status == "UPDATE_COMPLETE"
     assert types_of(run("update_stack", stack)) == []
 
 
@@ -137,7 +137,7 @@ def test_update_replaces_a_marked_group_with_all_its_members() -> None:
     plan = run("update_stack", stack)
     assert plan.state == "SUCCEEDED", plan.status_message
     assert not set(names(inside(part(stack, "web")))).intersection(members)
-    assert again(former).deleted_at
+    assert reload(former).deleted_at
     assert len(servers()) == 2
     assert all(name.startswith(inside(part(stack, "web")).name) for name in servers())
     assert part(stack, "web").status == "UPDATE_COMPLETE"
@@ -150,7 +150,7 @@ def test_update_replaces_all_resources_of_a_marked_stack() -> None:
     assert run("update_stack", stack).state == "SUCCEEDED"
     assert len(servers()) == 2
     assert not before.intersection(servers().values())
-    assert again(stack).status == "UPDATE_COMPLETE"
+    assert reload(stack).status == "UPDATE_COMPLETE"
 
 
 def test_shrinking_group_removes_failed_members_then_the_oldest() -> None:
@@ -180,7 +180,7 @@ def test_stack_reports_a_failed_resource_and_its_dependents_are_not_created() ->
     plan = run("create_stack", stack)
     assert plan.state == "FAILED"
     reason = "Resource web: No valid host was found. There are not enough hosts available."
-    assert (again(stack).status, again(stack).status_reason) == ("CREATE_FAILED", reason)
+    assert (reload(stack).status, reload(stack).status_reason) == ("CREATE_FAILED", reason)
     assert [part(stack, name).status for name in ("web", "other", "third")] == [
         "CREATE_FAILED",
         "INIT_COMPLETE",

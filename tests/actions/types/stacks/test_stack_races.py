@@ -7,7 +7,7 @@ from actions.types.stacks.replace_resource import settle_above
 from cluster.models import Lock, Server, Stack
 from cluster.models.stacks import Verb
 from tests.actions.types.clusters.test_cluster_races import appliers, executor_of, run_winner_first
-from tests.actions.types.stacks.builders import again, create, mark, part, proposed, server, template
+from tests.actions.types.stacks.builders import create, mark, part, proposed, reload, server, template
 from tests.builders import make_flavor, make_node
 from tests.interleaving import Rival, interrupt_before
 from tests.plans.inline import run_waiting
@@ -41,7 +41,7 @@ def test_second_of_two_operations_on_a_stack_is_deferred_until_the_first_has_end
             assert f"Failed in locking stack {stack.uuid}" in str(loser.status_message)
             run_winner_first(plans, won)
             assert not Server.objects.present().exists()
-            assert again(stack).deleted_at
+            assert reload(stack).deleted_at
 
 
 def test_one_of_two_concurrently_started_plans_of_a_stack_starts() -> None:
@@ -49,7 +49,7 @@ def test_one_of_two_concurrently_started_plans_of_a_stack_starts() -> None:
         for number in range(ROUNDS):
             stack = create(f"shop-{number}", web=server())
             plans = [proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2)]
-            assert sorted(race.run(*[again(plan).launch for plan in plans])) == [False, True]
+            assert sorted(race.run(*[reload(plan).launch for plan in plans])) == [False, True]
             run_waiting()
 
 
@@ -82,4 +82,4 @@ def test_two_concurrent_replacements_complete_the_failed_stack(monkeypatch: pyte
     interrupt_before(monkeypatch, Stack, "save_state", second)
     settle_above(part(stack, "web"))
     second.result()
-    assert again(stack).status == "UPDATE_COMPLETE"
+    assert reload(stack).status == "UPDATE_COMPLETE"

@@ -16,7 +16,6 @@ from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from plans.planning.continuation import continue_plan
 from tests.actions.types.stacks.builders import (
-    again,
     create,
     group,
     inside,
@@ -24,6 +23,7 @@ from tests.actions.types.stacks.builders import (
     names,
     part,
     proposed,
+    reload,
     run,
     server,
     servers,
@@ -57,7 +57,7 @@ def test_marked_member_is_replaced_by_its_own_plan() -> None:
     mark(member)
     plan = run("replace_resource", member, expected_status="CHECK_FAILED")
     assert plan.state == "SUCCEEDED"
-    assert (again(member).status, again(member).generation) == ("UPDATE_COMPLETE", 1)
+    assert (reload(member).status, reload(member).generation) == ("UPDATE_COMPLETE", 1)
     assert len(before.difference(servers().values())) == 1
     assert len(servers()) == 2
 
@@ -101,7 +101,7 @@ def test_stacks_are_complete_after_the_replacement_of_all_failed_resources() -> 
     huge = make_flavor("huge", vcpus=10_000)
     stack = Stack.objects.create(name="shop", template=template(more=within(web=server("huge"), other=server())))
     assert run("create_stack", stack).state == "FAILED"
-    assert again(stack).status == part(stack, "more").status == "CREATE_FAILED"
+    assert reload(stack).status == part(stack, "more").status == "CREATE_FAILED"
     huge.vcpus = 1
     huge.save()
     assert run("replace_resource", part(stack, "more", "web")).state == "SUCCEEDED"
@@ -115,7 +115,7 @@ def test_failed_stack_stays_failed_if_its_completion_fails(monkeypatch: pytest.M
     stack.save_state()
     monkeypatch.setattr(replace_resource, "end_with_success", refuse)
     run("replace_resource", part(stack, "web"))
-    assert again(stack).status == "UPDATE_FAILED"
+    assert reload(stack).status == "UPDATE_FAILED"
 
 
 @pytest.mark.parametrize(("held", "is_let"), [("root", False), ("group", False), ("other", True)])
@@ -175,8 +175,8 @@ def test_stack_of_a_cancelled_creation_can_be_deleted(monkeypatch: pytest.Monkey
     monkeypatch.setattr(StackResource, "begin", cancel)
     run_waiting()
     monkeypatch.undo()
-    assert again(plan).state == "CANCELLED"
-    assert again(stack).status == "CREATE_FAILED"
+    assert reload(plan).state == "CANCELLED"
+    assert reload(stack).status == "CREATE_FAILED"
     assert part(stack, "other").status == "INIT_COMPLETE"
     assert run("delete_stack", stack).state == "SUCCEEDED"
     assert not Server.objects.present().exists()
@@ -201,9 +201,9 @@ def test_continuation_of_an_immediately_started_plan_creates_the_remaining_resou
     continued = continue_plan(plan)
     continued.launch()
     run_waiting()
-    assert again(continued).state == "SUCCEEDED"
+    assert reload(continued).state == "SUCCEEDED"
     assert servers().items() > before.items()
-    assert again(stack).status == "CREATE_COMPLETE"
+    assert reload(stack).status == "CREATE_COMPLETE"
 
 
 # No host has capacity for a new server

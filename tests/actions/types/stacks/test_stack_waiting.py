@@ -16,7 +16,7 @@ from plans.models import ActionPlan
 from plans.operations.stacks import delete_stack
 from tests.actions.exclusions.builders import make_exclusion
 from tests.actions.types.clusters.test_cluster_updates import run_ready_actions
-from tests.actions.types.stacks.builders import again, create, mark, part, proposed, server, template
+from tests.actions.types.stacks.builders import create, mark, part, proposed, reload, server, template
 from tests.api import Caller
 from tests.builders import make_flavor, make_node
 from tests.conftest import person
@@ -61,12 +61,12 @@ def run_deferred_actions() -> None:
 
 
 def status_of(resource: StackResource) -> tuple[str, str]:
-    return again(resource).status, again(resource).status_reason
+    return reload(resource).status, reload(resource).status_reason
 
 
 def test_server_without_a_valid_host_is_pending_and_its_stack_in_progress(stack: Stack) -> None:
     web = part(stack, "web")
-    assert (again(stack).status, web.status, web.physical_id) == (
+    assert (reload(stack).status, web.status, web.physical_id) == (
         "CREATE_IN_PROGRESS",
         "CREATE_IN_PROGRESS",
         str(pending_server().uuid),
@@ -81,7 +81,7 @@ def test_creation_fails_at_once_without_the_option(settings: Any) -> None:
     stack = Stack.objects.create(name="shop", template=template(web=server("huge")))
     proposed("create_stack", stack)
     run_waiting()
-    assert (again(stack).status, Server.objects.present().count()) == ("CREATE_FAILED", 0)
+    assert (reload(stack).status, Server.objects.present().count()) == ("CREATE_FAILED", 0)
 
 
 def test_pending_server_becomes_the_server_of_the_resource_when_it_is_built(stack: Stack) -> None:
@@ -89,7 +89,7 @@ def test_pending_server_becomes_the_server_of_the_resource_when_it_is_built(stac
     make_node("roomy", vcpus=32, memory=32000, disk=3200)
     cloud().build_server(str(waited.uuid))
     run_deferred_actions()
-    assert (plan_of(stack).state, again(stack).status) == ("SUCCEEDED", "CREATE_COMPLETE")
+    assert (plan_of(stack).state, reload(stack).status) == ("SUCCEEDED", "CREATE_COMPLETE")
     assert part(stack, "web").physical_id == str(waited.uuid)
     assert Server.objects.present().count() == 1
 
@@ -104,7 +104,7 @@ def test_resource_fails_with_the_reason_of_its_reset_server_and_deletes_it(stack
     cloud().reset_state(str(pending_server().uuid), "error", reason="No capacity was provided.")
     run_deferred_actions()
     assert status_of(part(stack, "web")) == ("CREATE_FAILED", "No capacity was provided.")
-    assert (again(stack).status, Server.objects.present().count()) == ("CREATE_FAILED", 0)
+    assert (reload(stack).status, Server.objects.present().count()) == ("CREATE_FAILED", 0)
 
 
 def test_resource_fails_if_its_pending_server_was_deleted(stack: Stack) -> None:
@@ -120,7 +120,7 @@ def test_timeout_fails_the_stack_and_deletes_the_pending_server(stack: Stack) ->
     Action.objects.exclude(waits_until=None).update(waits_until=timezone.now() - timedelta(seconds=1))
     run_ready_actions()
     assert plan_of(stack).state == "FAILED"
-    assert (again(stack).status, part(stack, "web").status) == ("CREATE_FAILED", "CREATE_FAILED")
+    assert (reload(stack).status, part(stack, "web").status) == ("CREATE_FAILED", "CREATE_FAILED")
     assert not Server.objects.present().exists()
 
 
@@ -128,7 +128,7 @@ def test_cancelled_creation_fails_the_stack_and_deletes_the_pending_server(stack
     action = Action.objects.get(action_type="create_stack")
     signal_action(action.uuid, Action.Signal.CANCEL, "rosa")
     run_ready_actions()
-    assert (again(action).state, again(stack).status, part(stack, "web").status) == (
+    assert (reload(action).state, reload(stack).status, part(stack, "web").status) == (
         "CANCELLED",
         "CREATE_FAILED",
         "CREATE_FAILED",
@@ -152,7 +152,7 @@ def test_deletion_by_the_owner_cancels_the_waiting_creation() -> None:
     assert answer.status_code == 202, answer.content
     run_ready_actions()
     run_deferred_actions()
-    assert (again(stack).status, Server.objects.present().exists()) == ("DELETE_COMPLETE", False)
+    assert (reload(stack).status, Server.objects.present().exists()) == ("DELETE_COMPLETE", False)
     states = dict(Action.objects.filter(derived_from=None).values_list("action_type", "state"))
     assert states == {"create_stack": "CANCELLED", "delete_stack": "SUCCEEDED"}
 
@@ -164,7 +164,7 @@ def test_deletion_cancels_a_waiting_replacement() -> None:
     delete_stack(stack)
     run_ready_actions()
     run_deferred_actions()
-    assert (again(plan).state, again(stack).status) == ("CANCELLED", "DELETE_COMPLETE")
+    assert (reload(plan).state, reload(stack).status) == ("CANCELLED", "DELETE_COMPLETE")
     assert not Server.objects.present().exists()
 
 
@@ -192,7 +192,7 @@ def test_waiting_replacement_keeps_the_former_server() -> None:
     make_node("roomy", vcpus=32, memory=32000, disk=3200)
     cloud().build_server(waited := str(pending_server().uuid))
     run_deferred_actions()
-    assert (again(stack).status, part(stack, "web").physical_id) == ("UPDATE_COMPLETE", waited)
+    assert (reload(stack).status, part(stack, "web").physical_id) == ("UPDATE_COMPLETE", waited)
     assert [str(one.uuid) for one in Server.objects.present()] == [waited]
 
 
@@ -221,7 +221,7 @@ def cancel_action(plan: ActionPlan) -> None:
 
 
 def cancel_plan(plan: ActionPlan) -> None:
-    again(plan).abandon("rosa")
+    reload(plan).abandon("rosa")
 
 
 @pytest.mark.parametrize("cancel", [cancel_action, cancel_plan])
