@@ -1,4 +1,4 @@
-"""The RabbitMQ server of the suite, a way to it that can be cut, and an address at which no broker answers."""
+"""The RabbitMQ server of the suite, a proxy that can interrupt its connections, and a URL without a broker."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ def broker_answers() -> bool:
 
 @contextmanager
 def own_queues(*suffixes: str) -> Iterator[list[str]]:
-    """Give names of queues that no other run of the suite uses, and delete these queues in the end."""
+    """Yield names of queues that no other run of the suite uses, and delete these queues in the end."""
     base = f"watcher-test-{uuid4()}"
     names = [base, *(f"{base}-{suffix}" for suffix in suffixes)]
     try:
@@ -56,8 +56,8 @@ def has_consumer(name: str) -> bool:
             return False
 
 
-class Way:
-    """A way to the broker, for processes that are to lose it while others keep it."""
+class BrokerProxy:
+    """A TCP proxy of the broker, for processes that lose their connections to it while others keep theirs."""
 
     def __init__(self) -> None:
         parts = urlsplit(BROKER_URL)
@@ -79,10 +79,10 @@ class Way:
                 far = socket.create_connection(self.broker)
                 self.pairs.append((near, far))
                 for source, target in ((near, far), (far, near)):
-                    Thread(target=self.carry, args=(source, target), daemon=True).start()
+                    Thread(target=self.forward, args=(source, target), daemon=True).start()
 
     @staticmethod
-    def carry(source: socket.socket, target: socket.socket) -> None:
+    def forward(source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
                 target.sendall(data)
@@ -91,8 +91,8 @@ class Way:
                 end.shutdown(socket.SHUT_RDWR)
 
     def cut(self) -> None:
-        """Break every connection, and refuse new ones."""
-        # It sits in accept, which closing alone does not end.
+        """Close every connection, and refuse new connections."""
+        # Closing the listener does not end a blocked accept.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         pairs, self.pairs = self.pairs, []

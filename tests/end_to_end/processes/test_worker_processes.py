@@ -12,7 +12,7 @@ from django.conf import settings
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.actions.exclusions.builders import make_exclusion
-from tests.broker import BROKER_URL, Way, delete_queues, own_queues
+from tests.broker import BROKER_URL, BrokerProxy, delete_queues, own_queues
 from tests.builders import action, make_plan
 from tests.end_to_end.processes.test_applier_processes import (
     end_leases,
@@ -247,32 +247,32 @@ def test_action_that_never_ends_fails_and_its_worker_continues(site: Site) -> No
 
 
 def test_plans_wait_for_a_broker_that_is_unavailable_at_the_start(site: Site) -> None:
-    way = Way()
-    way.cut()
-    site.broker = way.url
+    proxy = BrokerProxy()
+    proxy.cut()
+    site.broker = proxy.url
     plan = make_plan(graph(6), state="PENDING")
     applier, worker = site.applier(), site.start("run_worker", "--workers=2", WATCHER_HOST="worker-1")
     wait_for(lambda: state(plan) == "ONGOING")
     with pytest.raises(subprocess.TimeoutExpired):
         applier.wait(2)
     assert (worker.poll(), executions()) == (None, 0)
-    way.restore()
+    proxy.restore()
     wait_for(lambda: state(plan) == "SUCCEEDED")
     assert executions() == 6
 
 
 def test_plans_continue_after_interruptions_of_the_broker(site: Site) -> None:
-    way = Way()
-    site.broker = way.url
+    proxy = BrokerProxy()
+    site.broker = proxy.url
     plans = [make_plan(graph(40), state="PENDING") for _ in range(3)]
     sleepy = make_sleepy_plan(2)
     site.worker()
     applier = site.applier()
     wait_for(lambda: is_asleep(sleepy))
     for _ in range(3):
-        way.cut()
+        proxy.cut()
         wait_for(lambda: Service.objects.active().appliers().exists())
-        way.restore()
+        proxy.restore()
     wait_for(lambda: all(state(plan) == "SUCCEEDED" for plan in [*plans, sleepy]))
     assert applier.poll() is None
     assert not Action.objects.exclude(attempt=1).exists()

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
-from tests.broker import Way
+from tests.broker import BrokerProxy
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.listener import TRANSPORT_URL, Endpoint, listening
 from tests.watcher_site.notifications.relaying import notify, relay, waiting
@@ -45,19 +45,19 @@ def test_oslo_messaging_listener_receives_notifications_in_order_and_by_priority
 
 
 def test_notifications_wait_during_a_broker_outage(heard: Endpoint, settings: Settings) -> None:
-    way = Way()
-    settings.NOTIFICATION_URL = way.url.replace("amqp://", "rabbit://").removesuffix("/")
+    proxy = BrokerProxy()
+    settings.NOTIFICATION_URL = proxy.url.replace("amqp://", "rabbit://").removesuffix("/")
     receiver = BrokerReceiver()
     (first,) = notify(event_type="action.execution.start")
     receiver.send(first)
-    way.cut()
+    proxy.cut()
     with pytest.raises(Unreachable):
         receiver.send(first)
     relay(until_idle=False)
     assert waiting() == [("PENDING", 0)]
     Service.register(Service.RELAY, "ctrl-1")
     assert broker_state().problem == "The broker does not answer."
-    way.restore()
+    proxy.restore()
     receiver.send(first)
     wait_for(lambda: len(heard.heard["info"]) == 2)
     receiver.close()

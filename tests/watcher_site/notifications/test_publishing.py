@@ -11,7 +11,7 @@ from kombu import Connection, Producer
 from kombu.compression import decompress
 from pytest_django import Settings
 
-from tests.broker import BROKER_URL, Way
+from tests.broker import BROKER_URL, BrokerProxy
 from tests.watcher_site.notifications.listener import TRANSPORT_URL
 from tests.watcher_site.notifications.relaying import notify, relay, waiting
 from watcher_site.models import Delivery, Notification
@@ -138,9 +138,9 @@ def test_unavailable_broker_of_a_cluster_is_skipped(queue: Queue, settings: Sett
 def test_unconfirmed_messages_are_resent_in_order_after_a_lost_connection(
     queue: Queue, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    way, await_all = Way(), Confirms.await_all
-    settings.NOTIFICATION_URL = way.url.replace("amqp://", "rabbit://").removesuffix("/")
-    cuts = [way.cut]
+    proxy, await_all = BrokerProxy(), Confirms.await_all
+    settings.NOTIFICATION_URL = proxy.url.replace("amqp://", "rabbit://").removesuffix("/")
+    cuts = [proxy.cut]
 
     def cut_once(confirms: Confirms, timeout: float) -> None:
         if cuts:
@@ -154,7 +154,7 @@ def test_unconfirmed_messages_are_resent_in_order_after_a_lost_connection(
     relay(until_idle=False)
     # The broker may have confirmed the first message of an object before.
     assert set(waiting()) == {("PENDING", 0)}
-    way.restore()
+    proxy.restore()
     relay()
     assert waiting() == []
     received = [content(message)["message_id"] for message in queue.take()]

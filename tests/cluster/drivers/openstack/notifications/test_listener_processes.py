@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from kombu import Connection
 
 from cluster.models import Server, Synchronization, Volume
-from tests.broker import BROKER_URL, Way
+from tests.broker import BROKER_URL, BrokerProxy
 from tests.builders import make_node, make_server
 from tests.cluster.drivers.openstack.notifications.listener import CloudTopics, cloud_topics, state_of
 from tests.cluster.drivers.openstack.notifications.samples import SERVER, ago, instance, message, volume
@@ -92,15 +92,15 @@ def test_two_listeners_share_the_messages(topics: CloudTopics) -> None:
 
 
 def test_redelivered_message_changes_nothing(topics: CloudTopics) -> None:
-    way = Way()
-    first = topics.start(way.url.replace("amqp://", "rabbit://").removesuffix("/"))
+    proxy = BrokerProxy()
+    first = topics.start(proxy.url.replace("amqp://", "rabbit://").removesuffix("/"))
     Synchronization.current()
     with transaction.atomic():
         # The connection to the broker is closed while the listener waits for this row.
         Synchronization.lock()
         topics.notify("instance.power_off.end", instance(state="stopped"))
         wait_for(lambda: Service.objects.filter(lag__gt=0).exists())
-        way.cut()
+        proxy.cut()
     wait_for(lambda: state_of(SERVER) == "stopped")
     first.kill()
     first.wait()
@@ -146,25 +146,25 @@ def test_message_is_handled_again_after_a_lost_database_connection(topics: Cloud
 
 
 def test_listener_reports_a_lost_broker_and_resumes_after_reconnecting(topics: CloudTopics) -> None:
-    way = Way()
-    process = topics.start(way.url.replace("amqp://", "rabbit://").removesuffix("/"))
-    way.cut()
+    proxy = BrokerProxy()
+    process = topics.start(proxy.url.replace("amqp://", "rabbit://").removesuffix("/"))
+    proxy.cut()
     wait_for(lambda: listener().problem == "The broker does not answer.")
     topics.notify("instance.power_off.end", instance(state="stopped"))
-    way.restore()
+    proxy.restore()
     wait_for(lambda: state_of(SERVER) == "stopped")
     wait_for(lambda: listener().problem is None)
     assert "guest" not in end(process)
 
 
 def test_listener_waits_for_an_unreachable_broker(topics: CloudTopics) -> None:
-    way = Way()
-    way.cut()
-    url = way.url.replace("amqp://", "rabbit://").removesuffix("/")
+    proxy = BrokerProxy()
+    proxy.cut()
+    url = proxy.url.replace("amqp://", "rabbit://").removesuffix("/")
     process = start_command("listen_notifications", **topics.environment(url))
     topics.processes.append(process)
     wait_for(lambda: Service.objects.filter(problem="The broker does not answer.").exists())
-    way.restore()
+    proxy.restore()
     wait_for(lambda: Service.objects.filter(name=Service.LISTENER, problem=None).exclude(lag=None).exists())
     end(process)
 
