@@ -11,10 +11,10 @@ from django.test import TransactionTestCase
 
 from tests.database import is_sqlite
 
-COPY = "kept_aside_"
+COPY = "migrated_"
 
 
-def keep_aside() -> None:
+def save_migrated_rows() -> None:
     """Copy the rows of the newly migrated database, to which the database is reset after each test that commits."""
     tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
     existing = set(connection.introspection.table_names())
@@ -29,15 +29,15 @@ def keep_aside() -> None:
     statements += [f"INSERT INTO {table} SELECT * FROM {COPY}{table}" for table in filled]  # noqa: S608
     script = f"BEGIN{' IMMEDIATE' if is_sqlite() else ''}; {'; '.join(statements)}; COMMIT"
 
-    def put_back(_: Any = None) -> None:
+    def restore_rows(_: Any = None) -> None:
         with connection.cursor() as cursor:
             if is_sqlite():
                 cursor.executescript(script)
             else:
                 cursor.execute(script)
 
-    put_back()
-    TransactionTestCase._fixture_teardown = put_back  # type: ignore[attr-defined]
+    restore_rows()
+    TransactionTestCase._fixture_teardown = restore_rows  # type: ignore[attr-defined]
 
 
 def has_rows(cursor: Any, table: str) -> bool:
@@ -45,7 +45,7 @@ def has_rows(cursor: Any, table: str) -> bool:
     return bool(cursor.fetchone()[0])
 
 
-def wait_for_no_disk() -> None:
+def disable_synchronous_commit() -> None:
     """Make commits of all processes return before the disk has them: no test is about a loss of power."""
     if not is_sqlite():
         name = connection.ops.quote_name(connection.settings_dict["NAME"])

@@ -20,7 +20,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from tests.api import Caller
 from tests.broker import broker_answers
 from tests.chaos.broker import is_installed
-from tests.clearing import keep_aside, wait_for_no_disk
+from tests.clearing import disable_synchronous_commit, save_migrated_rows
 from tests.database import is_sqlite
 from tests.migrated_database import drop_database, make_database
 from tests.settings import DATABASE
@@ -144,8 +144,8 @@ def django_db_setup(
         name = "_".join(filter(None, ["test", connection.settings_dict["NAME"], process]))
     with django_db_blocker.unblock():
         make_database(name, request.config.cache.mkdir("migrated"))
-        keep_aside()
-        wait_for_no_disk()
+        save_migrated_rows()
+        disable_synchronous_commit()
     yield
     with django_db_blocker.unblock():
         drop_database(name)

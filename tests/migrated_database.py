@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-from tests.clearing import keep_aside
+from tests.clearing import save_migrated_rows
 from tests.database import is_sqlite
 
 ROOT = Path(__file__).parent.parent
@@ -100,7 +100,7 @@ def migrate(name: str) -> None:
     """Migrate an empty database, and copy its rows."""
     use(name)
     call_command("migrate", verbosity=0)
-    keep_aside()
+    save_migrated_rows()
     connection.close()
 
 
