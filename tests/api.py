@@ -1,4 +1,4 @@
-"""The API as a test calls it."""
+"""Callers of the API, with a user or a token and a microversion."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 
 class Caller:
-    """A person at the API, in one microversion: paths are given without ``/v1``."""
+    """A user who calls the API in one microversion; paths are given without ``/v1``."""
 
     def __init__(self, user: User | None, version: str | None = "1.7") -> None:
         self.client = APIClient()
@@ -40,7 +40,7 @@ class Caller:
 
 
 class TokenCaller(Caller):
-    """A person at the API with a token, in one microversion."""
+    """A caller of the API with a token, in one microversion."""
 
     def __init__(self, token: str, version: str | None = "1.14") -> None:
         super().__init__(None, version)
@@ -48,5 +48,5 @@ class TokenCaller(Caller):
 
 
 def fault(response: HttpResponse) -> str:
-    """Return what an error says, read as existing clients read it."""
+    """Return the message of an error, parsed as existing clients parse it."""
     return str(json.loads(json.loads(response.content)["error_message"])["faultstring"])

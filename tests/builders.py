@@ -47,10 +47,10 @@ def make_audit(name: str = "an audit", **columns: Any) -> Audit:
 
 
 def make_plan(graph: Mapping[str, Iterable[str]] | None = None, **columns: Any) -> ActionPlan:
-    """Make a plan of nop actions: ``make_plan({"a": [], "b": ["a"]})`` has b wait for a.
+    """Make a plan of nop actions: in ``make_plan({"a": [], "b": ["a"]})``, b waits for a.
 
-    The names are the actions' messages: ``action(plan, "b")`` finds one again. Pass ``state="ONGOING"`` and the
-    like to have the plan in another state than RECOMMENDED.
+    The names are the actions' messages, by which ``action(plan, "b")`` finds an action. The columns set, for example,
+    ``state="ONGOING"`` in place of RECOMMENDED.
     """
     plan = ActionPlan.objects.create(**columns)
     actions = {
@@ -78,7 +78,7 @@ def make_server(name: str = "web-1", node: ComputeNode | None = None, **columns:
 
 
 def make_operation(server: Server, verb: str = "stop", *events: str, **columns: Any) -> InstanceAction:
-    """Make what was done to a server by a plan of one action, with events of these results, an hour apart each."""
+    """Make an instance action of a server and its action, with an event for each result, one hour apart."""
     done = Action.objects.create(
         action_plan=columns.pop("plan", None) or make_plan(),
         action_type="stop",
@@ -112,14 +112,14 @@ def make_flavor(name: str = "small", **columns: Any) -> Flavor:
 
 
 def make_profile(name: str = "a profile", flavor: str = "small", **columns: Any) -> Profile:
-    """Make a profile, and its flavor where there is none yet."""
+    """Make a profile, and its flavor if it does not exist."""
     if not Flavor.objects.present().filter(name=flavor).exists():
         make_flavor(flavor)
     return Profile.objects.create(**{"name": name, "spec": {"flavor": flavor}, **columns})
 
 
 def make_member(name: str = "web", *, status: str = "INIT", server: Server | None = None, **columns: Any) -> Node:
-    """Make a node, of a profile that is made where there is none yet. No compute node: that is `make_node`."""
+    """Make a node of a cluster, and its profile if none exists. `make_node` makes a compute node."""
     profile = columns.pop("profile", None) or Profile.objects.present().first() or make_profile()
     return Node.objects.create(
         **{"name": name, "profile": profile, "status": status, "physical_id": server and server.uuid, **columns}
@@ -127,7 +127,7 @@ def make_member(name: str = "web", *, status: str = "INIT", server: Server | Non
 
 
 def make_cluster(name: str = "a cluster", *, size: int = 0, status: str = "ACTIVE", **columns: Any) -> Cluster:
-    """Make a cluster of so many ACTIVE members without servers, and its profile where there is none yet."""
+    """Make a cluster of ``size`` ACTIVE members without servers, and its profile if none exists."""
     profile = columns.pop("profile", None) or Profile.objects.present().first() or make_profile()
     values = {"desired_capacity": size, "next_index": size + 1, **columns}
     cluster = Cluster.objects.create(name=name, profile=profile, status=status, **values)
@@ -148,7 +148,7 @@ def make_binding(cluster: Cluster, type: str, spec: Mapping[str, Any] | None = N
 
 
 def make_stack(name: str = "shop", holder: StackResource | None = None, **columns: Any) -> Stack:
-    """Make a stack, or, with a ``holder``, the one that is within this resource."""
+    """Make a stack, nested in the resource ``holder`` if one is given."""
     columns = {"template": {"version": 1, "description": "", "resources": {}}, **columns}
     if holder is None:
         return Stack.objects.create(name=name, **columns)
@@ -166,7 +166,7 @@ def make_volume_type(name: str = "fast", **columns: Any) -> VolumeType:
 
 
 def make_pool(name: str = "a@lvm#one", *, volume_types: Iterable[VolumeType] = (), **columns: Any) -> Pool:
-    """Make an empty pool of 100 GB, and its storage node where there is none yet."""
+    """Make an empty pool of 100 GB, and its storage node if it does not exist."""
     node, _ = StorageNode.objects.get_or_create(host=name.partition("#")[0], deleted_at=None)
     node.volume_types.add(*volume_types)
     pool = Pool(**{"name": name, "storage_node": node, "total_capacity_gb": 100, **columns})
@@ -176,7 +176,7 @@ def make_pool(name: str = "a@lvm#one", *, volume_types: Iterable[VolumeType] = (
 
 
 def make_balancing_pool(name: str = "web", *members: Server, **columns: Any) -> BalancingPool:
-    """Make a pool of the embedded load balancer, with members that all have these columns."""
+    """Make a pool of the embedded load balancer, whose members all have these columns."""
     pool = BalancingPool.objects.create(name=name)
     for server in members:
         BalancingMember.objects.create(pool=pool, server=server, **{"port": 80, **columns})
@@ -186,7 +186,7 @@ def make_balancing_pool(name: str = "web", *members: Server, **columns: Any) -> 
 def make_volume(
     name: str = "data", pool: Pool | None = None, *, attached_to: Iterable[Server] = (), **columns: Any
 ) -> Volume:
-    """Make a volume of 10 GB, and have its pool account for it."""
+    """Make a volume of 10 GB, and update the usage of its pool."""
     status = Volume.Status.IN_USE if attached_to else Volume.Status.AVAILABLE
     volume: Volume = Volume.objects.create(**{"name": name, "pool": pool, "size": 10, "status": status, **columns})
     VolumeAttachment.objects.bulk_create(VolumeAttachment(volume=volume, server=server) for server in attached_to)

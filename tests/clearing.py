@@ -19,7 +19,7 @@ def save_migrated_rows() -> None:
     tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
     existing = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
-        # A copy of the migrated database has the copies already.
+        # A copy of the migrated database already has these tables.
         for table in tables:
             if f"{COPY}{table}" not in existing:
                 cursor.execute(f"CREATE TABLE {COPY}{table} AS SELECT * FROM {table}")  # noqa: S608
@@ -46,7 +46,7 @@ def has_rows(cursor: Any, table: str) -> bool:
 
 
 def disable_synchronous_commit() -> None:
-    """Make commits of all processes return before the disk has them: no test is about a loss of power."""
+    """Make commits of all processes return before they are on disk: no test depends on durability."""
     if not is_sqlite():
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
         with connection.cursor() as cursor:

@@ -28,16 +28,16 @@ from watcher_site.backends import permission_keys
 from watcher_site.history import logins, recording
 from watcher_site.outbox.writing import listeners
 
-# Where no bytecode is to be written, each process of the suite would compile the site, and each run all tests, again.
+# Without bytecode files, each process of the suite would compile the site again, and each run all tests.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# A busy machine draws slowly: that says nothing about the code.
+# A slow generation of examples on a busy machine is no fault of the code.
 hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("suite")
 
 
-# The variables with which the Makefile's targets of these names run the tests that are marked so: they take minutes.
+# The variables with which the Makefile's targets of these names run the tests with this mark, which take minutes.
 ON_REQUEST = {
     "conformance": "WATCHER_TEST_CONFORMANCE",
     "keystone": "WATCHER_TEST_KEYSTONE",
@@ -46,7 +46,7 @@ ON_REQUEST = {
 }
 
 
-# Modules that no other target than this one runs, and whose import takes a second in each test process.
+# Modules that only this target runs, and whose import takes a second in each test process.
 IMPORTED_ON_REQUEST = {"test_schemathesis.py": "conformance"}
 
 
@@ -56,7 +56,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def missing_service(mark: str) -> str:
-    """Say which service a mark needs and this machine lacks, or nothing."""
+    """Return why the service of a mark is missing, or an empty text."""
     if mark == "postgresql" and is_sqlite():
         return "no PostgreSQL server answers at WATCHER_TEST_POSTGRESQL_URL"
     if mark == "browser" and not (shutil.which("chromium") or os.environ.get("WATCHER_TEST_CHROMIUM")):
@@ -99,7 +99,7 @@ def depends_on_database(item: pytest.Item) -> bool:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keep all that was imported out of garbage collections, which would examine it again in each test."""
+    """Exclude imported objects from garbage collections, which would examine them again in each test."""
     gc.collect()
     gc.freeze()
 
@@ -152,7 +152,7 @@ def django_db_setup(
 
 
 @pytest.fixture(autouse=True)
-def no_heart_beats_on() -> Iterator[None]:
+def no_heartbeat_left_running() -> Iterator[None]:
     """Fail a test that leaves a heartbeat running, which would write to the database of later tests."""
     before = threading.enumerate()
     yield
@@ -160,8 +160,8 @@ def no_heart_beats_on() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has looked into the table of subscriptions does not look again: no test counts that query."""
+def empty_subscriptions_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cache an empty table of subscriptions, so that no test counts the query that reads it."""
     monkeypatch.setattr("watcher_site.outbox.writing.SECONDS", inf)
     monkeypatch.setattr(listeners, "patterns", frozenset())
     monkeypatch.setattr(listeners, "read_at", 0)
@@ -179,7 +179,7 @@ def reader(db: None) -> User:
 
 @pytest.fixture
 def stranger(db: None) -> User:
-    """Someone who may log in and has no right at all."""
+    """Return a user who may log in and has no permissions."""
     return person("sam")
 
 
@@ -190,8 +190,8 @@ def _empty_cache() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _a_new_minute() -> None:
-    """Let no test's refusals keep those of the next out of history, which tells only so many a minute."""
+def _reset_refusal_limits() -> None:
+    """Reset the limits of history, which records a bounded number of refusals a minute."""
     for limit in (logins.failure_limit, recording.refusal_limit, recording.reading_refusal_limit):
         limit.forget()
 

@@ -1,7 +1,7 @@
-"""Two verbs in the one order that matters: the second is let in while the first is in the middle of its work.
+"""Two operations in a defined order: the second one, the rival, starts within the transaction of the first.
 
-Threads that merely start together meet by chance. Here the first one calls `let_in` from inside of its transaction:
-the second either comes to its end there, as nothing holds it back, or is seen to wait for the first one's locks.
+Threads that only start at the same time interleave by chance. Here a hook in the first operation calls `start`,
+which returns when the rival has ended, or when it waits for a lock of the first operation.
 """
 
 import time
@@ -15,20 +15,20 @@ from django.db import connection, transaction
 WAITS_FOR_US = (
     "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
 )
-# Where neither comes about, something hangs: the test fails, rather than wait for ever.
+# If the rival neither ends nor waits in this time, it hangs, and the test fails.
 PATIENCE = 120
 
 
 class Rival:
-    """A verb with a thread and a connection of its own. `result` gives what it returns, or raises what it raised."""
+    """An operation in a separate thread with its own connection. `result` returns its result, or raises its error."""
 
     def __init__(self, verb: Callable[[], Any]) -> None:
         self.verb = verb
         self.begun = False
         self.pool = ThreadPoolExecutor(1)
 
-    def let_in(self) -> None:
-        """Start it, once, and return when it is done or waits for a lock of the calling thread's connection."""
+    def start(self) -> None:
+        """Start the operation once, and return when it has ended or waits for a lock of the calling thread."""
         if self.begun:
             return
         self.begun = True
@@ -45,7 +45,7 @@ class Rival:
             connection.close()
 
     def result(self) -> Any:
-        assert self.begun, "the rival was never let in: the hook is not on the way of the first verb"
+        assert self.begun, "the rival was never started: the first operation does not call the hook"
         try:
             return self.future.result(PATIENCE)
         finally:
@@ -63,7 +63,7 @@ def interrupt_before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, riv
     original = getattr(owner, name)
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
-        rival.let_in()
+        rival.start()
         return original(*arguments, **options)
 
     monkeypatch.setattr(owner, name, interrupted)
@@ -76,7 +76,7 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, riva
     def interrupted(*arguments: Any, **options: Any) -> Any:
         with transaction.atomic():
             answer = original(*arguments, **options)
-            rival.let_in()
+            rival.start()
         return answer
 
     monkeypatch.setattr(owner, name, interrupted)

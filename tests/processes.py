@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 
 
 class ForkServer:
-    """A process that forks on request, until this object is gone or the tests are over.
+    """A process that forks on request, until this object is deleted or the tests have ended.
 
     It has imported the libraries, and with an environment it has loaded the site.
     """

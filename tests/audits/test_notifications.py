@@ -61,7 +61,7 @@ def test_notifications_of_an_audit_are_in_the_order_of_its_changes() -> None:
     rival = Rival(lambda: announce_event(audit, Event("strategy.start")))
     with transaction.atomic():
         Audit.objects.select_for_update().get(pk=audit.pk)
-        rival.let_in()
+        rival.start()
         announce(Audit.notified_as, [UPDATE], [audit.pk])
     rival.result()
     assert written_event_types() == ["audit.update", "audit.strategy.start"]

@@ -100,7 +100,7 @@ def test_purge_locks_plans_and_their_continuations_in_key_order(
     rival = Rival(lambda: ActionPlan.objects.filter(pk__in=[follower.pk, last.pk]).cancel_recommended("no", "no"))
 
     def keep_operations(actions: Any) -> None:
-        rival.let_in()
+        rival.start()
         original(actions)
 
     monkeypatch.setattr(purging, "keep_operations", keep_operations)

@@ -117,7 +117,7 @@ def test_server_built_while_another_process_finds_no_host_stays_active(
         try:
             return choose_destination(*arguments)
         finally:
-            rival.let_in()
+            rival.start()
 
     monkeypatch.setattr(lifecycle, "choose_destination", find_none)
     with pytest.raises(NoValidHost):

@@ -27,7 +27,7 @@ class Called:
         self.function = function
         self.begun = False
 
-    def let_in(self) -> None:
+    def start(self) -> None:
         if not self.begun:
             self.begun = True
             self.function()
