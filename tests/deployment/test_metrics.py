@@ -15,7 +15,7 @@ from watcher_site import settings
 
 MONITORING = ROOT / "docs" / "monitoring"
 CONFIGURATIONS = ("prometheus-compose.yml", "prometheus-kubernetes.yml")
-# The services without those of which the files of docs/deployment start no process.
+# The services that the files of docs/deployment start.
 PROCESSES = ("applier", "decision-engine", "relay", "worker")
 kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
 

@@ -18,11 +18,11 @@ from django_fsm import FSMField
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 BLOCK = re.compile(r"(<!-- states of ([\w.]+) -->\n).*?(<!-- end of states -->)", re.DOTALL)
-# A transition from so many states, or more, has one arrow, from a box that lists them.
+# A transition from at least this number of states has one arrow, from a box that lists them.
 MANY = 4
 # A box names the states that it leaves out, if these are not more.
 MOST_EXCEPTIONS = 3
-# Methods that change a state in a statement of their own, where no transition leads from the one state to the other.
+# Methods that change a state by a separate statement, between states without a transition.
 STATEMENTS = {
     "audits.Audit": [
         ("claim", "PENDING", "ONGOING"),

@@ -10,10 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ORDER = ["watcher_site", "cluster", "actions", "plans", "audits"]
-# These list every app.
+# Lists of the URLs of every app.
 COMPOSITION = {ROOT / "watcher_site" / name for name in ("urls.py", "console/urls.py", "api/urls.py")}
 MOST_MODULES = 15
-# Django has their modules in one folder.
+# Django requires their modules in one folder.
 UNLIMITED = {"migrations", "commands"}
 
 

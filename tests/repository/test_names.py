@@ -7,7 +7,7 @@ import pytest
 
 from tests.repository.test_imports import ORDER, ROOT, modules_of
 
-# Django and the command line give these their names.
+# Names that Django and the command line prescribe.
 GIVEN = {"main"}
 COMPOSITION = {"urls.py"}
 

@@ -46,7 +46,7 @@ def find_texts() -> set[Key]:
             found |= set(texts_of_template(source, name))
         elif "gettext" in source:
             found |= set(texts_of_code(source))
-    # A text that is also a singular is one with it.
+    # A text that equals a singular is the same message.
     singulars = {(context, text[0]) for context, text in found if isinstance(text, tuple)}
     return found - singulars
 

@@ -8,12 +8,12 @@ from tests.processes import Process
 from tests.waiting import PATIENCE
 
 KEY = "Jm0kYv3cQx8sTn5bLr2wPz7hGd4fAe9uKi1oVq6yWj0tXe8nCb"
-SOUND = {"PATH": os.environ["PATH"], "SECRET_KEY": KEY, "DATABASE_URL": "sqlite://:memory:"}
+VALID_ENVIRONMENT = {"PATH": os.environ["PATH"], "SECRET_KEY": KEY, "DATABASE_URL": "sqlite://:memory:"}
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run Python with these arguments and environment variables in a new process until it ends."""
-    process = Process(*arguments, env={**SOUND, **variables})
+    process = Process(*arguments, env={**VALID_ENVIRONMENT, **variables})
     try:
         output, errors = process.communicate(PATIENCE)
     finally:

@@ -87,7 +87,7 @@ def test_traceback_is_logged_only_for_internal_errors(status: int, shown: bool) 
 
 def access(**environ: str) -> dict[str, Any]:
     answer = SimpleNamespace(status_code=404, sent=12, headers=[("X-OpenStack-Request-Id", "req-1")])
-    # Not made with its settings: gunicorn would then give its loggers handlers for the whole suite.
+    # Created without its settings, with which gunicorn would add handlers to its loggers for the whole suite.
     logger = AccessLogger.__new__(AccessLogger)
     with capture_logs() as lines:
         logger.access(answer, None, {"REQUEST_METHOD": "GET", **environ}, timedelta(microseconds=1234))

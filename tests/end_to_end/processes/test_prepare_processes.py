@@ -18,7 +18,7 @@ from psycopg.sql import SQL, Identifier
 from tests.processes import ROOT, Process
 from tests.settings import POSTGRESQL_URL
 from tests.waiting import PATIENCE, wait_for
-from tests.watcher_site.site_process import SOUND, free_port_number
+from tests.watcher_site.site_process import VALID_ENVIRONMENT, free_port_number
 from watcher_site.processes.preparation import ADVISORY_LOCK, WAITING
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ sys.exit(command_line.run_command(['manage.py', 'prepare']))
 
 
 def environment(database: str) -> dict[str, str]:
-    return {**SOUND, "DATABASE_URL": database, "DJANGO_SETTINGS_MODULE": "watcher_site.settings"}
+    return {**VALID_ENVIRONMENT, "DATABASE_URL": database, "DJANGO_SETTINGS_MODULE": "watcher_site.settings"}
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_printed_command_changes_the_password(tmp_path: Path, sqlite_url: str) -
     changed = subprocess.run(
         shlex.split(line.split("new password: ")[1]),
         cwd=ROOT,
-        env={**SOUND, "DATABASE_URL": sqlite_url},
+        env={**VALID_ENVIRONMENT, "DATABASE_URL": sqlite_url},
         input="a horse, a battery\n" * 2,
         capture_output=True,
         text=True,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.processes import ROOT
 from tests.waiting import PATIENCE, wait_for
-from tests.watcher_site.site_process import SOUND, free_port_number
+from tests.watcher_site.site_process import VALID_ENVIRONMENT, free_port_number
 from watcher_site.web.gunicorn_worker import LONGEST_HEAD, is_complete
 
 HEAD = b"GET /v1/goals HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Unfinished: ye"
@@ -38,7 +38,7 @@ def serving(**variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start a site without a database, with one process of two threads; yields gunicorn and the port."""
     port = free_port_number()
     environment = {
-        **SOUND,
+        **VALID_ENVIRONMENT,
         "DATABASE_URL": NO_DATABASE_URL,
         "PORT": str(port),
         "WATCHER_HTTPS": "false",

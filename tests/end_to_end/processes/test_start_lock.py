@@ -9,7 +9,7 @@ from django.core.files import locks
 
 from tests.processes import ROOT
 from tests.waiting import PATIENCE
-from tests.watcher_site.site_process import SOUND
+from tests.watcher_site.site_process import VALID_ENVIRONMENT
 from watcher_site import settings as site_settings
 
 
@@ -21,7 +21,9 @@ def test_second_start_at_one_port_is_refused_in_one_line_with_status_2(tmp_path:
     code += "import sys; from watcher_site.processes import start; sys.exit(start.main())"
     with (tmp_path / f"port-{site_settings.PORT}.lock").open("w") as file:
         locks.lock(file, locks.LOCK_EX)
-        ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=SOUND, capture_output=True, text=True)
+        ended = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env=VALID_ENVIRONMENT, capture_output=True, text=True
+        )
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert ended.stderr.startswith("PORT: another start in this folder")
 

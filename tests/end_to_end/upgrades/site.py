@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 from tests.end_to_end.upgrades.release import Release
 from tests.waiting import PATIENCE, wait_for
-from tests.watcher_site.site_process import SOUND, free_port_number
+from tests.watcher_site.site_process import VALID_ENVIRONMENT, free_port_number
 
 # A microversion of both releases, with the resources of the site.
 MICROVERSION = "infra-optim 1.13"
@@ -19,7 +19,13 @@ WEB = ("-m", "gunicorn", "--config", "python:watcher_site.gunicorn")
 
 def environment(database: str, **variables: str) -> dict[str, str]:
     """Return the environment of a process of either release."""
-    return {**SOUND, "DATABASE_URL": database, "ALLOWED_HOSTS": "127.0.0.1", "WATCHER_HTTPS": "false", **variables}
+    return {
+        **VALID_ENVIRONMENT,
+        "DATABASE_URL": database,
+        "ALLOWED_HOSTS": "127.0.0.1",
+        "WATCHER_HTTPS": "false",
+        **variables,
+    }
 
 
 class Client:

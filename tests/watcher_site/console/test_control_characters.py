@@ -135,7 +135,7 @@ def records(patterns: Any = None, space: str = "") -> Iterator[tuple[str, Any]]:
 
 
 RECORDS = dict(records())
-# Values of fields are sent back: they stay as they are.
+# Values of fields are sent back unchanged.
 FIELD = re.compile(r"<textarea\b.*?</textarea>|<input\b[^>]*>", re.DOTALL)
 WITHOUT_PAGE = {302, 403, 404, 405}
 

@@ -101,7 +101,7 @@ def test_details_of_exclusions_are_readable() -> None:
         change_exclusion(rule, {"action_types": [], "targets": {}}, "rosa")
     dash, named = "\N{EN DASH}", f"servers db ({server.uuid})"
     hours_said = f"08:00{dash}18:00, Monday, Friday"
-    # A database has names in an order of its own.
+    # The order of names depends on the database.
     details = [set(details_in_words(one.details).split("; ")) for one in HistoryEntry.objects.order_by("pk")]
     assert details == [
         {"name: frozen", "owner: alice", "action types: all", f"targets: {named}", "zone: UTC", "enabled: yes"}

@@ -47,7 +47,7 @@ def test_rolled_back_event_is_not_recorded() -> None:
     assert not HistoryEntry.objects.exists()
 
 
-@pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
+@pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement.
 def test_many_events_are_written_in_one_statement(django_assert_num_queries) -> None:
     with django_assert_num_queries(1), on_behalf_of(lambda: ROSA):
         record_many("service.stop", [Service(name=str(number)) for number in range(100)])

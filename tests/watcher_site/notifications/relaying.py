@@ -61,7 +61,7 @@ def numbers(events: Iterable[dict[str, Any]]) -> list[int]:
     return [int(event["data"]["watcher_object.data"]["status_message"].split()[1]) for event in events]
 
 
-def waiting() -> list[tuple[str, int]]:
+def delivery_states() -> list[tuple[str, int]]:
     """Return the state and the attempts of each delivery."""
     return list(Delivery.objects.order_by("pk").values_list("state", "attempts"))
 

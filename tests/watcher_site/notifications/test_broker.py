@@ -9,7 +9,7 @@ from pytest_django import Settings
 from tests.broker import BrokerProxy
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.listener import TRANSPORT_URL, Endpoint, listening
-from tests.watcher_site.notifications.relaying import notify, relay, waiting
+from tests.watcher_site.notifications.relaying import delivery_states, notify, relay
 from watcher_site.models import Notification, Service
 from watcher_site.notifications.broker_state import broker_state
 from watcher_site.notifications.rabbitmq.receiver import BrokerReceiver
@@ -41,7 +41,7 @@ def test_oslo_messaging_listener_receives_notifications_in_order_and_by_priority
     assert payload["watcher_object.name"] == "ActionExecutionPayload"
     assert payload["watcher_object.version"] == "1.1"
     assert metadata["message_id"] == str(Notification.objects.get(priority="ERROR").uuid)
-    assert waiting() == []
+    assert delivery_states() == []
 
 
 def test_notifications_wait_during_a_broker_outage(heard: Endpoint, settings: Settings) -> None:
@@ -54,7 +54,7 @@ def test_notifications_wait_during_a_broker_outage(heard: Endpoint, settings: Se
     with pytest.raises(Unreachable):
         receiver.send(first)
     relay(until_idle=False)
-    assert waiting() == [("PENDING", 0)]
+    assert delivery_states() == [("PENDING", 0)]
     Service.register(Service.RELAY, "ctrl-1")
     assert broker_state().problem == "The broker does not answer."
     proxy.restore()
@@ -63,4 +63,4 @@ def test_notifications_wait_during_a_broker_outage(heard: Endpoint, settings: Se
     receiver.close()
     relay()
     wait_for(lambda: len(heard.heard["info"]) == 3)
-    assert waiting() == []
+    assert delivery_states() == []

@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from tests.broker import BROKER_URL, BrokerProxy
 from tests.watcher_site.notifications.listener import TRANSPORT_URL
-from tests.watcher_site.notifications.relaying import notify, relay, waiting
+from tests.watcher_site.notifications.relaying import delivery_states, notify, relay
 from watcher_site.models import Delivery, Notification
 from watcher_site.notifications.rabbitmq import publisher
 from watcher_site.notifications.rabbitmq.connections import Confirms
@@ -94,7 +94,7 @@ def test_message_that_closes_the_channel_is_given_up_and_later_messages_are_deli
     relay()
     received = [content(message)["payload"]["watcher_object.data"]["status_message"] for message in queue.take()]
     assert received == ["number 0", "number 1", "number 1"]
-    assert waiting() == [("UNDELIVERED", 2)]
+    assert delivery_states() == [("UNDELIVERED", 2)]
     assert Delivery.objects.get().problem == "The broker refused it."
     assert Delivery.objects.get().notification.object_uuid == bad
 
@@ -111,7 +111,7 @@ def test_message_refused_by_a_full_queue_is_given_up_after_its_attempts(
     for _ in range(3):
         notify()
     relay()
-    assert waiting() == [("UNDELIVERED", 2)] * 2
+    assert delivery_states() == [("UNDELIVERED", 2)] * 2
     assert len(queue.take()) == 1
 
 
@@ -121,7 +121,7 @@ def test_message_that_cannot_be_serialized_is_given_up_without_the_rest_of_the_b
     Notification.objects.filter(pk=strange.pk).update(kind="unknown")
     relay()
     assert len(queue.take()) == 1
-    assert waiting() == [("UNDELIVERED", 2)]
+    assert delivery_states() == [("UNDELIVERED", 2)]
     assert Delivery.objects.get().problem == "It could not be sent: KeyError."
 
 
@@ -153,10 +153,10 @@ def test_unconfirmed_messages_are_resent_in_order_after_a_lost_connection(
         notify(of, number=3)
     relay(until_idle=False)
     # The broker may have confirmed the first message of an object before.
-    assert set(waiting()) == {("PENDING", 0)}
+    assert set(delivery_states()) == {("PENDING", 0)}
     proxy.restore()
     relay()
-    assert waiting() == []
+    assert delivery_states() == []
     received = [content(message)["message_id"] for message in queue.take()]
     for of in objects:
         own = [

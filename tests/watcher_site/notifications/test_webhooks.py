@@ -15,7 +15,7 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.receiver import Receiver, receiving
-from tests.watcher_site.notifications.relaying import notify, numbers, relay, subscribe_to, waiting
+from tests.watcher_site.notifications.relaying import delivery_states, notify, numbers, relay, subscribe_to
 from watcher_site.models import Delivery, Notification, Service, Subscription
 from watcher_site.notifications import deliveries
 from watcher_site.notifications.relay import Relay, dispatch
@@ -76,7 +76,7 @@ def test_refused_notification_is_retried_and_given_up_without_delaying_other_obj
     relay()
     assert numbers(event for event in receiver.events if event["subject"] == str(bad)) == [0, 0, 0, 1]
     assert [event["subject"] for event in receiver.taken] == [str(good), str(bad)]
-    assert waiting() == [("UNDELIVERED", 3)]
+    assert delivery_states() == [("UNDELIVERED", 3)]
     assert Delivery.objects.get().problem == "It answered 500 Internal Server Error."
 
 
@@ -89,7 +89,7 @@ def test_resent_dead_letter_is_delivered(receiver: Receiver) -> None:
     assert deliveries.resend_deliveries() == 1
     relay()
     assert len(receiver.taken) == 1
-    assert waiting() == []
+    assert delivery_states() == []
 
 
 def test_hanging_receiver_delays_no_other_receiver(receiver: Receiver) -> None:
@@ -112,7 +112,7 @@ def test_attempts_count_only_deliveries_that_were_sent(receiver: Receiver) -> No
     notify(number=2)
     receiver.answer = lambda event: None
     relay()
-    assert (numbers(receiver.events), waiting()) == ([0, 0, 0], [("UNDELIVERED", 3), ("UNDELIVERED", 0)])
+    assert (numbers(receiver.events), delivery_states()) == ([0, 0, 0], [("UNDELIVERED", 3), ("UNDELIVERED", 0)])
 
 
 def test_test_message_is_sent_immediately_regardless_of_filters_and_pauses(receiver: Receiver) -> None:
@@ -141,7 +141,7 @@ def test_notifications_are_delivered_after_a_restart_of_the_receiver(receiver: R
     notify(of, number=2)
     receiver.stop()
     relay()
-    assert waiting() == [("PENDING", 1), ("PENDING", 0)]
+    assert delivery_states() == [("PENDING", 1), ("PENDING", 0)]
     assert Subscription.objects.get().failures == 1
     receiver.start()
     notify(of)
@@ -161,7 +161,7 @@ def test_redirect_is_not_followed_and_retry_after_is_obeyed(receiver: Receiver) 
         receiver.answer = lambda event: 307
         relay()
         assert other.events == []
-    assert waiting() == [("PENDING", 1)]
+    assert delivery_states() == [("PENDING", 1)]
     assert Delivery.objects.get().due_time > timezone.now() + timedelta(seconds=500)
 
 
@@ -240,5 +240,5 @@ def test_deliveries_of_a_failed_thread_are_retried(receiver: Receiver, monkeypat
     subscribe_to(receiver.url)
     notify(number=2)
     relay()
-    assert waiting() == []
+    assert delivery_states() == []
     assert numbers(receiver.taken) == [0, 1] * 3

@@ -12,7 +12,7 @@ import pytest
 
 from tests.database import database_url
 from tests.processes import ROOT
-from tests.watcher_site.site_process import SOUND, run
+from tests.watcher_site.site_process import VALID_ENVIRONMENT, run
 
 
 def test_unknown_command_is_one_line_with_status_2() -> None:
@@ -70,7 +70,7 @@ def test_interrupted_command_exits_silently_with_status_130(tmp_path: Path) -> N
     code = "import builtins; from watcher_site.processes import command_line\n"
     code += "def interrupt(*_): raise KeyboardInterrupt\n"
     code += "command_line.CommandLine.execute = interrupt; import sys; sys.exit(command_line.run_command(['']))"
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=SOUND, capture_output=True)
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=VALID_ENVIRONMENT, capture_output=True)
     assert (ended.returncode, ended.stderr) == (130, b"")
 
 
@@ -79,7 +79,7 @@ def test_closed_output_pipe_exits_silently_with_status_141() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     ended = subprocess.run(
-        [sys.executable, "-c", code, "help"], cwd=ROOT, env=SOUND, stdout=writing, stderr=subprocess.PIPE
+        [sys.executable, "-c", code, "help"], cwd=ROOT, env=VALID_ENVIRONMENT, stdout=writing, stderr=subprocess.PIPE
     )
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (141, b"")
@@ -88,6 +88,6 @@ def test_closed_output_pipe_exits_silently_with_status_141() -> None:
 def test_full_disk_is_one_line_with_status_1() -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [sys.executable, "manage.py", "help"], cwd=ROOT, env=SOUND, stdout=full, stderr=subprocess.PIPE
+            [sys.executable, "manage.py", "help"], cwd=ROOT, env=VALID_ENVIRONMENT, stdout=full, stderr=subprocess.PIPE
         )
     assert (ended.returncode, ended.stderr) == (1, b"Output cannot be written: No space left on device\n")
