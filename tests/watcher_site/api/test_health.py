@@ -26,7 +26,7 @@ from watcher_site.processes.broker import BrokerLost
 
 def clear_checks() -> None:
     health.require_migrations.cache_clear()
-    health.broker_watch.clear_checks()
+    health.broker_watch.forget()
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +177,7 @@ def test_inactive_relay_is_a_problem_when_notifications_are_enabled(
     client: Client, cloud_admin: User, settings: Settings
 ) -> None:
     settings.NOTIFICATION_URL = "fake://"
-    listeners.clear_checks()
+    listeners.forget()
     found = details(cloud_admin, client)
     assert "No watcher-relay is active: notifications wait." in found["problems"]
 
