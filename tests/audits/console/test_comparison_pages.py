@@ -106,6 +106,14 @@ def test_page_without_two_valid_records_shows_a_selection_form(client: Client, c
     assert text.count('name="compare"') == 2
 
 
+def test_selection_form_preselects_two_different_records(client: Client, cloud_admin: User) -> None:
+    older = make_plan()
+    make_plan()
+    client.force_login(cloud_admin)
+    page = client.get(reverse("compare-plans")).content.decode()
+    assert f'<option value="{older.uuid}" selected>' in page.partition('id="second"')[2]
+
+
 def test_page_with_three_records_shows_their_number(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     assert "3 are selected" in compared(client, *(make_plan() for _ in range(3))).content.decode()

@@ -78,6 +78,11 @@ def test_timeline_of_a_running_plan_shows_a_notice_without_javascript(
     ) is updates
 
 
+def test_timeline_of_a_plan_that_was_not_started_shows_no_times(browser: Client) -> None:
+    page = browser.get(reverse("plans:timeline", args=[make_plan().uuid])).content.decode()
+    assert 'class="card facts"' not in page
+
+
 def test_timeline_links_to_its_plan_by_name_and_not_to_itself(browser: Client) -> None:
     plan = make_plan(audit=make_audit("Tonight"), state="SUCCEEDED", start_time=NOW, end_time=NOW)
     shown = text(browser, "plans:timeline", plan.uuid)
