@@ -54,6 +54,13 @@ def test_rejected_word_is_found_in_a_function_name() -> None:
     assert [rule for rule, _, _ in broken_rules("def draw_anew(): ...\n")] == ["anew"]
 
 
+def test_clause_is_found_only_in_the_name_of_a_test() -> None:
+    assert [rule for rule, _, _ in broken_rules("def test_what_waits_is_late(): ...\n")] == [
+        "clause in the name of a test"
+    ]
+    assert broken_rules("def what_waits(): ...\n") == []
+
+
 def test_opening_rules_apply_only_to_the_start_of_a_docstring() -> None:
     assert broken_rules('"""Return rows. What follows. Have a look."""\n') == []
 

@@ -107,6 +107,13 @@ RULES = [
     rule("what becomes of", "what becomes? of", "the result of", TEXT, enforced=[TEXT]),
     rule("whose it is", "whose (?:it|this) is", "the owner, the project", TEXT, enforced=[TEXT]),
     rule("whoever", "whoever", "the role: the person, the caller", TEXT, NAME, enforced=[TEXT]),
+    # Names of tests, in which a noun or a condition takes the place of a clause.
+    rule(
+        "clause in the name of a test",
+        "test .*(?:what|whoever|whatever|nobody|somebody|goes on|once more|its way)",
+        "the noun, the condition, a verb of the field",
+        NAME,
+    ),
     # Phrases on pages.
     rule("about it", "about it", "Details", PAGE, enforced=[PAGE]),
     rule("done to it", "done to it", "the events or the actions of the object", PAGE, enforced=[PAGE]),

@@ -29,7 +29,7 @@ def background() -> Iterator[Callable[[Callable[[], None]], None]]:
         thread.join()
 
 
-def test_a_migration_goes_on_when_nova_api_dies_before_it_answers(
+def test_migration_continues_when_nova_api_dies_before_its_response(
     nova: Nova, control_plane: ControlPlane, background: Callable[[Callable[[], None]], None]
 ) -> None:
     server = nova.boot("web", "cmp1")

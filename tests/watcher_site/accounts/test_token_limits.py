@@ -240,7 +240,7 @@ def test_token_details_are_deleted_with_the_token(cloud_admin: User) -> None:
     assert not TokenDetails.objects.exists()
 
 
-def test_orphaned_token_details_of_the_previous_release_authenticate_nobody(cloud_admin: User) -> None:
+def test_orphaned_token_details_of_the_previous_release_do_not_authenticate(cloud_admin: User) -> None:
     token = token_of(cloud_admin)
     AuthToken.objects.all()._raw_delete("default")
     assert (read(token), TokenDetails.objects.count()) == (401, 1)
