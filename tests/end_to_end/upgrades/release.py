@@ -15,8 +15,8 @@ from django.core.files import locks
 
 from tests.processes import ROOT
 
-# The commit that upgrades are tested from until there is a tag. The first release has other tables.
-BEFORE_FIRST_RELEASE = "65df12a9"
+# The commit of version 1.0.0, for clones without tags.
+FIRST_RELEASE = "42d5e3fe"
 # A commit or tag that replaces the newest tag: make upgrade-test FROM=…
 VARIABLE = "WATCHER_TEST_RELEASE"
 ENVIRONMENTS = ROOT / ".upgrade"
@@ -41,7 +41,7 @@ def previous_reference() -> str:
         return chosen
     command = ["git", "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or BEFORE_FIRST_RELEASE
+    return found.stdout.strip() or FIRST_RELEASE
 
 
 def previous_release(folder: Path) -> Release:
