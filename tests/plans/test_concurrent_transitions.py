@@ -3,10 +3,11 @@
 import pytest
 
 from tests.chaos.contests import CONTESTS, Contest, how_often
+from tests.rounds import rounds
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROUNDS = 1500 // len(CONTESTS)
+ROUNDS = rounds(200)
 
 
 @pytest.mark.parametrize("contest", CONTESTS)

@@ -18,13 +18,14 @@ from plans.planning.completion import complete_plan
 from plans.planning.continuation import continue_plan
 from tests.api import Caller
 from tests.builders import make_plan
+from tests.rounds import rounds
 from tests.waiting import PATIENCE
 from watcher_site.models import Service
 from watcher_site.refusals import Refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 # `tests.chaos` races by the thousand.
-ROUNDS = 60
+ROUNDS = rounds(60)
 
 
 class Race:
@@ -90,7 +91,7 @@ def appliers() -> list[Service]:
 
 def test_one_of_two_appliers_claims_a_plan(appliers: list[Service]) -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(10)):
             plan = make_plan(state="PENDING")
             mine, yours = (ActionPlan.objects.get(pk=plan.pk) for _ in range(2))
             won = race.run(lambda mine=mine: claim(mine, appliers[0]), lambda yours=yours: claim(yours, appliers[1]))
@@ -187,7 +188,7 @@ def test_skip_and_deletion_of_an_action_leave_a_consistent_state(
 
 def test_cancel_and_completion_of_a_plan_exclude_each_other(appliers: list[Service]) -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(10)):
             plan = make_plan({"a": []}, state="ONGOING", applier=appliers[0])
             plan.actions.update(state="SUCCEEDED")
             mine, theirs = (ActionPlan.objects.get(pk=plan.pk) for _ in range(2))
@@ -246,7 +247,7 @@ def test_restore_and_claim_of_an_action_leave_a_consistent_state(appliers: list[
 
 def test_one_of_two_concurrent_restores_succeeds(cloud_admin: User) -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(20)):
             plan = make_plan({"a": []})
             skip_one(plan)
             assert sorted(race.run(lambda plan=plan: restore(plan), lambda plan=plan: restore(plan))) == [False, True]
@@ -254,7 +255,7 @@ def test_one_of_two_concurrent_restores_succeeds(cloud_admin: User) -> None:
 
 def test_one_of_two_concurrent_continuations_succeeds() -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(10)):
             plan = make_plan({"a": []}, state="FAILED")
             plan.actions.update(state="FAILED")
             mine, yours = (ActionPlan.objects.get(pk=plan.pk) for _ in range(2))

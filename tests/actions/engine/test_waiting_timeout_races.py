@@ -13,10 +13,11 @@ from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 from tests.plans.test_races import Race
+from tests.rounds import rounds
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROUNDS = 20
+ROUNDS = rounds(20)
 
 
 def plan_with_an_overdue_action(applier: Service) -> ActionPlan:

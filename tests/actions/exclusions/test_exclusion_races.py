@@ -14,9 +14,10 @@ from tests.actions.exclusions.test_exclusions import nop, states
 from tests.plans.applier.test_commits import begin
 from tests.plans.inline import run_waiting
 from tests.plans.test_races import Race
+from tests.rounds import rounds
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROUNDS = 15
+ROUNDS = rounds(15)
 
 
 def test_rule_skips_actions_that_start_after_it_was_saved() -> None:

@@ -16,12 +16,13 @@ from plans.operations.signals import signal_plan
 from tests.builders import make_plan
 from tests.interleaving import Rival, interrupt_before
 from tests.plans.test_races import Race
+from tests.rounds import rounds
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 slow = pytest.mark.slow
 Signal = Action.Signal
-ROUNDS = 50
+ROUNDS = rounds(50)
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_action_that_ends_concurrently_with_a_signal_succeeds(applier: Service, 
 @slow
 def test_concurrent_suspend_does_not_replace_a_cancel(applier: Service) -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(10)):
             one = make_action(applier)
             cancelled, suspended = race.run(
                 lambda one=one: send_signal(one, "CANCEL"), lambda one=one: send_signal(one, "SUSPEND")
@@ -86,7 +87,7 @@ def test_worker_that_handles_an_earlier_signal_does_not_clear_a_cancel(
     applier: Service, state: str, control: str
 ) -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(15)):
             one = make_action(applier, state, control=control)
             suspension = Suspension(reload(one), lease_of(one))
             handle = suspension.suspend if control == "SUSPEND" else suspension.resume
@@ -102,7 +103,7 @@ def test_action_deferred_concurrently_with_its_cancel_is_cancelled(
 ) -> None:
     monkeypatch.setattr(Nop, "execute", lambda self: Outcome(Answer.RETRY, "busy"))
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(20)):
             one = make_action(applier, "PENDING")
             mine = reload(one)
             _, cancelled = race.run(

@@ -13,6 +13,9 @@ from audits.models import Audit
 from audits.operations.creation import create_audit
 from plans.models import ActionPlan
 from tests.builders import make_node
+from tests.chaos.handicap import Handicap
+from tests.plans.test_races import Race
+from tests.rounds import rounds
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -84,10 +87,13 @@ def test_cancellation_and_run_of_an_audit_exclude_each_other() -> None:
     make_node("compute1")
     engine = DecisionEngine()
     outcomes = set()
-    for _ in range(200):
-        audit = dummy()
-        cancelled, _ = at_once(lambda audit=audit: cancel(audit), engine.run_next_audit)
-        drain(engine)
-        state = Audit.objects.get(pk=audit.pk).state
-        outcomes.add((cancelled, state, ActionPlan.objects.filter(audit=audit).exists()))
+    handicap = Handicap()
+    with Race() as race:
+        for _ in range(rounds(200)):
+            audit = dummy()
+            cancelled, _ = race.run(*handicap.apply(lambda audit=audit: cancel(audit), engine.run_next_audit))
+            handicap.note(cancelled)
+            drain(engine)
+            state = Audit.objects.get(pk=audit.pk).state
+            outcomes.add((cancelled, state, ActionPlan.objects.filter(audit=audit).exists()))
     assert outcomes <= {(True, "CANCELLED", False), (False, "SUCCEEDED", True)}

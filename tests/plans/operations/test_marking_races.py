@@ -17,10 +17,11 @@ from tests.builders import make_cluster, make_node, make_resource, make_server
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.operations.test_marking import again, make_action, make_group
 from tests.plans.test_races import Race
+from tests.rounds import rounds
 from watcher_site.refusals import Conflict
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROUNDS = 30
+ROUNDS = rounds(30)
 
 
 def wanted_locks(resource: StackResource, kind: str) -> list[tuple[Any, bool]]:

@@ -16,11 +16,12 @@ from tests.interleaving import Rival, interrupt_after
 from tests.plans.deriving import behave, deriving
 from tests.plans.inline import run_waiting
 from tests.plans.test_races import Race
+from tests.rounds import rounds
 from watcher_site.models import Service
 from watcher_site.refusals import Conflict
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROUNDS = 50
+ROUNDS = rounds(50)
 
 
 @pytest.fixture

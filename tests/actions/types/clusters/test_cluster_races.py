@@ -14,10 +14,10 @@ from tests.actions.types.clusters.builders import proposed, reload
 from tests.builders import make_cluster, make_member
 from tests.plans.inline import run_waiting
 from tests.plans.test_races import Race, claim
+from tests.rounds import rounds
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROUNDS = 30
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def run_winner_first(plans: list[ActionPlan], won: list[bool]) -> None:
 
 def test_second_of_two_actions_on_a_cluster_is_deferred_until_the_first_has_ended(appliers: list[Service]) -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(8)):
             cluster = make_cluster(size=5)
             plans = [proposed("CLUSTER_SCALE_IN", cluster, count=number) for number in (1, 2)]
             won = race.run(*[executor_of(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
@@ -66,7 +66,7 @@ def test_second_of_two_actions_on_a_cluster_is_deferred_until_the_first_has_ende
 
 def test_actions_on_a_member_and_on_its_cluster_never_interleave(appliers: list[Service]) -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(15)):
             cluster = make_cluster(size=3)
             plans = [
                 proposed("CLUSTER_SCALE_IN", cluster, count=1),
@@ -86,7 +86,7 @@ def test_one_of_two_concurrent_node_deletions_at_min_size_is_refused(
     appliers: list[Service],
 ) -> None:
     with Race() as race:
-        for _ in range(ROUNDS):
+        for _ in range(rounds(15)):
             cluster: Cluster = make_cluster(size=2, min_size=1)
             plans = [proposed("NODE_DELETE", node) for node in cluster.members()]
             won = race.run(*[executor_of(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
@@ -97,7 +97,7 @@ def test_one_of_two_concurrent_node_deletions_at_min_size_is_refused(
 
 def test_node_joins_one_of_two_clusters_that_add_it_concurrently(appliers: list[Service]) -> None:
     with Race() as race:
-        for number in range(ROUNDS):
+        for number in range(rounds(20)):
             node = make_member(f"alone-{number}", status="ACTIVE")
             clusters = [make_cluster(f"{name}-{number}") for name in ("one", "two")]
             plans = [proposed("CLUSTER_ADD_NODES", cluster, nodes=[str(node.uuid)]) for cluster in clusters]

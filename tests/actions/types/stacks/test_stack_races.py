@@ -12,11 +12,12 @@ from tests.builders import make_flavor, make_node
 from tests.interleaving import Rival, interrupt_before
 from tests.plans.inline import run_waiting
 from tests.plans.test_races import Race
+from tests.rounds import rounds
 from watcher_site.models import Service
 
 __all__ = ["appliers"]
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROUNDS = 5
+ROUNDS = rounds(5)
 
 
 @pytest.fixture(autouse=True)
