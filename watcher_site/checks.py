@@ -66,6 +66,14 @@ def check_lease(**_: Any) -> list[CheckMessage]:
 
 
 @register()
+def check_plan_approval(**_: Any) -> list[CheckMessage]:
+    if not (settings.PLAN_APPROVAL and settings.MAKE_ROOM_AUTO_TRIGGER):
+        return []
+    hint = "Set WATCHER_MAKE_ROOM_AUTO_TRIGGER to false to review these plans, and auto_trigger of an existing audit."
+    return [Warning("Plans that make capacity for servers start without an approval.", hint, id="watcher_site.W004")]
+
+
+@register()
 def check_former_variables(**_: Any) -> list[CheckMessage]:
     """Warn of variables that are set but no longer read."""
     return [

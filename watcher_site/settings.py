@@ -457,6 +457,8 @@ ACTION_RETRY_INTERVAL = read_number("WATCHER_ACTION_RETRY_INTERVAL", 10, least=0
 DEFAULT_ACTION_TIMEOUT = read_integer("WATCHER_DEFAULT_ACTION_TIMEOUT", 3600, least=1)
 ACTION_TIMEOUT_GRACE = read_number("WATCHER_ACTION_TIMEOUT_GRACE", 10, least=0)
 ROLLBACK = read_switch("WATCHER_ROLLBACK", False)
+# Whether users can start a recommended plan only after another user has approved it.
+PLAN_APPROVAL = read_switch("WATCHER_PLAN_APPROVAL", False)
 # The hours after which a recommended plan is superseded if it was not started; 0 means never.
 ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0, most=24 * 36525))
 # The days for which history is kept; 0 means forever.

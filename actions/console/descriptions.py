@@ -106,6 +106,8 @@ def explain_refusal(operation: Operation, action: Action) -> str | None:
     if Refusal.PLAN_STATE in refusals:
         plan = action.action_plan
         return TOO_LATE[operation] % {"state": plan.state, "since": describe_last_change(plan)}
+    if Refusal.PLAN_APPROVED in refusals:
+        return str(_("The plan was approved and started: its actions can no longer be restored."))
     if Refusal.ORIGIN_SKIPPED in refusals and action.derived_from:
         names = {"action": action.called, "origin": action.derived_from.called}
         return _("%(action)s is derived from %(origin)s, which is skipped. Restore that action.") % names

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from enum import Enum, StrEnum
 from typing import Any
 
+from django.conf import settings
+
 from actions.models.actions import Action, may_be_restored
 from actions.models.plan_states import PlanState
 from actions.models.statuses import status_expression
@@ -36,8 +38,10 @@ class Refusal(Enum):
     SKIPPED_AUTOMATICALLY = "it was skipped automatically"
     BEING_CANCELLED = "it is being cancelled"
     PLAN_STATE = "the state of its plan"
+    PLAN_APPROVED = "its plan was approved and started"
 
 
+APPROVED = "its actions can still be skipped, but not restored, nor can their dependencies be changed."
 SIGNALS = frozenset({Operation.CANCEL, Operation.SUSPEND, Operation.RESUME})
 PERMISSIONS = {
     Operation.SKIP: "actions.skip_action",
@@ -57,6 +61,8 @@ STATES = {
 }
 # Allowed until the plan begins.
 BEFORE_THE_PLAN = frozenset({Operation.SKIP, Operation.RESTORE, Operation.CHANGE_DEPENDENCIES})
+# The approval of a plan that has been started does not cover these changes, and can no longer be withdrawn.
+NOT_APPROVED = frozenset({Operation.RESTORE, Operation.CHANGE_DEPENDENCIES})
 # Until the action processes one of these signals, the other one withdraws it.
 OPPOSITES: dict[str, Action.Signal] = {Operation.SUSPEND: Signal.RESUME, Operation.RESUME: Signal.SUSPEND}
 # The statuses in which a signal is allowed, for messages.
@@ -102,6 +108,12 @@ def find_refusals(operation: Operation, action: Action, is_alone: bool = True) -
             yield Refusal.SKIPPED_AUTOMATICALLY
     if operation in BEFORE_THE_PLAN and not is_before_plan:
         yield Refusal.PLAN_STATE
+    if operation in NOT_APPROVED and is_started_with_approval(action.action_plan):
+        yield Refusal.PLAN_APPROVED
+
+
+def is_started_with_approval(plan: Any) -> bool:
+    return bool(settings.PLAN_APPROVAL and plan.state == PlanState.PENDING and plan.is_approved)
 
 
 def find_signal_refusals(signal: Operation, action: Action) -> Iterator[Refusal]:
@@ -144,6 +156,8 @@ def conflict_of(refusal: Refusal, operation: Operation, action: Action) -> Confl
         return origin_skipped(action)
     if refusal is Refusal.SKIPPED_AUTOMATICALLY:
         return Conflict("Only what a person skipped can be restored; this action was skipped automatically")
+    if refusal is Refusal.PLAN_APPROVED:
+        return Conflict(f"Action plan {action.action_plan.uuid} was approved and started: {APPROVED}")
     if refusal is Refusal.PLAN_STATE:
         field = "depends_on" if operation == Operation.CHANGE_DEPENDENCIES else "State"
         return Conflict(f"{field} update not allowed for actionplan state: {action.action_plan.state}")

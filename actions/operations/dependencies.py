@@ -9,6 +9,7 @@ from django.utils import timezone
 from actions.graph.proposals import check_cycles, check_edge
 from actions.models import Action, ActionParent
 from actions.models.refusals import Operation, require_allowed
+from actions.operations.approvals import withdraw_approvals
 from actions.operations.skipping import lock_action
 from watcher_site.history import record
 from watcher_site.refusals import Invalid
@@ -22,6 +23,7 @@ def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UU
 
     ``edit`` is called with the current parents, in the order of their creation, and returns the new ones. The plan's
     row is locked meanwhile, as when a plan begins or an action is skipped: the graph of a running plan never changes.
+    An approval of the plan is withdrawn.
 
     Raises:
         NotFound: there is no such action.
@@ -40,7 +42,8 @@ def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UU
     ActionParent.objects.bulk_create(ActionParent(child=action, parent_id=key) for key in new)
     now = timezone.now()
     Action.objects.filter(pk=action.pk).update(updated_at=now)
-    type(plan).objects.filter(pk=plan.pk).update(updated_at=now)
+    if not withdraw_approvals([plan], "Dependencies were changed."):
+        type(plan).objects.filter(pk=plan.pk).update(updated_at=now)
     record("action.update", action, within=plan, details={FIELD: {"from": list(current), "to": list(parents)}})
     return action
 

@@ -19,6 +19,7 @@ from actions.exclusions.matching import require_no_longer_excluded
 from actions.graph.propagation import require_pending_origins, restore_planned, skip_planned
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
 from actions.models.refusals import Operation, require_allowed
+from actions.operations.approvals import withdraw_approvals
 from watcher_site.database.queries import Placeholder, Query
 from watcher_site.history import entries_of, record_many
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, without_controls
@@ -115,7 +116,7 @@ def skip_locked(actions: Sequence[Action], by: str, reason: str | None, is_alone
 def restore_action(uuid: UUID | str) -> Action:
     """Make a skipped action PENDING again, while its plan is RECOMMENDED or PENDING.
 
-    Its planned derived actions that were skipped with it are restored, too.
+    Its planned derived actions that were skipped with it are restored, too. An approval of the plan is withdrawn.
 
     Raises:
         NotFound: there is no such action.
@@ -151,6 +152,8 @@ def restore_locked(actions: Sequence[Action], is_alone: bool) -> int:
     for action in actions:
         action.restore()
     save_together("action.restore", actions, Action.State.SKIPPED)
+    plans = {action.action_plan_id: action.action_plan for action in actions}
+    withdraw_approvals(plans.values(), "Actions were restored.")
     return len(actions) + (restore_planned(actions) if any(action.has_planned for action in actions) else 0)
 
 

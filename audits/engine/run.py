@@ -224,7 +224,7 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     own.save_state()
     end_older_plans(plan, audit, strategy, parameters)
     if audit.auto_trigger and actions:
-        plan.launch(CallingContext(audit=str(audit.uuid), **tracing.context()))
+        plan.launch(CallingContext(audit=str(audit.uuid), **tracing.context()), needs_approval=False)
     return plan
 
 

@@ -23,6 +23,7 @@ from plans.api.serializers import (
 )
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PlanOperation, is_plan_allowing
+from plans.operations.approval import approve_plan, withdraw_approval
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import schedule
@@ -38,7 +39,7 @@ from watcher_site.api.bodies import (
 )
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.serializers import Row
-from watcher_site.api.versions import EXTENDED, Version, used_by
+from watcher_site.api.versions import APPROVALS, EXTENDED, Version, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Invalid, WrongState
 from watcher_site.request_context import caller_of
@@ -133,6 +134,8 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         "restore": PLAN_PERMISSIONS[PlanOperation.SKIP_ACTIONS],
         "continue_plan": PLAN_PERMISSIONS[PlanOperation.CONTINUE],
         "signal": PLAN_PERMISSIONS[PlanOperation.SUSPEND],
+        "approve": PLAN_PERMISSIONS[PlanOperation.APPROVE],
+        "withdraw_approval": PLAN_PERMISSIONS[PlanOperation.WITHDRAW_APPROVAL],
     }
     bodies = {
         "start": ScheduleSerializer,
@@ -149,7 +152,10 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         "signal": (202, ActionPlanSerializer),
         "preflight": (200, PreflightSerializer),
     }
-    actions_since = dict.fromkeys(("skip", "restore", "continue_plan", "schedule", "signal", "preflight"), EXTENDED)
+    actions_since = {
+        **dict.fromkeys(("skip", "restore", "continue_plan", "schedule", "signal", "preflight"), EXTENDED),
+        **dict.fromkeys(("approve", "withdraw_approval"), APPROVALS),
+    }
     arguments = {"preflight": PREFLIGHT_PARAMETERS}
     judging = frozenset({"preflight"})
     policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
@@ -206,6 +212,24 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
             self.require(request, PLAN_PERMISSIONS[PlanOperation.CANCEL])
         signal_plan(plan, signal, request.user.get_username())
         return Response(self.show(plan), 202)
+
+    def approve(self, request: Request, identifier: str) -> Response:
+        """Approve the start of a RECOMMENDED plan by other users. From 1.17.
+
+        With `WATCHER_PLAN_APPROVAL`, a plan is started only by another user than the one who approved it. Restored
+        actions and changed dependencies withdraw the approval.
+        """
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        approve_plan(plan, request.user.get_username())
+        return Response(self.show(plan))
+
+    def withdraw_approval(self, request: Request, identifier: str) -> Response:
+        """Withdraw the approval of a RECOMMENDED plan. From 1.17."""
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        withdraw_approval(plan)
+        return Response(self.show(plan))
 
     def show_actions(self, uuids: list[UUID]) -> Response:
         actions = Action.objects.filter(uuid__in=uuids).order_by("pk")

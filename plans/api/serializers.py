@@ -12,10 +12,11 @@ from actions.api.serializers import ActionSerializer
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.api.bodies import WindowField
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
-from watcher_site.api.versions import EXTENDED, Version
+from watcher_site.api.versions import APPROVALS, EXTENDED, Version
 
 SCHEDULE_FIELDS = ("start_at", "zone", "window", "opens_at", "closes_at")
 NEW = ("on_failure", "suspended_by", "continues_uuid", "continued_by_uuid", *SCHEDULE_FIELDS)
+APPROVAL_FIELDS = ("approved_by", "approved_at")
 # The maximum number of actions in one request.
 MOST_CHOSEN = 1000
 
@@ -55,6 +56,10 @@ class ActionPlanSerializer(ResourceSerializer):
     continued_by_uuid = serializers.UUIDField(
         allow_null=True, help_text="the plan that repeats the failed and cancelled actions of this plan"
     )
+    approved_by = serializers.CharField(
+        allow_null=True, help_text="name of the user who approved the start of the plan by other users"
+    )
+    approved_at = serializers.DateTimeField(allow_null=True, help_text="time of this approval")
     created_at = serializers.DateTimeField()
     deleted_at = serializers.DateTimeField(allow_null=True)
 
@@ -71,7 +76,7 @@ class ActionPlanSerializer(ResourceSerializer):
             "updated_at",
             "links",
         )
-        since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED)}
+        since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED), **dict.fromkeys(APPROVAL_FIELDS, APPROVALS)}
         columns = {
             # The plans of a deleted audit do not refer to it.
             "audit_uuid": Case(When(audit__deleted_at=None, then=F("audit__uuid"))),

@@ -4,6 +4,7 @@ from typing import Any
 
 import django_filters
 import django_tables2 as tables
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils.functional import cached_property
 from django.utils.html import format_html
@@ -39,6 +40,9 @@ class ActionPlanFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(
         label=_("State"), choices=make_choices(ActionPlan.State.values), empty_label=_("any")
     )
+    approval = django_filters.ChoiceFilter(
+        label=_("Approval"), choices=[("missing", _("missing"))], empty_label=_("any"), method="with_approval"
+    )
     plan = django_filters.CharFilter(label=NAME_OR_UUID, method="with_name", max_length=LONGEST)
     strategy = django_filters.CharFilter(
         label=_("Strategy"), field_name="strategy__display_name", lookup_expr="icontains"
@@ -48,6 +52,15 @@ class ActionPlanFilters(django_filters.FilterSet):
     class Meta:
         model = ActionPlan
         fields: list[str] = []
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        if not settings.PLAN_APPROVAL:
+            del self.filters["approval"]
+
+    def with_approval(self, plans: QuerySet[ActionPlan], _name: str, _value: str) -> QuerySet[ActionPlan]:
+        """Select the plans that wait for an approval."""
+        return plans.filter(state=ActionPlan.State.RECOMMENDED, approved_by=None)
 
     def with_name(self, plans: QuerySet[ActionPlan], _: str, text: str) -> QuerySet[ActionPlan]:
         return plans.filter(plan_condition(text))

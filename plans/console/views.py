@@ -24,8 +24,16 @@ from plans.console.tables import ActionPlanFilters, ActionPlanTable
 from plans.console.times.estimates import estimate_time_left
 from plans.console.times.pauses import pauses_of
 from plans.models import ActionPlan
-from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, PlanOperation, is_plan_allowing
+from plans.models.refusals import (
+    PLAN_PERMISSIONS,
+    PLAN_POLICIES,
+    PLAN_STATES,
+    PlanOperation,
+    is_plan_allowing,
+    lacks_approval,
+)
 from plans.models.summaries import lead_with_counts
+from plans.operations.approval import approve_plan, withdraw_approval
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import describe_plan_window, describe_waiting
@@ -121,6 +129,7 @@ class ActionPlanPage(FollowedPage):
             updated_every=UPDATED_EVERY.get(plan.state),
             missing_service=self.missing_service,
             allowed=allowed,
+            lacks_approval=lacks_approval(plan, self.request.user.get_username()),
             offers_resume=plan.is_suspended or Action.State.SUSPENDED in counts,
             continuation=continuation,
             waiting=describe_waiting(plan),
@@ -182,6 +191,25 @@ class Cancel(ActionPlanOperationView):
             if record.state == record.State.CANCELLING
             else gettext("Action plan cancelled.")
         )
+
+
+class Approve(ActionPlanOperationView):
+    permission_required = PLAN_PERMISSIONS[PlanOperation.APPROVE]
+    verb = _("approve the action plan")
+
+    def perform(self, record: ActionPlan) -> str:
+        approve_plan(record, self.request.user.get_username())
+        return gettext("Action plan approved. Another user can start it.")
+
+
+class WithdrawApproval(ActionPlanOperationView):
+    permission_required = PLAN_PERMISSIONS[PlanOperation.WITHDRAW_APPROVAL]
+    policy = PLAN_POLICIES[PlanOperation.WITHDRAW_APPROVAL]
+    verb = _("withdraw the approval of the action plan")
+
+    def perform(self, record: ActionPlan) -> str:
+        withdraw_approval(record)
+        return gettext("Approval withdrawn.")
 
 
 class OnFailure(ActionPlanOperationView):

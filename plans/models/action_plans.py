@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from django.conf import settings
 from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext
 from django_fsm import FSMField, transition
 
 from actions.models.plan_states import PRUNABLE_PLAN, RUNNING_PLAN, PlanState
@@ -17,7 +20,7 @@ from watcher_site.history import differences, entries_of, record
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import action_plan_seconds
-from watcher_site.refusals import Conflict, Invalid
+from watcher_site.refusals import Conflict, Invalid, worded
 from watcher_site.request_context import CallingContext, seal, unseal
 from watcher_site.state_machine import StatefulModel
 from watcher_site.windows.maintenance import Window
@@ -106,6 +109,11 @@ class ActionPlan(StatefulModel):
         default=0, db_default=0, editable=False, help_text="given to it and its actions: its applier looks at them"
     )
 
+    approved_by = models.CharField(
+        max_length=255, null=True, editable=False, help_text="the name of the user who approved the start"
+    )
+    approved_at = models.DateTimeField(null=True, editable=False, help_text="when this user approved it")
+
     start_at = models.DateTimeField(null=True, help_text="before which nothing of it begins")
     zone = models.CharField(max_length=64, default="UTC", db_default="UTC", help_text="of the times that people gave")
     window = models.JSONField(null=True, help_text="the maintenance window within which it begins, and its actions do")
@@ -128,6 +136,7 @@ class ActionPlan(StatefulModel):
             ("start_actionplan", "Can start action plan"),
             ("cancel_actionplan", "Can cancel action plan"),
             ("continue_actionplan", "Can continue action plan"),
+            ("approve_actionplan", "Can approve action plan"),
         ]
         constraints = [
             # Of two concurrent continuations of a plan, only one is created.
@@ -219,6 +228,14 @@ class ActionPlan(StatefulModel):
     def is_suspended(self) -> bool:
         return self.suspended_by is not None and self.state in self.SUSPENDABLE
 
+    @property
+    def is_approved(self) -> bool:
+        return self.approved_by is not None
+
+    def is_approved_for(self, user: str) -> bool:
+        """Return whether another user than this one has approved the start of the plan."""
+        return self.is_approved and self.approved_by != user
+
     def notify_applier(self) -> None:
         """Notify the plan's applier of a signal. The caller has locked the row of the plan."""
         type(self).objects.filter(pk=self.pk).update(signals=F("signals") + 1)
@@ -273,17 +290,22 @@ class ActionPlan(StatefulModel):
         self.end(message)
 
     @transaction.atomic
-    def launch(self, caller: CallingContext | None = None) -> None:
+    def launch(self, caller: CallingContext | None = None, *, needs_approval: bool = True) -> None:
         """Start the plan for a user or an audit.
 
         Args:
             caller: the calling context in which its actions are executed.
+            needs_approval: whether the setting `PLAN_APPROVAL` applies. It does not to plans that start in the
+                transaction that creates them, because nobody could approve these before.
 
         Raises:
-            TransitionNotAllowed, ConcurrentTransition: the plan is not RECOMMENDED, or changed its state meanwhile.
-            Conflict: its maintenance window is over; or the objects of its actions were changed since it was planned.
+            TransitionNotAllowed, ConcurrentTransition: the plan is not RECOMMENDED, or it changed its state or its
+                approval meanwhile.
+            Conflict: no other user has approved the start; its maintenance window is over; or the objects of its
+                actions were changed since it was planned.
         """
         self.start()
+        guards = self.require_approval(caller or CallingContext()) if settings.PLAN_APPROVAL and needs_approval else {}
         if self.hours is None:
             raise Conflict(
                 f"window.last_day: the maintenance window of action plan {self.uuid} is over:"
@@ -292,8 +314,17 @@ class ActionPlan(StatefulModel):
         self.context = seal(caller) if caller else None
         if caller:
             self.started_by, self.project_id = caller.get("user"), caller.get("project")
-        self.save_state(*entries_of("action_plan.start", self))
+        self.save_state(*entries_of("action_plan.start", self), guards=guards)
         require_current_actions(self.actions)
+
+    def require_approval(self, caller: CallingContext) -> dict[str, Any]:
+        """Return the guards of a start that requires the approval of another user. Raises: `Conflict`."""
+        if not self.is_approved_for(caller.get("user", "")):
+            named = {"uuid": self.uuid}
+            raise Conflict(
+                worded(lambda: gettext("Action plan %(uuid)s requires the approval of another user.") % named)
+            )
+        return {"approved_by": self.approved_by, "approved_at": self.approved_at}
 
     @transaction.atomic
     def abandon(self, by: str) -> None:

@@ -7,6 +7,8 @@ The API, the console and the commands call `is_plan_allowing`. Races are decided
 from enum import StrEnum
 from typing import Any
 
+from django.conf import settings
+
 from plans.models.action_plans import ActionPlan
 from watcher_site.authorization.enforcement import target_of
 from watcher_site.authorization.permissions import may
@@ -28,6 +30,8 @@ class PlanOperation(StrEnum):
     CANCEL = "cancel"
     CONTINUE = "continue"
     DELETE = "delete"
+    APPROVE = "approve"
+    WITHDRAW_APPROVAL = "withdraw_approval"
 
 
 PLAN_PERMISSIONS = {
@@ -43,6 +47,8 @@ PLAN_PERMISSIONS = {
     PlanOperation.CANCEL: "plans.cancel_actionplan",
     PlanOperation.CONTINUE: "plans.continue_actionplan",
     PlanOperation.DELETE: "plans.delete_actionplan",
+    PlanOperation.APPROVE: "plans.approve_actionplan",
+    PlanOperation.WITHDRAW_APPROVAL: "plans.approve_actionplan",
 }
 # The policies of operations that share a permission with other operations.
 PLAN_POLICIES = {
@@ -52,6 +58,7 @@ PLAN_POLICIES = {
     PlanOperation.SIGNAL_ACTIONS: "action:signal",
     PlanOperation.SUSPEND: "action_plan:signal",
     PlanOperation.RESUME: "action_plan:signal",
+    PlanOperation.WITHDRAW_APPROVAL: "action_plan:withdraw_approval",
 }
 PLAN_STATES = {
     PlanOperation.START: frozenset({State.RECOMMENDED}),
@@ -66,6 +73,8 @@ PLAN_STATES = {
     PlanOperation.CANCEL: ActionPlan.CANCELLABLE,
     PlanOperation.CONTINUE: ActionPlan.CONTINUABLE,
     PlanOperation.DELETE: ActionPlan.DELETABLE,
+    PlanOperation.APPROVE: frozenset({State.RECOMMENDED}),
+    PlanOperation.WITHDRAW_APPROVAL: frozenset({State.RECOMMENDED}),
 }
 UNEXPECTED = "ActionPlan ({uuid}) is in state ({state}) while expected state must be one of ({states})."
 MESSAGES = {
@@ -76,15 +85,32 @@ MESSAGES = {
     PlanOperation.RESUME: UNEXPECTED,
     PlanOperation.CANCEL: UNEXPECTED,
     PlanOperation.CONTINUE: "Only a plan that is CANCELLED or FAILED can be continued, and {uuid} is {state}.",
+    PlanOperation.APPROVE: "Action plan {uuid} is {state}: its start can no longer be approved.",
+    PlanOperation.WITHDRAW_APPROVAL: "Action plan {uuid} is {state}: its approval can no longer be withdrawn.",
 }
+# The values of `is_approved` of the plans whose approval can be given and withdrawn, and the messages of the others.
+APPROVALS = {PlanOperation.APPROVE: False, PlanOperation.WITHDRAW_APPROVAL: True}
+APPROVAL_MESSAGES = {
+    PlanOperation.APPROVE: "Action plan {uuid} is already approved by {approved_by}.",
+    PlanOperation.WITHDRAW_APPROVAL: "Action plan {uuid} is not approved.",
+}
+NO_APPROVAL = "Action plans start without an approval on this site: WATCHER_PLAN_APPROVAL is false."
 
 
 def is_plan_allowing(operation: PlanOperation, plan: ActionPlan, user: Any = None) -> bool:
     """Return whether a plan allows an operation, and whether this user, if one is given, has the permission."""
+    if operation in APPROVALS and not (settings.PLAN_APPROVAL and APPROVALS[operation] == plan.is_approved):
+        return False
     is_permitted = user is None or may(
         user, PLAN_PERMISSIONS[operation], target_of(plan), PLAN_POLICIES.get(operation, "")
     )
     return is_permitted and plan.state in PLAN_STATES[operation]
+
+
+def lacks_approval(plan: ActionPlan, user: str) -> bool:
+    """Return whether this user cannot start a recommended plan, because no other user has approved it."""
+    is_startable = plan.state in PLAN_STATES[PlanOperation.START]
+    return settings.PLAN_APPROVAL and is_startable and not plan.is_approved_for(user)
 
 
 def require_plan_allowing(operation: PlanOperation, plan: ActionPlan) -> None:
@@ -95,5 +121,9 @@ def require_plan_allowing(operation: PlanOperation, plan: ActionPlan) -> None:
 
 def plan_conflict(operation: PlanOperation, plan: ActionPlan) -> Conflict:
     """Return the exception for an operation that a plan does not allow."""
+    if operation in APPROVALS and not settings.PLAN_APPROVAL:
+        return Conflict(NO_APPROVAL)
+    if operation in APPROVALS and plan.state in PLAN_STATES[operation]:
+        return Conflict(APPROVAL_MESSAGES[operation].format(uuid=plan.uuid, approved_by=plan.approved_by))
     states = ", ".join(state for state in State if state in PLAN_STATES[operation])
     return Conflict(MESSAGES[operation].format(uuid=plan.uuid, state=plan.state, states=states))

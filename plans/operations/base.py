@@ -275,7 +275,7 @@ def write_plan(
         event or f"{kind}.{verb}", target, details={"action_plan": made.uuid, "plan_only": options.plan_only, **inputs}
     )
     if not options.plan_only:
-        made.launch(options.caller)
+        made.launch(options.caller, needs_approval=False)
     return Operation(action.uuid, made.uuid, target.uuid)
 
 

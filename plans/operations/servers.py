@@ -139,7 +139,7 @@ def start_action(action: ProposedAction, server: Server, caller: CallingContext,
     """Write the plan of one action, and start it. ``details`` are further details for history."""
     made = propose([action])
     record(HISTORY_EVENTS[action.action_type], server, details={"action_plan": made.uuid, **details})
-    made.launch(caller)
+    made.launch(caller, needs_approval=False)
     affected = find_action_type(action.action_type).affected(action.input_parameters)
     if verb := affected.operations.get(str(server.uuid)):
         record_request(server.uuid, verb, caller, made.actions.get())

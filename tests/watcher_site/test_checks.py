@@ -7,7 +7,13 @@ from pytest_django import Settings
 from actions.types.base import ActionType
 from actions.types.nop import Nop
 from tests.processes import ROOT
-from watcher_site.checks import FORMER_VARIABLES, check_former_variables, check_lease, check_plugins
+from watcher_site.checks import (
+    FORMER_VARIABLES,
+    check_former_variables,
+    check_lease,
+    check_plan_approval,
+    check_plugins,
+)
 
 
 class Nameless(Nop):
@@ -72,6 +78,16 @@ def test_plug_ins_with_the_same_name_are_errors(settings: Settings) -> None:
 def test_lease_shorter_than_the_poll_interval_is_a_warning(settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME, settings.POLL_INTERVAL = 5, 6
     assert [problem.id for problem in check_lease()] == ["watcher_site.W001"]
+
+
+@pytest.mark.parametrize(
+    ("approval", "auto_trigger", "found"), [(True, True, ["watcher_site.W004"]), (True, False, []), (False, True, [])]
+)
+def test_required_approval_of_plans_that_start_automatically_is_a_warning(
+    settings: Settings, approval: bool, auto_trigger: bool, found: list[str]
+) -> None:
+    settings.PLAN_APPROVAL, settings.MAKE_ROOM_AUTO_TRIGGER = approval, auto_trigger
+    assert [problem.id for problem in check_plan_approval()] == found
 
 
 @pytest.mark.parametrize("suffix", ["", "_FILE"])

@@ -65,6 +65,13 @@ urlpatterns = [
     route(f"action_plans/{IDENTIFIER}/restore", ActionPlanView, "action_plans-restore", post="restore"),
     route(f"action_plans/{IDENTIFIER}/continue", ActionPlanView, "action_plans-continue", post="continue_plan"),
     route(f"action_plans/{IDENTIFIER}/signal", ActionPlanView, "action_plans-signal", post="signal"),
+    route(f"action_plans/{IDENTIFIER}/approve", ActionPlanView, "action_plans-approve", post="approve"),
+    route(
+        f"action_plans/{IDENTIFIER}/withdraw_approval",
+        ActionPlanView,
+        "action_plans-withdraw_approval",
+        post="withdraw_approval",
+    ),
     *collection_routes("goals", GoalView),
     *collection_routes("strategies", StrategyView),
     route(f"strategies/{IDENTIFIER}/state", StrategyView, "strategies-state", get="state"),

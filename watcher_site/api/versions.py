@@ -19,6 +19,8 @@ EXTENDED: Version = (1, 12)
 TENANTS: Version = (1, 15)
 # The first version in which profiles belong to projects.
 PROFILES: Version = (1, 16)
+# The first version in which users approve action plans.
+APPROVALS: Version = (1, 17)
 
 # The changes of each version, from which the minimum, the maximum and the documentation are derived.
 HISTORY: dict[Version, tuple[str, ...]] = {
@@ -89,6 +91,10 @@ HISTORY: dict[Version, tuple[str, ...]] = {
     PROFILES: (
         "Profiles belong to a project (`project_id`) or to none. Members can use those of their projects, and see"
         " those of no project.",
+    ),
+    APPROVALS: (
+        "`POST /v1/action_plans/{uuid}/approve` and `/withdraw_approval` approve the start of an action plan by"
+        " another user, and withdraw the approval. Action plans have `approved_by` and `approved_at`.",
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

@@ -44,6 +44,7 @@ OBJECTS: Mapping[str, Text] = {
 }
 VERBS: Mapping[str, Text] = {
     "add_member": pgettext_lazy("event", "add member"),
+    "approve": pgettext_lazy("event", "approve"),
     "attach_policy": pgettext_lazy("event", "attach policy"),
     "audit_comparison": pgettext_lazy("event", "compare"),
     "cancel": pgettext_lazy("event", "cancel"),
@@ -91,6 +92,7 @@ VERBS: Mapping[str, Text] = {
     "update_policy": pgettext_lazy("event", "update policy"),
     "use": pgettext_lazy("event", "use"),
     "view": pgettext_lazy("event", "view"),
+    "withdraw_approval": pgettext_lazy("event", "withdraw approval of"),
 }
 DETAILS: Mapping[str, Text] = {
     "action_plan": _("action plan"),

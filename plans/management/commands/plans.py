@@ -1,4 +1,4 @@
-"""``manage.py plans``: list, show, start, cancel and continue action plans."""
+"""``manage.py plans``: list, show, approve, start, cancel and continue action plans."""
 
 import sys
 from collections.abc import Collection
@@ -14,6 +14,7 @@ from plans.api.preflight import foreseen_action_row, preflight_summary
 from plans.applier.foreground import Display, follow_plan
 from plans.management.commands import preflight_plan, schedule_plan
 from plans.models import ActionPlan
+from plans.operations.approval import approve_plan, withdraw_approval
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import schedule
@@ -112,6 +113,26 @@ class Continue(PlanOperation):
         return continue_plan(record)
 
 
+class Approve(PlanOperation):
+    name, help = "approve", "Approve the start of a plan by other users, with WATCHER_PLAN_APPROVAL."
+
+    def apply(self, record: ActionPlan, **options: Any) -> None:
+        approve_plan(record, options["person"])
+
+    def outcome(self, record: Any) -> str:
+        return f"{super().outcome(record)}, approved by {record.approved_by}"
+
+
+class WithdrawApproval(PlanOperation):
+    name, help = "withdraw-approval", "Withdraw the approval of a plan that was not started."
+
+    def apply(self, record: ActionPlan, **options: Any) -> None:
+        withdraw_approval(record)
+
+    def outcome(self, record: Any) -> str:
+        return f"{super().outcome(record)}, not approved"
+
+
 class Schedule(PlanOperation):
     name, help = "schedule", "Set the time or the maintenance window in which a plan begins."
 
@@ -168,7 +189,7 @@ def find_plan_titles(uuids: Collection[Any]) -> dict[str, str]:
 
 
 class Command(CommandGroup):
-    help = "List, show, start, cancel and continue action plans."
+    help = "List, show, approve, start, cancel and continue action plans."
     resource = Resource(
         "action plan",
         PlanListing,
@@ -177,4 +198,7 @@ class Command(CommandGroup):
         named_by=None,
         find_titles=find_plan_titles,
     )
-    subcommands = [ListObjects, ShowObject, Preflight, Schedule, Start, Suspend, Resume, Cancel, Continue]
+    subcommands = [
+        *(ListObjects, ShowObject, Preflight, Approve, WithdrawApproval),
+        *(Schedule, Start, Suspend, Resume, Cancel, Continue),
+    ]

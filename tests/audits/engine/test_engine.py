@@ -218,6 +218,11 @@ def test_auto_trigger_launches_the_plan(engine: DecisionEngine) -> None:
     assert plan_of(after_run(engine, dummy(auto_trigger=True))).state == "PENDING"
 
 
+def test_auto_trigger_launches_the_plan_without_an_approval(engine: DecisionEngine, settings: Any) -> None:
+    settings.PLAN_APPROVAL = True
+    assert plan_of(after_run(engine, dummy(auto_trigger=True))).state == "PENDING"
+
+
 def test_auto_trigger_does_not_launch_an_empty_plan(engine: DecisionEngine, settings: Any) -> None:
     install(settings, "WithIndicators")
     audit = after_run(engine, dummy(goal="server_consolidation", strategy=None, auto_trigger=True))

@@ -87,7 +87,7 @@ def test_ambiguous_uuid_is_refused_with_the_candidates_and_status_2(run: Run) ->
     assert ended.errors == f"CommandError: action plan: aa is ambiguous: {FIRST}, {SECOND}.\n"
 
 
-@pytest.mark.parametrize("subcommand", ["show", "preflight", "cancel", "start", "suspend", "continue"])
+@pytest.mark.parametrize("subcommand", ["show", "preflight", "approve", "cancel", "start", "suspend", "continue"])
 def test_unknown_plan_is_refused_in_one_line_with_status_2(run: Run, subcommand: str) -> None:
     ended = run("plans", subcommand, "aa11")
     assert ended == (2, "", "CommandError: There is no action plan aa11.\n")
@@ -208,6 +208,40 @@ def test_failed_plan_is_continued_by_a_new_plan(run: Run) -> None:
     plan.actions.update(state="FAILED")
     continued = run("plans", "continue", plan.uuid, "--format", "json").json
     assert (continued["continues_uuid"], continued["state"]) == (str(plan.uuid), "RECOMMENDED")
+
+
+def test_plan_is_approved_and_started_by_another_user(run: Run, settings: Settings) -> None:
+    settings.PLAN_APPROVAL = True
+    plan = make_plan({"a": []})
+    refused = run("plans", "start", plan.uuid, "--yes", "--as", "alice")
+    assert refused.errors == f"CommandError: Action plan {plan.uuid} requires the approval of another user.\n"
+    approved = run("plans", "approve", plan.uuid, "--as", "bob")
+    assert approved.output == f"action plan {plan.uuid} (nop): RECOMMENDED, approved by bob\n"
+    assert run("plans", "start", plan.uuid, "--yes", "--as", "bob").status == 2
+    assert run("plans", "start", plan.uuid, "--yes", "--as", "alice").status == 0
+    assert again(plan).state == "PENDING"
+
+
+def test_approval_is_withdrawn(run: Run, settings: Settings) -> None:
+    settings.PLAN_APPROVAL = True
+    plan = make_plan({"a": []}, approved_by="bob")
+    withdrawn = run("plans", "withdraw-approval", plan.uuid)
+    assert withdrawn.output == f"action plan {plan.uuid} (nop): RECOMMENDED, not approved\n"
+    assert again(plan).approved_by is None
+
+
+def test_approval_on_a_site_without_approvals_is_refused(run: Run) -> None:
+    ended = run("plans", "approve", make_plan({"a": []}).uuid)
+    assert (ended.status, "WATCHER_PLAN_APPROVAL" in ended.errors) == (2, True)
+
+
+@pytest.mark.parametrize("command", [["apply_plan"], ["schedule_plan", "--at", "2090-01-31T22:00", "--start"]])
+def test_commands_that_start_a_plan_require_the_approval(run: Run, settings: Settings, command: list[str]) -> None:
+    settings.PLAN_APPROVAL = True
+    plan = make_plan({"a": []})
+    ended = run(*command, plan.uuid)
+    assert (ended.status, "requires the approval of another user" in ended.errors) == (2, True)
+    assert (again(plan).state, again(plan).start_at) == ("RECOMMENDED", None)
 
 
 def test_plan_is_scheduled(run: Run) -> None:

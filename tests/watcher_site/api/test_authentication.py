@@ -35,7 +35,7 @@ def test_refusal_has_the_error_format_of_the_api(client: Client) -> None:
 
 
 def test_discovery_requires_no_login(client: Client) -> None:
-    assert client.get("/").json()["versions"][0]["max_version"] == "1.16"
+    assert client.get("/").json()["versions"][0]["max_version"] == "1.17"
 
 
 def test_http_basic_authenticates(client: Client, cloud_admin: User) -> None:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 def test_root_shows_the_newest_version(client: Client) -> None:
     answer = client.get("/").json()
-    assert answer["default_version"]["max_version"] == "1.16"
+    assert answer["default_version"]["max_version"] == "1.17"
     assert answer["versions"][0]["links"] == [{"href": "http://testserver/v1/", "rel": "self"}]
 
 

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.django_db
     [
         (None, "1.0"),
         ("infra-optim 1.5", "1.5"),
-        ("infra-optim latest", "1.16"),
-        ("infra-optim Latest", "1.16"),
+        ("infra-optim latest", "1.17"),
+        ("infra-optim Latest", "1.17"),
         ("compute 2.1, infra-optim 1.3", "1.3"),
         ("infra-optim 1.2, infra-optim 1.4", "1.4"),
         ("compute 2.1", "1.0"),
@@ -54,7 +54,7 @@ def test_unsupported_version_is_406_with_the_supported_range(cloud_admin: User, 
     answer = Caller(cloud_admin, requested).get("/goals")
     assert answer.status_code == 406
     assert answer["OpenStack-API-Minimum-Version"] == "1.0"
-    assert answer["OpenStack-API-Maximum-Version"] == "1.16"
+    assert answer["OpenStack-API-Maximum-Version"] == "1.17"
     assert "OpenStack-API-Version" not in answer
     assert f"The supported version range is: {versions.RANGE}." in fault(answer)
 
@@ -64,7 +64,7 @@ def test_every_response_has_the_version_headers(api: Caller, path: str) -> None:
     answer = api.get(path)
     assert answer["OpenStack-API-Version"] == "infra-optim 1.7"
     assert answer["OpenStack-API-Minimum-Version"] == "1.0"
-    assert answer["OpenStack-API-Maximum-Version"] == "1.16"
+    assert answer["OpenStack-API-Maximum-Version"] == "1.17"
     assert "OpenStack-API-Version" in answer["Vary"]
     assert answer["x-openstack-request-id"].startswith("req-")
 

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import get_resolver, reverse
+from pytest_django import Settings
 
 from plans.models import ActionPlan
 from tests.builders import action, make_cluster, make_plan, make_server
@@ -52,6 +53,22 @@ def test_rule_grants_a_group_more_than_its_permissions(write: Write, reader: Use
     assert where in page_of(client, plan)
     assert client.post(where).status_code == 302
     assert ActionPlan.objects.get().state == ActionPlan.State.PENDING
+
+
+@pytest.mark.parametrize(
+    ("policy", "verb", "approved_by"),
+    [("approve", "approve", None), ("withdraw_approval", "withdraw-approval", "bob")],
+)
+def test_approval_button_is_hidden_and_the_approval_refused_without_the_policy(
+    settings: Settings, write: Write, cloud_admin: User, policy: str, verb: str, approved_by: str | None
+) -> None:
+    settings.PLAN_APPROVAL = True
+    client, plan = login(cloud_admin), make_plan({"a": []}, approved_by=approved_by)
+    where = reverse(f"plans:{verb}", args=[plan.uuid])
+    assert where in page_of(client, plan)
+    write(f'"action_plan:{policy}": "!"')
+    assert where not in page_of(client, plan)
+    assert client.post(where).status_code == 403
 
 
 def test_page_refused_by_a_rule_is_not_in_the_navigation(write: Write, cloud_admin: User) -> None:
