@@ -102,8 +102,9 @@ def nova(folder: Path) -> Sections:
             "state_path": folder / "state" / "api",
             "my_ip": "127.0.0.1",
             "use_cow_images": False,
-            # On a busy machine, services are slow to report and to answer, but not down.
-            "service_down_time": 40,
+            # On a busy machine, services are slow to report and to answer, but not down. Tests that need one that is
+            # down change its heartbeat.
+            "service_down_time": RPC_TIMEOUT,
             "report_interval": 3,
             "rpc_response_timeout": RPC_TIMEOUT,
             # Otherwise the scheduler looks for new hosts after a random time of up to a minute.
@@ -142,7 +143,7 @@ def compute_node(folder: Path, host: str) -> Sections:
             "host": host,
             "state_path": state,
             "instances_path": state / "instances",
-            # The one of Nova's own fake drivers whose live migrations last and can be aborted.
+            # The one of Nova's own fake drivers whose live migrations can be aborted.
             "compute_driver": "fake.FakeLiveMigrateDriver",
             "reserved_host_memory_mb": 512,
             "resume_guests_state_on_host_boot": True,
@@ -178,7 +179,7 @@ def cinder(folder: Path) -> Sections:
             "osapi_volume_listen": "127.0.0.1",
             "osapi_volume_listen_port": PORTS["cinder-api"],
             "osapi_volume_workers": 1,
-            "service_down_time": 60,
+            "service_down_time": RPC_TIMEOUT,
             "rpc_response_timeout": RPC_TIMEOUT,
         },
         "oslo_messaging_rabbit": {"amqp_auto_delete": True},

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import openstack
@@ -24,6 +25,8 @@ from watcher_site.keystone.tokens import middleware
 
 # These files start a separate Keystone.
 WITHOUT_CONTROL_PLANE = ("test_login.py", "test_dashboard.py", "test_register_endpoints.py", "test_tokens.py")
+# Runs a function in a thread.
+Background = Callable[[Callable[[], None]], None]
 FLAVORS = {"tiny": (1, 512, 1), "small": (1, 2048, 10), "large": (4, 8192, 40)}
 
 
@@ -105,6 +108,11 @@ class Nova:
     def has_down_nodes(self) -> bool:
         return any(state != "up" for _, state in self.states().values())
 
+    def is_down(self, host: str, control_plane: ControlPlane) -> bool:
+        """Return whether a compute service that was killed or stopped is down; its last heartbeat may still arrive."""
+        control_plane.expire_heartbeat(host)
+        return self.states()[host] == ("enabled", "down")
+
     def hypervisors(self) -> set[str]:
         """Return the names of hypervisors in Nova: a compute service is up before its node is found in the cell."""
         return {found.name for found in self.compute.hypervisors()}
@@ -165,6 +173,8 @@ def filled(control_plane: ControlPlane) -> Nova:
 def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None) -> Nova:
     """A cloud of three nodes that are up, without servers, which the site uses and has read."""
     control_plane.start(NAMES)
+    # An interrupted run may have left it.
+    control_plane.hold_file("cmp1").unlink(missing_ok=True)
     wait_for(answers(filled), PATIENCE, INTERVAL)
     wait_for(lambda: filled.states() == dict.fromkeys(COMPUTE_NODES, ("enabled", "up")), PATIENCE, INTERVAL)
     wait_for(lambda: filled.hypervisors() == set(COMPUTE_NODES), PATIENCE, INTERVAL)
@@ -174,6 +184,29 @@ def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None
     settings.OPENSTACK_OPERATION_TIMEOUT = PATIENCE
     synchronize()
     return filled
+
+
+@pytest.fixture
+def held(nova: Nova, control_plane: ControlPlane) -> Iterator[Path]:
+    """A file during whose existence migrations from cmp1 last."""
+    file = control_plane.hold_file("cmp1")
+    file.touch()
+    yield file
+    file.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def background() -> Iterator[Background]:
+    """Return a function that runs another one in a thread; the test waits for the thread in the end."""
+    threads: list[Thread] = []
+
+    def start(work: Callable[[], None]) -> None:
+        threads.append(Thread(target=work))
+        threads[-1].start()
+
+    yield start
+    for thread in threads:
+        thread.join()
 
 
 def answers(nova: Nova) -> Callable[[], bool]:

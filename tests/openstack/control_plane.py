@@ -293,6 +293,14 @@ class ControlPlane:
     def kill(self, name: str) -> None:
         self.stop(name, signal.SIGKILL)
 
+    def hold_file(self, host: str) -> Path:
+        """Return the path of a file during whose existence migrations from a host last."""
+        return self.folder / "state" / host / "held"
+
+    def expire_heartbeat(self, host: str) -> None:
+        """Let Nova regard the nova-compute of a host, which was killed or stopped, as down."""
+        self.query(f"UPDATE nova.services SET last_seen_up = '2000-01-01' WHERE host = '{host}'")  # noqa: S608
+
     def stop_all(self) -> None:
         for name in reversed(NAMES):
             self.send_signal(name, signal.SIGTERM) if name != "mariadb" else None

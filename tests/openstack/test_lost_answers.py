@@ -1,36 +1,20 @@
 """Operations whose answer is lost because nova-api dies, and one whose nova-compute is down."""
 
 import signal
-from collections.abc import Callable, Iterator
-from threading import Thread
 
 import pytest
 
 from cluster.drivers.base import cloud
 from cluster.models import Server
-from tests.openstack.conftest import Nova
+from tests.openstack.conftest import Background, Nova
 from tests.openstack.control_plane import PATIENCE, ControlPlane
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.openstack
 
 
-@pytest.fixture
-def background() -> Iterator[Callable[[Callable[[], None]], None]]:
-    """Return a function that runs another one in a thread; the test waits for the thread in the end."""
-    threads: list[Thread] = []
-
-    def start(work: Callable[[], None]) -> None:
-        threads.append(Thread(target=work))
-        threads[-1].start()
-
-    yield start
-    for thread in threads:
-        thread.join()
-
-
 def test_migration_continues_when_nova_api_dies_before_its_response(
-    nova: Nova, control_plane: ControlPlane, background: Callable[[Callable[[], None]], None]
+    nova: Nova, control_plane: ControlPlane, background: Background
 ) -> None:
     server = nova.boot("web", "cmp1")
 

@@ -14,7 +14,7 @@ from cluster.drivers.base import OperationOutstanding, cloud
 from cluster.models import HostAggregate
 from cluster.operations.synchronization import synchronize
 from tests.builders import make_plan
-from tests.openstack.conftest import Nova
+from tests.openstack.conftest import Background, Nova
 from tests.openstack.control_plane import INTERVAL, PATIENCE, ControlPlane
 from tests.plans.inline import run_waiting
 from tests.waiting import wait_for
@@ -26,17 +26,23 @@ pytestmark = pytest.mark.openstack
 def down(nova: Nova, control_plane: ControlPlane) -> str:
     """A host that is down since the last synchronization, with a server on another host."""
     control_plane.kill("cmp3")
-    wait_for(lambda: nova.states()["cmp3"] == ("enabled", "down"), PATIENCE, INTERVAL)
+    wait_for(lambda: nova.is_down("cmp3", control_plane), PATIENCE, INTERVAL)
     nova.boot("web", "cmp1")
     synchronize()
     return "cmp3"
 
 
 @pytest.fixture
-def frozen(nova: Nova, control_plane: ControlPlane) -> Iterator[str]:
-    """A server whose host has just stopped working."""
+def frozen(nova: Nova, control_plane: ControlPlane, background: Background) -> Iterator[str]:
+    """A server whose host stops working when it is to migrate the server."""
     server = nova.boot("web", "cmp1")
+
+    def freeze() -> None:
+        wait_for(lambda: nova.show(server).task_state, PATIENCE)
+        wait_for(lambda: nova.is_down("cmp1", control_plane), PATIENCE, INTERVAL)
+
     control_plane.send_signal("cmp1", signal.SIGSTOP)
+    background(freeze)
     yield server
     control_plane.send_signal("cmp1", signal.SIGCONT)
     wait_for(lambda: nova.states()["cmp1"] == ("enabled", "up"), PATIENCE, INTERVAL)

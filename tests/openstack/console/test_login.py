@@ -23,8 +23,8 @@ from watcher_site.web.keystone_session import tokens_of
 from watcher_site.web.middleware import KEYSTONE_KEY
 
 pytestmark = [pytest.mark.openstack, pytest.mark.django_db]
-# In seconds: the time for which tokens that expire in a test are valid.
-LIFETIME = 20
+# In seconds: the times for which tokens that expire in a test are valid. The first one that suffices is used.
+LIFETIMES = (20, 60, 240)
 ISSUER = "https://login.example.org"
 
 
@@ -49,11 +49,14 @@ def keystone(service: KeystoneService, settings: Settings) -> KeystoneService:
 
 
 @pytest.fixture
-def short_tokens(service: KeystoneService) -> Iterator[None]:
-    """New tokens of Keystone expire soon."""
-    restart(service, LIFETIME)
+def logged_in_briefly(client: Client, keystone: KeystoneService) -> Iterator[None]:
+    """The client has logged in with tokens that expire soon on a machine that is not busy."""
+    for lifetime in LIFETIMES:
+        restart(keystone, lifetime)
+        if log_in(client, "rosa").headers.get("Location") == reverse("home"):
+            break
     yield
-    restart(service)
+    restart(keystone)
 
 
 def restart(service: KeystoneService, *lifetime: int) -> None:
@@ -107,8 +110,8 @@ def test_user_with_several_scopes_selects_and_changes_the_scope(client: Client, 
     assert client.get("/console/plans/").status_code == 200
 
 
-def test_a_session_ends_with_its_token(client: Client, keystone: KeystoneService, short_tokens: None) -> None:
-    assert log_in(client, "rosa")["Location"] == reverse("home")
+def test_a_session_ends_with_its_token(client: Client, logged_in_briefly: None) -> None:
+    assert KEYSTONE_KEY in client.session
     wait_for(lambda: client.get("/console/plans/").status_code == 302, PATIENCE)
     assert KEYSTONE_KEY not in client.session
 
