@@ -71,6 +71,9 @@ CALL_QUEUES = {
 }
 # In seconds, for services and their operations: a machine that runs other tests starts Nova slowly.
 PATIENCE = 900
+# In seconds: services close connections that are idle for longer. A service does not repeat a request to another one
+# that is closing the connection at that moment.
+KEEP_ALIVE = 3600
 # In seconds, between requests to a service that is waited for and does the work meanwhile.
 INTERVAL = 0.5
 
@@ -233,7 +236,7 @@ class ControlPlane:
         settings = self.folder / "run" / f"{name}.gunicorn.py"
         settings.write_text(
             f"wsgi_app = '{module}:application'\nbind = '127.0.0.1:{PORTS[name]}'\nworkers = 1\nthreads = 8\n"
-            "timeout = 300\ncontrol_socket_disable = True\n"
+            f"timeout = 300\nkeepalive = {KEEP_ALIVE}\ncontrol_socket_disable = True\n"
         )
         environment = {variable: str(self.files / files), "GUNICORN_CMD_ARGS": f"--config {settings}"}
         self.run(name, [self.programs / "gunicorn"], environment)

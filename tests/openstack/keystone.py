@@ -12,7 +12,7 @@ from typing import Any
 import openstack
 
 from tests.openstack.configuration import PASSWORD, write
-from tests.openstack.control_plane import PATIENCE, ROOT, ControlPlane, answers
+from tests.openstack.control_plane import KEEP_ALIVE, PATIENCE, ROOT, ControlPlane, answers
 from tests.waiting import wait_for
 from tests.watcher_site.site_process import free_port_number
 
@@ -83,7 +83,7 @@ class KeystoneService:
         settings = self.folder / "gunicorn.py"
         settings.write_text(
             f"wsgi_app = 'keystone.wsgi.api:application'\nbind = '127.0.0.1:{port}'\nworkers = 1\nthreads = 4\n"
-            "timeout = 300\ncontrol_socket_disable = True\n"
+            f"timeout = 300\nkeepalive = {KEEP_ALIVE}\ncontrol_socket_disable = True\n"
         )
         with (self.folder / "gunicorn.log").open("a") as log:
             self.process = subprocess.Popen(
