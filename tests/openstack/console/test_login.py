@@ -22,7 +22,7 @@ from watcher_site.models import HistoryEntry
 from watcher_site.web.keystone_session import tokens_of
 from watcher_site.web.middleware import KEYSTONE_KEY
 
-pytestmark = [pytest.mark.openstack, pytest.mark.django_db]
+pytestmark = [pytest.mark.keystone, pytest.mark.django_db]
 # In seconds: the times for which tokens that expire in a test are valid. The first one that suffices is used.
 LIFETIMES = (20, 60, 240)
 ISSUER = "https://login.example.org"
