@@ -4,6 +4,7 @@
 """
 
 import os
+import socket
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,6 @@ import openstack
 from tests.openstack.configuration import PASSWORD, write
 from tests.openstack.control_plane import KEEP_ALIVE, PATIENCE, ROOT, ControlPlane, answers
 from tests.waiting import wait_for
-from tests.watcher_site.site_process import free_port_number
 
 
 class KeystoneService:
@@ -26,7 +26,8 @@ class KeystoneService:
 
     def __init__(self, folder: Path, dashboard: str = "") -> None:
         self.programs, self.folder = find_programs(), folder
-        self.url = f"http://127.0.0.1:{free_port_number()}"
+        self.port = reserve_port()
+        self.url = f"http://127.0.0.1:{self.port.getsockname()[1]}"
         self.process: subprocess.Popen[bytes] | None = None
         self.dashboard = dashboard
         self.configure()
@@ -173,6 +174,14 @@ class KeystoneService:
         }
         write(file, {"keystone_authtoken": {**login, **options}})
         return file
+
+
+def reserve_port() -> socket.socket:
+    """Return a socket whose port no other process gets, also while the service that listens on it is stopped."""
+    port = socket.socket()
+    port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    port.bind(("127.0.0.1", 0))
+    return port
 
 
 def find_programs() -> Path:
