@@ -117,7 +117,7 @@ def test_concurrent_prepare_processes_wait_for_each_other(
     assert statuses == [0, 0, 0], printed
     assert all(WAITING in text for text in printed)
     assert sum("shown this once" in text for text in printed) == 1
-    assert sum("is recommended" in text for text in printed) == 1
+    assert sum("is RECOMMENDED" in text for text in printed) == 1
 
 
 def test_printed_command_changes_the_password(tmp_path: Path, sqlite_url: str) -> None:
