@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def hold_migrations(driver, file):
-    """Replace the migrations of a driver by some that last while a file exists, of which live ones can be aborted.
+    """Replace the migrations of a driver by migrations that last while a file exists; live migrations can be aborted.
 
     Those of the fake driver itself last five seconds, and forget a request to abort that arrives at their beginning.
     """

@@ -188,7 +188,7 @@ def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None
 
 @pytest.fixture
 def held(nova: Nova, control_plane: ControlPlane) -> Iterator[Path]:
-    """A file during whose existence migrations from cmp1 last."""
+    """A file that holds migrations from cmp1 while it exists."""
     file = control_plane.hold_file("cmp1")
     file.touch()
     yield file
@@ -197,7 +197,7 @@ def held(nova: Nova, control_plane: ControlPlane) -> Iterator[Path]:
 
 @pytest.fixture
 def background() -> Iterator[Background]:
-    """Return a function that runs another one in a thread; the test waits for the thread in the end."""
+    """Return a function that runs another function in a thread, which is joined after the test."""
     threads: list[Thread] = []
 
     def start(work: Callable[[], None]) -> None:

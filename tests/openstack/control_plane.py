@@ -297,11 +297,11 @@ class ControlPlane:
         self.stop(name, signal.SIGKILL)
 
     def hold_file(self, host: str) -> Path:
-        """Return the path of a file during whose existence migrations from a host last."""
+        """Return the path of a file that holds migrations from a host while it exists."""
         return self.folder / "state" / host / "held"
 
     def expire_heartbeat(self, host: str) -> None:
-        """Let Nova regard the nova-compute of a host, which was killed or stopped, as down."""
+        """Set an old heartbeat for the nova-compute of a host, which was killed or stopped, so that it is down."""
         self.query(f"UPDATE nova.services SET last_seen_up = '2000-01-01' WHERE host = '{host}'")  # noqa: S608
 
     def stop_all(self) -> None:

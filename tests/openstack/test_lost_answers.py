@@ -1,4 +1,4 @@
-"""Operations whose answer is lost because nova-api dies, and one whose nova-compute is down."""
+"""Operations without a response, because nova-api is killed."""
 
 import signal
 
@@ -13,7 +13,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.openstack
 
 
-def test_migration_continues_when_nova_api_dies_before_its_response(
+def test_migration_completes_if_nova_api_is_killed_before_its_response(
     nova: Nova, control_plane: ControlPlane, background: Background
 ) -> None:
     server = nova.boot("web", "cmp1")

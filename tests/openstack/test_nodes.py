@@ -34,7 +34,7 @@ def down(nova: Nova, control_plane: ControlPlane) -> str:
 
 @pytest.fixture
 def frozen(nova: Nova, control_plane: ControlPlane, background: Background) -> Iterator[str]:
-    """A server whose host stops working when it is to migrate the server."""
+    """A server whose host is stopped when it starts to migrate the server."""
     server = nova.boot("web", "cmp1")
 
     def freeze() -> None:

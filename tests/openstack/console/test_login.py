@@ -23,7 +23,7 @@ from watcher_site.web.keystone_session import tokens_of
 from watcher_site.web.middleware import KEYSTONE_KEY
 
 pytestmark = [pytest.mark.keystone, pytest.mark.django_db]
-# In seconds: the times for which tokens that expire in a test are valid. The first one that suffices is used.
+# In seconds: the lifetimes of tokens that expire in a test. The first sufficient lifetime is used.
 LIFETIMES = (20, 60, 240)
 ISSUER = "https://login.example.org"
 
@@ -49,8 +49,8 @@ def keystone(service: KeystoneService, settings: Settings) -> KeystoneService:
 
 
 @pytest.fixture
-def logged_in_briefly(client: Client, keystone: KeystoneService) -> Iterator[None]:
-    """The client has logged in with tokens that expire soon on a machine that is not busy."""
+def short_login(client: Client, keystone: KeystoneService) -> Iterator[None]:
+    """Log the client in with tokens of the shortest lifetime that suffices for the login."""
     for lifetime in LIFETIMES:
         restart(keystone, lifetime)
         if log_in(client, "rosa").headers.get("Location") == reverse("home"):
@@ -110,7 +110,7 @@ def test_user_with_several_scopes_selects_and_changes_the_scope(client: Client, 
     assert client.get("/console/plans/").status_code == 200
 
 
-def test_a_session_ends_with_its_token(client: Client, logged_in_briefly: None) -> None:
+def test_session_ends_when_its_token_expires(client: Client, short_login: None) -> None:
     assert KEYSTONE_KEY in client.session
     wait_for(lambda: client.get("/console/plans/").status_code == 302, PATIENCE)
     assert KEYSTONE_KEY not in client.session

@@ -50,7 +50,7 @@ def start(control_plane: ControlPlane) -> Iterator[Start]:
     ("kind", "task", "end"), [("live", "migrating", "completed"), ("cold", "resize_", "confirmed")]
 )
 @pytest.mark.django_db(transaction=True)
-def test_a_migration_whose_applier_was_killed_is_followed_to_its_end_by_another(
+def test_migration_of_a_killed_applier_is_completed_without_another_request(
     nova: Nova, held: Path, start: Start, kind: str, task: str, end: str
 ) -> None:
     server = nova.boot("web", "cmp1")
@@ -68,7 +68,7 @@ def test_a_migration_whose_applier_was_killed_is_followed_to_its_end_by_another(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_cancelling_the_plan_aborts_the_live_migration(nova: Nova, held: Path, start: Start) -> None:
+def test_cancellation_of_a_plan_aborts_the_live_migration(nova: Nova, held: Path, start: Start) -> None:
     server = nova.boot("web", "cmp1")
     synchronize()
     plan = plan_steps(migration(server))
@@ -93,7 +93,7 @@ def test_action_on_a_deleted_server_is_skipped_and_the_plan_continues(nova: Nova
     assert nova.show(present).compute_host == "cmp2"
 
 
-def test_a_migration_is_waited_for_while_nova_is_away(
+def test_migration_completes_after_an_outage_of_nova_api(
     nova: Nova, control_plane: ControlPlane, held: Path, background: Background
 ) -> None:
     server = nova.boot("web", "cmp1")
