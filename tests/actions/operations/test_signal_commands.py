@@ -43,8 +43,8 @@ def test_signal_plan_sends_signals_as_a_user(one: Action) -> None:
     [
         (["signal_action", "nobody", "CANCEL"], "action: there is no action nobody."),
         (["signal_action", "nop", "STOP"], "argument signal: invalid choice: 'STOP'"),
-        (["signal_plan", "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11", "CANCEL"], "could not be found"),
-        (["signal_plan", "x", "CANCEL"], "argument plan: invalid UUID value"),
+        (["signal_plan", "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11", "CANCEL"], "There is no action plan 7a7c9b4e"),
+        (["signal_plan", "x", "CANCEL"], "There is no action plan x."),
     ],
 )
 def test_invalid_argument_is_refused_with_a_message_of_one_line(arguments: list[str], words: str) -> None:

@@ -44,7 +44,7 @@ def test_add_exclusion_with_try_does_not_add_the_exclusion(capsys: pytest.Captur
         (["--opens=8"], "^--opens: must be a time such as 22:00"),
         (["--expires=2020-01-01T00:00"], "^--expires: must not be in the past"),
         (["--zone=Atlantis"], "^--zone: there is no time zone"),
-        (["--try=4a0cd5e7-7d75-4a1c-8f2a-111111111111"], "could not be found"),
+        (["--try=4a0cd5e7-7d75-4a1c-8f2a-111111111111"], "There is no action plan 4a0cd5e7"),
     ],
 )
 def test_invalid_argument_is_refused(arguments: list[str], rule: str) -> None:

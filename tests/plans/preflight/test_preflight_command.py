@@ -76,7 +76,8 @@ def test_command_shows_when_a_mirrored_cloud_was_read(settings: Settings, capsys
 
 
 @pytest.mark.parametrize(
-    ("plan", "words"), [("x", "argument plan: invalid UUID value"), (str(UUID(int=1)), "could not be found")]
+    ("plan", "words"),
+    [("x", "There is no action plan x."), (str(UUID(int=1)), "There is no action plan 00000000")],
 )
 def test_command_refuses_an_invalid_or_unknown_plan(plan: str, words: str) -> None:
     with pytest.raises(CommandError, match=words):

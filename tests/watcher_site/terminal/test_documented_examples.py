@@ -35,7 +35,7 @@ def test_documented_examples_succeed(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 def test_page_lists_all_subcommands() -> None:
     listed = {
-        name: re.findall(r"`(\w+)`", subcommands)
+        name: re.findall(r"`([\w-]+)`", subcommands)
         for names, subcommands in re.findall(r"^\| (`.*`) \| (`.*`) \|$", PAGE, re.MULTILINE)
         for name in re.findall(r"`(\w+)`", names)
     }

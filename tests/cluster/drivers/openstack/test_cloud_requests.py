@@ -1,4 +1,8 @@
-"""Requests to OpenStack carry the ID of the request that caused them, and are counted and traced."""
+"""Requests to OpenStack: the ID of their cause, counts, traces, and connections that services close."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 from pytest_django import Settings
@@ -6,6 +10,7 @@ from structlog.contextvars import bound_contextvars
 
 from cluster.drivers.base import CloudError
 from cluster.drivers.openstack.access import Access
+from cluster.drivers.openstack.session import CloudSession
 from tests.cluster.emulator.server import Emulator, Fault
 from tests.watcher_site.monitoring.samples import growth_of
 from tests.watcher_site.monitoring.spans import recording
@@ -62,3 +67,41 @@ def test_request_to_nova_has_a_span_and_a_traceparent(emulator: Emulator) -> Non
     assert (found["http.response.status_code"], found["watcher.request_id"]) == (200, REQUEST)
     sent = {parent.rpartition("-")[0] for line, parent in emulator.traceparents if parent and line.startswith(FLAVORS)}
     assert sent == {f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}"}
+
+
+class ClosingHandler(BaseHTTPRequestHandler):
+    """Responds to the first request over a connection, and closes the connection when it receives another one."""
+
+    protocol_version = "HTTP/1.1"
+    has_responded = False
+
+    def respond(self) -> None:
+        if self.has_responded:
+            self.close_connection = True
+            return
+        self.has_responded = True
+        self.send_response(204)
+        self.end_headers()
+
+    do_GET = do_POST = do_PATCH = do_DELETE = respond  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ClosingHandler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
+def test_request_with_side_effects_uses_a_new_connection(url: str, method: str) -> None:
+    session = CloudSession()
+    assert [session.request(url, each).status_code for each in ("GET", method, method)] == [204, 204, 204]
