@@ -19,10 +19,10 @@ class CloudGauges(Collector):
     """The gauges of this app, in one query."""
 
     def collect(self) -> Iterator[Metric]:
-        found = Synchronization.objects.filter(pk=Synchronization.ONLY).values_list("succeeded_at", "problem").first()
-        if found is None:
+        row = Synchronization.objects.filter(pk=Synchronization.ONLY).values_list("succeeded_at", "problem").first()
+        if row is None:
             return
-        succeeded_at, problem = found
+        succeeded_at, problem = row
         if succeeded_at:
             yield LAST_READING.single(succeeded_at.timestamp())
         yield FAILED.single(bool(problem))

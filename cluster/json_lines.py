@@ -69,8 +69,8 @@ def parse_document(content: bytes) -> tuple[str, Any]:
 
 def check_values(document: Any) -> None:
     """Raise `InvalidValue` if an object contains a name twice, or a value that the database cannot store."""
-    for path, nature in find_unstorable(document):
-        raise InvalidValue(path, f"must not hold {nature}.")
+    for path, problem in find_unstorable(document):
+        raise InvalidValue(path, f"must not hold {problem}.")
     for path in find_repeated(document):
         raise InvalidValue(path, "stands there twice.")
 
@@ -106,10 +106,10 @@ def list_members(text: str, position: int) -> Iterator[tuple[str | int, int]]:
     """Yield the name or index of each member of an object or list, and the position of its value."""
     if text[position] not in "{[":
         return
-    named, position, index = text[position] == "{", skip_blanks(text, position + 1), 0
+    is_object, position, index = text[position] == "{", skip_blanks(text, position + 1), 0
     while text[position] not in "}]":
         step: str | int = index
-        if named:
+        if is_object:
             step, position = DECODER.raw_decode(text, position)
             position = skip_blanks(text, skip_blanks(text, position) + 1)
         yield step, position

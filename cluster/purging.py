@@ -35,12 +35,12 @@ def order_removable(cutoff: datetime) -> list[QuerySet[Any]]:
 
     Nested stacks are removed level by level from the innermost, by queries that are evaluated in turn.
     """
-    found = removable(cutoff)
+    querysets = removable(cutoff)
     within = Exists(Stack.objects.filter(parent_resource=OuterRef("pk")))
     below = Exists(Stack.objects.filter(root=OuterRef("pk")))
     parts = Exists(StackResource.objects.filter(stack=OuterRef("pk")))
-    level = [found.pop("Stack Resources").exclude(within), found.pop("Stacks").exclude(below | parts)]
-    return [*found.values(), *level * (MAX_DEPTH + 1)]
+    level = [querysets.pop("Stack Resources").exclude(within), querysets.pop("Stacks").exclude(below | parts)]
+    return [*querysets.values(), *level * (MAX_DEPTH + 1)]
 
 
 def expired(model: Any, cutoff: datetime) -> QuerySet[Any]:

@@ -68,12 +68,12 @@ def list_statuses(*, knows_pending: bool) -> list[str]:
 
 def with_statuses(requested: Iterable[str], *, knows_pending: bool) -> Q:
     """Return the condition that a server has one of these statuses."""
-    requested, found, before = set(requested), Q(pk__in=[]), Q(pk__in=[])
+    requested, matches, before = set(requested), Q(pk__in=[]), Q(pk__in=[])
     for status, condition in conditions(knows_pending=knows_pending):
         if status in requested:
-            found |= condition & ~before
+            matches |= condition & ~before
         before |= condition
-    return found
+    return matches
 
 
 def state_without_pending() -> Case:

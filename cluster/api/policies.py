@@ -146,15 +146,21 @@ class PolicyTypeView(ResourceView):
     def list_types(self, request: Request) -> Response:
         """List the policy types, with the schemas of their properties."""
         refuse_unknown_arguments(request.query_params, set())
-        return Response({"policy_types": [describe_policy_type(one) for one in plugins.load("POLICY_TYPES").values()]})
+        return Response(
+            {
+                "policy_types": [
+                    describe_policy_type(policy_type) for policy_type in plugins.load("POLICY_TYPES").values()
+                ]
+            }
+        )
 
     def show_type(self, request: Request, identifier: str) -> Response:
         """Show a policy type."""
-        found = plugins.load("POLICY_TYPES").get(identifier)
-        if found is None:
+        policy_type = plugins.load("POLICY_TYPES").get(identifier)
+        if policy_type is None:
             raise NotFound(self.missing(identifier))
-        self.check_object_permissions(request, found)
-        return Response(describe_policy_type(found))
+        self.check_object_permissions(request, policy_type)
+        return Response(describe_policy_type(policy_type))
 
 
 def describe_policy_type(policy_type: type[PolicyType]) -> dict[str, Any]:

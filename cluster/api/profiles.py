@@ -118,10 +118,10 @@ class ProfileView(OwnedByProjects, NamedLookup, ResourceView):
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
         """Raises: `Invalid`: profiles of several projects have the name."""
-        found = super().lookup(identifier)
-        if not is_uuid(identifier) and len(found.order_by().values_list("pk", flat=True)[:2]) > 1:
+        profiles = super().lookup(identifier)
+        if not is_uuid(identifier) and len(profiles.order_by().values_list("pk", flat=True)[:2]) > 1:
             raise ambiguous_identifier(identifier)
-        return found
+        return profiles
 
     def filter_name(self, queryset: QuerySet[Profile], value: str) -> QuerySet[Profile]:
         return queryset.filter(name__iexact=value)

@@ -102,5 +102,5 @@ def sum_up(name: str, cells: list[NodeUse], shown: int) -> GroupUse:
 
 
 def total(uses: Iterable[Use]) -> Use:
-    found = list(uses)
-    return Use(sum(use.used for use in found), sum(use.capacity for use in found), found[0].unit)
+    use_list = list(uses)
+    return Use(sum(use.used for use in use_list), sum(use.capacity for use in use_list), use_list[0].unit)

@@ -109,8 +109,8 @@ class PropertyForm(NewPolicyForm):
     @property
     def spec(self) -> dict[str, Any]:
         """Return the properties that differ from their defaults."""
-        given = self.cleaned_data
-        return parameters_of({name: value for name, value in given.items() if value != self.fields[name].initial})
+        values = self.cleaned_data
+        return parameters_of({name: value for name, value in values.items() if value != self.fields[name].initial})
 
     def add_refusal(self, refusal: str) -> None:
         field, reason = find_refused(refusal.removeprefix("spec: "), self.fields)
@@ -128,12 +128,12 @@ class NewPolicy(ResumableFormPage, View):
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        kept = self.resumed_data()
-        if kept is not None:
-            return self.show(self.form(kept, kept))
+        data = self.resumed_data()
+        if data is not None:
+            return self.show(self.form(data, data))
         if "document" in request.GET or request.GET.get("type") in plugins.load("POLICY_TYPES"):
             return self.show(self.form(request.GET))
-        types = [(one.name, one.description) for one in plugins.load("POLICY_TYPES").values()]
+        types = [(policy_type.name, policy_type.description) for policy_type in plugins.load("POLICY_TYPES").values()]
         return render(request, "cluster/policy_types.html", {"types": types})
 
     def form(self, chosen: QueryDict, data: QueryDict | None = None) -> NewPolicyForm:
@@ -145,11 +145,11 @@ class NewPolicy(ResumableFormPage, View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = self.form(request.POST, request.POST)
-        made = self.create_or_refuse(form) if form.is_valid() else None
-        if made is None:
+        policy = self.create_or_refuse(form) if form.is_valid() else None
+        if policy is None:
             return self.show(form)
         messages.success(request, _("Policy created. Attach it to clusters to apply it."))
-        return redirect("cluster:policy", uuid=made.uuid)
+        return redirect("cluster:policy", uuid=policy.uuid)
 
     def create_or_refuse(self, form: NewPolicyForm) -> Policy | None:
         """Create the policy, or add the reason of the refusal to the form and return None."""
@@ -164,10 +164,13 @@ class NewPolicy(ResumableFormPage, View):
     def show(self, form: NewPolicyForm) -> HttpResponse:
         installed = plugins.load("POLICY_TYPES")
         is_document = isinstance(form, DocumentForm)
-        chosen = "" if is_document else form["type"].value()
-        about = installed[chosen].description if chosen else ""
-        types = [(one.name, one.description, json.dumps(one.schema, indent=2)) for one in installed.values()]
-        context = {"form": form, "types": types if is_document else [], "chosen": chosen, "about": about}
+        type_name = "" if is_document else form["type"].value()
+        about = installed[type_name].description if type_name else ""
+        types = [
+            (policy_type.name, policy_type.description, json.dumps(policy_type.schema, indent=2))
+            for policy_type in installed.values()
+        ]
+        context = {"form": form, "types": types if is_document else [], "chosen": type_name, "about": about}
         return render(self.request, "cluster/policy_form.html", context)
 
 

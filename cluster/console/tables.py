@@ -36,8 +36,8 @@ class UseColumn(tables.Column):
 
     def render(self, value: int, record: Any) -> SafeString:
         capacity = getattr(record, self.capacity)
-        used, whole = (number_format(f"{self.scale(one):.4g}") for one in (value, capacity))
-        label = _("%(used)s of %(capacity)s %(unit)s") % {"used": used, "capacity": whole, "unit": self.unit}
+        used, total = (number_format(f"{self.scale(amount):.4g}") for amount in (value, capacity))
+        label = _("%(used)s of %(capacity)s %(unit)s") % {"used": used, "capacity": total, "unit": self.unit}
         return format_html("{}{}", label, use_bar(value, capacity, label))
 
 

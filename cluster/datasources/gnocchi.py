@@ -67,27 +67,27 @@ class Gnocchi(KeystoneDatasource):
         end = time.time() - reading.ago
         begin = end - reading.period
         name = name_of(reading.metric)
-        found = {}
+        values = {}
         for resource, metrics in self.query([reading.metric], begin, end, reading.granularity).items():
             points = [point for point in metrics.get(name, []) if point.seconds_within(begin, end) > 0]
             if name == SERVER_CPU:
                 # The rate is negative when a counter restarts, as after a migration.
                 points = [point for point in points if point.value >= 0]
             if points:
-                found[resource] = aggregate(reading.aggregate, points, begin, end) * unit_of(name, reading.aggregate)
+                values[resource] = aggregate(reading.aggregate, points, begin, end) * unit_of(name, reading.aggregate)
         if reading.metric.startswith("host_"):
-            return with_short_names({node_of(resource): value for resource, value in found.items()})
-        return shared_by_vcpus(found) if name == SERVER_CPU and reading.aggregate != "count" else found
+            return with_short_names({node_of(resource): value for resource, value in values.items()})
+        return shared_by_vcpus(values) if name == SERVER_CPU and reading.aggregate != "count" else values
 
     def find_metrics(self) -> set[str]:
         end = time.time()
-        found = set()
+        names = set()
         for prefix in ("host_", "instance_"):
             metrics = [metric for metric in METRICS if metric.startswith(prefix)]
             response = self.query(metrics, end - CURRENT, end, Reading.granularity)
             present = {name for series in response.values() for name, points in series.items() if points}
-            found |= {metric for metric in metrics if name_of(metric) in present}
-        return found
+            names |= {metric for metric in metrics if name_of(metric) in present}
+        return names
 
     def query(
         self, metrics: list[str], begin: float, end: float, granularity: float

@@ -50,8 +50,8 @@ class HTTPDatasource(Datasource):
             reraise=True,
         )
         try:
-            found: tuple[int, bytes] = retrying(self.request_once, send)
-            return found
+            response: tuple[int, bytes] = retrying(self.request_once, send)
+            return response
         except Unavailable as problem:
             log.warning("data source not available", place=self.place, problem=str(problem))
             raise self.error(f"is not available: {problem}") from problem
@@ -107,16 +107,18 @@ def find_root_cause(problem: BaseException) -> BaseException:
     return find_root_cause(inner) if isinstance(inner, BaseException) else problem
 
 
-def shared_by_vcpus(found: Mapping[str, float]) -> dict[str, float]:
+def shared_by_vcpus(values: Mapping[str, float]) -> dict[str, float]:
     """Convert percentages of one vCPU to percentages of all vCPUs of each server, without unknown servers.
 
     The result is limited to 100, because samples at irregular intervals can give slightly more.
     """
     vcpus = {str(uuid): number for uuid, number in Server.objects.present().values_list("uuid", "vcpus")}
-    return {uuid: min(value / max(vcpus[uuid], 1), 100) for uuid, value in found.items() if uuid in vcpus}
+    return {uuid: min(value / max(vcpus[uuid], 1), 100) for uuid, value in values.items() if uuid in vcpus}
 
 
-def with_short_names(found: Mapping[str, float]) -> dict[str, float]:
+def with_short_names(values: Mapping[str, float]) -> dict[str, float]:
     """Add the values by the first part of the host name, if it is unique. The cloud may use this name."""
-    times = Counter(name.partition(".")[0] for name in found)
-    return {short: value for name, value in found.items() if times[short := name.partition(".")[0]] == 1} | dict(found)
+    times = Counter(name.partition(".")[0] for name in values)
+    return {short: value for name, value in values.items() if times[short := name.partition(".")[0]] == 1} | dict(
+        values
+    )

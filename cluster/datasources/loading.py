@@ -139,9 +139,9 @@ def time_of(number: int, value: Any) -> datetime:
 
 def value_of(number: int, value: Any) -> float:
     try:
-        found = float("nan") if isinstance(value, bool) else float(value)
+        parsed = float("nan") if isinstance(value, bool) else float(value)
     except (ValueError, TypeError, OverflowError):
-        found = float("nan")
-    if not isfinite(found):
+        parsed = float("nan")
+    if not isfinite(parsed):
         raise Invalid(f"{number}: value: must be a finite number.")
-    return found
+    return parsed

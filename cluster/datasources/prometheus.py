@@ -52,15 +52,15 @@ class Prometheus(HTTPDatasource):
 
     def read(self, reading: Reading) -> Mapping[str, float]:
         series, label = series_of(reading.metric), label_of(reading.metric)
-        found = values(self.query(make_expression(reading, series, label)), label)
+        measurements = values(self.query(make_expression(reading, series, label)), label)
         if series == SERVER_CPU and reading.aggregate != "count":
-            return shared_by_vcpus(found)
-        return with_short_names(found) if is_of_node(reading.metric) else found
+            return shared_by_vcpus(measurements)
+        return with_short_names(measurements) if is_of_node(reading.metric) else measurements
 
     def find_metrics(self) -> set[str]:
         names = "|".join(sorted({series_of(metric) for metric in METRICS}))
-        found = self.query(f'count by (__name__) ({{__name__=~"{names}"}})')
-        present = {sample["metric"].get("__name__") for sample in found}
+        vector = self.query(f'count by (__name__) ({{__name__=~"{names}"}})')
+        present = {sample["metric"].get("__name__") for sample in vector}
         return {metric for metric in METRICS if series_of(metric) in present}
 
     def query(self, expression: str) -> list[dict[str, Any]]:
@@ -101,12 +101,12 @@ class Prometheus(HTTPDatasource):
 
 def credentials() -> dict[str, Any]:
     """Return the arguments of requests for authentication and trusted certificates."""
-    known: dict[str, Any] = {"verify": settings.PROMETHEUS_CAFILE or True}
+    options: dict[str, Any] = {"verify": settings.PROMETHEUS_CAFILE or True}
     if settings.PROMETHEUS_USERNAME:
-        known["auth"] = (settings.PROMETHEUS_USERNAME, settings.PROMETHEUS_PASSWORD)
+        options["auth"] = (settings.PROMETHEUS_USERNAME, settings.PROMETHEUS_PASSWORD)
     if settings.PROMETHEUS_CERTFILE:
-        known["cert"] = (settings.PROMETHEUS_CERTFILE, settings.PROMETHEUS_KEYFILE or settings.PROMETHEUS_CERTFILE)
-    return known
+        options["cert"] = (settings.PROMETHEUS_CERTFILE, settings.PROMETHEUS_KEYFILE or settings.PROMETHEUS_CERTFILE)
+    return options
 
 
 def is_of_node(metric: str) -> bool:
@@ -124,8 +124,8 @@ def series_of(metric: str) -> str:
 
 
 def values(vector: list[dict[str, Any]], label: str) -> dict[str, float]:
-    found = {sample["metric"].get(label, ""): float(sample["value"][1]) for sample in vector}
-    return {resource: value for resource, value in found.items() if math.isfinite(value)}
+    samples = {sample["metric"].get(label, ""): float(sample["value"][1]) for sample in vector}
+    return {resource: value for resource, value in samples.items() if math.isfinite(value)}
 
 
 def make_expression(reading: Reading, series: str, label: str) -> str:
@@ -139,9 +139,9 @@ def make_expression(reading: Reading, series: str, label: str) -> str:
         if series == SERVER_CPU:
             return f"{rates(reading, SERVER_CPU, label, FUNCTIONS)} / 1e7"
         if series == AVAILABLE:
-            most = f"max by ({label}) (max_over_time({selector(reading, TOTAL, label)}))"
+            maximum = f"max by ({label}) (max_over_time({selector(reading, TOTAL, label)}))"
             free = f"max by ({label}) ({INVERTED[reading.aggregate]}_over_time({selector(reading, AVAILABLE, label)}))"
-            return f"({most} - {free}) / 1024"
+            return f"({maximum} - {free}) / 1024"
     return f"max by ({label}) ({FUNCTIONS[reading.aggregate]}_over_time({selector(reading, series, label)}))"
 
 

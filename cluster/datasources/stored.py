@@ -21,8 +21,8 @@ class StoredSamples(Datasource):
         end = timezone.now() - timedelta(seconds=reading.ago)
         begin = end - timedelta(seconds=reading.period)
         samples = Sample.objects.filter(metric=reading.metric, time__gt=begin, time__lte=end)
-        found = samples.values_list("resource").annotate(aggregate=FUNCTIONS[reading.aggregate]("value"))
-        return {str(resource): float(value) for resource, value in found.order_by()}
+        aggregates = samples.values_list("resource").annotate(aggregate=FUNCTIONS[reading.aggregate]("value"))
+        return {str(resource): float(value) for resource, value in aggregates.order_by()}
 
     def find_metrics(self) -> set[str]:
         # One index lookup for each metric is faster than one query over all samples.

@@ -141,18 +141,18 @@ class DrainingBalancer(Balancer, ABC):
     ) -> PoolMember:
         require_range("port", port, 1, MAX_PORT)
         require_range("weight", weight, 0, MAX_WEIGHT)
-        found, uuid = self.find_pool(pool), checked_uuid(server)
+        balancer_pool, uuid = self.find_pool(pool), checked_uuid(server)
         # First, so that a later removal begins a new grace period.
-        end_draining(found, uuid)
-        return self.write_member(found, uuid, port, weight, subnet, checkpoint)
+        end_draining(balancer_pool, uuid)
+        return self.write_member(balancer_pool, uuid, port, weight, subnet, checkpoint)
 
     def remove_member(self, pool: str, server: str, grace_period: float = 0, checkpoint: Checkpoint = proceed) -> None:
         require_range("grace_period", grace_period, 0, MAX_GRACE_PERIOD)
-        found, uuid = self.find_pool(pool), checked_uuid(server)
+        balancer_pool, uuid = self.find_pool(pool), checked_uuid(server)
         if grace_period:
-            self.require_drained(found, uuid, grace_period, checkpoint)
-        self.delete_member(found, uuid, checkpoint)
-        end_draining(found, uuid)
+            self.require_drained(balancer_pool, uuid, grace_period, checkpoint)
+        self.delete_member(balancer_pool, uuid, checkpoint)
+        end_draining(balancer_pool, uuid)
 
     def require_drained(self, pool: BalancerPool, server: str, grace_period: float, checkpoint: Checkpoint) -> None:
         """Raises: `MemberDraining`."""
@@ -181,9 +181,9 @@ def end_draining(pool: BalancerPool, server: str) -> None:
     Draining.objects.filter(pool=pool.uuid, server=server).delete()
 
 
-def require_range(name: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        raise OperationRefused(f"{name}: {value} is not in the range from {least} to {most}")
+def require_range(name: str, value: float, minimum: float, maximum: float) -> None:
+    if not minimum <= value <= maximum:
+        raise OperationRefused(f"{name}: {value} is not in the range from {minimum} to {maximum}")
 
 
 def checked_uuid(server: str) -> str:

@@ -125,9 +125,9 @@ def encode(user_data: str) -> str:
 
 def device_of(device: Mapping[str, Any]) -> dict[str, Any]:
     """Return a block device in Nova's format. A device without a destination becomes a volume, as in Heat."""
-    rest = {name: value for name, value in device.items() if name not in SHORT_SOURCES}
+    properties = {name: value for name, value in device.items() if name not in SHORT_SOURCES}
     for name, source in SHORT_SOURCES.items():
         if name in device:
-            rest |= {"source_type": source, "uuid": device[name]}
-    is_local = rest["source_type"] == "blank" and "guest_format" in rest
-    return {"destination_type": "local" if is_local else "volume", **rest}
+            properties |= {"source_type": source, "uuid": device[name]}
+    is_local = properties["source_type"] == "blank" and "guest_format" in properties
+    return {"destination_type": "local" if is_local else "volume", **properties}

@@ -323,8 +323,8 @@ class Server(Record):
 
     def reserved(self, resource: str) -> int:
         """Return the vCPUs, MB of memory or GB of disk that it reserves on its node, as in `with_use`."""
-        own: int = getattr(self, resource)
-        return max(own, getattr(self.new_flavor, resource)) if self.new_flavor_id else own
+        amount: int = getattr(self, resource)
+        return max(amount, getattr(self.new_flavor, resource)) if self.new_flavor_id else amount
 
 
 class ServerWaitQuerySet(models.QuerySet["ServerWait"]):

@@ -17,7 +17,11 @@ LOCKED_OBJECTS = ("cluster", "node", "stack", "resource")
 def is_on_one_object() -> Q:
     """Return the condition that a lock refers to exactly one object."""
     return Q.create(
-        [Q(**{f"{name}__isnull": name != one for name in LOCKED_OBJECTS}) for one in LOCKED_OBJECTS], connector=Q.OR
+        [
+            Q(**{f"{name}__isnull": name != locked_object for name in LOCKED_OBJECTS})
+            for locked_object in LOCKED_OBJECTS
+        ],
+        connector=Q.OR,
     )
 
 

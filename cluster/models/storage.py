@@ -114,12 +114,12 @@ class VolumeQuerySet(RecordQuerySet):
     def held_by(self, pools: Iterable[Pool]) -> dict[Any, tuple[int, int]]:
         """Return the number and total GB of the volumes in each pool or moving to it, by the pool's key."""
         keys = [pool.pk for pool in pools]
-        held: dict[Any, tuple[int, int]] = dict.fromkeys(keys, (0, 0))
+        usage: dict[Any, tuple[int, int]] = dict.fromkeys(keys, (0, 0))
         for place in ("pool", "destination"):
-            there = self.present().filter(**{f"{place}__in": keys}).order_by().values_list(place)
-            for key, volumes, size in there.annotate(volumes=Count("pk"), size=Sum("size")):
-                held[key] = (held[key][0] + volumes, held[key][1] + size)
-        return held
+            volumes_by_pool = self.present().filter(**{f"{place}__in": keys}).order_by().values_list(place)
+            for key, volumes, size in volumes_by_pool.annotate(volumes=Count("pk"), size=Sum("size")):
+                usage[key] = (usage[key][0] + volumes, usage[key][1] + size)
+        return usage
 
 
 class Volume(Record):
@@ -206,11 +206,11 @@ class VolumeAttachment(Record):
 def update_usage(pools: Iterable[Pool]) -> None:
     """Compute the capacity figures of locked pools from their volumes, and write the pools that changed."""
     pools = [pool for pool in pools if not pool.deleted_at]
-    held = Volume.objects.held_by(pools)
+    usage = Volume.objects.held_by(pools)
     changed = []
     for pool in pools:
         before = [getattr(pool, name) for name in USAGE_COLUMNS]
-        pool.set_usage(*held[pool.pk])
+        pool.set_usage(*usage[pool.pk])
         if before != [getattr(pool, name) for name in USAGE_COLUMNS]:
             pool.updated_at = timezone.now()
             changed.append(pool)

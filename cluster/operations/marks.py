@@ -26,11 +26,11 @@ class Mark:
 
 def find_mark(target: Markable) -> Mark:
     """Return the current mark of an object. Raises: `Invalid` if the object cannot be identified."""
-    holder: Any = find_holder(target)
-    reason = holder.unhealthy_reason if isinstance(holder, Server | Node) else read_mark_reason(holder)
-    name = "resource" if isinstance(holder, StackResource) else type(holder).__name__.lower()
-    stack = holder.stack if isinstance(holder, StackResource) else None
-    return Mark(name, holder.uuid, holder.name, reason is not None, reason, stack)
+    record: Any = find_holder(target)
+    reason = record.unhealthy_reason if isinstance(record, Server | Node) else read_mark_reason(record)
+    name = "resource" if isinstance(record, StackResource) else type(record).__name__.lower()
+    stack = record.stack if isinstance(record, StackResource) else None
+    return Mark(name, record.uuid, record.name, reason is not None, reason, stack)
 
 
 def mark_reasons_of(servers: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -45,9 +45,9 @@ def mark_reasons_of(servers: Mapping[str, str | None]) -> dict[str, str | None]:
     reasons = dict(servers)
     reasons.update((str(node), reason) for node, reason in nodes.values_list("physical_id", "unhealthy_reason"))
     resources = StackResource.objects.present().filter(physical_id__in=list(servers))
-    found = list(resources.values_list("physical_id", "status", "status_reason"))
-    reasons.update((str(server), None) for server, _, _ in found)
-    reasons.update((str(server), reason) for server, status, reason in found if status == StackStatus.CHECK_FAILED)
+    rows = list(resources.values_list("physical_id", "status", "status_reason"))
+    reasons.update((str(server), None) for server, _, _ in rows)
+    reasons.update((str(server), reason) for server, status, reason in rows if status == StackStatus.CHECK_FAILED)
     return reasons
 
 
@@ -66,10 +66,10 @@ def find_holder(target: Markable) -> Markable:
 
 def find_resource_of_server(server: Server) -> StackResource | None:
     resources = StackResource.objects.present().filter(physical_id=str(server.uuid)).select_related("stack__root")
-    few: list[StackResource] = list(resources[:2])
-    if len(few) > 1:
+    matches: list[StackResource] = list(resources[:2])
+    if len(matches) > 1:
         raise Invalid(f"Multiple resources were found with the physical ID ({server.uuid}).")
-    return few[0] if few else None
+    return matches[0] if matches else None
 
 
 def find_node_of_server(server: Server) -> Node | None:

@@ -21,16 +21,16 @@ def find_unique(records: Any, identifier: str) -> QuerySet[Any]:
     Raises:
         Invalid: several records match.
     """
-    named: QuerySet[Any] = records.named(identifier)
+    matches: QuerySet[Any] = records.named(identifier)
     if is_uuid(identifier):
-        return named
-    for candidates in (named, records.beginning_with(identifier)):
+        return matches
+    for candidates in (matches, records.beginning_with(identifier)):
         keys = list(candidates.order_by().values_list("pk", flat=True)[:2])
         if len(keys) > 1:
             raise ambiguous_identifier(identifier)
         if keys:
-            found: QuerySet[Any] = records.filter(pk=keys[0])
-            return found
+            record: QuerySet[Any] = records.filter(pk=keys[0])
+            return record
     nothing: QuerySet[Any] = records.none()
     return nothing
 

@@ -68,8 +68,8 @@ def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
         NotFound: the policy was deleted meanwhile.
     """
     locked = lock_present(policy)
-    if strays := changes.keys() - {"name"}:
-        raise Invalid(f"{min(strays)}: cannot be changed; the name can.")
+    if unchangeable := changes.keys() - {"name"}:
+        raise Invalid(f"{min(unchangeable)}: cannot be changed; the name can.")
     if "name" in changes:
         before, locked.name = locked.name, checked_name(changes["name"])
         save(locked, ["name"], differences({"name": before}, {"name": locked.name}))

@@ -75,8 +75,8 @@ def change_profile(profile: Profile, changes: Mapping[str, Any]) -> Profile:
     """
     locked = lock_present(profile)
     before = {name: getattr(locked, name) for name in CHANGEABLE}
-    if strays := changes.keys() - set(CHANGEABLE):
-        raise Invalid(f"{min(strays)}: cannot be changed; {' and '.join(CHANGEABLE)} can.")
+    if unchangeable := changes.keys() - set(CHANGEABLE):
+        raise Invalid(f"{min(unchangeable)}: cannot be changed; {' and '.join(CHANGEABLE)} can.")
     if "name" in changes:
         locked.name = checked_name(changes["name"])
     if "metadata" in changes:
@@ -94,9 +94,9 @@ def delete_profile(profile: Profile) -> None:
         NotFound: it was deleted meanwhile.
     """
     locked = lock_present(profile)
-    for kind, word in ((Node, "node"), (Cluster, "cluster")):
-        if number := kind.objects.present().filter(profile=locked).count():
-            raise Conflict(f"Profile {profile.uuid} is in use by {number} {word}{pluralize(number)}.")
+    for model, noun in ((Node, "node"), (Cluster, "cluster")):
+        if number := model.objects.present().filter(profile=locked).count():
+            raise Conflict(f"Profile {profile.uuid} is in use by {number} {noun}{pluralize(number)}.")
     Profile.objects.filter(pk=locked.pk).soft_delete()
     record("profile.delete", locked)
 

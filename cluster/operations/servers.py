@@ -88,10 +88,10 @@ def checked_request(attributes: Any) -> Mapping[str, Any]:
 
 
 def require_flavor(name: str) -> Flavor:
-    found = Flavor.objects.present().filter(Q(flavor_id=name) | Q(name=name)).first()
-    if found is None:
+    flavor = Flavor.objects.present().filter(Q(flavor_id=name) | Q(name=name)).first()
+    if flavor is None:
         raise Invalid(f"server: flavorRef: the cloud has no flavor {name}.")
-    return found
+    return flavor
 
 
 def checked_zone(zone: str) -> str:

@@ -40,8 +40,8 @@ def obtain_trust(user: object, token: str, project: str, record: Any = None) -> 
     if not site.user or project == site.project:
         return None
     trusts = Trust.objects.valid().filter(project_id=project, user_id=user.user_id)
-    if trusts.update(used_at=timezone.now()) and (found := trusts.first()):
-        return found
+    if trusts.update(used_at=timezone.now()) and (row := trusts.first()):
+        return row
     keystone_id, roles = create_trust(token, user, site.user)
     trust = store_trust(user, keystone_id, roles)
     if trust.keystone_id != keystone_id:

@@ -72,12 +72,16 @@ class Affinity(PolicyType):
             return
         hosts = self.find_hosts(check)
         decided = check.data.get("placement", {}).get("placements") or [{} for _ in range(count)]
-        placements = [self.choose_host(hosts, one) for one in decided]
+        placements = [self.choose_host(hosts, node_decision) for node_decision in decided]
         check.data["placement"] = {"count": count, "placements": placements}
 
     def choose_host(self, hosts: list[Host], decided: Mapping[str, Any]) -> dict[str, Any]:
         """Return the placement of a new node: the host with the fewest nodes, in the chosen zone, if any."""
-        fitting = [one for one in hosts if self.accepts(one) and one.zone == decided.get("zone", one.zone)]
+        fitting = [
+            candidate
+            for candidate in hosts
+            if self.accepts(candidate) and candidate.zone == decided.get("zone", candidate.zone)
+        ]
         if not fitting:
             raise PolicyRefused(f"{INFEASIBLE}: {self.explain_shortage(decided.get('zone'))}.")
         best = min(fitting, key=lambda host: host.rank)
@@ -88,9 +92,9 @@ class Affinity(PolicyType):
         return host.capacity > 0 and (host.nodes == 0 or self.spec["servergroup"]["policies"] == SOFT_ANTI_AFFINITY)
 
     def explain_shortage(self, zone: str | None) -> str:
-        without = " without a node of the cluster" if self.spec["servergroup"]["policies"] == ANTI_AFFINITY else ""
+        restriction = " without a node of the cluster" if self.spec["servergroup"]["policies"] == ANTI_AFFINITY else ""
         where = zone or self.spec.get("availability_zone")
-        return f"no host{f' of {where}' if where else ''} that is enabled and up has capacity{without}"
+        return f"no host{f' of {where}' if where else ''} that is enabled and up has capacity{restriction}"
 
     def find_hosts(self, check: PolicyCheck) -> list[Host]:
         """Return the hosts that are enabled and up, in four queries."""
@@ -119,8 +123,8 @@ def find_spread(check: PolicyCheck) -> Counter[str]:
 
 def find_node_size(cluster: Cluster) -> Mapping[str, int]:
     """Return the size of a node of the cluster by resource, zero if its flavor is not in the site's table."""
-    named = cluster.profile.spec["flavor"]
-    flavors = Flavor.objects.present().filter(Q(flavor_id=named) | Q(name=named))
+    flavor_name = cluster.profile.spec["flavor"]
+    flavors = Flavor.objects.present().filter(Q(flavor_id=flavor_name) | Q(name=flavor_name))
     return flavors.values(*RESOURCES).first() or dict.fromkeys(RESOURCES, 0)
 
 

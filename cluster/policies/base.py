@@ -140,8 +140,8 @@ def find_candidates(check: PolicyCheck) -> list[str]:
     """Return the UUIDs of the nodes that will leave, or an empty list if they have not been chosen."""
     if check.node:
         return [str(check.node.uuid)]
-    named: list[str] = check.data.get("deletion", {}).get("candidates", [])
-    return named
+    candidates: list[str] = check.data.get("deletion", {}).get("candidates", [])
+    return candidates
 
 
 def section(description: str, **properties: Any) -> dict[str, Any]:

@@ -91,8 +91,8 @@ def load_policy(binding: PolicyBinding) -> PolicyType:
     policy_type = plugins.load("POLICY_TYPES").get(binding.policy.type)
     if policy_type is None:
         raise PolicyRefused(f"Policy type {binding.policy.type} is not installed")
-    made: PolicyType = policy_type(binding.policy.spec)
-    return made
+    policy: PolicyType = policy_type(binding.policy.spec)
+    return policy
 
 
 def find_disorder(policy: Policy, priority: int | None, others: Iterable[PolicyBinding]) -> str | None:

@@ -60,11 +60,11 @@ def zone_expression() -> Coalesce:
 
 
 def choose_by_zone(members: list[tuple[str, str | None]], count: int, zones: Mapping[str, int]) -> list[str]:
-    left = Counter(zones)
-    chosen = []
+    surplus = Counter(zones)
+    uuids = []
     for uuid, zone in members:
-        if left[zone or ""] > 0:
-            left[zone or ""] -= 1
-            chosen.append(uuid)
-    remaining = [uuid for uuid, _ in members if uuid not in set(chosen)]
-    return [*chosen, *remaining][:count]
+        if surplus[zone or ""] > 0:
+            surplus[zone or ""] -= 1
+            uuids.append(uuid)
+    remaining = [uuid for uuid, _ in members if uuid not in set(uuids)]
+    return [*uuids, *remaining][:count]

@@ -65,8 +65,8 @@ def find_flaw(adjustment: str | None, number: float | None, *, is_bounded: bool)
     if adjustment is None and number is None:
         return None if is_bounded else "adjustment_type: must be there, unless min_size or max_size is."
     if adjustment is None or number is None:
-        given, missing = ("number", "adjustment_type") if number is not None else ("adjustment_type", "number")
-        return f"{missing}: must be there, as {given} is."
+        present, missing = ("number", "adjustment_type") if number is not None else ("adjustment_type", "number")
+        return f"{missing}: must be there, as {present} is."
     if adjustment == AdjustmentType.CHANGE_IN_PERCENTAGE and abs(number) > MAX_PERCENT:
         return f"number: must be a percentage from -{MAX_PERCENT} to {MAX_PERCENT}."
     if adjustment != AdjustmentType.CHANGE_IN_PERCENTAGE and number != int(number):
@@ -88,5 +88,5 @@ def compute_change(size: int, adjustment: str, number: float, min_step: int = 1)
         return int(number)
     sign = -1 if number < 0 else 1
     share = abs(number) * size / 100
-    whole = 1 if 0 < share < 1 else int(share)
-    return sign * max(whole, min_step if number else 0)
+    count = 1 if 0 < share < 1 else int(share)
+    return sign * max(count, min_step if number else 0)

@@ -63,17 +63,17 @@ class ZonePlacement(PolicyType):
 
     def place_new_nodes(self, check: PolicyCheck, count: int) -> None:
         """Place each new node in the zone with the fewest nodes in proportion to its weight."""
-        if any("host" in one for one in check.data.get("placement", {}).get("placements", [])):
+        if any("host" in placement for placement in check.data.get("placement", {}).get("placements", [])):
             raise PolicyRefused(f"{INFEASIBLE}: their hosts were chosen before their zones. Change the priorities.")
         have, weights = self.find_spread(check), self.find_usable()
-        chosen = []
+        placed_zones = []
         for _ in range(count):
             zone = min(weights, key=lambda name: (have[name] + 1) / weights[name])
             have[zone] += 1
-            chosen.append(zone)
-        zones = {zone: chosen.count(zone) for zone in dict.fromkeys(chosen)}
+            placed_zones.append(zone)
+        zones = {zone: placed_zones.count(zone) for zone in dict.fromkeys(placed_zones)}
         check.data["creation"] = {**check.data.get("creation", {}), "count": count, "zones": zones}
-        check.data["placement"] = {"count": count, "placements": [{"zone": zone} for zone in chosen]}
+        check.data["placement"] = {"count": count, "placements": [{"zone": zone} for zone in placed_zones]}
 
     def choose_leaving_nodes(self, check: PolicyCheck, count: int) -> None:
         """Choose the nodes that leave: unhealthy ones first, then nodes of the zones with a surplus."""

@@ -61,8 +61,8 @@ class CapacityIndex:
 
     def move(self, server: Server, **changes: object) -> None:
         """Change the node or the size of a server, and the free capacity of the nodes concerned."""
-        touched = [*node_keys(server), *(node.pk for node in changes.values() if isinstance(node, ComputeNode))]
-        affected = [self.by_node[key] for key in set(touched) if key in self.by_node]
+        keys = [*node_keys(server), *(node.pk for node in changes.values() if isinstance(node, ComputeNode))]
+        affected = [self.by_node[key] for key in set(keys) if key in self.by_node]
         for candidate in affected:
             del self.order[bisect_left(self.order, sort_key(candidate))]
         self.remove(server)

@@ -138,10 +138,10 @@ class SimulatedCloud(SimulatedStorage):
         return describe_server(self.server(server))
 
     def create_server(self, request: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
-        if found := self.find_created(request.name, request.token):
-            if self.server(found.uuid).state == Server.State.PENDING:
-                raise CloudBusy(WOULD_WAIT.format(found.name))
-            return found
+        if server := self.find_created(request.name, request.token):
+            if self.server(server.uuid).state == Server.State.PENDING:
+                raise CloudBusy(WOULD_WAIT.format(server.name))
+            return server
         require_own_project(request.project, bool(request.trust))
         row = make_row(request, self.flavor(request.flavor))
         self.quotas.require(request.project, row, self.servers.values())
@@ -283,8 +283,8 @@ class SimulatedCloud(SimulatedStorage):
         row.power_state, row.state = ComputeNode.PowerState.OFF, ComputeNode.State.DOWN
 
     def find_power_state(self, host: str) -> str | None:
-        found = self.capacities.named(host)
-        return found[0].node.power_state if found else None
+        capacities = self.capacities.named(host)
+        return capacities[0].node.power_state if capacities else None
 
     def count_running(self, node: ComputeNode) -> int:
         """Count the servers that run on a node, that an operation is changing there, or that are migrating to it."""

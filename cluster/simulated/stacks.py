@@ -34,9 +34,9 @@ class SimulatedStacks(TreeBuilder):
         if not missing:
             return
         stacks, resources = Stack.objects.present(), StackResource.objects.present()
-        named = [*stacks.filter(uuid__in=missing).values_list("root", "pk")]
-        named += resources.filter(uuid__in=missing).values_list("stack__root", "stack")
-        roots = {root or key for root, key in named}
+        pairs = [*stacks.filter(uuid__in=missing).values_list("root", "pk")]
+        pairs += resources.filter(uuid__in=missing).values_list("stack__root", "stack")
+        roots = {root or key for root, key in pairs}
         if roots:
             of_trees = stacks.filter(Q(pk__in=roots) | Q(root__in=roots))
             parts = resources.filter(Q(stack__in=roots) | Q(stack__root__in=roots))
@@ -72,10 +72,10 @@ class SimulatedStacks(TreeBuilder):
     def find_new(self, uuid: str) -> StackResource | None:
         """Return a resource that the simulation created, or None, without a query."""
         try:
-            found = self.resources.get(UUID(uuid))
+            resource = self.resources.get(UUID(uuid))
         except ValueError:
             return None
-        return found if found and found.pk < 0 else None
+        return resource if resource and resource.pk < 0 else None
 
     def add_stack(self, stack: Stack) -> None:
         self.stacks[stack.uuid] = stack
@@ -112,10 +112,10 @@ class SimulatedStacks(TreeBuilder):
         templates = {**decision.templates, **{new.uuid: new.template for new in decision.stacks}}
         new_resources, new_stacks = list(decision.resources), list(decision.stacks)
         while new_resources or new_stacks:
-            left = len(new_resources) + len(new_stacks)
+            remaining = len(new_resources) + len(new_stacks)
             new_resources = [new for new in new_resources if not self.make_resource(new, templates)]
             new_stacks = [new for new in new_stacks if not self.make_stack(new, root)]
-            if len(new_resources) + len(new_stacks) == left:
+            if len(new_resources) + len(new_stacks) == remaining:
                 return  # The stacks or resources that contain them were deleted.
 
     def write_templates(self, root: Stack, decision: Decision) -> None:
@@ -135,9 +135,9 @@ class SimulatedStacks(TreeBuilder):
         if stack is None:
             return False
         if self.resources.get(UUID(new.uuid)) is None:
-            made = make_resource(new, stack, templates)
-            made.pk = next(self.new_keys)
-            self.add_resource(made)
+            resource = make_resource(new, stack, templates)
+            resource.pk = next(self.new_keys)
+            self.add_resource(resource)
         return True
 
     def make_stack(self, new: NewStack, root: Stack) -> bool:
@@ -186,8 +186,8 @@ class SimulatedNodes:
         """Load these nodes in one query, unless they are loaded."""
         missing = {UUID(uuid) for uuid in uuids} - self.nodes.keys()
         if missing:
-            found = Node.objects.present().select_related("profile", "cluster", "trust").filter(uuid__in=missing)
-            self.nodes |= {**dict.fromkeys(missing), **{node.uuid: node for node in found}}
+            nodes = Node.objects.present().select_related("profile", "cluster", "trust").filter(uuid__in=missing)
+            self.nodes |= {**dict.fromkeys(missing), **{node.uuid: node for node in nodes}}
 
     def find(self, uuid: str) -> Node | None:
         self.load([uuid])
@@ -197,8 +197,8 @@ class SimulatedNodes:
         """Return the result of a function, which is called once for each key."""
         if key not in self.read:
             self.read[key] = read()
-        found: Read = self.read[key]
-        return found
+        value: Read = self.read[key]
+        return value
 
     def add(self, node: Node) -> None:
         self.nodes[node.uuid] = node

@@ -185,8 +185,8 @@ class ClusterSnapshot:
 
     def of_node(self, name: str, node: NodeSnapshot) -> float | None:
         """Return the value of a reading for a compute node, or None. Data sources use its UUID or its host name."""
-        found = self.measurements.get(name, {})
-        return found.get(str(node.uuid), found.get(node.hostname))
+        values = self.measurements.get(name, {})
+        return values.get(str(node.uuid), values.get(node.hostname))
 
     @property
     def servers(self) -> list[ServerSnapshot]:

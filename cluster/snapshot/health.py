@@ -98,7 +98,7 @@ class Trees:
         self.by_name = {(part.stack_id, part.name): part.uuid for part in parts}
 
     def read(self) -> list[StackHealth]:
-        found = {
+        health_by_root = {
             stack.pk: StackHealth(
                 stack.uuid, stack.name, stack.status, stack.is_marked, is_occupied=is_among(self.busy, stack.uuid)
             )
@@ -109,34 +109,34 @@ class Trees:
             stack = self.stacks.get(part.stack_id)
             if stack is None or self.is_replaced_with_holder(part):
                 continue
-            health = found[stack.root_key]
+            health = health_by_root[stack.root_key]
             if part.is_marked:
                 health.marked.append(self.describe_part(part))
             elif part.is_failed and not part.is_nesting:
                 health.broken.append(self.describe_part(part))
-        return list(found.values())
+        return list(health_by_root.values())
 
     def ancestors(self, part: StackResource) -> Iterator[Stack | StackResource]:
         """Yield the stacks and resources that contain a resource, from the innermost to the root."""
         stack: Stack | None = self.stacks.get(part.stack_id)
         while stack is not None:
             yield stack
-            if stack.parent_resource_id is None or (holder := self.parts.get(stack.parent_resource_id)) is None:
+            if stack.parent_resource_id is None or (parent := self.parts.get(stack.parent_resource_id)) is None:
                 return
-            yield holder
-            stack = self.stacks.get(holder.stack_id)
+            yield parent
+            stack = self.stacks.get(parent.stack_id)
 
     def is_replaced_with_holder(self, part: StackResource) -> bool:
         """Return whether a part is replaced with a resource that contains it, which was marked or detached."""
         ancestors = list(self.ancestors(part))
-        held = zip(ancestors[::2], ancestors[1::2], strict=False)
-        is_left = any(holder.physical_id not in (None, str(stack.uuid)) for stack, holder in held)  # type: ignore[union-attr]
-        return is_left or any(one.is_marked for one in ancestors)
+        pairs = zip(ancestors[::2], ancestors[1::2], strict=False)
+        is_left = any(parent.physical_id not in (None, str(stack.uuid)) for stack, parent in pairs)  # type: ignore[union-attr]
+        return is_left or any(ancestor.is_marked for ancestor in ancestors)
 
     def describe_part(self, part: StackResource) -> UnhealthyPart:
-        within = tuple(one.uuid for one in self.ancestors(part))
-        chain = [part, *(one for one in self.ancestors(part) if isinstance(one, StackResource))]
-        before = [self.by_name.get((one.stack_id, name)) for one in chain for name in one.depends_on]
+        within = tuple(ancestor.uuid for ancestor in self.ancestors(part))
+        chain = [part, *(ancestor for ancestor in self.ancestors(part) if isinstance(ancestor, StackResource))]
+        before = [self.by_name.get((ancestor.stack_id, name)) for ancestor in chain for name in ancestor.depends_on]
         return UnhealthyPart(
             part.uuid,
             part.name,

@@ -79,9 +79,9 @@ class StorageSnapshot:
         return volume_type is None or volume_type in self.nodes[pool.host].volume_type
 
 
-def columns(model: Any, *without: str) -> list[str]:
+def columns(model: Any, *excluded: str) -> list[str]:
     """Return the fields of a snapshot class that are columns of its table, except for some."""
-    return [name for name in model.__dataclass_fields__ if name not in without]
+    return [name for name in model.__dataclass_fields__ if name not in excluded]
 
 
 def load_storage_snapshot() -> StorageSnapshot:
@@ -93,8 +93,8 @@ def load_storage_snapshot() -> StorageSnapshot:
     for node, kind in StorageNode.volume_types.through.objects.values_list("storagenode_id", "volumetype_id"):
         if node in nodes and kind in types:
             nodes[node].volume_type.append(types[kind][0])
-    for found in nodes.values():
-        found.volume_type.sort()
+    for snapshot in nodes.values():
+        snapshot.volume_type.sort()
     fill_pools(load_pools(nodes), {key: name for key, (name, _) in types.items()})
     return StorageSnapshot({node.host: node for node in nodes.values()}, dict(types.values()))
 
@@ -127,8 +127,8 @@ def fill_pools(pools: dict[int, PoolSnapshot], types: dict[int, str]) -> None:
 
 
 def load_attachments() -> dict[int, list[dict[str, str]]]:
-    found = defaultdict(list)
+    attachments = defaultdict(list)
     rows = VolumeAttachment.objects.present().filter(server__deleted_at=None).order_by("pk")
     for volume, uuid, server in rows.values_list("volume_id", "uuid", "server__uuid"):
-        found[volume].append({"server_id": str(server), "attachment_id": str(uuid)})
-    return found
+        attachments[volume].append({"server_id": str(server), "attachment_id": str(uuid)})
+    return attachments

@@ -66,11 +66,11 @@ class Decider:
         self.decision.templates[current.uuid] = template
         changed: dict[str, Change] = {}
         for name, desired in template["resources"].items():
-            found = current.by_name.get(name)
-            if found is None:
+            current_resource = current.by_name.get(name)
+            if current_resource is None:
                 uuid = self.add_resource(current.uuid, name, desired)
                 changed[name] = self.plan_creation(uuid, name, desired, current.name)
-            elif change := self.plan_change(found, desired, current):
+            elif change := self.plan_change(current_resource, desired, current):
                 changed[name] = change
         removed = [resource for resource in current.resources if resource.name not in template["resources"]]
         return [*order_changes(changed, template), *removals(current, removed, changed)]
@@ -92,53 +92,57 @@ class Decider:
         template, ending = nested_template(desired), f"-{random_name()}"
         within = NewStack(str(uuid4()), f"{stack}-{name}"[: NAME_LENGTH - len(ending)] + ending, parent, template)
         self.decision.stacks.append(within)
-        made = {
-            one: self.plan_creation(self.add_resource(within.uuid, one, its), one, its, within.name)
-            for one, its in template["resources"].items()
+        creations = {
+            key: self.plan_creation(self.add_resource(within.uuid, key, resource), key, resource, within.name)
+            for key, resource in template["resources"].items()
         }
-        return within.uuid, [order_changes(made, template)] if made else []
+        return within.uuid, [order_changes(creations, template)] if creations else []
 
-    def plan_change(self, found: CurrentResource, desired: Desired, current: CurrentStack) -> Change | None:
+    def plan_change(self, resource: CurrentResource, desired: Desired, current: CurrentStack) -> Change | None:
         """Return the change by which an existing resource matches its description, or None if it does."""
-        if found.is_made and current.is_marked and not found.is_marked:
-            self.decision.marked.append(found.uuid)
-        if found.is_made and (current.is_marked or found.is_marked or found.type != desired["type"]):
-            return self.plan_replacement(found, desired, current.name)
+        if resource.is_made and current.is_marked and not resource.is_marked:
+            self.decision.marked.append(resource.uuid)
+        if resource.is_made and (current.is_marked or resource.is_marked or resource.type != desired["type"]):
+            return self.plan_replacement(resource, desired, current.name)
         if desired["type"] == Type.SERVER:
-            return self.plan_server_change(found, desired, current.name)
-        return self.plan_nesting_change(found, desired, current.name)
+            return self.plan_server_change(resource, desired, current.name)
+        return self.plan_nesting_change(resource, desired, current.name)
 
-    def plan_server_change(self, found: CurrentResource, desired: Desired, stack: str) -> Change | None:
-        if not found.is_made:
-            return self.plan_creation(found.uuid, found.name, desired, stack, clearing=deletions(found.within))
-        if not found.has_server or (found.is_failed and not found.is_well):
-            return self.plan_replacement(found, desired, stack)
-        differing = changed_properties(found.properties, desired["properties"])
+    def plan_server_change(self, resource: CurrentResource, desired: Desired, stack: str) -> Change | None:
+        if not resource.is_made:
+            return self.plan_creation(
+                resource.uuid, resource.name, desired, stack, clearing=deletions(resource.within)
+            )
+        if not resource.has_server or (resource.is_failed and not resource.is_well):
+            return self.plan_replacement(resource, desired, stack)
+        differing = changed_properties(resource.properties, desired["properties"])
         if not is_changeable(differing, desired["properties"]):
-            return self.plan_replacement(found, desired, stack)
-        if not (differing or found.is_failed or found.has_former or found.strays):
+            return self.plan_replacement(resource, desired, stack)
+        if not (differing or resource.is_failed or resource.has_former or resource.strays):
             return None
-        clearing = deletions(found.strays)
-        return Change(Kind.UPDATE, found.uuid, found.name, generation=found.generation, clearing=clearing)
+        clearing = deletions(resource.strays)
+        return Change(Kind.UPDATE, resource.uuid, resource.name, generation=resource.generation, clearing=clearing)
 
-    def plan_nesting_change(self, found: CurrentResource, desired: Desired, stack: str) -> Change | None:
-        if found.nested is None and not found.is_made:
-            return self.plan_creation(found.uuid, found.name, desired, stack)
-        if found.nested is None or found.nested.is_marked:
-            return self.plan_replacement(found, desired, stack)
-        steps, pause = self.steps_within(found.nested, desired)
-        clearing = deletions(found.strays)
-        is_settled = not (found.is_failed or found.nested.is_failed or found.has_former or found.status in NOT_CREATED)
-        if is_settled and not (any(steps) or clearing) and found.properties == desired["properties"]:
+    def plan_nesting_change(self, resource: CurrentResource, desired: Desired, stack: str) -> Change | None:
+        if resource.nested is None and not resource.is_made:
+            return self.plan_creation(resource.uuid, resource.name, desired, stack)
+        if resource.nested is None or resource.nested.is_marked:
+            return self.plan_replacement(resource, desired, stack)
+        steps, pause = self.steps_within(resource.nested, desired)
+        clearing = deletions(resource.strays)
+        is_settled = not (
+            resource.is_failed or resource.nested.is_failed or resource.has_former or resource.status in NOT_CREATED
+        )
+        if is_settled and not (any(steps) or clearing) and resource.properties == desired["properties"]:
             return None
-        kind = Kind.CREATE if found.status in NOT_CREATED else Kind.UPDATE
-        inner: dict[str, Any] = {"steps": steps, "pause": pause, "clearing": clearing, "nested": found.nested.uuid}
-        return Change(kind, found.uuid, found.name, generation=found.generation, **inner)
+        kind = Kind.CREATE if resource.status in NOT_CREATED else Kind.UPDATE
+        inner: dict[str, Any] = {"steps": steps, "pause": pause, "clearing": clearing, "nested": resource.nested.uuid}
+        return Change(kind, resource.uuid, resource.name, generation=resource.generation, **inner)
 
     def steps_within(self, nested: CurrentStack, desired: Desired) -> tuple[list[list[Change]], float]:
         """Return the steps by which a nested stack matches its description, and the pause between them."""
         order = sorted(nested.resources, key=lambda member: member.precedence)
-        template = nested_template(desired, [one.name for one in order])
+        template = nested_template(desired, [resource.name for resource in order])
         changes = {change.uuid: change for change in self.plan_stack(nested, template)}
         if desired["type"] == Type.STACK:
             return [list(changes.values())], 0
@@ -146,10 +150,10 @@ class Decider:
         in_turn = [changes.pop(member.uuid) for member in order if member.uuid in changes]
         return make_batches(list(changes.values()), in_turn, rolling["max_batch_size"]), rolling["pause_time"]
 
-    def plan_replacement(self, found: CurrentResource, desired: Desired, stack: str) -> Change:
+    def plan_replacement(self, resource: CurrentResource, desired: Desired, stack: str) -> Change:
         """Return the change that replaces a resource."""
-        options = {"generation": found.generation + 1, "clearing": deletions(found.within)}
-        return self.plan_creation(found.uuid, found.name, desired, stack, kind=Kind.REPLACE, **options)
+        options = {"generation": resource.generation + 1, "clearing": deletions(resource.within)}
+        return self.plan_creation(resource.uuid, resource.name, desired, stack, kind=Kind.REPLACE, **options)
 
 
 def deletions(stacks: Iterable[CurrentStack]) -> list[Change]:
@@ -219,8 +223,8 @@ def changed_properties(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 def is_changeable(differing: Sequence[str], after: Mapping[str, Any]) -> bool:
     """Return whether a server can be changed in place: its metadata, and either its flavor or its image."""
-    rest = [part for part in differing if part != "metadata"]
-    return rest in ([], ["flavor"]) or (rest == ["image"] and bool(after["image"]))
+    properties = [part for part in differing if part != "metadata"]
+    return properties in ([], ["flavor"]) or (properties == ["image"] and bool(after["image"]))
 
 
 def order_changes(changed: Mapping[str, Change], template: Template) -> list[Change]:
@@ -231,24 +235,25 @@ def order_changes(changed: Mapping[str, Change], template: Template) -> list[Cha
 
 def with_predecessors(changed: Mapping[str, Change], before: Mapping[str, Iterable[str]]) -> list[Change]:
     return [
-        replace(change, after=[changed[one].uuid for one in before.get(name, ())]) for name, change in changed.items()
+        replace(change, after=[changed[predecessor].uuid for predecessor in before.get(name, ())])
+        for name, change in changed.items()
     ]
 
 
 def nearest_predecessors(before: Mapping[str, Iterable[str]], chosen: Collection[str]) -> dict[str, list[str]]:
     """Return the nearest chosen predecessors of each name, through predecessors that are not chosen."""
-    found: dict[str, dict[str, None]] = {}
+    nearest: dict[str, dict[str, None]] = {}
     for name in TopologicalSorter(before).static_order():
-        found[name] = {}
-        for one in before.get(name, ()):
-            found[name].update({one: None} if one in chosen else found[one])
-    return {name: list(names) for name, names in found.items()}
+        nearest[name] = {}
+        for predecessor in before.get(name, ()):
+            nearest[name].update({predecessor: None} if predecessor in chosen else nearest[predecessor])
+    return {name: list(names) for name, names in nearest.items()}
 
 
 def successors(before: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Return the successors of each name."""
     after: dict[str, list[str]] = {name: [] for name in before}
     for name, names in before.items():
-        for one in names:
-            after.setdefault(one, []).append(name)
+        for predecessor in names:
+            after.setdefault(predecessor, []).append(name)
     return after

@@ -127,9 +127,9 @@ class TreeBuilder:
     def resource(self, row: StackResource) -> CurrentResource:
         state = self.servers.get(row.physical_id or "")
         stacks = self.within[row.pk]
-        named = next((stack for stack in stacks if str(stack.uuid) == row.physical_id), None)
+        current_stack = next((stack for stack in stacks if str(stack.uuid) == row.physical_id), None)
         # A resource whose creation was skipped does not refer to its stack yet.
-        nested = named or (stacks[-1] if stacks and row.physical_id is None else None)
+        nested = current_stack or (stacks[-1] if stacks and row.physical_id is None else None)
         return CurrentResource(
             uuid=str(row.uuid),
             name=row.name,

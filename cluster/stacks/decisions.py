@@ -53,8 +53,8 @@ class Change:
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
         """Return a change that was stored as JSON."""
-        steps = [[cls.read(one) for one in step] for step in data["steps"]]
-        clearing = [cls.read(one) for one in data["clearing"]]
+        steps = [[cls.read(change) for change in step] for step in data["steps"]]
+        clearing = [cls.read(change) for change in data["clearing"]]
         return cls(**{**data, "kind": Kind(data["kind"]), "steps": steps, "clearing": clearing})
 
 
@@ -121,8 +121,8 @@ def write_decision(root: Stack, decision: Decision) -> None:
     new_stacks = [new for new in decision.stacks if new.uuid not in stacks]
     new_resources = [new for new in decision.resources if new.uuid not in resources]
     while new_stacks or new_resources:
-        made = [make_resource(new, stacks[new.stack], templates) for new in new_resources if new.stack in stacks]
-        resources.update((str(row.uuid), row) for row in StackResource.objects.bulk_create(made, batch_size=BATCH))
+        rows = [make_resource(new, stacks[new.stack], templates) for new in new_resources if new.stack in stacks]
+        resources.update((str(row.uuid), row) for row in StackResource.objects.bulk_create(rows, batch_size=BATCH))
         nested = [make_stack(new, root, resources[new.parent]) for new in new_stacks if new.parent in resources]
         stacks.update((str(row.uuid), row) for row in Stack.objects.bulk_create(nested, batch_size=BATCH))
         new_resources = [new for new in new_resources if new.uuid not in resources]

@@ -38,8 +38,8 @@ def find_stack(stacks: QuerySet[Any], identifier: str, name: str | None = None) 
         Invalid: several stacks have the name.
         NotFound: there is no such stack.
     """
-    found = stacks_named(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
-    stack: Stack | None = found.first()
+    matches = stacks_named(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
+    stack: Stack | None = matches.first()
     if stack is None:
         raise NotFound(f"The Stack ({identifier}) could not be found.")
     return stack
@@ -56,10 +56,10 @@ def resources_named(stack: Stack, identifier: str) -> QuerySet[Any]:
     here = StackResource.objects.present().filter(stack=stack)
     name = identifier.removeprefix(f"{stack.name}-")
     candidates = list(here.filter(Q(name__in={identifier, name}) | Q(physical_id=identifier)).select_related("stack"))
-    named = [one.pk for one in candidates if one.name == identifier]
-    physical = [one.pk for one in candidates if one.physical_id == identifier]
-    referred = [one.pk for one in candidates if one.reference_id == identifier]
-    keys = named or physical or referred
+    name_keys = [candidate.pk for candidate in candidates if candidate.name == identifier]
+    physical_keys = [candidate.pk for candidate in candidates if candidate.physical_id == identifier]
+    reference_keys = [candidate.pk for candidate in candidates if candidate.reference_id == identifier]
+    keys = name_keys or physical_keys or reference_keys
     if len(keys) > 1:
         raise Invalid(f"Multiple resources were found with the physical ID ({identifier}).")
     return here.filter(pk__in=keys)
@@ -72,10 +72,10 @@ def find_resource(stack: Stack, identifier: str) -> StackResource:
         Invalid: several resources have the physical id.
         NotFound: there is no such resource.
     """
-    found: StackResource | None = resources_named(stack, identifier).select_related("stack").first()
-    if found is None:
+    resource: StackResource | None = resources_named(stack, identifier).select_related("stack").first()
+    if resource is None:
         raise NotFound(missing_resource(stack, identifier))
-    return found
+    return resource
 
 
 def missing_resource(stack: Stack, identifier: str) -> str:
@@ -89,11 +89,11 @@ def stacks_within(stack: Stack, depth: int) -> list[int]:
     tree = Stack.objects.present().filter(root=stack.root_key)
     for key, above in tree.values_list("pk", "parent_resource__stack"):
         below.setdefault(above, []).append(key)
-    found = level = [stack.pk]
+    keys = level = [stack.pk]
     for _ in range(min(depth, len(below))):
         level = [key for above in level for key in below.get(above, [])]
-        found = [*found, *level]
-    return found
+        keys = [*keys, *level]
+    return keys
 
 
 def two_keys(stacks: QuerySet[Any]) -> list[int]:

@@ -80,11 +80,11 @@ class Tree:
 
     @property
     def is_under_way(self) -> bool:
-        return self.stack.status in IN_PROGRESS or any(one.is_under_way for one in walk(self.branches))
+        return self.stack.status in IN_PROGRESS or any(branch.is_under_way for branch in walk(self.branches))
 
     @property
     def last_change(self) -> datetime:
-        moments = [one.updated_at or one.created_at for one in (self.stack, *self.rows)]
+        moments = [record.updated_at or record.created_at for record in (self.stack, *self.rows)]
         return max(moments)
 
     @property
@@ -124,6 +124,6 @@ def load_tree(root: Stack) -> Tree:
 
 
 def find_servers(resources: Iterable[StackResource]) -> dict[str, Server]:
-    uuids = [UUID(one.physical_id) for one in resources if one.physical_id and not one.is_nesting]
-    found = Server.objects.present().filter(uuid__in=uuids).select_related("node") if uuids else ()
-    return {str(server.uuid): server for server in found}
+    uuids = [UUID(resource.physical_id) for resource in resources if resource.physical_id and not resource.is_nesting]
+    servers = Server.objects.present().filter(uuid__in=uuids).select_related("node") if uuids else ()
+    return {str(server.uuid): server for server in servers}

@@ -85,11 +85,13 @@ class Mirror:
         rows = collection.rows()
         fresher = [row for row in rows if row.updated_at and row.updated_at >= self.since]
         by_key = {str(item[collection.key]): item for item in items}
-        known = {key for row in fresher for key in [identify(row, collection)] if not is_newer(by_key.get(key), row)}
-        staying = known | by_key.keys()
+        fresh_keys = {
+            key for row in fresher for key in [identify(row, collection)] if not is_newer(by_key.get(key), row)
+        }
+        staying = fresh_keys | by_key.keys()
         gone = [row for row in rows if not row.deleted_at and identify(row, collection) not in staying]
         removed = mark_deleted(collection, gone)
-        items = [item for key, item in by_key.items() if key not in known]
+        items = [item for key, item in by_key.items() if key not in fresh_keys]
         table = MirroredTable(collection, match_rows(items, collection, rows), rows, removed)
         self.tables.append(table)
         return table
@@ -99,9 +101,9 @@ class Mirror:
         write_entries(table.entries)
 
     def report(self, remarks: list[str]) -> MirrorReport:
-        found = count_entries(entry for table in self.tables for entry in table.entries)
+        counts = count_entries(entry for table in self.tables for entry in table.entries)
         removed = sum(table.removed for table in self.tables)
-        return MirrorReport(found.created, found.changed, found.unchanged, removed, remarks)
+        return MirrorReport(counts.created, counts.changed, counts.unchanged, removed, remarks)
 
 
 def identify(row: Any, collection: Collection) -> str:
@@ -137,30 +139,30 @@ def release_names(table: MirroredTable) -> None:
 @transaction.atomic
 def mirror(contents: CloudContents, since: datetime) -> MirrorReport:
     """Update the site's tables with the contents of a cloud that were read from a given time on."""
-    work = Mirror(since)
-    servers = mirror_compute(work, contents)
+    mirroring = Mirror(since)
+    servers = mirror_compute(mirroring, contents)
     if contents.storage is not None:
-        mirror_storage(work, contents.storage, servers)
-    return work.report(contents.remarks)
+        mirror_storage(mirroring, contents.storage, servers)
+    return mirroring.report(contents.remarks)
 
 
-def mirror_compute(work: Mirror, contents: CloudContents) -> Mapping[str, Server]:
+def mirror_compute(mirroring: Mirror, contents: CloudContents) -> Mapping[str, Server]:
     """Write all but the storage, and return the servers by UUID."""
-    nodes = work.match_table(COMPUTE_NODES, contents.compute_nodes)
-    work.write(nodes)
+    nodes = mirroring.match_table(COMPUTE_NODES, contents.compute_nodes)
+    mirroring.write(nodes)
     hosts = nodes.rows_by("hostname")
-    servers = work.match_table(SERVERS, contents.servers)
+    servers = mirroring.match_table(SERVERS, contents.servers)
     for entry in servers.entries:
         entry.link("node", hosts.get(entry.item["node"] or ""))
-    work.write(servers)
-    work.write(work.match_table(FLAVORS, contents.flavors))
+    mirroring.write(servers)
+    mirroring.write(mirroring.match_table(FLAVORS, contents.flavors))
     # The number identifies an aggregate; its row may have a generated UUID from before Nova's was read.
     uuids = {item["id"]: UUID(item["uuid"]) for item in contents.host_aggregates if item.get("uuid")}
     numbered = [{name: value for name, value in item.items() if name != "uuid"} for item in contents.host_aggregates]
-    aggregates = work.match_table(HOST_AGGREGATES, numbered)
+    aggregates = mirroring.match_table(HOST_AGGREGATES, numbered)
     for entry in aggregates.entries:
         entry.set("uuid", uuids.get(entry.item["id"], entry.row.uuid))
-    work.write(aggregates)
+    mirroring.write(aggregates)
     members = [
         (entry, [hosts[name] for name in entry.item["compute_nodes"] if name in hosts]) for entry in aggregates.entries
     ]
@@ -168,38 +170,38 @@ def mirror_compute(work: Mirror, contents: CloudContents) -> Mapping[str, Server
     return servers.rows_by("uuid")
 
 
-def mirror_storage(work: Mirror, storage: StorageContents, servers: Mapping[str, Server]) -> None:
-    types = work.match_table(VOLUME_TYPES, storage.volume_types)
-    work.write(types)
-    nodes = work.match_table(STORAGE_NODES, storage.storage_nodes)
-    work.write(nodes)
+def mirror_storage(mirroring: Mirror, storage: StorageContents, servers: Mapping[str, Server]) -> None:
+    types = mirroring.match_table(VOLUME_TYPES, storage.volume_types)
+    mirroring.write(types)
+    nodes = mirroring.match_table(STORAGE_NODES, storage.storage_nodes)
+    mirroring.write(nodes)
     kinds, hosts = types.rows_by("name"), nodes.rows_by("host")
     served = [
         (entry, [kinds[name] for name in entry.item["volume_types"] if name in kinds]) for entry in nodes.entries
     ]
     write_pairs(served, StorageNode.volume_types.through, "storagenode", "volumetype")
-    pools = work.match_table(POOLS, [pool for pool in storage.pools if pool["storage_node"] in hosts])
+    pools = mirroring.match_table(POOLS, [pool for pool in storage.pools if pool["storage_node"] in hosts])
     for entry in pools.entries:
         entry.link("storage_node", hosts[entry.item["storage_node"]])
-    work.write(pools)
+    mirroring.write(pools)
     names = pools.rows_by("name")
-    volumes = work.match_table(VOLUMES, storage.volumes)
+    volumes = mirroring.match_table(VOLUMES, storage.volumes)
     for entry in volumes.entries:
         entry.link("pool", names.get(entry.item["pool"] or ""))
         entry.link("volume_type", kinds.get(entry.item["volume_type"] or ""))
-    work.write(volumes)
-    mirror_attachments(work, storage, volumes.rows_by("uuid"), servers)
+    mirroring.write(volumes)
+    mirror_attachments(mirroring, storage, volumes.rows_by("uuid"), servers)
 
 
 def mirror_attachments(
-    work: Mirror, storage: StorageContents, volumes: Mapping[str, Volume], servers: Mapping[str, Server]
+    mirroring: Mirror, storage: StorageContents, volumes: Mapping[str, Volume], servers: Mapping[str, Server]
 ) -> None:
-    known = [item for item in storage.attachments if item["volume"] in volumes and item["server"] in servers]
-    attachments = work.match_table(ATTACHMENTS, known)
+    items = [item for item in storage.attachments if item["volume"] in volumes and item["server"] in servers]
+    attachments = mirroring.match_table(ATTACHMENTS, items)
     for entry in attachments.entries:
         entry.link("volume", volumes[entry.item["volume"]])
         entry.link("server", servers[entry.item["server"]])
-    work.write(attachments)
+    mirroring.write(attachments)
 
 
 @transaction.atomic

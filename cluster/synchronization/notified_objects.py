@@ -42,7 +42,7 @@ def is_after(reading: Synchronization, time: datetime) -> bool:
 def is_newest(row: Any, reading: Synchronization, time: datetime) -> bool:
     """Return whether a notification is newer than the last reading and the row, which may be None."""
     times = [row.reported_at, getattr(row, "cloud_updated_at", None)] if row else []
-    return is_after(reading, time) and all(known is None or time >= known for known in times)
+    return is_after(reading, time) and all(last_time is None or time >= last_time for last_time in times)
 
 
 def lock_row(collection: Collection, key: Any) -> Any:
@@ -52,8 +52,8 @@ def lock_row(collection: Collection, key: Any) -> Any:
 
 def lock_node(host: str) -> ComputeNode | None:
     nodes = ComputeNode.objects.select_for_update(no_key=True)
-    found: ComputeNode | None = nodes.filter(hostname=host, deleted_at=None).first()
-    return found
+    node: ComputeNode | None = nodes.filter(hostname=host, deleted_at=None).first()
+    return node
 
 
 def set_columns(collection: Collection, row: Any, item: Item, time: datetime) -> Entry:
@@ -101,8 +101,8 @@ def is_outdated(item: Item, row: Any) -> bool:
 
     Nova sends some notifications with an outdated copy of a server.
     """
-    shown = item.get("cloud_updated_at")
-    return bool(row and row.cloud_updated_at and shown and shown < row.cloud_updated_at)
+    updated_at = item.get("cloud_updated_at")
+    return bool(row and row.cloud_updated_at and updated_at and updated_at < row.cloud_updated_at)
 
 
 @transaction.atomic
@@ -183,12 +183,14 @@ def write_attachments(volume: Volume, servers: Mapping[str, str], time: datetime
     """Update the attachments of a volume to servers in the site's table."""
     rows = list(VolumeAttachment.objects.select_for_update(no_key=True).filter(volume=volume))
     remove_attachments(row for row in rows if str(row.uuid) not in servers)
-    known = {str(one.uuid): one for one in Server.objects.present().filter(uuid__in=servers.values())}
-    items = [{"uuid": key, "server": server} for key, server in servers.items() if server in known]
+    servers_by_uuid = {
+        str(server_row.uuid): server_row for server_row in Server.objects.present().filter(uuid__in=servers.values())
+    }
+    items = [{"uuid": key, "server": server} for key, server in servers.items() if server in servers_by_uuid]
     entries = match_rows(items, ATTACHMENTS, rows)
     for entry in entries:
         entry.link("volume", volume)
-        entry.link("server", known[entry.item["server"]])
+        entry.link("server", servers_by_uuid[entry.item["server"]])
         if entry.is_new:
             entry.row.updated_at = time
     write_entries(entries, time)

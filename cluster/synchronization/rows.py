@@ -103,13 +103,13 @@ def match_rows(items: Iterable[Mapping[str, Any]], collection: Collection, rows:
     by_uuid = {row.uuid: row for row in rows}
     # A primary key also identifies a deleted row.
     by_key = {getattr(row, key): row for row in reversed(rows) if not row.deleted_at or key == "id"}
-    found = []
+    entries = []
     for position, item in enumerate(items):
-        named = by_key.get(item[key])
-        row = by_uuid.get(UUID(item["uuid"])) if "uuid" in item else named
-        if "uuid" in item and named and named is not row:
+        namesake = by_key.get(item[key])
+        row = by_uuid.get(UUID(item["uuid"])) if "uuid" in item else namesake
+        if "uuid" in item and namesake and namesake is not row:
             raise InvalidValue(
-                [collection.name, position, key], f"{item[key]} stands in the cloud with the uuid {named.uuid}."
+                [collection.name, position, key], f"{item[key]} stands in the cloud with the uuid {namesake.uuid}."
             )
         entry = Entry((collection.name, position), item, row or collection.model(), row is None)
         for attribute, value in item.items():
@@ -117,8 +117,8 @@ def match_rows(items: Iterable[Mapping[str, Any]], collection: Collection, rows:
                 entry.set(collection.column(attribute), entry.read(attribute, value))
         if entry.row.deleted_at:
             entry.set("deleted_at", None)
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def require_unique(entries: Iterable[Entry], collection: Collection, attribute: str, rows: Iterable[Any]) -> None:
@@ -126,9 +126,9 @@ def require_unique(entries: Iterable[Entry], collection: Collection, attribute: 
     column = collection.column(attribute)
     holders = {row.pk: row for row in rows if not row.deleted_at}
     written = {id(entry.row) for entry in entries}
-    taken = {getattr(row, column) for row in holders.values() if id(row) not in written}
+    values = {getattr(row, column) for row in holders.values() if id(row) not in written}
     for entry in entries:
-        if attribute in entry.item and entry.item[attribute] in taken:
+        if attribute in entry.item and entry.item[attribute] in values:
             value = entry.item[attribute]
             raise InvalidValue([*entry.path, attribute], f"{value} is that of another {collection.kind}.")
 

@@ -161,8 +161,8 @@ def make_invalid_value(problem: ValidationError) -> InvalidValue:
     path = list(problem.absolute_path)
     if problem.validator == "additionalProperties":
         kind = next((KINDS[part] for part in reversed(path) if isinstance(part, str)), "topology")
-        known = cast(dict[str, Any], problem.schema)["properties"]
-        stray = next(name for name in cast(dict[str, Any], problem.instance) if name not in known)
+        properties = cast(dict[str, Any], problem.schema)["properties"]
+        stray = next(name for name in cast(dict[str, Any], problem.instance) if name not in properties)
         return InvalidValue([*path, stray], f"is no attribute of a {kind}.")
     if problem.validator == "anyOf":
         problem = (problem.context or [problem])[0]
@@ -170,11 +170,11 @@ def make_invalid_value(problem: ValidationError) -> InvalidValue:
 
 
 def check_unique(items: list[dict[str, Any]], collection: str, field: str) -> None:
-    seen: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for position, item in enumerate(items):
         value = str(item.get(field, "")).casefold() if field == "uuid" else item.get(field, "")
-        if value != "" and value in seen:
+        if value != "" and value in positions:
             raise InvalidValue(
-                [collection, position, field], f"{item[field]} is that of {collection}[{seen[value]}], too."
+                [collection, position, field], f"{item[field]} is that of {collection}[{positions[value]}], too."
             )
-        seen[value] = position
+        positions[value] = position

@@ -86,15 +86,15 @@ def load_topology(document: Any) -> Report:
         entry.row.node = places[entry.path]
     write_entries(server_entries)
     further_entries = [*load_aggregates(document, hosts), *load_flavors(document)]
-    named = index_servers([*servers, *(entry.row for entry in server_entries)])
-    storage, pools = load_storage_topology(document, named), load_balancing(document, named)
+    servers_by_key = index_servers([*servers, *(entry.row for entry in server_entries)])
+    storage, pools = load_storage_topology(document, servers_by_key), load_balancing(document, servers_by_key)
     return count_entries([*node_entries, *server_entries, *further_entries, *storage, *pools])
 
 
 def index_servers(servers: list[Server]) -> dict[str, Server]:
     """Return the servers by name and by UUID. Of several servers with a name, the first one counts."""
-    there = [server for server in reversed(servers) if not server.deleted_at]
-    return {str(server.uuid): server for server in there} | {server.name: server for server in there}
+    present = [server for server in reversed(servers) if not server.deleted_at]
+    return {str(server.uuid): server for server in present} | {server.name: server for server in present}
 
 
 def load_aggregates(document: Mapping[str, Any], hosts: Mapping[str, ComputeNode]) -> list[Entry]:
@@ -217,14 +217,14 @@ def load_balancing(document: Mapping[str, Any], servers: Mapping[Any, Server]) -
 
 def map_members(entry: Entry, servers: Mapping[Any, Server]) -> dict[int, Mapping[str, Any]]:
     """Return the members in a topology by the primary key of the server."""
-    found: dict[int, Mapping[str, Any]] = {}
+    members: dict[int, Mapping[str, Any]] = {}
     for position, item in enumerate(entry.item["members"]):
         path = [*entry.path, "members", position, "server"]
         server = find_by_name(servers, item["server"], "server", path)
-        if server.pk in found:
+        if server.pk in members:
             raise InvalidValue(path, f"{server.name} is in the pool already.")
-        found[server.pk] = item
-    return found
+        members[server.pk] = item
+    return members
 
 
 def write_pool_members(memberships: Iterable[tuple[Entry, Mapping[int, Mapping[str, Any]]]]) -> None:
@@ -301,15 +301,15 @@ def link_volumes(volumes: Iterable[Entry], pools: Mapping[str, Pool], types: Map
         if "pool" in entry.item:
             entry.link("pool", find_by_name(pools, entry.item["pool"], "pool", [*entry.path, "pool"]))
         if "volume_type" in entry.item:
-            found = find_by_name(types, entry.item["volume_type"], "volume type", [*entry.path, "volume_type"])
-            entry.link("volume_type", found)
+            volume_type = find_by_name(types, entry.item["volume_type"], "volume type", [*entry.path, "volume_type"])
+            entry.link("volume_type", volume_type)
         if entry.row.migration_status and entry.changed & {"pool", "volume_type", "size"}:
             raise InvalidValue([*entry.path], f"{entry.row.name} is being moved.")
 
 
 def find_attached_servers(volumes: Iterable[Entry], servers: Mapping[Any, Server]) -> MemberLists:
     """Return the servers of each volume, and derive the volume's status if the topology contains none."""
-    found = []
+    pairs = []
     for entry in volumes:
         if "attachments" not in entry.item:
             continue
@@ -320,8 +320,8 @@ def find_attached_servers(volumes: Iterable[Entry], servers: Mapping[Any, Server
             )
         if "status" not in entry.item and entry.row.status in {Volume.Status.AVAILABLE, Volume.Status.IN_USE}:
             entry.set("status", Volume.Status.IN_USE if members else Volume.Status.AVAILABLE)
-        found.append((entry, members))
-    return found
+        pairs.append((entry, members))
+    return pairs
 
 
 def check_pool_capacity(

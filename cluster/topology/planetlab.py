@@ -147,9 +147,9 @@ def make_topology(traces: Sequence[Trace]) -> dict[str, Any]:
 def keep_placements(cloud: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Return the topology without the nodes of servers that are on a node already."""
     placed = Server.objects.present().exclude(node=None).filter(name__in=names)
-    there = set(placed.values_list("name", flat=True))
+    placed_names = set(placed.values_list("name", flat=True))
     servers = [
-        {name: value for name, value in server.items() if name != "node" or server["name"] not in there}
+        {name: value for name, value in server.items() if name != "node" or server["name"] not in placed_names}
         for server in cloud["servers"]
     ]
     return {**cloud, "servers": servers}

@@ -33,10 +33,10 @@ class EmbeddedBalancer(DrainingBalancer):
         locked = lock_pool(pool)
         row = find_member(locked, server)
         if row is None:
-            found = Server.objects.present().filter(uuid=server).first()
-            if found is None:
+            server_row = Server.objects.present().filter(uuid=server).first()
+            if server_row is None:
                 raise ServerNotFound(server)
-            row = BalancingMember.objects.create(pool=locked, server=found, port=port, weight=weight)
+            row = BalancingMember.objects.create(pool=locked, server=server_row, port=port, weight=weight)
         elif row.port != port:
             raise OperationRefused(f"Instance {server} is in pool {pool.name} with port {row.port} already")
         elif row.weight != weight:
@@ -65,10 +65,10 @@ class EmbeddedBalancer(DrainingBalancer):
         Raises:
             OperationRefused: no member has a weight above 0.
         """
-        found = self.find_pool(pool)
-        rows = list(BalancingMember.objects.filter(pool=lock_pool(found), weight__gt=0))
+        balancer_pool = self.find_pool(pool)
+        rows = list(BalancingMember.objects.filter(pool=lock_pool(balancer_pool), weight__gt=0))
         if not rows:
-            raise OperationRefused(f"Pool {found.name} has no member that gets connections")
+            raise OperationRefused(f"Pool {balancer_pool.name} has no member that gets connections")
         heap = [(row.connections / row.weight, row.pk, row) for row in rows]
         heapify(heap)
         for _ in range(number):
@@ -80,8 +80,10 @@ class EmbeddedBalancer(DrainingBalancer):
     @transaction.atomic
     def close_connections(self, pool: str, number: int) -> None:
         """Close up to this number of connections, first those of members with the lowest weight."""
-        found = self.find_pool(pool)
-        rows = list(BalancingMember.objects.filter(pool=lock_pool(found), connections__gt=0).order_by("weight", "pk"))
+        balancer_pool = self.find_pool(pool)
+        rows = list(
+            BalancingMember.objects.filter(pool=lock_pool(balancer_pool), connections__gt=0).order_by("weight", "pk")
+        )
         for row in rows:
             ended = min(number, row.connections)
             row.connections -= ended

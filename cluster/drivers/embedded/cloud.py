@@ -239,10 +239,10 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
         return row
 
     def lock(self, server: str) -> Server:
-        found = Server.objects.present().filter(uuid=server).select_for_update(no_key=True).first()
-        if found is None:
+        row = Server.objects.present().filter(uuid=server).select_for_update(no_key=True).first()
+        if row is None:
             raise ServerNotFound(server)
-        return found
+        return row
 
     def lock_free(self, server: str) -> Server:
         """Lock a server. Raises: `CloudBusy` if an operation on it is in progress."""
@@ -256,10 +256,10 @@ def find_compute_node(node: str, lock: bool = False) -> ComputeNode:
         nodes = ComputeNode.objects.present().filter(uuid=UUID(node))
     except ValueError as malformed:
         raise NodeNotFound(node) from malformed
-    found = (nodes.select_for_update(no_key=True) if lock else nodes).first()
-    if found is None:
+    row = (nodes.select_for_update(no_key=True) if lock else nodes).first()
+    if row is None:
         raise NodeNotFound(node)
-    return found
+    return row
 
 
 def require_empty(node: ComputeNode) -> None:

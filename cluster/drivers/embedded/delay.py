@@ -18,8 +18,8 @@ def pass_time(checkpoint: Checkpoint) -> None:
     """
     end = time.monotonic() + settings.EMBEDDED_CLOUD_SECONDS
     checkpoint()
-    while (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, SLICE_SECONDS))
+    while (remaining := end - time.monotonic()) > 0:
+        time.sleep(min(remaining, SLICE_SECONDS))
         checkpoint()
     if random.random() < settings.EMBEDDED_CLOUD_FAILURE_RATE:  # noqa: S311 (chance, no secret)
         raise OperationFailed("The embedded cloud failed, as it does at its EMBEDDED_CLOUD_FAILURE_RATE")

@@ -156,8 +156,8 @@ class EmbeddedLifecycle(Cloud, ABC):
             if not (request.may_wait and settings.USE_PENDING_STATE):
                 raise
             no_host = problem
-        taken = CloudBusy(f"An instance for {request.token} is just being created")
-        with refuse_taken(Server, "token", taken):
+        refusal = CloudBusy(f"An instance for {request.token} is just being created")
+        with refuse_taken(Server, "token", refusal):
             row.save()
         if no_host:
             store_build_failure(row, no_host, Server.State.PENDING)

@@ -71,10 +71,10 @@ class EmbeddedStorage(Cloud, ABC):
         row = lock_volume(volume)
         if not may_undo(row):
             return describe_stored_volume(row)
-        held = row.destination_id
+        destination_key = row.destination_id
         row.migration_status, row.operation_owner, row.destination = None, "", None
         row.save_changes(["migration_status", "operation_owner", "destination"])
-        update_usage(lock_pools(Q(pk=held)))
+        update_usage(lock_pools(Q(pk=destination_key)))
         return describe_stored_volume(row)
 
     @transaction.atomic
@@ -121,12 +121,12 @@ class EmbeddedStorage(Cloud, ABC):
         row = lock_volume(volume)
         if not may_end(row) or row.migration_status != status or row.destination != destination:
             raise OperationFailed(f"Volume {volume} was taken out of its operation {status}")
-        touched = {row.pool_id, row.destination_id}
+        pool_keys = {row.pool_id, row.destination_id}
         for field, value in {**changes, "pool": destination or row.pool}.items():
             setattr(row, field, value)
         row.migration_status, row.operation_owner, row.destination = None, "", None
         row.save_changes([*changes, "pool", "migration_status", "operation_owner", "destination"])
-        update_usage(lock_pools(Q(pk__in=touched - {None})))
+        update_usage(lock_pools(Q(pk__in=pool_keys - {None})))
 
 
 def get_or_raise(rows: QuerySet[Any], missing: Exception) -> Any:
@@ -138,19 +138,19 @@ def get_or_raise(rows: QuerySet[Any], missing: Exception) -> Any:
 
 def find_pool(name: str) -> Pool:
     pools = Pool.objects.present().filter(storage_node__deleted_at=None, name=name).select_related("storage_node")
-    found: Pool = get_or_raise(pools, PoolNotFound(name))
-    return found
+    pool: Pool = get_or_raise(pools, PoolNotFound(name))
+    return pool
 
 
 def find_volume_type(name: str) -> VolumeType:
-    found: VolumeType = get_or_raise(VolumeType.objects.present().filter(name=name), VolumeTypeNotFound(name))
-    return found
+    volume_type: VolumeType = get_or_raise(VolumeType.objects.present().filter(name=name), VolumeTypeNotFound(name))
+    return volume_type
 
 
 def lock_volume(volume: str) -> Volume:
     rows = Volume.objects.present().filter(uuid=volume).select_for_update(no_key=True)
-    found: Volume = get_or_raise(rows, VolumeNotFound(volume))
-    return found
+    row: Volume = get_or_raise(rows, VolumeNotFound(volume))
+    return row
 
 
 def lock_free_volume(volume: str) -> Volume:
@@ -164,9 +164,9 @@ def accepts_type(pool: Pool, kind: VolumeType) -> bool:
     return pool.storage_node.volume_types.filter(pk=kind.pk).exists()
 
 
-def lock_pools(which: Q) -> list[Pool]:
+def lock_pools(condition: Q) -> list[Pool]:
     """Lock the pools that meet a condition, always in the same order."""
-    keys = Pool.objects.present().filter(which).order_by("pk").values_list("pk", flat=True)
+    keys = Pool.objects.present().filter(condition).order_by("pk").values_list("pk", flat=True)
     return list(Pool.objects.filter(pk__in=list(keys)).select_for_update(no_key=True).order_by("pk"))
 
 

@@ -67,8 +67,8 @@ class Access:
             wait=wait_exponential(multiplier=settings.OPENSTACK_WAIT, max=30),
             reraise=True,
         )
-        found: T = retrying(self.send, request, missing)
-        return found
+        response: T = retrying(self.send, request, missing)
+        return response
 
     def send(self, request: CloudRequest[T], missing: CloudError | None = None) -> T:
         """Send a request once. Raises: `CloudError`; ``missing`` if the cloud returns 404."""

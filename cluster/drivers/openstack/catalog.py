@@ -41,13 +41,13 @@ def choose_region(cloud: Connection, name: str | None) -> str:
         NotFound: there is no such region, or the choice is ambiguous.
     """
     identity: Any = cloud.identity
-    known = sorted(region.id for region in identity.regions())
-    chosen = name or cloud.config.get_region_name() or (known[0] if len(known) == 1 else None)
-    if chosen is None:
-        raise NotFound(f"--region: Keystone has {len(known)} regions. It must be one of {', '.join(known)}.")
-    if chosen not in known:
-        raise NotFound(f"--region: Keystone has no region {chosen}. It must be one of {', '.join(known)}.")
-    return str(chosen)
+    region_ids = sorted(region.id for region in identity.regions())
+    region_id = name or cloud.config.get_region_name() or (region_ids[0] if len(region_ids) == 1 else None)
+    if region_id is None:
+        raise NotFound(f"--region: Keystone has {len(region_ids)} regions. It must be one of {', '.join(region_ids)}.")
+    if region_id not in region_ids:
+        raise NotFound(f"--region: Keystone has no region {region_id}. It must be one of {', '.join(region_ids)}.")
+    return str(region_id)
 
 
 def register_endpoints(
@@ -59,8 +59,8 @@ def register_endpoints(
         Conflict: a service of the same type does not belong to the site.
     """
     identity: Any = cloud.identity
-    chosen = [(entry, find_service(identity, entry)) for entry in entries]
-    for entry, service in chosen:
+    services = [(entry, find_service(identity, entry)) for entry in entries]
+    for entry, service in services:
         if service is None:
             service = identity.create_service(type=entry.type, name=entry.name, is_enabled=True)
             yield f"service {entry.name} ({entry.type}): created"
@@ -78,23 +78,23 @@ def find_service(identity: Any, entry: CatalogEntry) -> Any:
     Raises:
         Conflict: there are services of this type, but none with this name.
     """
-    found = list(identity.services(type=entry.type))
-    named = [service for service in found if service.name == entry.name]
-    if found and not named:
+    services = list(identity.services(type=entry.type))
+    matches = [service for service in services if service.name == entry.name]
+    if services and not matches:
         raise Conflict(
-            f"The catalog has the service {found[0].name} of type {entry.type} already. Nothing was changed."
+            f"The catalog has the service {services[0].name} of type {entry.type} already. Nothing was changed."
         )
-    return named[0] if named else None
+    return matches[0] if matches else None
 
 
 def register_endpoint(identity: Any, service: Any, interface: str, region: str, url: str) -> str:
     """Create or change an endpoint, and describe the change."""
-    found = list(identity.endpoints(service_id=service.id, interface=interface, region_id=region))
-    if any(endpoint.url == url and endpoint.is_enabled for endpoint in found):
+    endpoints = list(identity.endpoints(service_id=service.id, interface=interface, region_id=region))
+    if any(endpoint.url == url and endpoint.is_enabled for endpoint in endpoints):
         return "unchanged"
-    if found:
-        former = found[0].url
-        identity.update_endpoint(found[0], url=url, is_enabled=True)
+    if endpoints:
+        former = endpoints[0].url
+        identity.update_endpoint(endpoints[0], url=url, is_enabled=True)
         return f"changed from {former}" if former != url else "enabled"
     identity.create_endpoint(service_id=service.id, interface=interface, region_id=region, url=url, is_enabled=True)
     return "created"
@@ -103,20 +103,20 @@ def register_endpoint(identity: Any, service: Any, interface: str, region: str, 
 def find_domain(cloud: Connection, name: str) -> Any:
     """Return the domain with this name or id. Raises: `NotFound`."""
     identity: Any = cloud.identity
-    found = identity.find_domain(name)
-    if found is None:
+    domain = identity.find_domain(name)
+    if domain is None:
         raise NotFound(f"--domain: Keystone has no domain {name}.")
-    return found
+    return domain
 
 
 def find_roles(cloud: Connection, names: Iterable[str]) -> list[Any]:
     """Return the roles with these names. Raises: `NotFound`."""
     identity: Any = cloud.identity
-    known = {role.name: role for role in identity.roles()}
+    roles = {role.name: role for role in identity.roles()}
     for name in names:
-        if name not in known:
-            raise NotFound(f"--role: Keystone has no role {name}. It must be one of {', '.join(sorted(known))}.")
-    return [known[name] for name in names]
+        if name not in roles:
+            raise NotFound(f"--role: Keystone has no role {name}. It must be one of {', '.join(sorted(roles))}.")
+    return [roles[name] for name in names]
 
 
 def register_user(
@@ -130,19 +130,21 @@ def register_user(
         password: for a new user; if empty, a random one is set and shown in a line.
     """
     identity: Any = cloud.identity
-    found = identity.find_project(project, domain_id=domain.id)
-    if found is None:
-        found = identity.create_project(name=project, domain_id=domain.id)
+    keystone_project = identity.find_project(project, domain_id=domain.id)
+    if keystone_project is None:
+        keystone_project = identity.create_project(name=project, domain_id=domain.id)
         yield f"project {project}: created"
     user = identity.find_user(name, domain_id=domain.id)
     if user is None:
-        chosen = password or get_random_string(PASSWORD_LENGTH)
-        user = identity.create_user(name=name, domain_id=domain.id, password=chosen, default_project_id=found.id)
-        yield f"user {name}: created" + ("" if password else f", password {chosen} (shown this once)")
+        new_password = password or get_random_string(PASSWORD_LENGTH)
+        user = identity.create_user(
+            name=name, domain_id=domain.id, password=new_password, default_project_id=keystone_project.id
+        )
+        yield f"user {name}: created" + ("" if password else f", password {new_password} (shown this once)")
     else:
         yield f"user {name}: unchanged" + (", WATCHER_USER_PASSWORD is ignored" if password else "")
     for role in roles:
-        is_given = identity.validate_user_has_project_role(found, user, role)
+        is_given = identity.validate_user_has_project_role(keystone_project, user, role)
         if not is_given:
-            identity.assign_project_role_to_user(found, user, role)
+            identity.assign_project_role_to_user(keystone_project, user, role)
         yield f"role {role.name} of {name} in {project}: {'unchanged' if is_given else 'given'}"

@@ -98,9 +98,9 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
 
     def find_flavor(self, flavor: str) -> CloudFlavor:
         flavors = self.access.read(list_flavors)
-        by_name = [found for found in flavors if found.name == flavor]
-        for found in [*(found for found in flavors if found.id == flavor), *by_name]:
-            return CloudFlavor(found.id, found.name)
+        by_name = [candidate for candidate in flavors if candidate.name == flavor]
+        for candidate in [*(candidate for candidate in flavors if candidate.id == flavor), *by_name]:
+            return CloudFlavor(candidate.id, candidate.name)
         raise FlavorNotFound(flavor)
 
     def find_node(self, node: str) -> CloudNode:

@@ -49,11 +49,13 @@ class Ironic:
         """
         machine, host = self.find_machine(hypervisor), host_of(hypervisor)
         self.access.send(lambda cloud: cloud.baremetal.set_node_power_state(machine.id, TARGETS[state]))
-        found = wait_until(
+        details = wait_until(
             lambda: self.access.send(lambda cloud: cloud.baremetal.get_node(machine.id)),
             lambda node: node.target_power_state is None,
             f"Switching compute node {host} {state}",
             checkpoint,
         )
-        if POWER_STATES.get(found.power_state) != state:
-            raise OperationFailed(f"Compute node {host} did not go {state}: {found.last_error or found.power_state}")
+        if POWER_STATES.get(details.power_state) != state:
+            raise OperationFailed(
+                f"Compute node {host} did not go {state}: {details.last_error or details.power_state}"
+            )

@@ -33,8 +33,8 @@ def machine_of(hypervisor: Any, machines: Iterable[Any]) -> Any:
     """Return Ironic's node of a hypervisor by its ``extra.compute_node_id``, else by its name, or None."""
     names = {hypervisor.name, (hypervisor.service_details or {}).get("host")}
     machines = list(machines)
-    named = (machine for machine in machines if (machine.extra or {}).get("compute_node_id") == hypervisor.id)
-    return next(named, None) or next((machine for machine in machines if machine.name in names), None)
+    matches = (machine for machine in machines if (machine.extra or {}).get("compute_node_id") == hypervisor.id)
+    return next(matches, None) or next((machine for machine in machines if machine.name in names), None)
 
 
 def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], power_state: str | None) -> Item:
@@ -53,9 +53,9 @@ def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], pow
     }
     units: dict[str, dict[str, int]] = {}
     for name, (total, reserved, ratio) in INVENTORIES.items():
-        if found := inventories.get(name):
-            item |= {total: found.total, reserved: found.reserved, ratio: found.allocation_ratio}
-            units[total] = {rule: getattr(found, rule) for rule in ("min_unit", "max_unit", "step_size")}
+        if inventory := inventories.get(name):
+            item |= {total: inventory.total, reserved: inventory.reserved, ratio: inventory.allocation_ratio}
+            units[total] = {rule: getattr(inventory, rule) for rule in ("min_unit", "max_unit", "step_size")}
     if units:
         item["allocation_units"] = units
     return item | ({"power_state": power_state} if power_state else {})
@@ -160,9 +160,9 @@ def round_up_to_gigabytes(megabytes: Any) -> int:
     return ceil(int(megabytes or 0) / 1024)
 
 
-def match_choice(choices: Any, word: Any, otherwise: Any) -> str:
+def match_choice(choices: Any, value: Any, default: Any) -> str:
     """Return the value if it is one of the column's choices, else ``otherwise``."""
-    return str(word if word in choices.values else otherwise)
+    return str(value if value in choices.values else default)
 
 
 def cut(text: Any) -> str:
@@ -240,7 +240,7 @@ def volume_item(volume: Any) -> Item:
 
 def attachment_items(volume: Any) -> list[Item]:
     return [
-        {"uuid": found["attachment_id"], "volume": volume.id, "server": found["server_id"]}
-        for found in volume.attachments or []
-        if found.get("attachment_id") and found.get("server_id")
+        {"uuid": attachment["attachment_id"], "volume": volume.id, "server": attachment["server_id"]}
+        for attachment in volume.attachments or []
+        if attachment.get("attachment_id") and attachment.get("server_id")
     ]

@@ -55,26 +55,26 @@ class OpenStackLifecycle(OpenStackServers, ABC):
 
     def create_server(self, request: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
         access = self.access_for(request)
-        found = self.find_by_token(request.name, request.token, request.project or self.access.project)
-        if found is not None and found.status == BROKEN:
-            self.delete_server(found.id, checkpoint)
-            found = None
-        server = (found or self.request_server(request, access, checkpoint)).id
-        what = f"Creating instance {server}"
-        found = wait_until(lambda: self.fetch_server(server), is_built, what, checkpoint)
-        if found.status == BROKEN:
-            raise self.delete_failed_server(server, what, checkpoint)
-        return self.describe(found)
+        details = self.find_by_token(request.name, request.token, request.project or self.access.project)
+        if details is not None and details.status == BROKEN:
+            self.delete_server(details.id, checkpoint)
+            details = None
+        server = (details or self.request_server(request, access, checkpoint)).id
+        operation = f"Creating instance {server}"
+        details = wait_until(lambda: self.fetch_server(server), is_built, operation, checkpoint)
+        if details.status == BROKEN:
+            raise self.delete_failed_server(server, operation, checkpoint)
+        return self.describe(details)
 
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
         """Create a replacement and delete the server, since Nova cannot rebuild a server that never ran."""
-        found = self.fetch_server(server, self.access.read)
-        if found.launched_at or found.status != BROKEN:
+        details = self.fetch_server(server, self.access.read)
+        if details.launched_at or details.status != BROKEN:
             raise OperationRefused(f"Instance {server} has run before: it can be rebuilt")
-        self.create_server(self.make_replacement(found, host), checkpoint)
+        self.create_server(self.make_replacement(details, host), checkpoint)
         self.delete_server(server, checkpoint)
 
-    def make_replacement(self, found: Any, host: str | None) -> NewServer:
+    def make_replacement(self, server: Any, host: str | None) -> NewServer:
         """Return the request for a replacement of a server. The token is the server's UUID, so only one is created.
 
         In another project, Nova creates it as the owner, by a trust, and chooses the host itself.
@@ -82,28 +82,28 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         Raises:
             OperationRefused: it would have another owner, or cannot have the same properties.
         """
-        is_own = found.project_id == self.access.project
-        trust = None if is_own else find_trust_of(found)
+        is_own = server.project_id == self.access.project
+        trust = None if is_own else find_trust_of(server)
         if trust is None and not is_own:
             raise OperationRefused(
-                f"Another server in the place of instance {found.id} would not belong to its owner: user"
-                f" {found.user_id} has not let the site create servers in project {found.project_id}"
+                f"Another server in the place of instance {server.id} would not belong to its owner: user"
+                f" {server.user_id} has not let the site create servers in project {server.project_id}"
             )
-        if is_own and found.key_name and found.user_id != self.access.user:
-            raise OperationRefused(f"The key pair {found.key_name} of instance {found.id} belongs to another user")
-        if has_volumes(found):
-            raise OperationRefused(f"Instance {found.id} has volumes: Nova does not tell how to create it again")
+        if is_own and server.key_name and server.user_id != self.access.user:
+            raise OperationRefused(f"The key pair {server.key_name} of instance {server.id} belongs to another user")
+        if has_volumes(server):
+            raise OperationRefused(f"Instance {server.id} has volumes: Nova does not tell how to create it again")
         return NewServer(
-            name=found.name,
-            flavor=found.flavor.original_name or found.flavor.name,
-            token=found.id,
-            image=image_of(found),
-            metadata={name: value for name, value in (found.metadata or {}).items() if name != TOKEN},
-            zone=found.availability_zone or None,
+            name=server.name,
+            flavor=server.flavor.original_name or server.flavor.name,
+            token=server.id,
+            image=image_of(server),
+            metadata={name: value for name, value in (server.metadata or {}).items() if name != TOKEN},
+            zone=server.availability_zone or None,
             host=host if is_own else None,
-            project=found.project_id,
+            project=server.project_id,
             trust=trust.keystone_id if trust else "",
-            properties=properties_of(found),
+            properties=properties_of(server),
         )
 
     def find_host(self, server: str) -> str | None:
@@ -144,8 +144,8 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             record_server_well(server)
 
     def find_created(self, name: str, token: str, project: str = "") -> CloudServer | None:
-        found = self.find_by_token(name, token, project or self.access.project)
-        return self.describe(found) if found is not None else None
+        server = self.find_by_token(name, token, project or self.access.project)
+        return self.describe(server) if server is not None else None
 
     def find_by_token(self, name: str, token: str, project: str) -> Any:
         """Return the site's server of a project with this name and token, or None.
@@ -156,8 +156,12 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         servers = self.access.read(
             lambda cloud: list(cloud.compute.servers(all_projects=True, name=pattern, project_id=project))
         )
-        created = (one for one in servers if (one.metadata or {}).get(TOKEN) == token and one.project_id == project)
-        return next((one for one in created if one.status not in DELETED_STATUSES), None)
+        created = (
+            server
+            for server in servers
+            if (server.metadata or {}).get(TOKEN) == token and server.project_id == project
+        )
+        return next((server for server in created if server.status not in DELETED_STATUSES), None)
 
     def request_server(self, request: NewServer, access: Access, checkpoint: Checkpoint) -> Any:
         """Request a server once. If the response is lost, search the list of servers for it.
@@ -180,75 +184,79 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         except CloudUnavailable as problem:
             return wait_for_begin(
                 lambda: self.find_by_token(request.name, request.token, request.project or self.access.project),
-                lambda found: found is not None,
+                lambda server: server is not None,
                 problem,
                 f"Creating instance {request.name}",
                 checkpoint,
             )
 
-    def delete_failed_server(self, server: str, what: str, checkpoint: Checkpoint) -> OperationFailed | NoValidHost:
+    def delete_failed_server(
+        self, server: str, operation: str, checkpoint: Checkpoint
+    ) -> OperationFailed | NoValidHost:
         """Delete a server that Nova could not build, and return the error with Nova's reason."""
         reason = self.access.read(lambda cloud: read_fault(cloud, server))
         self.delete_server(server, checkpoint)
-        return make_failure(what, reason)
+        return make_failure(operation, reason)
 
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         self.fetch_server(server, self.access.read)
-        what = f"Deleting instance {server}"
+        operation = f"Deleting instance {server}"
         try:
             self.access.read(lambda cloud: delete(cloud, server), ServerNotFound(server))
-            found = wait_until(lambda: self.fetch_server(server), is_deleted, what, checkpoint)
+            details = wait_until(lambda: self.fetch_server(server), is_deleted, operation, checkpoint)
         except ServerNotFound:
             return record_server_gone(server)
-        if found.status == BROKEN:
-            raise self.failed(what, server)
+        if details.status == BROKEN:
+            raise self.failed(operation, server)
         return record_server_gone(server)
 
     def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         """Reboot a running server softly, so that its guest can shut down, and any other hard."""
-        found, what = self.find_built(server), f"Rebooting instance {server}"
-        kind = "SOFT" if found.status == RUNNING else "HARD"
-        after = self.repair(found, "reboot", lambda cloud: cloud.compute.reboot_server(server, kind), what, checkpoint)
-        self.require_success(after, what, RUNNING)
+        details, operation = self.find_built(server), f"Rebooting instance {server}"
+        kind = "SOFT" if details.status == RUNNING else "HARD"
+        after = self.repair(
+            details, "reboot", lambda cloud: cloud.compute.reboot_server(server, kind), operation, checkpoint
+        )
+        self.require_success(after, operation, RUNNING)
 
     def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        found, what = self.find_built(server), f"Rebuilding instance {server}"
-        new_image = image or image_of(found)
+        details, operation = self.find_built(server), f"Rebuilding instance {server}"
+        new_image = image or image_of(details)
         if new_image is None:
             raise OperationRefused(f"Instance {server} boots from a volume: say from which image to rebuild it")
-        if new_image != image_of(found):
-            require_usable_image(new_image, self.access, found.project_id)
+        if new_image != image_of(details):
+            require_usable_image(new_image, self.access, details.project_id)
         after = self.repair(
-            found, "rebuild", lambda cloud: cloud.compute.rebuild_server(server, new_image), what, checkpoint
+            details, "rebuild", lambda cloud: cloud.compute.rebuild_server(server, new_image), operation, checkpoint
         )
-        self.require_success(after, what, RUNNING, STOPPED)
+        self.require_success(after, operation, RUNNING, STOPPED)
         record_server_well(server)
 
     def find_built(self, server: str) -> Any:
         """Raises: `OperationRefused` if the server was never built; Nova would respond with a conflict."""
-        found = self.fetch_server(server, self.access.read)
-        if found.status == BROKEN and not found.launched_at:
+        details = self.fetch_server(server, self.access.read)
+        if details.status == BROKEN and not details.launched_at:
             raise OperationRefused(f"Instance {server} was never built: it can only be created again")
-        return found
+        return details
 
     def repair(
-        self, found: Any, verb: str, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+        self, server: Any, verb: str, begin: Callable[[Connection], Any], operation: str, checkpoint: Checkpoint
     ) -> CloudServer:
         """Request a repair and wait for its end; only wait if an earlier attempt at this work requested it.
 
         Nova's task states of a repair begin with its verb.
         """
-        before = self.describe(found)
+        before = self.describe(server)
         if (before.task_state or "").startswith(verb) and is_marked(Server, before.uuid):
             return self.reconcile(before.uuid, checkpoint)
         require_no_task(before)
-        return self.run_operation(before, begin, what, checkpoint)
+        return self.run_operation(before, begin, operation, checkpoint)
 
-    def require_success(self, server: CloudServer, what: str, *statuses: str) -> None:
+    def require_success(self, server: CloudServer, operation: str, *statuses: str) -> None:
         """Raise the error of a repair that failed, which may leave the status of the server unchanged."""
         reason = find_reason(self.access, server.uuid)
         if reason or server.status not in statuses:
-            raise make_failure(what, reason or f"it is in status {server.status}")
+            raise make_failure(operation, reason or f"it is in status {server.status}")
 
 
 def attributes_of(properties: Mapping[str, Any], access: Access) -> dict[str, Any]:
@@ -258,17 +266,19 @@ def attributes_of(properties: Mapping[str, Any], access: Access) -> dict[str, An
         OperationRefused: there is no network with a requested name.
     """
     networks = properties.get("networks", "auto")
-    given: dict[str, Any] = {name: properties[name] for name in PASSED_THROUGH if name in properties}
+    attributes: dict[str, Any] = {name: properties[name] for name in PASSED_THROUGH if name in properties}
     if "security_groups" in properties:
-        given["security_groups"] = [{"name": name} for name in properties["security_groups"]]
+        attributes["security_groups"] = [{"name": name} for name in properties["security_groups"]]
     if "user_data" in properties:
-        given["user_data"] = encode(properties["user_data"])
+        attributes["user_data"] = encode(properties["user_data"])
     if ENCODED_USER_DATA in properties:
-        given["user_data"] = properties[ENCODED_USER_DATA]
+        attributes["user_data"] = properties[ENCODED_USER_DATA]
     if devices := properties.get("block_device_mapping_v2"):
-        given["block_device_mapping"] = [device_of(device) for device in devices]
-    given["networks"] = networks if isinstance(networks, str) else [network_of(one, access) for one in networks]
-    return given
+        attributes["block_device_mapping"] = [device_of(device) for device in devices]
+    attributes["networks"] = (
+        networks if isinstance(networks, str) else [network_of(network, access) for network in networks]
+    )
+    return attributes
 
 
 def network_of(network: Mapping[str, str], access: Access) -> dict[str, str]:
@@ -283,12 +293,14 @@ def find_network(network: str, access: Access) -> str:
     if parse_uuid(network):
         return network
     # An administrator sees the networks of all projects.
-    seen = access.read(lambda cloud: list(cloud.network.networks(name=network)))
-    found = [one for one in seen if one.is_shared or one.project_id in (None, access.project)]
-    if len(found) != 1:
-        number = "more than one network" if found else "no network"
+    candidates = access.read(lambda cloud: list(cloud.network.networks(name=network)))
+    matches = [
+        candidate for candidate in candidates if candidate.is_shared or candidate.project_id in (None, access.project)
+    ]
+    if len(matches) != 1:
+        number = "more than one network" if matches else "no network"
         raise OperationRefused(f"The project has {number} {network}")
-    return str(found[0].id)
+    return str(matches[0].id)
 
 
 def delete(cloud: Connection, server: str) -> None:

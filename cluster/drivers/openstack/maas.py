@@ -64,13 +64,13 @@ class Maas:
         """
         machine, host = self.find_machine(hypervisor), host_of(hypervisor)
         self.request("POST", path_of(machine), op=f"power_{state}")
-        found = wait_until(
+        power_state = wait_until(
             lambda: self.query_state(machine),
-            lambda found: found in (state, "error"),
+            lambda power_state: power_state in (state, "error"),
             f"Switching compute node {host} {state}",
             checkpoint,
         )
-        if found != state:
+        if power_state != state:
             raise OperationFailed(f"Compute node {host} did not go {state}: MAAS reports an error of its power")
 
     def find_machine(self, hypervisor: Any) -> Machine:
@@ -152,7 +152,9 @@ def format_reason(text: str) -> str:
 
 
 def require_list(response: Any) -> list[Machine]:
-    if not isinstance(response, list) or not all(isinstance(one, dict) and "system_id" in one for one in response):
+    if not isinstance(response, list) or not all(
+        isinstance(machine, dict) and "system_id" in machine for machine in response
+    ):
         raise CloudError("MAAS does not answer as its API does: a list of machines is expected.")
     return response
 
@@ -181,21 +183,23 @@ def choose_machine(hypervisor: Any, machines: Iterable[Machine]) -> Machine | No
         OperationRefused: several machines, or several compute nodes, have its name.
     """
     names, machines = names_of(hypervisor), list(machines)
-    matches = [one for one in machines if str(one.get("fqdn")).lower() in names]
+    matches = [machine for machine in machines if str(machine.get("fqdn")).lower() in names]
     if not matches:
         parts = {first_part(name) for name in names}
         has_domain = any("." in name for name in names)
         matches = [
-            one
-            for one in machines
-            if str(one.get("hostname")).lower() in parts
-            and (not has_domain or str(one.get("fqdn")).lower().partition(".")[2] == DEFAULT_DOMAIN)
+            machine
+            for machine in machines
+            if str(machine.get("hostname")).lower() in parts
+            and (not has_domain or str(machine.get("fqdn")).lower().partition(".")[2] == DEFAULT_DOMAIN)
         ]
         hosts = ComputeNode.objects.present().exclude(uuid=hypervisor.id).values_list("hostname", flat=True)
-        if matches and (others := sorted(host for host in hosts if first_part(host.lower()) in parts)):
-            both = f"{host_of(hypervisor)} and {others[0]}"
-            raise OperationRefused(f"Compute nodes {both} may both be the machine {matches[0].get('fqdn')} of MAAS")
+        if matches and (other_hosts := sorted(host for host in hosts if first_part(host.lower()) in parts)):
+            node_names = f"{host_of(hypervisor)} and {other_hosts[0]}"
+            raise OperationRefused(
+                f"Compute nodes {node_names} may both be the machine {matches[0].get('fqdn')} of MAAS"
+            )
     if len(matches) > 1:
-        found = ", ".join(sorted(str(one.get("fqdn")) for one in matches))
-        raise OperationRefused(f"Several machines of MAAS may be compute node {host_of(hypervisor)}: {found}")
+        machine_names = ", ".join(sorted(str(machine.get("fqdn")) for machine in matches))
+        raise OperationRefused(f"Several machines of MAAS may be compute node {host_of(hypervisor)}: {machine_names}")
     return matches[0] if matches else None

@@ -37,15 +37,15 @@ class OctaviaMembers:
         return next((member for member in self.list_members(pool) if member.name == server), None)
 
     def find(self, pool: BalancerPool, member: str) -> Any:
-        return next((one for one in self.list_members(pool) if one.id == member), None)
+        return next((candidate for candidate in self.list_members(pool) if candidate.id == member), None)
 
     def is_leaving(self, pool: BalancerPool, member: str) -> bool:
-        found = self.find(pool, member)
-        return found is None or found.provisioning_status == DELETING
+        details = self.find(pool, member)
+        return details is None or details.provisioning_status == DELETING
 
     def has_values(self, pool: BalancerPool, member: str, changes: Mapping[str, Any]) -> bool:
-        found = self.find(pool, member)
-        return found is not None and all(getattr(found, name) == value for name, value in changes.items())
+        details = self.find(pool, member)
+        return details is not None and all(getattr(details, name) == value for name, value in changes.items())
 
     def read_balancer(self, pool: BalancerPool) -> Any:
         key = str(pool.load_balancer)
@@ -65,21 +65,21 @@ class OctaviaMembers:
         except (CloudBusy, CloudUnavailable) as problem:
             if is_done():
                 return
-            found = self.read_balancer(pool)
-            if found.provisioning_status == BROKEN:
-                raise OperationRefused(f"Load balancer {found.name} is in provisioning status ERROR") from problem
+            balancer = self.read_balancer(pool)
+            if balancer.provisioning_status == BROKEN:
+                raise OperationRefused(f"Load balancer {balancer.name} is in provisioning status ERROR") from problem
             raise
 
-    def wait_until_unlocked(self, pool: BalancerPool, member: str, what: str, checkpoint: Checkpoint) -> Any:
+    def wait_until_unlocked(self, pool: BalancerPool, member: str, operation: str, checkpoint: Checkpoint) -> Any:
         """Wait until the load balancer accepts changes again, and return the member, or None if it was deleted."""
 
         def poll() -> tuple[Any, Any]:
             return self.read_balancer(pool), self.find(pool, member)
 
-        def is_done(found: tuple[Any, Any]) -> bool:
-            return not any(is_pending(one) for one in found if one is not None)
+        def is_done(objects: tuple[Any, Any]) -> bool:
+            return not any(is_pending(item) for item in objects if item is not None)
 
-        return wait_until(poll, is_done, what, checkpoint)[1]
+        return wait_until(poll, is_done, operation, checkpoint)[1]
 
 
 class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
@@ -93,10 +93,10 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
 
     def find_pool(self, pool: str) -> BalancerPool:
         self.access.require("load-balancer", "Octavia")
-        found = self.access.read(lambda cloud: cloud.load_balancer.find_pool(pool))
-        if found is None:
+        details = self.access.read(lambda cloud: cloud.load_balancer.find_pool(pool))
+        if details is None:
             raise BalancingPoolNotFound(pool)
-        return BalancerPool(found.id, found.name, found.loadbalancers[0]["id"])
+        return BalancerPool(details.id, details.name, details.loadbalancers[0]["id"])
 
     def members(self, pool: str) -> list[PoolMember]:
         return [read_pool_member(member) for member in self.list_members(self.find_pool(pool))]
@@ -104,24 +104,26 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
     def write_member(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
-        what = f"Adding instance {server} to pool {pool.name}"
-        found = self.find_idle_member(pool, server, what, checkpoint)
-        if found is None:
+        operation = f"Adding instance {server} to pool {pool.name}"
+        member = self.find_idle_member(pool, server, operation, checkpoint)
+        if member is None:
             return self.create(pool, server, port, weight, subnet, checkpoint)
-        if found.protocol_port != port:
-            raise OperationRefused(f"Instance {server} is in pool {pool.name} with port {found.protocol_port} already")
-        return self.update(pool, found, what, checkpoint, weight=weight)
+        if member.protocol_port != port:
+            raise OperationRefused(
+                f"Instance {server} is in pool {pool.name} with port {member.protocol_port} already"
+            )
+        return self.update(pool, member, operation, checkpoint, weight=weight)
 
     def create(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
         """Create a member with the server's address, or take over a member with the same address and port."""
-        what = f"Adding instance {server} to pool {pool.name}"
+        operation = f"Adding instance {server} to pool {pool.name}"
         subnet_id = find_subnet(self.access, subnet) if subnet else self.read_balancer(pool).vip_subnet_id
         address = require_address(self.access, server, subnet_id)
         for member in self.list_members(pool):
             if (member.address, member.protocol_port) == (address, port):
-                return self.update(pool, member, what, checkpoint, name=server, weight=weight)
+                return self.update(pool, member, operation, checkpoint, name=server, weight=weight)
         self.change(
             pool,
             lambda cloud: cloud.load_balancer.create_member(
@@ -129,12 +131,14 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
             ),
             is_done=lambda: self.find_member_of(pool, server) is not None,
         )
-        found = self.find_idle_member(pool, server, what, checkpoint)
-        if found is None:
-            raise OperationFailed(f"{what} failed: Octavia could not provision it")
-        return read_pool_member(found)
+        created = self.find_idle_member(pool, server, operation, checkpoint)
+        if created is None:
+            raise OperationFailed(f"{operation} failed: Octavia could not provision it")
+        return read_pool_member(created)
 
-    def update(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint, **values: Any) -> PoolMember:
+    def update(
+        self, pool: BalancerPool, member: Any, operation: str, checkpoint: Checkpoint, **values: Any
+    ) -> PoolMember:
         """Change the attributes of a member that differ."""
         changes = {name: value for name, value in values.items() if getattr(member, name) != value}
         if not changes:
@@ -144,54 +148,54 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
             lambda cloud: cloud.load_balancer.update_member(member.id, pool.uuid, **changes),
             is_done=lambda: self.has_values(pool, member.id, changes),
         )
-        found = self.wait_until_unlocked(pool, member.id, what, checkpoint)
-        if found is None or found.provisioning_status == BROKEN:
-            raise OperationFailed(f"{what} failed: Octavia could not change the member")
-        return read_pool_member(found)
+        updated = self.wait_until_unlocked(pool, member.id, operation, checkpoint)
+        if updated is None or updated.provisioning_status == BROKEN:
+            raise OperationFailed(f"{operation} failed: Octavia could not change the member")
+        return read_pool_member(updated)
 
     def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
-        what = f"Draining instance {server} in pool {pool.name}"
-        found = self.find_member_to_remove(pool, server)
-        return self.update(pool, found, what, checkpoint, weight=0) if found is not None else None
+        operation = f"Draining instance {server} in pool {pool.name}"
+        member = self.find_member_to_remove(pool, server)
+        return self.update(pool, member, operation, checkpoint, weight=0) if member is not None else None
 
     def delete_member(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
-        found = self.find_member_to_remove(pool, server)
-        if found is not None:
-            self.delete(pool, found, f"Taking instance {server} out of pool {pool.name}", checkpoint)
+        member = self.find_member_to_remove(pool, server)
+        if member is not None:
+            self.delete(pool, member, f"Taking instance {server} out of pool {pool.name}", checkpoint)
 
-    def delete(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint) -> None:
+    def delete(self, pool: BalancerPool, member: Any, operation: str, checkpoint: Checkpoint) -> None:
         if member.provisioning_status != DELETING:
             self.change(
                 pool,
                 lambda cloud: cloud.load_balancer.delete_member(member.id, pool.uuid),
                 is_done=lambda: self.is_leaving(pool, member.id),
             )
-        if self.wait_until_unlocked(pool, member.id, what, checkpoint) is not None:
-            raise OperationFailed(f"{what} failed: Octavia could not delete the member")
+        if self.wait_until_unlocked(pool, member.id, operation, checkpoint) is not None:
+            raise OperationFailed(f"{operation} failed: Octavia could not delete the member")
 
-    def find_idle_member(self, pool: BalancerPool, server: str, what: str, checkpoint: Checkpoint) -> Any:
+    def find_idle_member(self, pool: BalancerPool, server: str, operation: str, checkpoint: Checkpoint) -> Any:
         """Return the member of a server after any change in progress, or None. Delete a member in ERROR."""
-        found = self.find_member_of(pool, server)
-        if found is not None and is_pending(found):
-            found = self.wait_until_unlocked(pool, found.id, what, checkpoint)
-        if found is not None and found.provisioning_status == BROKEN:
-            self.delete(pool, found, what, checkpoint)
-            found = None
-        return found
+        member = self.find_member_of(pool, server)
+        if member is not None and is_pending(member):
+            member = self.wait_until_unlocked(pool, member.id, operation, checkpoint)
+        if member is not None and member.provisioning_status == BROKEN:
+            self.delete(pool, member, operation, checkpoint)
+            member = None
+        return member
 
     def find_member_to_remove(self, pool: BalancerPool, server: str) -> Any:
         """Return the member of a server, including one with another name but an address of the server."""
         members = self.list_members(pool)
-        named = next((member for member in members if member.name == server), None)
-        if named is not None or all(read_member_server(member) for member in members):
-            return named
+        match = next((member for member in members if member.name == server), None)
+        if match is not None or all(read_member_server(member) for member in members):
+            return match
         addresses = find_addresses(self.access, server)
-        others = (member for member in members if read_member_server(member) is None)
-        return next((member for member in others if member.address in addresses), None)
+        unnamed = (member for member in members if read_member_server(member) is None)
+        return next((member for member in unnamed if member.address in addresses), None)
 
 
-def is_pending(found: Any) -> bool:
-    return str(found.provisioning_status).startswith(PENDING)
+def is_pending(item: Any) -> bool:
+    return str(item.provisioning_status).startswith(PENDING)
 
 
 def read_member_server(member: Any) -> str | None:
@@ -208,10 +212,10 @@ def read_pool_member(member: Any) -> PoolMember:
 def find_subnet(access: Access, subnet: str) -> str:
     """Return the id of a subnet by its id or its name. Raises: `OperationRefused`."""
     access.require("network", "Neutron")
-    found = access.read(lambda cloud: cloud.network.find_subnet(subnet))
-    if found is None:
+    details = access.read(lambda cloud: cloud.network.find_subnet(subnet))
+    if details is None:
         raise OperationRefused(f"Subnet {subnet} not found")
-    return str(found.id)
+    return str(details.id)
 
 
 def find_addresses(access: Access, server: str, subnet: str | None = None) -> list[str]:
@@ -219,7 +223,7 @@ def find_addresses(access: Access, server: str, subnet: str | None = None) -> li
     access.require("network", "Neutron")
     ports = access.read(lambda cloud: list(cloud.network.ports(device_id=server)))
     fixed = [address for port in ports for address in port.fixed_ips]
-    return [str(one["ip_address"]) for one in fixed if subnet in {None, one["subnet_id"]}]
+    return [str(fixed_ip["ip_address"]) for fixed_ip in fixed if subnet in {None, fixed_ip["subnet_id"]}]
 
 
 def require_address(access: Access, server: str, subnet: str) -> str:

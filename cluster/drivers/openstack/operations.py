@@ -59,7 +59,7 @@ def remove_mark(model: Marked, uuid: str, owner: str) -> None:
     model.objects.filter(uuid=uuid, operation_owner=owner).update(operation_owner="")
 
 
-def wait_until(poll: Callable[[], T], is_done: Callable[[T], bool], what: str, checkpoint: Checkpoint) -> T:
+def wait_until(poll: Callable[[], T], is_done: Callable[[T], bool], operation: str, checkpoint: Checkpoint) -> T:
     """Poll every `settings.OPENSTACK_POLL_INTERVAL` seconds until an operation is over, and return the last result.
 
     If the cloud does not respond, the operation may still be in progress, so polling continues until the timeout.
@@ -75,24 +75,28 @@ def wait_until(poll: Callable[[], T], is_done: Callable[[T], bool], what: str, c
     while True:
         checkpoint()
         try:
-            found = poll()
+            answer = poll()
         except CloudUnavailable as trouble:
             problem = f" ({trouble})"
-            log.warning("no answer from the cloud", waiting_for=what, problem=str(trouble))
+            log.warning("no answer from the cloud", waiting_for=operation, problem=str(trouble))
         else:
             problem = ""
-            if is_done(found):
-                return found
+            if is_done(answer):
+                return answer
         if time.monotonic() >= end:
             raise OperationOutstanding(
-                f"{what} was not over after {settings.OPENSTACK_OPERATION_TIMEOUT:g} seconds,"
+                f"{operation} was not over after {settings.OPENSTACK_OPERATION_TIMEOUT:g} seconds,"
                 f" and is no longer waited for{problem}"
             )
         time.sleep(settings.OPENSTACK_POLL_INTERVAL)
 
 
 def wait_for_begin(
-    poll: Callable[[], T], has_begun: Callable[[T], bool], problem: CloudUnavailable, what: str, checkpoint: Checkpoint
+    poll: Callable[[], T],
+    has_begun: Callable[[T], bool],
+    problem: CloudUnavailable,
+    operation: str,
+    checkpoint: Checkpoint,
 ) -> T:
     """Return the result of `poll` for an operation that began although its request failed with this problem.
 
@@ -106,24 +110,24 @@ def wait_for_begin(
     extra_time = settings.OPENSTACK_TIMEOUT if isinstance(problem, AnswerLost) else 0
     end: float | None = None
 
-    def is_decided(found: T) -> bool:
+    def is_decided(answer: T) -> bool:
         nonlocal end
         if end is None:
             end = time.monotonic() + extra_time
-        return has_begun(found) or time.monotonic() >= end
+        return has_begun(answer) or time.monotonic() >= end
 
-    found = wait_until(poll, is_decided, what, checkpoint)
-    if not has_begun(found):
+    answer = wait_until(poll, is_decided, operation, checkpoint)
+    if not has_begun(answer):
         raise problem
-    return found
+    return answer
 
 
-def make_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
+def make_failure(operation: str, reason: str) -> OperationFailed | NoValidHost:
     """Return the error for a failed operation with Nova's reason, which may be empty."""
     if reason.startswith(NO_VALID_HOST):
         further = reason.removeprefix(NO_VALID_HOST).strip()
         return NoValidHost(further) if further else NoValidHost()
-    return OperationFailed(f"{what} failed: {reason}" if reason else f"{what} failed")
+    return OperationFailed(f"{operation} failed: {reason}" if reason else f"{operation} failed")
 
 
 def find_reason(access: Access, server: str) -> str:
@@ -146,8 +150,8 @@ def find_reason(access: Access, server: str) -> str:
 
 
 def read_fault(cloud: Any, server: str) -> str:
-    found = cloud.compute.get_server(server)
-    return join_lines((found.fault or {}).get("message") or "") if found.status == "ERROR" else ""
+    details = cloud.compute.get_server(server)
+    return join_lines((details.fault or {}).get("message") or "") if details.status == "ERROR" else ""
 
 
 def read_event(cloud: Any, server: str) -> str | None:

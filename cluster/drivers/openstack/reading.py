@@ -72,12 +72,12 @@ class Reader:
         """
 
         def collect(cloud: Any) -> list[Any]:
-            found = []
+            items = []
             self.checkpoint()
             for item in request(cloud):
-                found.append(item)
+                items.append(item)
                 self.checkpoint()
-            return found
+            return items
 
         return self.access.read(collect, ListChanged("A list of the cloud changed while it was read"))
 

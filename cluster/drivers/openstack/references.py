@@ -58,11 +58,11 @@ def require_reference(reference: Reference, access: Access, project: str, checke
         return
     checked.add((kind, key))
     refusal = OperationRefused(f"{path}: The project {project} has no {kind} {key}")
-    found = access.read(lambda cloud: find_usable(cloud, kind, key, project), refusal)
-    if found is None:
+    details = access.read(lambda cloud: find_usable(cloud, kind, key, project), refusal)
+    if details is None:
         raise refusal
     if kind == "image":
-        for inner in references_in_image(path, found):
+        for inner in references_in_image(path, details):
             require_reference(inner, access, project, checked)
 
 
@@ -124,17 +124,19 @@ def find_usable(cloud: Connection, kind: str, key: str, project: str) -> Any:
 
     An object with another id than the requested one was found by a path within the id.
     """
-    found = FIND[kind](cloud, key)
-    if kind not in NAMED and found is not None and found.id != key:
+    details = FIND[kind](cloud, key)
+    if kind not in NAMED and details is not None and details.id != key:
         return None
-    return found if found is not None and may_be_used(cloud, kind, found, project) else None
+    return details if details is not None and may_be_used(cloud, kind, details, project) else None
 
 
 def find_type_as_cinder(cloud: Connection, key: str) -> Any:
     """Return the volume type with this id, else the one with this name, as Cinder does."""
-    known = list(cloud.block_storage.types(is_public="None"))
-    found = [kind for kind in known if kind.id == key] or [kind for kind in known if kind.name == key]
-    return found[0] if found else None
+    volume_types = list(cloud.block_storage.types(is_public="None"))
+    matches = [volume_type for volume_type in volume_types if volume_type.id == key] or [
+        volume_type for volume_type in volume_types if volume_type.name == key
+    ]
+    return matches[0] if matches else None
 
 
 FIND: Mapping[str, Callable[[Any, str], Any]] = {
@@ -151,22 +153,22 @@ FIND: Mapping[str, Callable[[Any, str], Any]] = {
 NAMED = {"volume type"}
 
 
-def may_be_used(cloud: Any, kind: str, found: Any, project: str) -> bool:
+def may_be_used(cloud: Any, kind: str, details: Any, project: str) -> bool:
     if kind == "flavor":
-        return found.is_public or grants_use(project, cloud.compute.get_flavor_access(found.id), "tenant_id")
+        return details.is_public or grants_use(project, cloud.compute.get_flavor_access(details.id), "tenant_id")
     if kind == "volume type":
-        return found.is_public or grants_use(project, cloud.block_storage.get_type_access(found.id), "project_id")
+        return details.is_public or grants_use(project, cloud.block_storage.get_type_access(details.id), "project_id")
     if kind == "image":
         # A project may use a shared image before it has accepted it.
         return (
-            found.visibility in OPEN_IMAGES
-            or found.owner == project
-            or (found.visibility == "shared" and grants_use(project, cloud.image.members(found.id), "member_id"))
+            details.visibility in OPEN_IMAGES
+            or details.owner == project
+            or (details.visibility == "shared" and grants_use(project, cloud.image.members(details.id), "member_id"))
         )
-    if kind in ("network", "security group") and found.is_shared:
+    if kind in ("network", "security group") and details.is_shared:
         # Shared with all projects or with that of the login. Only administrators may use other external networks.
         return True
-    return bool(found.project_id == project)
+    return bool(details.project_id == project)
 
 
 def grants_use(project: str, grants: Iterable[Mapping[str, Any]], name: str) -> bool:

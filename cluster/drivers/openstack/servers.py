@@ -68,17 +68,17 @@ class OpenStackServers(Cloud, ABC):
             record_server_gone(server)
             raise
 
-    def describe(self, found: Any) -> CloudServer:
+    def describe(self, server: Any) -> CloudServer:
         waits = (
-            has_no_host(found)
-            and keeps_owner(found, self.access.project, self.access.user, lambda one: find_trust_of(one) is not None)
-            and not Server.objects.given_up().filter(uuid=found.id).exists()
+            has_no_host(server)
+            and keeps_owner(server, self.access.project, self.access.user, lambda one: find_trust_of(one) is not None)
+            and not Server.objects.given_up().filter(uuid=server.id).exists()
         )
-        record_server(server_item(found, waits))
-        status = WAITING if waits else found.status
-        has_run = bool(found.launched_at) or found.status not in UNBUILT
+        record_server(server_item(server, waits))
+        status = WAITING if waits else server.status
+        has_run = bool(server.launched_at) or server.status not in UNBUILT
         return CloudServer(
-            found.id, found.name, status, found.task_state, found.compute_host, flavor_of(found), has_run
+            server.id, server.name, status, server.task_state, server.compute_host, flavor_of(server), has_run
         )
 
     # Operations.
@@ -111,27 +111,29 @@ class OpenStackServers(Cloud, ABC):
 
     def evacuate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
         """Evacuate a server. Nova itself refuses this if the compute service of the host is up."""
-        before, what = self.find_free(server), f"Evacuating instance {server}"
+        before, operation = self.find_free(server), f"Evacuating instance {server}"
         begin = partial(request_evacuation, server=server, destination=destination)
-        self.run_operation(before, begin, what, checkpoint, is_done=self.is_evacuation_done)
+        self.run_operation(before, begin, operation, checkpoint, is_done=self.is_evacuation_done)
         # Nova may have changed the host after the last reading of the server, and before that of the evacuation.
         after = self.find_server(server)
         if after.host == before.host or after.status not in {"ACTIVE", "SHUTOFF"}:
             reason = find_reason(self.access, server)
-            raise make_failure(what, reason or f"it is on {after.host} in status {after.status}")
+            raise make_failure(operation, reason or f"it is on {after.host} in status {after.status}")
 
     def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         before = self.find_free(server)
-        what = f"Stopping instance {server}"
+        operation = f"Stopping instance {server}"
         self.require_status(
-            self.run_operation(before, lambda cloud: cloud.compute.stop_server(server), what, checkpoint), "SHUTOFF"
+            self.run_operation(before, lambda cloud: cloud.compute.stop_server(server), operation, checkpoint),
+            "SHUTOFF",
         )
 
     def start(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         before = self.find_free(server)
-        what = f"Starting instance {server}"
+        operation = f"Starting instance {server}"
         self.require_status(
-            self.run_operation(before, lambda cloud: cloud.compute.start_server(server), what, checkpoint), "ACTIVE"
+            self.run_operation(before, lambda cloud: cloud.compute.start_server(server), operation, checkpoint),
+            "ACTIVE",
         )
 
     def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
@@ -166,8 +168,8 @@ class OpenStackServers(Cloud, ABC):
             return self.fetch_server(server)
 
         with marked(Server, server):
-            found = wait_until(look, is_settled, f"Aborting the migration of instance {server}", checkpoint)
-        return self.describe(found)
+            details = wait_until(look, is_settled, f"Aborting the migration of instance {server}", checkpoint)
+        return self.describe(details)
 
     def request_abort(self, server: str, migration: str) -> None:
         """Request the abortion of a migration. Nova refuses it before the migration runs and after its end."""
@@ -181,23 +183,23 @@ class OpenStackServers(Cloud, ABC):
         if not is_marked(Server, server):
             return self.find_server(server)
         with marked(Server, server):
-            what = f"What was under way on instance {server}"
-            self.wait_for_end(server, what, checkpoint, is_done=self.is_evacuation_done)
+            operation = f"What was under way on instance {server}"
+            self.wait_for_end(server, operation, checkpoint, is_done=self.is_evacuation_done)
             return self.find_server(server)
 
     # Steps of operations.
 
     def find_free(self, server: str) -> CloudServer:
         """Raises: `CloudBusy` if an operation is in progress."""
-        found = self.find_server(server)
-        require_no_task(found)
-        return found
+        details = self.find_server(server)
+        require_no_task(details)
+        return details
 
     def run_operation(
         self,
         before: CloudServer,
         begin: Callable[[Connection], Any],
-        what: str,
+        operation: str,
         checkpoint: Checkpoint,
         check: Checkpoint = proceed,
         is_done: Callable[[Any], bool] | None = None,
@@ -208,8 +210,8 @@ class OpenStackServers(Cloud, ABC):
             check: is called at each poll, and may end the wait by an exception.
         """
         with marked(Server, before.uuid):
-            self.request_operation(before, begin, what, checkpoint)
-            return self.wait_for_end(before.uuid, what, checkpoint, check, is_done)
+            self.request_operation(before, begin, operation, checkpoint)
+            return self.wait_for_end(before.uuid, operation, checkpoint, check, is_done)
 
     def make_service_check(self, server: CloudServer) -> Checkpoint:
         """Return a checkpoint that checks at intervals whether the nova-compute service of the server's host is up.
@@ -232,18 +234,18 @@ class OpenStackServers(Cloud, ABC):
         return look
 
     def request_operation(
-        self, before: CloudServer, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+        self, before: CloudServer, begin: Callable[[Connection], Any], operation: str, checkpoint: Checkpoint
     ) -> None:
         """Request an operation once. If the response is lost, the state of the server shows whether Nova began it."""
 
-        def has_begun(found: Any) -> bool:
-            now = (found.status, found.compute_host, flavor_of(found))
-            return not is_settled(found) or now != (before.status, before.host, before.flavor)
+        def has_begun(server: Any) -> bool:
+            now = (server.status, server.compute_host, flavor_of(server))
+            return not is_settled(server) or now != (before.status, before.host, before.flavor)
 
         try:
             self.access.send(begin, ServerNotFound(before.uuid))
         except CloudUnavailable as problem:
-            wait_for_begin(lambda: self.fetch_server(before.uuid), has_begun, problem, what, checkpoint)
+            wait_for_begin(lambda: self.fetch_server(before.uuid), has_begun, problem, operation, checkpoint)
 
     def is_evacuation_done(self, server: Any) -> bool:
         """Return whether no operation on a server is in progress, also according to its last evacuation.
@@ -252,16 +254,16 @@ class OpenStackServers(Cloud, ABC):
         """
         if not is_settled(server):
             return False
-        found = self.access.send(
+        migrations = self.access.send(
             lambda cloud: list(cloud.compute.migrations(server_id=server.id, migration_type="evacuation"))
         )
-        last = max(found, key=lambda migration: (migration.created_at, migration.id), default=None)
+        last = max(migrations, key=lambda migration: (migration.created_at, migration.id), default=None)
         return last is None or last.status in ENDED_EVACUATION
 
     def wait_for_end(
         self,
         server: str,
-        what: str,
+        operation: str,
         checkpoint: Checkpoint,
         check: Checkpoint = proceed,
         is_done: Callable[[Any], bool] | None = None,
@@ -269,19 +271,19 @@ class OpenStackServers(Cloud, ABC):
         """Wait until no operation is in progress, and confirm a resize if necessary. Raises: `OperationFailed`."""
 
         def look() -> tuple[Any, bool]:
-            found = self.fetch_server(server)
-            has_ended = (is_done or is_settled)(found)
+            details = self.fetch_server(server)
+            has_ended = (is_done or is_settled)(details)
             if not has_ended:
                 check()
-            return found, has_ended
+            return details, has_ended
 
-        found, _ = wait_until(look, lambda looked: looked[1], what, checkpoint)
-        if found.status == UNCONFIRMED:
-            self.confirm(server, what, checkpoint)
-            found = wait_until(lambda: self.fetch_server(server), is_confirmed, what, checkpoint)
-        return self.describe(found)
+        details, _ = wait_until(look, lambda answer: answer[1], operation, checkpoint)
+        if details.status == UNCONFIRMED:
+            self.confirm(server, operation, checkpoint)
+            details = wait_until(lambda: self.fetch_server(server), is_confirmed, operation, checkpoint)
+        return self.describe(details)
 
-    def confirm(self, server: str, what: str, checkpoint: Checkpoint) -> None:
+    def confirm(self, server: str, operation: str, checkpoint: Checkpoint) -> None:
         """Confirm a resize, and repeat the request if its response is lost.
 
         Nova refuses the request if it has accepted an earlier one, or has confirmed the resize by itself.
@@ -297,23 +299,23 @@ class OpenStackServers(Cloud, ABC):
                 if requests == 1 and self.fetch_server(server).status == UNCONFIRMED:
                     raise
 
-        wait_until(ask, lambda _: True, what, checkpoint)
+        wait_until(ask, lambda _: True, operation, checkpoint)
 
     def require_status(self, server: CloudServer, *statuses: str) -> None:
         if server.status not in statuses:
             raise self.failed(f"Instance {server.uuid} is in status {server.status}", server.uuid)
 
-    def failed(self, what: str, server: str) -> OperationFailed:
+    def failed(self, operation: str, server: str) -> OperationFailed:
         reason = find_reason(self.access, server)
-        return OperationFailed(f"{what}: {reason}" if reason else what)
+        return OperationFailed(f"{operation}: {reason}" if reason else operation)
 
 
 def find_trust_of(server: Any) -> Trust | None:
     """Return the trust of a server's owner in its project, by which the site can create a replacement, or None."""
-    found: Trust | None = (
+    trust: Trust | None = (
         Trust.objects.valid().filter(project_id=server.project_id, user_id=server.user_id or "").first()
     )
-    return found
+    return trust
 
 
 def flavor_of(server: Any) -> str | None:

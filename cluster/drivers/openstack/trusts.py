@@ -68,9 +68,9 @@ def connect_by(trust: str) -> Connection:
             "Servers are created in other projects than the site's only if clouds.yaml has a user name and a password;"
             f" its auth_type is {config.get('auth_type')}"
         )
-    known = {name: value for name, value in config["auth"].items() if name not in SCOPES}
+    options = {name: value for name, value in config["auth"].items() if name not in SCOPES}
     loader: Any = get_plugin_loader(config["auth_type"])
-    plugin = loader.load_from_options(**known, trust_id=trust)
+    plugin = loader.load_from_options(**options, trust_id=trust)
     return Connection(
         config=CloudRegion(
             region.name,
@@ -90,11 +90,11 @@ class TrustedAccesses:
         self.known: dict[str, TrustedAccess] = {}
 
     def of(self, keystone_id: str) -> TrustedAccess:
-        found = self.known.pop(keystone_id, None) or TrustedAccess(keystone_id)
-        self.known[keystone_id] = found
+        access = self.known.pop(keystone_id, None) or TrustedAccess(keystone_id)
+        self.known[keystone_id] = access
         for oldest in list(self.known)[:-MAX_CONNECTIONS]:
             self.known.pop(oldest, None)
-        return found
+        return access
 
 
 def remove_unneeded_trusts(access: Access) -> None:

@@ -51,18 +51,18 @@ class OpenStackVolumes(Cloud, ABC):
             record_volume_gone(volume)
             raise
 
-    def describe_volume(self, found: Any) -> CloudVolume:
-        record_volume(volume_item(found))
-        servers = tuple(entry["server_id"] for entry in found.attachments or [])
-        return CloudVolume(found.id, found.name or "", found.status, found.host, found.volume_type, servers)
+    def describe_volume(self, volume: Any) -> CloudVolume:
+        record_volume(volume_item(volume))
+        servers = tuple(entry["server_id"] for entry in volume.attachments or [])
+        return CloudVolume(volume.id, volume.name or "", volume.status, volume.host, volume.volume_type, servers)
 
     def find_pool(self, pool: str) -> CloudPool:
         self.access.require(*SERVICE)
         pools = self.access.read(lambda cloud: list(cloud.block_storage.backend_pools()))
-        found = next((candidate for candidate in pools if candidate.name == pool), None)
-        if found is None:
+        details = next((candidate for candidate in pools if candidate.name == pool), None)
+        if details is None:
             raise PoolNotFound(pool)
-        return CloudPool(pool, tuple(kind.name for kind in self.read_types() if takes(found, kind)))
+        return CloudPool(pool, tuple(kind.name for kind in self.read_types() if takes(details, kind)))
 
     def read_types(self) -> list[Any]:
         return self.access.read(lambda cloud: list(cloud.block_storage.types()))
@@ -101,13 +101,13 @@ class OpenStackVolumes(Cloud, ABC):
         if not is_marked(Volume, volume):
             return self.find_volume(volume)
         with marked(Volume, volume):
-            found = wait_until(
+            details = wait_until(
                 lambda: self.fetch_volume(volume), is_idle, f"What was under way on volume {volume}", checkpoint
             )
-        return self.describe_volume(found)
+        return self.describe_volume(details)
 
     def run_volume_operation(
-        self, volume: str, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+        self, volume: str, begin: Callable[[Connection], Any], operation: str, checkpoint: Checkpoint
     ) -> Any:
         """Request an operation and wait for its end."""
         before = self.fetch_volume(volume, self.access.read)
@@ -115,23 +115,23 @@ class OpenStackVolumes(Cloud, ABC):
         if not is_idle(before):
             raise CloudBusy(f"Volume {volume} is busy: {before.migration_status or before.status}")
         with marked(Volume, volume):
-            self.request_volume_operation(before, begin, what, checkpoint)
-            after = wait_until(lambda: self.fetch_volume(volume), is_idle, what, checkpoint)
+            self.request_volume_operation(before, begin, operation, checkpoint)
+            after = wait_until(lambda: self.fetch_volume(volume), is_idle, operation, checkpoint)
         self.describe_volume(after)
         return after
 
     def request_volume_operation(
-        self, before: Any, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+        self, before: Any, begin: Callable[[Connection], Any], operation: str, checkpoint: Checkpoint
     ) -> None:
         """Request an operation once. If the response is lost, the volume's state shows whether Cinder began it."""
 
-        def has_begun(found: Any) -> bool:
-            return not is_idle(found) or (found.host, found.volume_type) != (before.host, before.volume_type)
+        def has_begun(volume: Any) -> bool:
+            return not is_idle(volume) or (volume.host, volume.volume_type) != (before.host, before.volume_type)
 
         try:
             self.access.send(begin, VolumeNotFound(before.id))
         except CloudUnavailable as problem:
-            wait_for_begin(lambda: self.fetch_volume(before.id), has_begun, problem, what, checkpoint)
+            wait_for_begin(lambda: self.fetch_volume(before.id), has_begun, problem, operation, checkpoint)
 
 
 def is_idle(volume: Any) -> bool:

@@ -19,10 +19,10 @@ MINUTES = 5
 
 def step_of(text: str) -> int:
     """Return the index of the day's last sample at a time such as 14:30."""
-    found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)", text)
-    if not found:
+    match = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)", text)
+    if not match:
         raise ArgumentTypeError("must be a time of the day such as 14:30")
-    return (int(found[1]) * 60 + int(found[2])) // MINUTES
+    return (int(match[1]) * 60 + int(match[2])) // MINUTES
 
 
 @transaction.atomic

@@ -22,10 +22,10 @@ class Command(commands.Command):
             parser.add_argument(f"--{name}", metavar="LIMIT", help=f"the limit of {name}{unit}")
 
     def handle(self, *args: Any, project: str, **options: Any) -> str:
-        given = {name: options[name] for name in RESOURCES if options[name] is not None}
-        if not given:
+        limits = {name: options[name] for name in RESOURCES if options[name] is not None}
+        if not limits:
             raise Invalid(f"a limit is required: one of --{', --'.join(RESOURCES)}.")
-        set_quota(project, {name: read_limit(name, limit) for name, limit in given.items()})
+        set_quota(project, {name: read_limit(name, limit) for name, limit in limits.items()})
         return describe_quota(project)
 
 

@@ -29,14 +29,14 @@ class JSONLoader(FastestLoader):
 
     def construct_pairs_once(self, node: Any) -> dict[str, Any]:
         """Return the object of a mapping node. Raises: `Invalid` for names that are not texts, or are repeated."""
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise Invalid(f"template: line {key.start_mark.line + 1}: a name must be a text.")
-            if key.value in found:
+            if key.value in mapping:
                 raise Invalid(f"template: line {key.start_mark.line + 1}: {key.value} stands there twice.")
-            found[key.value] = self.construct_object(value, deep=True)
-        return found
+            mapping[key.value] = self.construct_object(value, deep=True)
+        return mapping
 
     def construct_items(self, node: Any) -> list[Any]:
         return [self.construct_object(item, deep=True) for item in node.value]

@@ -87,9 +87,9 @@ def normalise(template: Any) -> Template:
         normalised = normal_template(document, (), 0)
     except InvalidValue as problem:
         raise Invalid(f"template: {problem}") from problem
-    if (number := count_resources(normalised)) > (most := settings.QUOTAS["stack_resources"]):
+    if (number := count_resources(normalised)) > (limit := settings.QUOTAS["stack_resources"]):
         raise Invalid(
-            f"template: resources: there would be {number}, with those in stacks and groups; at most {most} "
+            f"template: resources: there would be {number}, with those in stacks and groups; at most {limit} "
             "are allowed."
         )
     return normalised
@@ -190,8 +190,8 @@ def require_sizes(size: int, min_size: int, max_size: int, path: Path) -> None:
 def refuse_cycles(resources: dict[str, Any], path: Path) -> None:
     """Raise `InvalidValue` if dependencies are cyclic or refer to a missing resource."""
     for name, resource in resources.items():
-        if strays := [other for other in resource["depends_on"] if other not in resources]:
-            raise InvalidValue([*path, name, "depends_on"], f"there is no resource {strays[0]}.")
+        if unknown := [other for other in resource["depends_on"] if other not in resources]:
+            raise InvalidValue([*path, name, "depends_on"], f"there is no resource {unknown[0]}.")
     try:
         TopologicalSorter({name: resource["depends_on"] for name, resource in resources.items()}).prepare()
     except CycleError as problem:
@@ -223,19 +223,21 @@ def refuse_unknown_references(template: dict[str, Any]) -> None:
     refuse_unknown(template, "availability_zone", ComputeNode.objects.present(), ("zone",))
 
 
-def refuse_unknown(template: dict[str, Any], field: str, known: QuerySet[Any], columns: tuple[str, ...]) -> None:
-    named = [((*path, field), properties[field]) for path, properties in servers_of(template) if properties[field]]
-    if not named:
+def refuse_unknown(template: dict[str, Any], field: str, records: QuerySet[Any], columns: tuple[str, ...]) -> None:
+    references = [
+        ((*path, field), properties[field]) for path, properties in servers_of(template) if properties[field]
+    ]
+    if not references:
         return
-    there = {value for row in known.values_list(*columns).distinct() for value in row}
-    for path, name in named:
-        if name not in there:
+    identifiers = {value for row in records.values_list(*columns).distinct() for value in row}
+    for path, name in references:
+        if name not in identifiers:
             raise Invalid(f"template: {InvalidValue(path, f'the cloud has no {field} {name}.')}")
 
 
 def servers_of(template: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the path and the properties of each server of a normalised template. The member of a group counts once."""
-    yield from servers_among((("resources", name), one) for name, one in template["resources"].items())
+    yield from servers_among((("resources", name), resource) for name, resource in template["resources"].items())
 
 
 def servers_among(resources: Iterable[tuple[Path, dict[str, Any]]]) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -259,5 +261,7 @@ def without_empty(value: Any, name: str = "") -> Any:
     if not isinstance(value, dict) or name in ("metadata", "scheduler_hints"):
         return value
     return {
-        key: without_empty(one, key) for key, one in value.items() if key == "resources" or one not in EMPTY_VALUES
+        key: without_empty(inner, key)
+        for key, inner in value.items()
+        if key == "resources" or inner not in EMPTY_VALUES
     }

@@ -144,8 +144,8 @@ def require(validator: Draft202012Validator, data: Any, kind: str) -> Mapping[st
         if not isinstance(data, Mapping):
             rule = "it is no object"
         raise UnusablePayload(f"{kind} {path} {problem.validator}", f"{kind}: {path}: {rule}.")
-    found: Mapping[str, Any] = data
-    return found
+    payload: Mapping[str, Any] = data
+    return payload
 
 
 def unwrap(payload: Any) -> Mapping[str, Any]:
@@ -226,8 +226,8 @@ def service_columns(data: Mapping[str, Any], time: datetime) -> dict[str, Any]:
     }
     if data["forced_down"]:
         return {**columns, "state": ComputeNode.State.DOWN}
-    seen = parse_time(data["last_seen_up"], "last_seen_up") if data["last_seen_up"] else None
-    is_up = seen is not None and (time - seen).total_seconds() <= SERVICE_DOWN_TIME
+    last_report = parse_time(data["last_seen_up"], "last_seen_up") if data["last_seen_up"] else None
+    is_up = last_report is not None and (time - last_report).total_seconds() <= SERVICE_DOWN_TIME
     return {**columns, **({"state": ComputeNode.State.UP} if is_up else {})}
 
 
@@ -272,7 +272,7 @@ def attached_servers(data: Mapping[str, Any]) -> dict[str, str] | None:
     if "volume_attachment" not in data:
         return None
     return {
-        str(UUID(found["id"])): str(UUID(found["instance_uuid"]))
-        for found in data["volume_attachment"]
-        if found["instance_uuid"] and found.get("attach_status", ATTACHED) == ATTACHED
+        str(UUID(attachment["id"])): str(UUID(attachment["instance_uuid"]))
+        for attachment in data["volume_attachment"]
+        if attachment["instance_uuid"] and attachment.get("attach_status", ATTACHED) == ATTACHED
     }

@@ -112,17 +112,19 @@ def make_queue(options: Any) -> Queue:
     Args:
         options: those of oslo.messaging's rabbit driver.
     """
-    kept = {
+    durability = {
         "durable": options.amqp_durable_queues or options.rabbit_quorum_queue,
         "auto_delete": options.amqp_auto_delete,
     }
-    exchanges = {exchange: Exchange(exchange, type="topic", **kept) for exchange, _ in topics()}
+    exchanges = {exchange: Exchange(exchange, type="topic", **durability) for exchange, _ in topics()}
     bindings = [
         binding(exchanges[exchange], routing_key=f"{topic}.{priority}")
         for exchange, topic in topics()
         for priority in PRIORITIES
     ]
-    return Queue(settings.CLOUD_NOTIFICATION_POOL, bindings=bindings, queue_arguments=queue_arguments(options), **kept)
+    return Queue(
+        settings.CLOUD_NOTIFICATION_POOL, bindings=bindings, queue_arguments=queue_arguments(options), **durability
+    )
 
 
 def make_filter(event: str) -> Any:
