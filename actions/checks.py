@@ -36,10 +36,10 @@ def check_affected_resources(**_: Any) -> list[CheckMessage]:
 @register()
 def check_queues(**_: Any) -> list[CheckMessage]:
     with suppress(Exception):  # Another check reports types that cannot be loaded.
-        named = {subject for subject in settings.CELERY_QUEUES if not subject.startswith(ZONE)}
+        subjects = {subject for subject in settings.CELERY_QUEUES if not subject.startswith(ZONE)}
         return [
             Error(f"WATCHER_CELERY_QUEUES: there is no action type {name}.", id="actions.E002")
-            for name in sorted(named - set(plugins.load("ACTION_TYPES")))
+            for name in sorted(subjects - set(plugins.load("ACTION_TYPES")))
         ]
     return []
 

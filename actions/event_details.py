@@ -70,8 +70,8 @@ def generic_plan_message(state: str, message: str | None) -> str | None:
     """Return the message of a plan without the reasons why its actions failed or cancelled themselves."""
     if not message:
         return message
-    before, found, _ = message.partition(GAVE_ITSELF_UP)
-    if found and (cancelled := COUNTED_CANCELLED.search(before)):
+    before, separator, _ = message.partition(GAVE_ITSELF_UP)
+    if separator and (cancelled := COUNTED_CANCELLED.search(before)):
         message = f"{cancelled[0]}."
     if state in WITHOUT_FAILURE:
         return message
@@ -109,5 +109,5 @@ def without_error(outputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_dictionary(outputs: Any) -> dict[str, Any]:
     """Return outputs as a dictionary, even if a query returned them as text."""
-    found: dict[str, Any] = orjson.loads(orjson.dumps(outputs))
-    return found
+    dictionary: dict[str, Any] = orjson.loads(orjson.dumps(outputs))
+    return dictionary

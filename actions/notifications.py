@@ -79,15 +79,15 @@ class ActionNotifications(Kind):
         return (*((before,) if before else ()), UPDATE, *events_after(old_state, state, fault))
 
     def payload(self, notification: Any) -> dict[str, Any]:
-        what, _, phase = notification.event_type.removeprefix("action.").partition(".")
+        operation, _, phase = notification.event_type.removeprefix("action.").partition(".")
         data = describe_action_fields(notification.snapshot)
-        if what == "update":
+        if operation == "update":
             data["state_update"] = state_update("ActionStateUpdatePayload", notification)
         if phase == "start":
             data["state"] = notification.old_state
         if phase:
             data["fault"] = fault(notification)
-        return versioned(PAYLOADS[what], "1.1", data)
+        return versioned(PAYLOADS[operation], "1.1", data)
 
 
 def events_after(old_state: str, state: str, fault: Mapping[str, Any] | None) -> Sequence[Event]:

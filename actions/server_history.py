@@ -64,8 +64,8 @@ def operation_of(
     Args:
         began: the time of its first event: an operation begins with the check that it is possible.
     """
-    known, start = request_id or request_id_of(action.uuid), began or timezone.now()
-    return InstanceAction(server_uuid=UUID(server), action=action, verb=verb, request_id=known, start_time=start)
+    identifier, start = request_id or request_id_of(action.uuid), began or timezone.now()
+    return InstanceAction(server_uuid=UUID(server), action=action, verb=verb, request_id=identifier, start_time=start)
 
 
 def individual_request(action: Action) -> str | None:
@@ -78,29 +78,29 @@ def individual_request(action: Action) -> str | None:
 
 def find_caller(action: Action) -> CallingContext:
     """Return the user or audit on whose behalf an action is executed; empty if its plan was started without one."""
-    of_plan = Action.objects.filter(pk=action.pk).order_by()
-    sealed = of_plan.values_list("action_plan__context", flat=True).first()
+    rows = Action.objects.filter(pk=action.pk).order_by()
+    sealed = rows.values_list("action_plan__context", flat=True).first()
     return unseal(sealed) if sealed else CallingContext()
 
 
 def keep_operations(actions: QuerySet[Action]) -> None:
     """Copy the data of operations on servers from actions and plans that are about to be deleted."""
-    found: Any = InstanceAction.objects.in_full().filter(action__in=actions).order_by("pk")
+    queryset: Any = InstanceAction.objects.in_full().filter(action__in=actions).order_by("pk")
     last = 0
-    while batch := list(found.filter(pk__gt=last)[:BATCH]):
+    while batch := list(queryset.filter(pk__gt=last)[:BATCH]):
         last = batch[-1].pk
-        events = events_by_action([one.action_id for one in batch])
-        for one in batch:
-            one.kept_events = events[one.action_id]
-            one.message, one.updated_at = one.outcome, one.changed_at
-            one.user_id, one.project_id = one.by, one.project
+        events = events_by_action([operation.action_id for operation in batch])
+        for operation in batch:
+            operation.kept_events = events[operation.action_id]
+            operation.message, operation.updated_at = operation.outcome, operation.changed_at
+            operation.user_id, operation.project_id = operation.by, operation.project
         InstanceAction.objects.bulk_update(batch, KEPT)
 
 
 def events_by_action(actions: list[int]) -> dict[int, list[Row]]:
     events: dict[int, list[Row]] = defaultdict(list)
-    found = ActionEvent.objects.filter(action__in=actions).order_by("-start_time", "-pk")
-    for event in found.values("action_id", *COLUMNS):
+    queryset = ActionEvent.objects.filter(action__in=actions).order_by("-start_time", "-pk")
+    for event in queryset.values("action_id", *COLUMNS):
         events[event["action_id"]].append(event_values(event))
     return events
 
@@ -175,25 +175,27 @@ def read_list(server: UUID, arguments: ListQuery) -> list[InstanceAction]:
     Raises:
         Invalid: the marker is not a request on this server.
     """
-    found: Any = InstanceAction.objects.of(server).in_full()
+    queryset: Any = InstanceAction.objects.of(server).in_full()
     if arguments.since:
-        found = found.filter(changed_at__gte=arguments.since)
+        queryset = queryset.filter(changed_at__gte=arguments.since)
     if arguments.before:
-        found = found.filter(changed_at__lte=arguments.before)
+        queryset = queryset.filter(changed_at__lte=arguments.before)
     if arguments.marker is not None:
         last = InstanceAction.objects.of(server).filter(request_id=arguments.marker).first()
         if last is None:
             raise Invalid(f"marker [{arguments.marker}] not found")
-        found = found.filter(Q(start_time__lt=last.start_time) | Q(start_time=last.start_time, pk__lt=last.pk))
-    return list(found[: arguments.limit])
+        queryset = queryset.filter(Q(start_time__lt=last.start_time) | Q(start_time=last.start_time, pk__lt=last.pk))
+    return list(queryset[: arguments.limit])
 
 
 def find_one(server: UUID, request_id: str) -> InstanceAction:
     """Return the operation on a server in a request, with one query. Raises: `NotFound`."""
-    found: InstanceAction | None = InstanceAction.objects.of(server).in_full().filter(request_id=request_id).first()
-    if found is None:
+    operation: InstanceAction | None = (
+        InstanceAction.objects.of(server).in_full().filter(request_id=request_id).first()
+    )
+    if operation is None:
         raise NotFound(f"Action {request_id} not found")
-    return found
+    return operation
 
 
 def next_query(
@@ -202,29 +204,29 @@ def next_query(
     """Return the query arguments of the next page, or None if this page is not full."""
     if not page or len(page) < arguments.limit:
         return None
-    kept = {name: query[name] for name in ("limit", SINCE, BEFORE) if name in query}
-    return {**kept, "marker": page[-1].request_id}
+    parameters = {name: query[name] for name in ("limit", SINCE, BEFORE) if name in query}
+    return {**parameters, "marker": page[-1].request_id}
 
 
-def operation_values(found: InstanceAction) -> Row:
+def operation_values(operation: InstanceAction) -> Row:
     """Return the JSON values of an operation, without its events."""
     return {
-        "action": found.verb,
-        "instance_uuid": str(found.server_uuid),
-        "request_id": found.request_id,
-        "user_id": found.by,  # type: ignore[attr-defined]
-        "project_id": found.project,  # type: ignore[attr-defined]
-        "start_time": format_time(found.start_time),
-        "updated_at": format_time(found.changed_at),  # type: ignore[attr-defined]
-        "message": found.outcome,  # type: ignore[attr-defined]
+        "action": operation.verb,
+        "instance_uuid": str(operation.server_uuid),
+        "request_id": operation.request_id,
+        "user_id": operation.by,  # type: ignore[attr-defined]
+        "project_id": operation.project,  # type: ignore[attr-defined]
+        "start_time": format_time(operation.start_time),
+        "updated_at": format_time(operation.changed_at),  # type: ignore[attr-defined]
+        "message": operation.outcome,  # type: ignore[attr-defined]
     }
 
 
-def events_of_operation(found: InstanceAction) -> list[Row]:
+def events_of_operation(operation: InstanceAction) -> list[Row]:
     """Return the events of an operation, the newest first, with one query, or none if they were purged."""
-    if found.action_id is None:
-        return list(found.kept_events or [])
-    events = ActionEvent.objects.filter(action=found.action_id).order_by("-start_time", "-pk")
+    if operation.action_id is None:
+        return list(operation.kept_events or [])
+    events = ActionEvent.objects.filter(action=operation.action_id).order_by("-start_time", "-pk")
     return [event_values(event) for event in events.values(*COLUMNS)]
 
 

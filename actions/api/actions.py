@@ -91,9 +91,9 @@ class ActionView(ComposedLookup, ResourceView):
         if used_by(self.request) < EXTENDED:
             return read(uuid=read_uuid(identifier, "action_uuid"))
         uuid = parse_uuid(identifier)
-        found = read(uuid=uuid) if uuid else []
-        if found:
-            return found
+        actions = read(uuid=uuid) if uuid else []
+        if actions:
+            return actions
         uuid = self.get_queryset().identified_by(identifier)
         return read(uuid=uuid) if uuid else []
 
@@ -126,8 +126,8 @@ class ActionView(ComposedLookup, ResourceView):
 
         From 1.12 also restore an action that a user skipped, or change its dependencies, until its plan begins.
         """
-        edges, rest = split(request.data) if used_by(request) >= EXTENDED else ([], request.data)
-        changes = read_changes(rest)
+        edges, fields = split(request.data) if used_by(request) >= EXTENDED else ([], request.data)
+        changes = read_changes(fields)
         if used_by(request) < self.actions_since["partial_update"]:
             raise ParseError("API microversion 1.5 or higher is required.")
         action = self.get_object(request, identifier)
@@ -198,8 +198,8 @@ def split(document: Any) -> tuple[list[Step], Any]:
     """Return the operations of a patch that change the dependencies of an action, and the rest of the patch."""
     if not isinstance(document, list):
         return [], document
-    edges, rest = divide(document, is_edge)
-    return read_patch(edges), rest
+    edges, fields = divide(document, is_edge)
+    return read_patch(edges), fields
 
 
 def is_edge(step: Any) -> bool:
@@ -242,13 +242,13 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
     """
     refuse_unknown_arguments(request.query_params, ("limit", "marker"))
     limit = read_limit(request.query_params.get("limit"))
-    found = list(
+    rows = list(
         older_than_marker(events, request.query_params).order_by("-pk").values("pk", "attempt", *COLUMNS)[:limit]
     )
     host, details = sees_host(request.user), used_by(request) >= DETAILS and sees_details(request.user)
-    response: Row = {"events": [api_values(event, host, details) for event in found]}
-    if len(found) == limit:
-        response["next"] = f"{path}?limit={limit}&marker={found[-1]['pk']}"
+    response: Row = {"events": [api_values(event, host, details) for event in rows]}
+    if len(rows) == limit:
+        response["next"] = f"{path}?limit={limit}&marker={rows[-1]['pk']}"
     return response
 
 

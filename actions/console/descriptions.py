@@ -61,10 +61,10 @@ def describe_parameters(action: Action) -> str:
     """Return the parameters that are not shown separately in one line, such as ``live · compute1 → compute2``."""
     parameters = action.input_parameters
     shown = {name: value for name, value in parameters.items() if name not in SEPARATE_PARAMETERS and is_short(value)}
-    rest = [f"{value}{UNITS.get((action.action_type, name), '')}" for name, value in shown.items()]
+    descriptions = [f"{value}{UNITS.get((action.action_type, name), '')}" for name, value in shown.items()]
     # Without a destination the cloud chooses it, or another one if the given one cannot accept the server.
     destination = action.outputs.get("destination_node") or parameters.get("destination_node")
-    return " · ".join([*rest, *describe_route(parameters.get("source_node"), destination)])
+    return " · ".join([*descriptions, *describe_route(parameters.get("source_node"), destination)])
 
 
 def describe_route(source: Any, destination: Any) -> list[str]:

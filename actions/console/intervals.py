@@ -52,34 +52,34 @@ def intervals_of(action: Action, events: Iterable[Any], now: datetime) -> list[I
     events = [event for event in events if not event.event.startswith(SIGNALS)]
     pauses = suspensions(events, action, now)
     phases = [event for event in events if event.event not in (SUSPEND, RESUME)]
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for phase, following in zip_longest(phases, phases[1:]):
         end = phase.finish_time or now
         has_failed = phase.result == ActionEvent.Result.ERROR
         is_open = phase.finish_time is None
         running = Interval(Kind.RUNNING, phase.start_time, end, phase.attempt, is_open, phase.host, has_failed)
-        found += continue_run(found, without_pauses(running, pauses))
+        intervals += continue_run(intervals, without_pauses(running, pauses))
         if (kind := AFTER.get(phase.result)) and (following or action.state == Action.State.PENDING):
             until = following.start_time if following else now
-            found.append(Interval(kind, end, until, phase.attempt, following is None))
-    return sorted([*found, *pauses], key=lambda one: (one.start, one.end))
+            intervals.append(Interval(kind, end, until, phase.attempt, following is None))
+    return sorted([*intervals, *pauses], key=lambda interval: (interval.start, interval.end))
 
 
 def suspensions(events: Sequence[Any], action: Action, now: datetime) -> list[Interval]:
     """Return the intervals from each suspension to the resumption, the recovery or the end of the action."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     since: Any = None
     for event in events:
         if event.event == SUSPEND:
             since = event
         elif since and event.event in RECOVERIES:
-            found.append(Interval(Kind.SUSPENDED, since.start_time, event.start_time, since.attempt))
+            intervals.append(Interval(Kind.SUSPENDED, since.start_time, event.start_time, since.attempt))
             since = None
     if since:
         is_open = action.state == Action.State.SUSPENDED
         end = now if is_open else action.end_time or since.start_time
-        found.append(Interval(Kind.SUSPENDED, since.start_time, end, since.attempt, is_open))
-    return found
+        intervals.append(Interval(Kind.SUSPENDED, since.start_time, end, since.attempt, is_open))
+    return intervals
 
 
 def without_pauses(running: Interval, pauses: Iterable[Interval]) -> list[Interval]:
@@ -89,19 +89,19 @@ def without_pauses(running: Interval, pauses: Iterable[Interval]) -> list[Interv
         if running.start < pause.end and pause.start < running.end:
             parts.append(replace(running, end=pause.start, is_open=False))
             running = replace(running, start=min(pause.end, running.end))
-    return [one for one in (*parts, running) if one.end > one.start]
+    return [interval for interval in (*parts, running) if interval.end > interval.start]
 
 
-def continue_run(found: list[Interval], parts: list[Interval]) -> list[Interval]:
+def continue_run(intervals: list[Interval], parts: list[Interval]) -> list[Interval]:
     """Return the parts; the first one is joined with the last interval, which is removed, if it is the same run."""
-    if not found or not parts:
+    if not intervals or not parts:
         return parts
-    last, first = found[-1], parts[0]
+    last, first = intervals[-1], parts[0]
     if (last.kind, last.attempt) != (first.kind, first.attempt) or first.start - last.end >= GAP:
         return parts
-    found.pop()
+    intervals.pop()
     return [replace(first, start=last.start, has_failed=last.has_failed or first.has_failed), *parts[1:]]
 
 
 def total_duration(intervals: Iterable[Interval], kind: Kind) -> timedelta:
-    return sum((one.duration for one in intervals if one.kind == kind), timedelta())
+    return sum((interval.duration for interval in intervals if interval.kind == kind), timedelta())

@@ -50,14 +50,14 @@ def find_objects(text: str, parts: bool = True) -> list[Found]:
     queries = []
     bounds = bounds_of(text)
     for model, column in NAMED.items():
-        whole = Q(**{f"{column}__iexact": text}) | (Q(uuid__range=bounds) if bounds else Q())
+        exact = Q(**{f"{column}__iexact": text}) | (Q(uuid__range=bounds) if bounds else Q())
         rank = Case(
-            When(whole & Q(deleted_at=None), then=Value(PRESENT)),
-            When(whole, then=Value(DELETED)),
+            When(exact & Q(deleted_at=None), then=Value(PRESENT)),
+            When(exact, then=Value(DELETED)),
             default=Value(PART),
             output_field=IntegerField(),
         )
-        condition = whole | Q(**{f"{column}__icontains": text}) if parts else whole
+        condition = exact | Q(**{f"{column}__icontains": text}) if parts else exact
         rows = model.objects.filter(condition).order_by().annotate(called=F(column), rank=rank)
         queries.append(rows.values_list("called", "uuid", "rank"))
     first, *further = queries
@@ -66,10 +66,10 @@ def find_objects(text: str, parts: bool = True) -> list[Found]:
 
 def find_targets(text: str) -> list[str]:
     """Return the targets of actions that match a text: objects with this name, or else with this part of a name."""
-    found = find_objects(text)
-    named = [one for one in found if one.rank < PART] or found
+    objects = find_objects(text)
+    matches = [match for match in objects if match.rank < PART] or objects
     # The target of an action on a compute node may be its host name.
-    return list(dict.fromkeys([text, *(target for one in named for target in (str(one.uuid), one.name))]))
+    return list(dict.fromkeys([text, *(target for match in matches for target in (str(match.uuid), match.name))]))
 
 
 def find_types(text: str) -> list[str]:
@@ -87,20 +87,20 @@ def action_conditions(text: str) -> list[Q]:
 
 def match_targets(text: str) -> Iterator[Match]:
     """Yield the objects with a name or UUID, and the targets of their actions. Deleted ones only without others."""
-    found = find_objects(text, parts=False)
-    best = min((one.rank for one in found), default=PART)
-    for one in found:
-        if one.rank == best:
-            yield Match(one.name, one.uuid, (str(one.uuid), one.name))
-    if not found and Action.objects.filter(target=text).exists():
+    objects = find_objects(text, parts=False)
+    best = min((item.rank for item in objects), default=PART)
+    for item in objects:
+        if item.rank == best:
+            yield Match(item.name, item.uuid, (str(item.uuid), item.name))
+    if not objects and Action.objects.filter(target=text).exists():
         yield Match(text, "", (text,))
 
 
 def match_plans(text: str) -> Iterator[Match]:
     """Yield the plans with a name or UUID."""
     bounds, stored = bounds_of(text), stored_beginning(text)
-    named = Q(audit__name__iexact=text) | (Q(audit__name__startswith=stored) if stored != text else Q())
-    condition = named | requested_by(text) | (Q(uuid__range=bounds) if bounds else Q())
+    by_name = Q(audit__name__iexact=text) | (Q(audit__name__startswith=stored) if stored != text else Q())
+    condition = by_name | requested_by(text) | (Q(uuid__range=bounds) if bounds else Q())
     plans = Action.objects.named_plans().filter(condition, deleted_at=None)
     for plan in plans.order_by("-pk")[:MOST_OBJECTS]:
         yield Match(plan.called, plan.uuid, plan.pk)

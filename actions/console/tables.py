@@ -88,8 +88,8 @@ def render_message(action: Action, details: bool, names: Names) -> SafeString | 
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
     message = action.status_message if details else generic_message(action.state, action.status_message)
-    named = name_objects(message or "", {**names, **action.known_names})
-    return format_html('<div class="message said">{}{}</div>', named, by)
+    linked_text = name_objects(message or "", {**names, **action.known_names})
+    return format_html('<div class="message said">{}{}</div>', linked_text, by)
 
 
 def describe_times(action: Action) -> SafeString:
@@ -111,8 +111,8 @@ class ObjectNamesTable(tables.Table):
     def names(self) -> Names:
         """The names of the objects in the messages of this page, by UUID."""
         actions = [row.record for row in self.paginated_rows]
-        known = {uuid: name for action in actions for uuid, name in action.known_names.items()}
-        return find_names([action.status_message or "" for action in actions], known)
+        known_names = {uuid: name for action in actions for uuid, name in action.known_names.items()}
+        return find_names([action.status_message or "" for action in actions], known_names)
 
 
 class SelectableActions(ObjectNamesTable):
@@ -134,7 +134,7 @@ class SelectableActions(ObjectNamesTable):
         row_attrs = {"id": lambda record: f"action-{short(record.uuid)}"}
 
     def render_choose(self, record: Action) -> SafeString | str:
-        if not (name := next((BOXES[one] for one in BOXES if is_allowed(one, record)), None)):
+        if not (name := next((BOXES[operation] for operation in BOXES if is_allowed(operation, record)), None)):
             return ""
         return format_html(
             '<input type="checkbox" class="form-check-input" name="{0}" value="{1}" id="choose-{1}" aria-label="{2}">',

@@ -61,8 +61,8 @@ class ActionFilters(django_filters.FilterSet):
 
     def with_type(self, actions: QuerySet[Action], _: str, text: str) -> QuerySet[Action]:
         """Select by a type, ignoring case. The index of the column does not support comparisons that ignore case."""
-        known = (name for name in plugins.load("ACTION_TYPES") if name.lower() == text.lower())
-        return actions.filter(action_type__in=[text, *known])
+        names = (name for name in plugins.load("ACTION_TYPES") if name.lower() == text.lower())
+        return actions.filter(action_type__in=[text, *names])
 
     def with_text(self, actions: QuerySet[Action], _: str, text: str) -> QuerySet[Action]:
         return actions.filter(reduce(or_, action_conditions(text)))
@@ -210,8 +210,8 @@ class ReasonView(ResumableFormPage, OperationView):
         return reverse("actions:detail", args=[record.uuid])
 
     def get(self, request: HttpRequest, **path: Any) -> HttpResponse:
-        kept = self.resumed_data()
-        return self.show(kept.get("reason", "")) if kept else super().get(request, **path)
+        data = self.resumed_data()
+        return self.show(data.get("reason", "")) if data else super().get(request, **path)
 
     def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
         self.form = self.form_class(request.POST)

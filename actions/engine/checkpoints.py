@@ -107,8 +107,8 @@ class Checkpoint:
 
     def is_ours(self, current: CurrentState) -> bool:
         """Return whether the action's row is unchanged. Another worker may have failed or restarted the action."""
-        known = self.action.values_read
-        return (current.state, current.attempt) == (known["state"], known["attempt"])
+        values = self.action.values_read
+        return (current.state, current.attempt) == (values["state"], values["attempt"])
 
 
 class Suspension(StoredPhases):

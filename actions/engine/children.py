@@ -23,8 +23,8 @@ DECISIVE = {State.FAILED: Answer.ERROR, State.CANCELLED: Answer.CANCEL}
 
 def find_derived(action: Action) -> list[DerivedAction]:
     """Return the actions that an action derived, in the order of their creation, with one query."""
-    found = action.derived.order_by("pk").values_list(*COLUMNS)
-    return [DerivedAction(*row) for row in found]
+    rows = action.derived.order_by("pk").values_list(*COLUMNS)
+    return [DerivedAction(*row) for row in rows]
 
 
 def outcome_with_derived(action: Action, outcome: Outcome) -> Outcome:
@@ -110,7 +110,7 @@ class Derivation(StoredPhases):
     def count_awaited(self) -> int:
         """Return the number of actions to wait for: the new ones, and the planned ones that have not ended."""
         planned = self.action.derived.unfinished().count() if self.action.is_to_derive else 0
-        return planned + len([one for one in self.outcome.derived if one.derived_from is None])
+        return planned + len([child for child in self.outcome.derived if child.derived_from is None])
 
     @transaction.atomic
     def write_derived(

@@ -81,8 +81,8 @@ class DryRun(ActionPhases):
 
     def continue_after(self, ends: Sequence[DerivedAction]) -> Foresight:
         """Return the predicted end of the action after its derived actions, or the next ones that it would derive."""
-        unknown = [one for one in ends if not one.state]
-        if unknown and not any(one.state in DECISIVE for one in ends):
+        unknown = [end for end in ends if not end.state]
+        if unknown and not any(end.state in DECISIVE for end in ends):
             name, why = unknown[0].name, unknown[0].status_message
             return Foresight(None, f"{len(unknown)} of the actions that it derives cannot be foreseen: {name}: {why}")
         self.known, self.derived = ends, None
@@ -148,10 +148,10 @@ class DryRun(ActionPhases):
             return call_method(self.action_type, "foresee", self.action.is_to_derive)
         self.omits_post_condition = not self.action_type.foresees_go_on
         outcome = call_method(self.action_type, "go_on") if self.action_type.foresees_go_on else DONE
-        return decide(outcome, Counter(one.state for one in self.known), self.find_first)
+        return decide(outcome, Counter(child.state for child in self.known), self.find_first)
 
     def find_first(self, state: State) -> tuple[str, str | None]:
-        return next((one.name, one.status_message) for one in self.known if one.state == state)
+        return next((child.name, child.status_message) for child in self.known if child.state == state)
 
     def perform(self, phase: ActionEvent, work: Callable[[], None]) -> BaseException | None:
         """Call ``work`` as a phase, and return its error if that is a reason for users; other errors are raised.

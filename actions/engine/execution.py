@@ -415,8 +415,8 @@ def begun_by(action: Action) -> dict[str, str]:
 
 def advise(action: Action) -> str:
     """Return instructions for an administrator about uncompleted operations of an action; empty without any."""
-    left = [f"instance {server}" for server in find_servers(action)]
-    left += [f"volume {volume}" for volume in find_volumes(action)]
-    if not left:
+    objects = [f"instance {server}" for server in find_servers(action)]
+    objects += [f"volume {volume}" for volume in find_volumes(action)]
+    if not objects:
         return ""
-    return f"Check {', '.join(left)} in the cloud, and reset its state if it is still busy."
+    return f"Check {', '.join(objects)} in the cloud, and reset its state if it is still busy."

@@ -346,8 +346,8 @@ def find_flaw(outcome: object, has_planned: bool = False) -> str | None:
         return "waits, and derives no action to wait for"
     if outcome.answer is not Answer.WAIT and outcome.derived:
         return f"derives actions, and answers {outcome.answer.name} in the place of WAIT"
-    strays = [one for one in outcome.derived if not isinstance(one, ProposedAction)]
-    return f"derives what is no ProposedAction, but {strays[0]!r:.40}" if strays else None
+    invalid = [child for child in outcome.derived if not isinstance(child, ProposedAction)]
+    return f"derives what is no ProposedAction, but {invalid[0]!r:.40}" if invalid else None
 
 
 class ActionExcluded(ActionSkipException):
@@ -386,9 +386,9 @@ class ExclusionCheck:
         rules = [rule for rule in self.rules.rules if rule.key not in self.checked and rule.is_in_force(now)]
         if not rules:
             return None
-        found = find_excluded([self.action], rules).get(self.action.uuid)
+        match = find_excluded([self.action], rules).get(self.action.uuid)
         self.checked.update(rule.key for rule in rules)
-        return found.rule if found else None
+        return match.rule if match else None
 
     def is_outdated(self) -> bool:
         """Return whether the rules have changed since they were read."""

@@ -42,7 +42,7 @@ class Signalled(StoredPhases, ABC):
             ConcurrentTransition: another worker owns it.
         """
         while True:
-            seen = self.action.control
+            control = self.action.control
             try:
                 return release(execute)
             except ConcurrentTransition:
@@ -52,7 +52,7 @@ class Signalled(StoredPhases, ABC):
                     raise
                 if current.is_being_cancelled or self.action.control == Signal.CANCEL:
                     return self.cancel_instead(execute)
-                if self.action.control == seen:
+                if self.action.control == control:
                     raise
 
     @abstractmethod

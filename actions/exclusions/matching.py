@@ -62,8 +62,8 @@ class Match:
         """Return the targets that the action affects as text, empty if the rule has no targets."""
         return ", ".join(
             f"{KINDS[kind][0]} {name if name == identifier else f'{name} ({identifier})'}"
-            for kind, found in self.affected.items()
-            for identifier, name in found.items()
+            for kind, names in self.affected.items()
+            for identifier, name in names.items()
         )
 
 
@@ -72,19 +72,19 @@ def find_excluded(actions: Sequence[ActionT], rules: Iterable[Rule]) -> dict[UUI
 
     The number of queries is constant, and zero if no rule has targets.
     """
-    found: dict[UUID, Match] = {}
-    concerned = [(rule, [one for one in actions if rule.applies_to(one.action_type)]) for rule in rules]
-    concerned = [(rule, those) for rule, those in concerned if those]
+    matches: dict[UUID, Match] = {}
+    concerned = [(rule, [action for action in actions if rule.applies_to(action.action_type)]) for rule in rules]
+    concerned = [(rule, matching_actions) for rule, matching_actions in concerned if matching_actions]
     if not concerned:
-        return found
+        return matches
     kinds = {kind for rule, _ in concerned for kind in rule.targets}
-    any_of = {one.uuid: one for _, those in concerned for one in those}
-    affected = find_affected(list(any_of.values()), kinds)
-    for rule, those in concerned:
-        for one in those:
-            if one.uuid not in found and rule.matches(affected[one.uuid]):
-                found[one.uuid] = Match(rule, rule.found_in(affected[one.uuid]))
-    return found
+    by_uuid = {action.uuid: action for _, matching_actions in concerned for action in matching_actions}
+    affected = find_affected(list(by_uuid.values()), kinds)
+    for rule, matching_actions in concerned:
+        for action in matching_actions:
+            if action.uuid not in matches and rule.matches(affected[action.uuid]):
+                matches[action.uuid] = Match(rule, rule.found_in(affected[action.uuid]))
+    return matches
 
 
 def excluded_permanently(actions: Sequence[ActionT]) -> dict[UUID, Match]:
@@ -124,9 +124,9 @@ def require_none_excluded(actions: Sequence[ActionT]) -> None:
     Raises:
         Conflict: the message names the rule.
     """
-    for one in actions:
-        if match := excluded_now([one]).get(one.uuid):
-            raise Conflict(f"{one.action_type} cannot be done now: it is {match.rule.description}")
+    for action in actions:
+        if match := excluded_now([action]).get(action.uuid):
+            raise Conflict(f"{action.action_type} cannot be done now: it is {match.rule.description}")
 
 
 def require_no_longer_excluded(actions: Sequence[Action]) -> None:
@@ -177,7 +177,7 @@ class AffectedLookup:
             return
         affected = kind.affected(action.input_parameters)
         target = [affected.target] if isinstance(affected.target, str) else []
-        uuids = {uuid for named in (*target, *affected.operations) if (uuid := parse_uuid(str(named)))}
+        uuids = {uuid for identifier in (*target, *affected.operations) if (uuid := parse_uuid(str(identifier)))}
         for uuid in uuids:
             self.unresolved[uuid].append(action.uuid)
         for host in dict.fromkeys(map(str, (*target, *affected.compute_nodes))):
@@ -185,8 +185,8 @@ class AffectedLookup:
             if (uuid := parse_uuid(host)) and uuid not in uuids:
                 self.unresolved[uuid].append(action.uuid)
         for cluster in affected.clusters:
-            if found := parse_uuid(str(cluster)):
-                self.by_cluster[found].append(action.uuid)
+            if cluster_uuid := parse_uuid(str(cluster)):
+                self.by_cluster[cluster_uuid].append(action.uuid)
 
     def add(self, actions: Iterable[UUID], kind: str, identifier: Any, name: str = "") -> None:
         for action in actions:
@@ -232,15 +232,18 @@ class AffectedLookup:
     def find_stacks(self) -> None:
         """Find the projects of stacks and of their resources, and the servers that are, or were, resources."""
         by_server: dict[UUID, list[UUID]] = defaultdict(list)
-        left = list(self.unresolved)
+        identifiers = list(self.unresolved)
         columns = ("uuid", "stack__project_id", "physical_id", "former_physical_id")
-        found = [*rows(Stack, "uuid", left, "uuid", "project_id"), *rows(StackResource, "uuid", left, *columns)]
-        for uuid, project, *servers in found:
+        records = [
+            *rows(Stack, "uuid", identifiers, "uuid", "project_id"),
+            *rows(StackResource, "uuid", identifiers, *columns),
+        ]
+        for uuid, project, *servers in records:
             if project:
                 self.add(self.unresolved[uuid], PROJECTS, project)
             for server in filter(None, map(parse_uuid, filter(None, servers))):
                 by_server[server] += self.unresolved[uuid]
-        self.mark_found([uuid for uuid, *_ in found])
+        self.mark_found([uuid for uuid, *_ in records])
         self.find_servers(by_server)
 
     def find_volumes(self) -> None:
@@ -259,21 +262,23 @@ class AffectedLookup:
         """Find the clusters that are targets or are joined, and their projects."""
         if not self.kinds & {CLUSTERS, PROJECTS}:
             return
-        found = list(rows(Cluster, "uuid", list({**self.unresolved, **self.by_cluster}), "uuid", "name", "project_id"))
-        for uuid, name, project in found:
+        clusters = list(
+            rows(Cluster, "uuid", list({**self.unresolved, **self.by_cluster}), "uuid", "name", "project_id")
+        )
+        for uuid, name, project in clusters:
             actions = [*self.unresolved.get(uuid, ()), *self.by_cluster.get(uuid, ())]
             self.add(actions, CLUSTERS, uuid, name)
             if project:
                 self.add(actions, PROJECTS, project)
-        self.mark_found(uuid for uuid, *_ in found)
+        self.mark_found(uuid for uuid, *_ in clusters)
 
     def find_compute_nodes(self) -> None:
         """Find compute nodes by their host names or UUIDs, with their zones and aggregates."""
         columns = ("pk", "uuid", "hostname", "zone")
-        named = [*rows(ComputeNode, "hostname", list(self.by_host), *columns)]
-        named += rows(ComputeNode, "uuid", list(self.unresolved), *columns)
-        by_key = {key: [*self.by_host.get(name, ()), *self.unresolved.get(uuid, ())] for key, uuid, name, _ in named}
-        for key, _, hostname, zone in named:
+        nodes = [*rows(ComputeNode, "hostname", list(self.by_host), *columns)]
+        nodes += rows(ComputeNode, "uuid", list(self.unresolved), *columns)
+        by_key = {key: [*self.by_host.get(name, ()), *self.unresolved.get(uuid, ())] for key, uuid, name, _ in nodes}
+        for key, _, hostname, zone in nodes:
             self.add(by_key[key], COMPUTE_NODES, hostname)
             self.add(by_key[key], ZONES, zone)
         if AGGREGATES in self.kinds:
@@ -288,5 +293,5 @@ class AffectedLookup:
 def rows(model: Any, column: str, values: Sequence[Any], *columns: str) -> Iterator[tuple[Any, ...]]:
     """Yield columns of the present rows with one of these values, without a query if there are no values."""
     for begin in range(0, len(values), BATCH):
-        some = model.objects.filter(deleted_at=None, **{f"{column}__in": values[begin : begin + BATCH]})
-        yield from some.order_by().values_list(*columns)
+        batch = model.objects.filter(deleted_at=None, **{f"{column}__in": values[begin : begin + BATCH]})
+        yield from batch.order_by().values_list(*columns)

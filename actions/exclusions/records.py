@@ -49,10 +49,10 @@ def create_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
 
 def find_exclusion(identifier: str) -> Exclusion:
     """Return the rule with this UUID or name. Raises: `NotFound`."""
-    found: Exclusion | None = Exclusion.objects.present().named(identifier).first()
-    if found is None:
+    exclusion: Exclusion | None = Exclusion.objects.present().named(identifier).first()
+    if exclusion is None:
         raise NotFound(f"Exclusion {identifier} could not be found")
-    return found
+    return exclusion
 
 
 def draft_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
@@ -114,11 +114,14 @@ def attributes_of(exclusion: Exclusion) -> dict[str, Any]:
 
 def details_of(values: dict[str, Any]) -> dict[str, Any]:
     """Return the details of a rule for history, with the current names of its targets."""
-    named = {
-        kind: [name if name == identifier else f"{name} ({identifier})" for identifier, name in found.items()]
-        for kind, found in names_of(values["targets"]).items()
+    targets = {
+        kind: [
+            name if name == identifier else f"{name} ({identifier})"
+            for identifier, name in names_by_identifier.items()
+        ]
+        for kind, names_by_identifier in names_of(values["targets"]).items()
     }
-    return {**values, "targets": named}
+    return {**values, "targets": targets}
 
 
 def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:
@@ -144,20 +147,20 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
 
 def find_mistakes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> list[str]:
     """Return all errors of user input. `read_attributes` raises only the first one."""
-    found: dict[str, None] = {}
+    mistakes: dict[str, None] = {}
     for part in split_attributes(attributes):
         try:
             read_attributes(copy(exclusion), part, now)
         except Invalid as problem:
-            found[str(problem)] = None
-    return list(found)
+            mistakes[str(problem)] = None
+    return list(mistakes)
 
 
 def split_attributes(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the parts of the attributes to check separately; zone, window and expiry are also checked together."""
     for name, value in attributes.items():
         if name == "targets":
-            yield from ({name: {kind: named}} for kind, named in value.items())
+            yield from ({name: {kind: targets}} for kind, targets in value.items())
         elif name in ("window", "expires_at") and "zone" in attributes:
             yield {name: value, "zone": attributes["zone"]}
         else:
@@ -193,7 +196,7 @@ def read_action_types(names: Any) -> list[str]:
     return sorted(set(names or []))
 
 
-def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def read_targets(targets: Any, current_targets: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """Return the targets of a rule by kind. Known targets are not looked up, because they may have been deleted.
 
     Raises:
@@ -201,7 +204,7 @@ def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list
     """
     if not isinstance(targets, Mapping | None):
         raise Invalid("targets: must be an object of lists.")
-    found = {}
+    identifiers = {}
     for kind, names in (targets or {}).items():
         if kind not in KINDS:
             raise Invalid(f"targets: there is no kind {kind}; there are {', '.join(KINDS)}.")
@@ -209,11 +212,11 @@ def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list
             raise Invalid(f"targets.{kind}: must be a list of at most {MAX_TARGETS} texts, each {KINDS[kind][1]}.")
         if names == []:
             raise Invalid(f"targets.{kind}: must not be empty; left out, the rule is not about any of that kind.")
-        before = known.get(kind, [])
-        kept = [name for name in names or [] if name in before]
-        named = [name for name in names or [] if name not in before]
-        found[kind] = sorted({*kept, *identify(kind, named)})
-    return {kind: names for kind, names in found.items() if names}
+        current = current_targets.get(kind, [])
+        unchanged = [name for name in names or [] if name in current]
+        new_names = [name for name in names or [] if name not in current]
+        identifiers[kind] = sorted({*unchanged, *identify(kind, new_names)})
+    return {kind: names for kind, names in identifiers.items() if names}
 
 
 def read_times(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:

@@ -51,7 +51,7 @@ class Rule:
             name=exclusion.name,
             reason=exclusion.reason,
             action_types=frozenset(exclusion.action_types),
-            targets={kind: frozenset(found) for kind, found in exclusion.targets.items() if found},
+            targets={kind: frozenset(identifiers) for kind, identifiers in exclusion.targets.items() if identifiers},
             window=window_of(exclusion),
             expires_at=exclusion.expires_at,
             enabled=exclusion.enabled,
@@ -76,13 +76,16 @@ class Rule:
 
     def matches(self, affected: AffectedTargets) -> bool:
         """Return whether the action affects a target of each kind in the rule."""
-        return all(named & affected.get(kind, {}).keys() for kind, named in self.targets.items())
+        return all(identifiers & affected.get(kind, {}).keys() for kind, identifiers in self.targets.items())
 
     def found_in(self, affected: AffectedTargets) -> dict[str, dict[str, str]]:
         """Return the targets of the rule that an action affects."""
         return {
-            kind: {one: affected[kind][one] for one in sorted(named & affected.get(kind, {}).keys())}
-            for kind, named in self.targets.items()
+            kind: {
+                identifier: affected[kind][identifier]
+                for identifier in sorted(identifiers & affected.get(kind, {}).keys())
+            }
+            for kind, identifiers in self.targets.items()
         }
 
     @property
@@ -162,5 +165,5 @@ def describe_expiry(exclusion: Exclusion) -> str:
 def describe_scope(exclusion: Exclusion) -> str:
     """Return a summary of action types and targets, such as "migrate, resize on 2 servers"."""
     types = ", ".join(exclusion.action_types) or gettext("every action")
-    named = [COUNTED[kind] % {"number": len(found)} for kind, found in exclusion.targets.items()]
-    return _("%(types)s on %(targets)s") % {"types": types, "targets": ", ".join(named)} if named else types
+    counts = [COUNTED[kind] % {"number": len(identifiers)} for kind, identifiers in exclusion.targets.items()]
+    return _("%(types)s on %(targets)s") % {"types": types, "targets": ", ".join(counts)} if counts else types

@@ -50,13 +50,13 @@ def identify(kind: str, texts: Sequence[Any]) -> set[str]:
     if not all(is_name(text) for text in texts):
         raise Invalid(f"targets.{kind}: must hold texts, each {form}.")
     names = [text.strip() for text in texts]
-    found = FINDERS[kind](set(names)) if names else {}
-    if missing := [name for name in dict.fromkeys(names) if not found.get(name)]:
+    identifiers = FINDERS[kind](set(names)) if names else {}
+    if missing := [name for name in dict.fromkeys(names) if not identifiers.get(name)]:
         raise Invalid(f"targets.{kind}: {describe_missing(singular, missing)}")
     for name in names:
-        if len(found[name]) > 1:
+        if len(identifiers[name]) > 1:
             raise Invalid(f"targets.{kind}: several are called {name}: name its UUID.")
-    return set().union(*found.values())
+    return set().union(*identifiers.values())
 
 
 def describe_missing(singular: str, names: Sequence[str]) -> str:
@@ -80,12 +80,12 @@ def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier:
     names = texts - uuids.keys()
     condition = Q(uuid__in=set(uuids.values())) | Q(**{f"{name}__in": names})
     by_uuid: dict[UUID, str] = {}
-    found: Found = defaultdict(set)
-    for uuid, called, one in model.objects.present().filter(condition).values_list("uuid", name, identifier):
-        by_uuid[uuid] = str(one)
-        if called in names:
-            found[called].add(str(one))
-    return found | {text: {by_uuid[uuid]} for text, uuid in uuids.items() if uuid in by_uuid}
+    identifiers: Found = defaultdict(set)
+    for uuid, record_name, key in model.objects.present().filter(condition).values_list("uuid", name, identifier):
+        by_uuid[uuid] = str(key)
+        if record_name in names:
+            identifiers[record_name].add(str(key))
+    return identifiers | {text: {by_uuid[uuid]} for text, uuid in uuids.items() if uuid in by_uuid}
 
 
 def find_aggregates(texts: set[str]) -> Found:
@@ -98,9 +98,9 @@ def find_aggregates(texts: set[str]) -> Found:
         by_name[name].add(str(key))
         by_number[key] = {str(key)}
         by_uuid[uuid] = {str(key)}
-    found = {text: by_number[int(text)] for text in numbers if int(text) in by_number}
-    found |= {text: by_uuid[uuid] for text, uuid in uuids.items() if uuid in by_uuid}
-    return found | {name: keys for name, keys in by_name.items() if name in texts}
+    keys_by_text = {text: by_number[int(text)] for text in numbers if int(text) in by_number}
+    keys_by_text |= {text: by_uuid[uuid] for text, uuid in uuids.items() if uuid in by_uuid}
+    return keys_by_text | {name: keys for name, keys in by_name.items() if name in texts}
 
 
 def find_zones(texts: set[str]) -> Found:
@@ -124,12 +124,12 @@ def names_of(targets: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
 
     The name of a target that was deleted, or that has none, is its identifier.
     """
-    found = {kind: {one: one for one in identifiers} for kind, identifiers in targets.items()}
+    names_by_kind = {kind: {key: key for key in identifiers} for kind, identifiers in targets.items()}
     for kind, (model, column) in NAMED.items():
-        if names := found.get(kind):
+        if names := names_by_kind.get(kind):
             rows = model.objects.filter(**{f"{column}__in": list(names)}).values_list(column, "name")
             names.update({str(identifier): name for identifier, name in rows})
-    return found
+    return names_by_kind
 
 
 NAMED: dict[str, tuple[Any, str]] = {

@@ -90,15 +90,15 @@ def check_cycles(
     parents: Mapping[UUID, Iterable[UUID]], field: str = "parents", texts: tuple[str, str] = WAITING
 ) -> None:
     """Raise `Invalid` with the UUIDs of the actions if there is a cycle."""
-    of_one, of_several = texts
+    single_text, several_text = texts
     try:
         TopologicalSorter(parents).prepare()
     except CycleError as error:
         cycle = list(dict.fromkeys(error.args[1]))
         if len(cycle) == 1:
-            raise Invalid(f"{field}: action {cycle[0]} {of_one}.") from error
+            raise Invalid(f"{field}: action {cycle[0]} {single_text}.") from error
         path = " -> ".join(map(str, error.args[1]))
-        raise Invalid(f"{field}: these actions {of_several}: {path}.") from error
+        raise Invalid(f"{field}: these actions {several_text}: {path}.") from error
 
 
 def write_actions(
@@ -147,10 +147,10 @@ def generations(proposed: Sequence[ProposedAction]) -> Iterator[list[UUID]]:
     by_origin = defaultdict(list)
     for action in proposed:
         by_origin[action.derived_from].append(action.uuid)
-    found = by_origin[None]
-    while found:
-        yield found
-        found = [uuid for origin in found for uuid in by_origin[origin]]
+    generation = by_origin[None]
+    while generation:
+        yield generation
+        generation = [uuid for origin in generation for uuid in by_origin[origin]]
 
 
 def make_row(plan_pk: int, action: ProposedAction, derived_from: Action | None) -> Action:

@@ -15,8 +15,8 @@ NAME_PARAMETERS = ("resource_name", "resource_id", "message")
 
 def resource(parameters: Mapping[str, Any]) -> str:
     """Return the name of an action's object, or the message of a nop."""
-    named = (parameters.get(name) for name in NAME_PARAMETERS)
-    return next((str(name) for name in named if name), "")
+    names = (parameters.get(name) for name in NAME_PARAMETERS)
+    return next((str(name) for name in names if name), "")
 
 
 def generated_name(action_type: str, uuid: UUID) -> str:
@@ -28,8 +28,8 @@ def generated_name(action_type: str, uuid: UUID) -> str:
 def target(action_type: str, parameters: Mapping[str, Any]) -> str | None:
     """Return the target of an action that its type declares. The parameters have not been validated yet."""
     kind = plugins.load("ACTION_TYPES").get(action_type)
-    found = kind.affected(parameters).target if kind else None
-    return found if isinstance(found, str) and len(found) <= TARGET_LENGTH else None
+    identifier = kind.affected(parameters).target if kind else None
+    return identifier if isinstance(identifier, str) and len(identifier) <= TARGET_LENGTH else None
 
 
 class FilledCharField(models.CharField):

@@ -107,9 +107,9 @@ class ReadinessQuerySet(RecordQuerySet):
         """Return the condition that an action of an outer query has a parent that has not finished."""
         return Exists(self.links_to_open_parents())
 
-    def open_parent_count(self, **chosen: Any) -> Coalesce:
+    def open_parent_count(self, **conditions: Any) -> Coalesce:
         """Return the number of unfinished parents of an action of an outer query, among links with these values."""
-        links = self.links_to_open_parents().filter(**chosen).order_by()
+        links = self.links_to_open_parents().filter(**conditions).order_by()
         return Coalesce(Subquery(links.values("child").annotate(number=Count("pk")).values("number")), 0)
 
     def with_open_parents(self) -> Self:
@@ -178,8 +178,8 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         An action that is aborted after its derived actions is included when these have ended. A suspended action has
         no owner, and is included when it is recalled.
         """
-        under_way = Q(state__in=self.model.UNDER_WAY) & (Q(has_derived=False) | ~self.open_parents())
-        return self.present().filter(under_way | self.is_recalled()).exclude(owner__in=living_workers())
+        unfinished_run = Q(state__in=self.model.UNDER_WAY) & (Q(has_derived=False) | ~self.open_parents())
+        return self.present().filter(unfinished_run | self.is_recalled()).exclude(owner__in=living_workers())
 
     def recalled(self) -> Self:
         """Select the suspended actions that a signal or a cancellation resumes or ends."""
@@ -218,8 +218,8 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         events = self.model._meta.get_field("events").related_model
         reverts = events.objects.filter(event="revert", result=events.Result.SUCCESS, action=OuterRef("pk"))
         states = self.model.State
-        not_done = Q(state__in=(states.FAILED, states.CANCELLED))
-        return self.present().filter(not_done | Q(Exists(reverts), state=states.SUCCEEDED))
+        unsuccessful = Q(state__in=(states.FAILED, states.CANCELLED))
+        return self.present().filter(unsuccessful | Q(Exists(reverts), state=states.SUCCEEDED))
 
     def identified_by(self, text: str) -> UUID | None:
         """Return the UUID of the only action with a name, or else with a prefix of the UUID, or None.
@@ -228,11 +228,11 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
             Invalid: there are several.
         """
         for candidates in (self.filter(name=text), self.beginning_with(text)):
-            found = list(candidates.order_by().values_list("uuid", flat=True)[:2])
-            if len(found) > 1:
+            uuids = list(candidates.order_by().values_list("uuid", flat=True)[:2])
+            if len(uuids) > 1:
                 raise Invalid(f"Multiple results found matching the query criteria '{text}'. Please be more specific.")
-            if found:
-                return found[0]
+            if uuids:
+                return uuids[0]
         return None
 
     def count_states(self) -> dict[str, int]:
@@ -249,8 +249,8 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
     def with_first_parents(self, most: int = 3) -> Self:
         """Add ``parent_count``, and the links to a few parents of each as ``first_parents``, in one more query."""
         links = self.model._meta.get_field("parent_links").related_model.objects
-        of_this = links.filter(child=OuterRef("pk")).order_by().values("child")
-        number = Coalesce(Subquery(of_this.annotate(number=Count("pk")).values("number")), 0)
+        parent_links = links.filter(child=OuterRef("pk")).order_by().values("child")
+        number = Coalesce(Subquery(parent_links.annotate(number=Count("pk")).values("number")), 0)
         first = links.order_by("pk").select_related("parent")[:most]
         prefetch = Prefetch("parent_links", first, to_attr="first_parents")
         return self.annotate(parent_count=number).prefetch_related(prefetch)

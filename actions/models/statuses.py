@@ -29,7 +29,7 @@ class Status(TextChoices):
 def conditions() -> dict[Status, Q]:
     """Return the condition of each status. Each action matches exactly one."""
     pending = Q(state=State.PENDING)
-    under_way = Q(action_plan__state__in=sorted(RUNNING_PLAN))
+    in_running_plan = Q(action_plan__state__in=sorted(RUNNING_PLAN))
     waits = Action.objects.all().open_parents()
     return {
         Status.SUCCEEDED: Q(state=State.SUCCEEDED),
@@ -38,9 +38,9 @@ def conditions() -> dict[Status, Q]:
         Status.SKIPPED: Q(state=State.SKIPPED),
         Status.RUNNING: Q(state__in=[State.ONGOING, State.CANCELLING]),
         Status.SUSPENDED: Q(state=State.SUSPENDED),
-        Status.INIT: pending & ~under_way,
-        Status.WAITING: pending & under_way & waits,
-        Status.READY: pending & under_way & ~waits,
+        Status.INIT: pending & ~in_running_plan,
+        Status.WAITING: pending & in_running_plan & waits,
+        Status.READY: pending & in_running_plan & ~waits,
     }
 
 

@@ -51,16 +51,18 @@ def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UU
 def find_keys(action: Action, parents: Iterable[UUID]) -> dict[UUID, int]:
     """Return the primary keys of these actions of the plan, without duplicates, in their order."""
     uuids = list(dict.fromkeys(parents))
-    of_plan = Action.objects.present().filter(action_plan=action.action_plan_id, uuid__in=uuids)
-    found = {uuid: (pk, origin) for uuid, pk, origin in of_plan.values_list("uuid", "pk", "derived_from__uuid")}
+    plan_actions = Action.objects.present().filter(action_plan=action.action_plan_id, uuid__in=uuids)
+    parents_by_uuid = {
+        uuid: (pk, origin) for uuid, pk, origin in plan_actions.values_list("uuid", "pk", "derived_from__uuid")
+    }
     origin = action.derived_from.uuid if action.derived_from else None
     for uuid in uuids:
-        if uuid not in found:
+        if uuid not in parents_by_uuid:
             raise Invalid(f"{FIELD}: {uuid} is no action of the plan.")
-        check_edge(FIELD, (action.uuid, origin), (uuid, found[uuid][1]))
+        check_edge(FIELD, (action.uuid, origin), (uuid, parents_by_uuid[uuid][1]))
     if origin and origin not in uuids:
         raise Invalid(f"{FIELD}: action {action.uuid} is derived from {origin}, and always waits for it.")
-    return {uuid: found[uuid][0] for uuid in uuids}
+    return {uuid: parents_by_uuid[uuid][0] for uuid in uuids}
 
 
 def check_graph_with(action: Action, parents: Iterable[UUID]) -> None:

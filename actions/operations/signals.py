@@ -54,16 +54,18 @@ def signal_actions(actions: QuerySet[Action], signal: Action.Signal, by: str) ->
     The caller holds the plan's row. The number of statements does not depend on the number of actions.
     """
     candidates = actions.filter(Q(state__in=Action.BEGUN) | Q(control__isnull=False))
-    found = [
-        one for one in candidates.select_for_update(no_key=True).order_by("pk") if is_allowed(Operation(signal), one)
+    signalled = [
+        candidate
+        for candidate in candidates.select_for_update(no_key=True).order_by("pk")
+        if is_allowed(Operation(signal), candidate)
     ]
-    for action in found:
+    for action in signalled:
         change_control(action, signal, by)
-    for control in {action.control for action in found}:
-        same = [action.pk for action in found if action.control == control]
+    for control in {action.control for action in signalled}:
+        same = [action.pk for action in signalled if action.control == control]
         Action.objects.filter(pk__in=same).update(control=control, updated_at=timezone.now())
-    ActionEvent.objects.bulk_create(event_of(action, signal, by) for action in found)
-    return len(found)
+    ActionEvent.objects.bulk_create(event_of(action, signal, by) for action in signalled)
+    return len(signalled)
 
 
 def write_signal(action: Action, signal: Action.Signal, by: str) -> None:
@@ -79,15 +81,17 @@ def write_signal(action: Action, signal: Action.Signal, by: str) -> None:
 def cancel_derived(action: Action, by: str) -> None:
     """Cancel the derived actions of an action: unstarted ones in a constant number of statements."""
     unfinished = action.derived.unfinished().select_for_update(no_key=True).order_by("pk")
-    found = [one for one in unfinished if is_allowed(Operation.CANCEL, one)]
+    cancellable = [child for child in unfinished if is_allowed(Operation.CANCEL, child)]
     untouched = {
-        one.pk: one for one in found if one.state == State.PENDING and not (one.has_derived or one.has_planned)
+        child.pk: child
+        for child in cancellable
+        if child.state == State.PENDING and not (child.has_derived or child.has_planned)
     }
     Action.objects.filter(pk__in=untouched).pending().end_as(State.CANCELLED, cancelled_by(by))
-    ActionEvent.objects.bulk_create(event_of(one, Signal.CANCEL, by) for one in untouched.values())
-    for one in found:
-        if one.pk not in untouched:
-            write_signal(one, Signal.CANCEL, by)
+    ActionEvent.objects.bulk_create(event_of(child, Signal.CANCEL, by) for child in untouched.values())
+    for child in cancellable:
+        if child.pk not in untouched:
+            write_signal(child, Signal.CANCEL, by)
 
 
 def change_control(action: Action, signal: Action.Signal, by: str) -> None:

@@ -138,9 +138,9 @@ def restore_actions(plan: Model | None, selected: Iterable[UUID | str] | Matchin
         Conflict, NotFound: as `restore_action`; the message names the action.
         MatchingChanged: the filters match other actions than those that were confirmed.
     """
-    found = lock_actions(plan, selected)
-    number = restore_locked([action for action in found if not is_skipped_with_origin(action)], is_alone=False)
-    require_pending_origins(found)
+    actions = lock_actions(plan, selected)
+    number = restore_locked([action for action in actions if not is_skipped_with_origin(action)], is_alone=False)
+    require_pending_origins(actions)
     return number
 
 
@@ -196,14 +196,14 @@ def lock_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) 
     if isinstance(selected, Matching):
         confirmed = selected.find()
         actions = Action.objects.present().filter(pk__in=confirmed)
-    found = list(actions.filter(action_plan__in=locked).order_by("pk"))
-    for action in found:
+    rows = list(actions.filter(action_plan__in=locked).order_by("pk"))
+    for action in rows:
         action.action_plan = locked[action.action_plan_id]
-    if len(found) < len(confirmed):  # A further action matches, in a plan whose row is not locked.
+    if len(rows) < len(confirmed):  # A further action matches, in a plan whose row is not locked.
         raise MatchingChanged
-    if absent := uuids - {action.uuid for action in found}:
+    if absent := uuids - {action.uuid for action in rows}:
         raise NotFound(f"Action {min(absent)} could not be found")
-    return found
+    return rows
 
 
 def lock_plans(keys: Collection[int]) -> dict[int, Any]:

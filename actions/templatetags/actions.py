@@ -44,15 +44,21 @@ class KeptEvent:
 def operations_on(server: Any, request: HttpRequest) -> dict[str, Any]:
     """Return the operations on a server, the newest first, up to the requested number, with two queries."""
     most = MOST if "operations" in request.GET else SHOWN
-    found: Any = InstanceAction.objects.of(server.uuid).in_full().select_related("action")
-    operations = list(found[: most + 1])
+    queryset: Any = InstanceAction.objects.of(server.uuid).in_full().select_related("action")
+    operations = list(queryset[: most + 1])
     shown = operations[:most]
-    events = events_of([one.action_id for one in shown if one.action_id])
+    events = events_of([operation.action_id for operation in shown if operation.action_id])
     sees_actions = may(request.user, HOST_RIGHT)
-    for one in shown:
-        one.events = events[one.action_id] if one.action_id else [kept_event(event) for event in one.kept_events or []]
-        one.words = (
-            generic_message(one.action.state, one.action.status_message) if one.action and sees_actions else None
+    for operation in shown:
+        operation.events = (
+            events[operation.action_id]
+            if operation.action_id
+            else [kept_event(event) for event in operation.kept_events or []]
+        )
+        operation.words = (
+            generic_message(operation.action.state, operation.action.status_message)
+            if operation.action and sees_actions
+            else None
         )
     return {
         "operations": shown,

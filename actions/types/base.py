@@ -102,7 +102,7 @@ class Outcome:
     @property
     def pause(self) -> float:
         """Return the seconds after which all derived actions may begin."""
-        return max([self.delay, *(one.delay for one in self.derived)])
+        return max([self.delay, *(action.delay for action in self.derived)])
 
 
 DONE = Outcome(Answer.OK)
@@ -200,9 +200,9 @@ class ActionContext:
             ActionFailed: the data contains values that JSON cannot represent.
         """
         self.keep_data(data)
-        kept = dict(data)
+        new_data = dict(data)
         self.data.clear()
-        self.data.update(kept)
+        self.data.update(new_data)
 
 
 class ActionType(ABC):
@@ -380,8 +380,8 @@ def make(name: str, input_parameters: Mapping[str, Any], context: ActionContext)
         violation := find_violation(action_type.validator, input_parameters)
     ):
         raise ActionFailed(f"Invalid input parameters: {violation}")
-    made: ActionType = action_type(input_parameters, context)
-    return made
+    instance: ActionType = action_type(input_parameters, context)
+    return instance
 
 
 UUID_SCHEMA = {

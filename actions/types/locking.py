@@ -37,8 +37,8 @@ def find_holders(record: Lockable, *, exclusive_only: bool = False) -> list[UUID
 
 def has_lock(record: Lockable, action: str) -> bool:
     """Return whether an unfinished action holds a lock on an object."""
-    held: bool = record.locks.filter(action=action).exists()
-    return held
+    is_locked: bool = record.locks.filter(action=action).exists()
+    return is_locked
 
 
 @transaction.atomic
@@ -50,8 +50,8 @@ def take_lock(record: Lockable, action: str, *, exclusive: bool = True) -> UUID 
     # Of two concurrent calls, the second sees the lock of the first.
     type(record)._default_manager.select_for_update(no_key=True).get(pk=record.pk)
     record.locks.exclude(action__in=[*find_holders(record), action]).delete()
-    held = record.locks if exclusive else record.locks.filter(is_exclusive=True)
-    conflict = held.exclude(action=action).order_by("pk").values_list("action", flat=True).first()
+    conflicting = record.locks if exclusive else record.locks.filter(is_exclusive=True)
+    conflict = conflicting.exclude(action=action).order_by("pk").values_list("action", flat=True).first()
     if conflict is None:
         record.locks.update_or_create(action=action, defaults={"is_exclusive": exclusive})
     return conflict
@@ -78,12 +78,12 @@ def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> Outcome | N
         return conflict
     nodes = Node.objects.present().select_for_update(no_key=True).filter(uuid__in=uuids).order_by("pk")
     by_key = {node.pk: node for node in nodes}
-    others = Lock.objects.filter(node__in=by_key).exclude(action=action)
-    living = Action.objects.unfinished().filter(uuid__in=others.values("action"))
-    others.exclude(action__in=list(living.values_list("uuid", flat=True))).delete()
-    if held := others.order_by("pk").first():
+    other_locks = Lock.objects.filter(node__in=by_key).exclude(action=action)
+    living = Action.objects.unfinished().filter(uuid__in=other_locks.values("action"))
+    other_locks.exclude(action__in=list(living.values_list("uuid", flat=True))).delete()
+    if lock := other_locks.order_by("pk").first():
         transaction.set_rollback(True)
-        return make_retry(by_key[held.node_id], held.action)
+        return make_retry(by_key[lock.node_id], lock.action)
     locks = [Lock(node=node, action=action, is_exclusive=True) for node in by_key.values()]
     Lock.objects.bulk_create(locks, ignore_conflicts=True)
     return None
@@ -137,8 +137,8 @@ def require_unlocked(model: SimulatedCloud, action: str, locks: Sequence[tuple[L
 def holders_of(model: SimulatedCloud, record: Lockable, *, exclusive_only: bool) -> Sequence[UUID]:
     """Return the same as `find_holders`, but read the locks of all stacks and resources once, in two queries."""
     if isinstance(record, Stack | StackResource):
-        held = model.members.read_once(("locks", "stacks"), read_stack_locks).get(record.uuid, ())
-        return [holder for holder, is_exclusive in held if is_exclusive or not exclusive_only]
+        locks = model.members.read_once(("locks", "stacks"), read_stack_locks).get(record.uuid, ())
+        return [holder for holder, is_exclusive in locks if is_exclusive or not exclusive_only]
     return find_holders(record, exclusive_only=exclusive_only)
 
 
@@ -147,9 +147,9 @@ def read_stack_locks() -> Mapping[UUID, Sequence[tuple[UUID, bool]]]:
     locks = Lock.objects.filter(cluster=None, node=None)
     unfinished = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
     ages = dict(unfinished.values_list("uuid", "pk"))
-    found: dict[UUID, list[tuple[UUID, bool]]] = defaultdict(list)
+    locks_by_record: dict[UUID, list[tuple[UUID, bool]]] = defaultdict(list)
     rows = locks.values_list("action", "is_exclusive", "stack__uuid", "resource__uuid")
     for action, is_exclusive, stack, resource in sorted(rows, key=lambda row: ages.get(row[0], 0)):
         if action in ages:
-            found[stack or resource].append((action, is_exclusive))
-    return found
+            locks_by_record[stack or resource].append((action, is_exclusive))
+    return locks_by_record

@@ -27,8 +27,8 @@ class Sleep(ActionType):
         """Sleep for whole seconds, as existing plans expect: 3.2 is 3."""
         end = time.monotonic() + int(self.input_parameters["duration"])
         self.context.checkpoint()
-        while (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, SLICE_SECONDS))
+        while (remaining := end - time.monotonic()) > 0:
+            time.sleep(min(remaining, SLICE_SECONDS))
             self.context.checkpoint()
         return DONE
 

@@ -33,8 +33,8 @@ class ActionsOperation(Subcommand):
 
     @transaction.atomic
     def handle(self, **options: Any) -> None:
-        found = {action.pk: action for action in map(self.resource.find, options["objects"])}
-        actions = list(found.values())
+        actions_by_key = {action.pk: action for action in map(self.resource.find, options["objects"])}
+        actions = list(actions_by_key.values())
         if len({action.action_plan_id for action in actions}) > 1:
             raise Invalid("action: the actions must be of one action plan.")
         try:

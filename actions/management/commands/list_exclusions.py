@@ -18,6 +18,6 @@ class Command(commands.Command):
 
 def line(exclusion: Exclusion) -> str:
     hours = describe_window(exclusion.window, exclusion.zone) or "at every hour"
-    what, until = describe_scope(exclusion), describe_expiry(exclusion)
-    parts = [exclusion.name, describe_force(exclusion), what, hours, until, exclusion.owner]
+    scope, until = describe_scope(exclusion), describe_expiry(exclusion)
+    parts = [exclusion.name, describe_force(exclusion), scope, hours, until, exclusion.owner]
     return "  ".join([*filter(None, parts), exclusion.reason]).rstrip()

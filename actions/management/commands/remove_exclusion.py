@@ -16,6 +16,6 @@ class Command(commands.Command):
         commands.add_person(parser)
 
     def handle(self, *args: Any, exclusion: str, **options: Any) -> str:
-        found = find_exclusion(exclusion)
-        delete_exclusion(found)
-        return f"Deleted exclusion {found}."
+        record = find_exclusion(exclusion)
+        delete_exclusion(record)
+        return f"Deleted exclusion {record}."

@@ -22,5 +22,5 @@ class Command(commands.Command):
         uuid = Action.objects.present().identified_by(action)
         if uuid is None:
             raise NotFound(f"action: there is no action {action}.")
-        found = signal_action(uuid, Action.Signal(signal), person)
-        return f"{found.state}, {found.control} pending" if found.control else str(found.state)
+        row = signal_action(uuid, Action.Signal(signal), person)
+        return f"{row.state}, {row.control} pending" if row.control else str(row.state)

@@ -76,27 +76,27 @@ class PolicyAction(ClusterAction, ABC):
 
     def policy(self) -> Policy:
         """Return the policy. Raises: `ActionFailed` if there is none."""
-        found: Policy | None = Policy.objects.present().filter(uuid=self.policy_uuid).first()
-        if found is None:
+        policy: Policy | None = Policy.objects.present().filter(uuid=self.policy_uuid).first()
+        if policy is None:
             raise ActionFailed(f"policy_id: there is no policy {self.policy_uuid}")
-        return found
+        return policy
 
     def find_binding(self, cluster: Cluster) -> PolicyBinding | None:
         bindings = PolicyBinding.objects.present().filter(cluster=cluster, policy__uuid=self.policy_uuid)
-        found: PolicyBinding | None = bindings.first()
-        return found
+        binding: PolicyBinding | None = bindings.first()
+        return binding
 
     def binding(self, cluster: Cluster) -> PolicyBinding:
         """Return the binding of the policy to the cluster. Raises: `ActionFailed` if there is none."""
-        found = self.find_binding(cluster)
-        if found is None:
+        binding = self.find_binding(cluster)
+        if binding is None:
             raise ActionFailed("Policy not attached.")
-        return found
+        return binding
 
 
 def type_of(policy: Policy) -> type[PolicyType]:
     """Return the type of a policy. Raises: `ActionFailed` if it is not installed."""
-    found: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
-    if found is None:
+    policy_type: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
+    if policy_type is None:
         raise ActionFailed(f"Policy type {policy.type} is not installed")
-    return found
+    return policy_type

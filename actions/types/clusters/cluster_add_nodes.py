@@ -41,12 +41,12 @@ class ClusterAddNodes(ClusterAction):
 
     def find_joining(self, data: Data) -> list[Node]:
         """Return the nodes to add that still exist, except those whose actions were skipped."""
-        left_out = self.left_out
-        uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in left_out]
-        found = {
+        skipped = self.left_out
+        uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in skipped]
+        nodes = {
             str(node.uuid): node for node in Node.objects.present().select_related("cluster").filter(uuid__in=uuids)
         }
-        return [found[uuid] for uuid in uuids if uuid in found]
+        return [nodes[uuid] for uuid in uuids if uuid in nodes]
 
     def apply(self, cluster: Cluster, data: Data) -> None:
         cluster.desired_capacity = cluster.members().count() + len(self.find_joining(data))

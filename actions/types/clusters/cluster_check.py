@@ -24,5 +24,5 @@ class ClusterCheck(ClusterAction):
         return [node_action("NODE_CHECK", node) for node in cluster.members()]
 
     def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        found = {str(one.target): one.outputs.get("status") for one in self.context.derived}
-        self.context.outputs["nodes"] = {uuid: status for uuid, status in found.items() if status}
+        statuses = {str(action.target): action.outputs.get("status") for action in self.context.derived}
+        self.context.outputs["nodes"] = {uuid: status for uuid, status in statuses.items() if status}

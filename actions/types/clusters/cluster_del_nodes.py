@@ -43,8 +43,8 @@ class ClusterDelNodes(ClusterAction):
         for node in named_nodes(self):
             if node.cluster_id != cluster.pk:
                 raise ActionFailed(f"Node {node.uuid} is no member of cluster {cluster.uuid}.")
-        named = [str(node.uuid) for node in named_nodes(self)]
-        data.setdefault("deletion", {"count": len(named), "candidates": named})
+        uuids = [str(node.uuid) for node in named_nodes(self)]
+        data.setdefault("deletion", {"count": len(uuids), "candidates": uuids})
 
     def decide(self, cluster: Cluster, data: Data) -> None:
         requested = self.input_parameters.get("destroy_after_deletion")

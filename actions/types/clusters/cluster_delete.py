@@ -33,7 +33,7 @@ class ClusterDelete(ClusterAction):
         """Decide nothing: all members are deleted."""
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
-        find_members(cluster, [str(one.target) for one in self.context.derived])
+        find_members(cluster, [str(action.target) for action in self.context.derived])
 
     def apply(self, cluster: Cluster, data: Data) -> None:
         """Set the desired capacity to 0, so that the cluster gets no new nodes if its deletion fails."""
@@ -46,9 +46,9 @@ class ClusterDelete(ClusterAction):
         cluster = self.find()
         if cluster is None:
             return Outcome(Answer.OK)
-        if left := list(cluster.members().values_list("name", flat=True)[: SHOWN + 1]):
-            more = " and others" if len(left) > SHOWN else ""
-            return Outcome(Answer.ERROR, f"Cluster {self.uuid} still has nodes: {', '.join(left[:SHOWN])}{more}")
+        if names := list(cluster.members().values_list("name", flat=True)[: SHOWN + 1]):
+            more = " and others" if len(names) > SHOWN else ""
+            return Outcome(Answer.ERROR, f"Cluster {self.uuid} still has nodes: {', '.join(names[:SHOWN])}{more}")
         self.detach_policies(cluster)
         self.remove()
         return Outcome(Answer.OK)
@@ -66,12 +66,12 @@ class ClusterDelete(ClusterAction):
 
     def settle(self) -> None:
         """Set the status after a failed deletion, to WARNING instead of ACTIVE."""
-        left = self.find()
-        if left is not None and left.status == self.status_while_running:
-            settle_status(left, f"{self.name}: {{}}")
-            if left.status == Cluster.Status.ACTIVE:
-                left.settle(Cluster.Status.WARNING, f"{self.name}: the cluster was not deleted")
-            self.save(left)
+        cluster = self.find()
+        if cluster is not None and cluster.status == self.status_while_running:
+            settle_status(cluster, f"{self.name}: {{}}")
+            if cluster.status == Cluster.Status.ACTIVE:
+                cluster.settle(Cluster.Status.WARNING, f"{self.name}: the cluster was not deleted")
+            self.save(cluster)
 
     def detach_policies(self, cluster: Cluster) -> None:
         """Detach the policies. Raises: `ActionFailed` if one of them refuses."""

@@ -74,8 +74,8 @@ class ClusterRecover(ClusterAction):
         return [*recoveries, *(creations(cluster, data) if "creation" in data else [])]
 
     def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        done = [one for one in self.context.derived if one.state == Action.State.SUCCEEDED]
+        done = [action for action in self.context.derived if action.state == Action.State.SUCCEEDED]
         self.context.outputs.update(
-            nodes_recovered=[str(one.target) for one in done if one.outputs.get("operation")],
-            nodes_added=[str(one.target) for one in done if one.action_type == "NODE_CREATE"],
+            nodes_recovered=[str(action.target) for action in done if action.outputs.get("operation")],
+            nodes_added=[str(action.target) for action in done if action.action_type == "NODE_CREATE"],
         )

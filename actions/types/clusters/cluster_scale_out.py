@@ -35,9 +35,9 @@ class ClusterScaleOut(ClusterAction):
         decide_growth(data, count)
 
     def require_fit(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        left_out, nodes = self.left_out, data["creation"]["nodes"]
+        skipped, nodes = self.left_out, data["creation"]["nodes"]
         come = Node.objects.filter(uuid__in=nodes).count()
-        coming = len([uuid for uuid in nodes if uuid not in left_out]) - come
+        coming = len([uuid for uuid in nodes if uuid not in skipped]) - come
         require_size(bounds_of(cluster), cluster.members().count() + coming)
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:

@@ -102,17 +102,17 @@ class ClusterUpdate(ClusterAction):
     def go_on(self) -> Outcome:
         """Derive the actions of the next step, delayed by the pause. A failed step is the last one."""
         derived = self.context.derived
-        done = {str(one.target) for one in derived}
+        done = {str(action.target) for action in derived}
         pause = pause_of(self.context.data)
-        if all(one.state in SUCCESSFUL for one in derived):
+        if all(action.state in SUCCESSFUL for action in derived):
             for step in steps_of(self.context.data):
                 if not done.intersection(step) and (actions := self.updates(step, delay=pause)):
                     return Outcome(Answer.WAIT, f"next: {len(actions)} of its nodes", actions)
         return super().go_on()
 
     def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        updated = [one for one in self.context.derived if one.state == Action.State.SUCCEEDED]
-        self.context.outputs["nodes_updated"] = [str(one.target) for one in updated]
+        updated = [action for action in self.context.derived if action.state == Action.State.SUCCEEDED]
+        self.context.outputs["nodes_updated"] = [str(action.target) for action in updated]
 
 
 def steps_of(data: dict[str, Any]) -> list[list[str]]:

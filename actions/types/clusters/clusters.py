@@ -127,10 +127,10 @@ class ClusterAction(ActionType, ABC):
 
     def cluster(self, *, lock: bool = False) -> Cluster:
         """Return the cluster, as `find`. Raises: `ActionFailed` if it was deleted."""
-        found = self.find(lock=lock)
-        if found is None:
+        cluster = self.find(lock=lock)
+        if cluster is None:
             raise ActionFailed(self.not_found_message)
-        return found
+        return cluster
 
     @classmethod
     def data_anew(cls, proposed: Data, kept: Data) -> Data:
@@ -182,9 +182,9 @@ class ClusterAction(ActionType, ABC):
             self.require_fit(cluster, data)
             apply_policies(self, When.BEFORE, cluster, data, deciding_only=True, left_out=self.left_out)
         model.members.changed.add(cluster.uuid)
-        derived = self.derive_all(cluster, data, {str(one.target) for one in planned})
+        derived = self.derive_all(cluster, data, {str(action.target) for action in planned})
         foresee_new(model.members, cluster, data)
-        model.members.load(str(one.input_parameters["resource_id"]) for one in derived)
+        model.members.load(str(action.input_parameters["resource_id"]) for action in derived)
         return Outcome(Answer.WAIT, derived=derived) if planned or derived else Outcome(Answer.OK)
 
     def derive_all(self, cluster: Cluster, data: Data, planned: Collection[str]) -> Sequence[ProposedAction]:
@@ -243,7 +243,7 @@ class ClusterAction(ActionType, ABC):
 
         Before the action begins, the candidates that a rule in force excludes are added.
         """
-        skipped = {str(one.target) for one in self.context.derived if one.state == Action.State.SKIPPED}
+        skipped = {str(action.target) for action in self.context.derived if action.state == Action.State.SKIPPED}
         deletion = {} if self.context.data.get(BEGUN) else self.context.data.get("deletion", {})
         candidates = set(deletion.get("candidates", ())) - skipped
         return skipped.union(self.find_excluded(self.cluster(), kind_of(deletion), candidates) if candidates else ())
@@ -254,8 +254,8 @@ class ClusterAction(ActionType, ABC):
             return set()
         members = cluster.members() if uuids is None else cluster.members().filter(uuid__in=uuids)
         actions = [node_action(kind, node) for node in members]
-        found = excluded_now(actions)
-        return {str(action.input_parameters["resource_id"]) for action in actions if action.uuid in found}
+        matches = excluded_now(actions)
+        return {str(action.input_parameters["resource_id"]) for action in actions if action.uuid in matches}
 
     def go_on(self) -> Outcome:
         cluster = self.find()
@@ -264,7 +264,7 @@ class ClusterAction(ActionType, ABC):
         data = dict(self.context.data)
         self.complete(cluster, data)
         self.adjust()
-        failed = any(one.state in (Action.State.FAILED, Action.State.CANCELLED) for one in self.context.derived)
+        failed = any(action.state in (Action.State.FAILED, Action.State.CANCELLED) for action in self.context.derived)
         # Policies that act on the cloud are applied to the created nodes even after a failure.
         self.context.save_data(apply_policies(self, When.AFTER, cluster, data, acting_only=failed))
         self.settle()
@@ -273,7 +273,7 @@ class ClusterAction(ActionType, ABC):
     @transaction.atomic
     def adjust(self) -> None:
         """Update the cluster's row if actions on nodes were skipped while this action waited."""
-        if not any(one.state == Action.State.SKIPPED for one in self.context.derived):
+        if not any(action.state == Action.State.SKIPPED for action in self.context.derived):
             return
         if cluster := self.find(lock=True):
             self.fit_size(cluster, self.context.data)

@@ -24,15 +24,15 @@ def decide_growth(data: Data, count: int) -> None:
     creation.setdefault("nodes", [str(uuid4()) for _ in range(creation["count"])])
 
 
-def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) -> int:
+def write_new_nodes(cluster: Cluster, data: Data, skipped: Iterable[str] = ()) -> int:
     """Write the rows of the new nodes, as members of the cluster, and return their number.
 
     Rows that an earlier action wrote are not written again. The nodes get their indexes in the order of the decision.
     The caller saves the cluster in the same transaction.
     """
     decided = data["creation"]["nodes"]
-    known = {str(uuid) for uuid in Node.objects.filter(uuid__in=decided).values_list("uuid", flat=True)}
-    uuids = [uuid for uuid in decided if uuid not in known.union(left_out)]
+    existing = {str(uuid) for uuid in Node.objects.filter(uuid__in=decided).values_list("uuid", flat=True)}
+    uuids = [uuid for uuid in decided if uuid not in existing.union(skipped)]
     placed = placements_of(data["creation"]["nodes"], data)
     nodes = [
         Node(
@@ -54,9 +54,9 @@ def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) 
     return len(nodes)
 
 
-def remove_uncreated(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
+def remove_uncreated(cluster: Cluster, data: Data, skipped: Collection[str]) -> None:
     """Delete the rows of new nodes whose creation was skipped, and reduce the desired capacity of the cluster."""
-    written = set(data["creation"].get("written", ())).intersection(left_out)
+    written = set(data["creation"].get("written", ())).intersection(skipped)
     uncreated = cluster.members().filter(uuid__in=written, status=Node.Status.INIT, physical_id=None)
     if uncreated.soft_delete():
         cluster.desired_capacity = cluster.members().count()
@@ -125,28 +125,28 @@ def find_leaving(cluster: Cluster, data: Data) -> list[Node]:
 
 def find_members(cluster: Cluster, uuids: Sequence[str]) -> list[Node]:
     """Return the existing ones of these nodes. Raises: `ActionFailed` if one is no longer a member."""
-    found = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=uuids)}
-    if strays := [uuid for uuid, node in found.items() if node.cluster_id != cluster.pk]:
-        raise ActionFailed(f"Node {strays[0]}, which was to go, is no longer a member of cluster {cluster.uuid}.")
-    return [found[uuid] for uuid in uuids if uuid in found]
+    nodes = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=uuids)}
+    if foreign := [uuid for uuid, node in nodes.items() if node.cluster_id != cluster.pk]:
+        raise ActionFailed(f"Node {foreign[0]}, which was to go, is no longer a member of cluster {cluster.uuid}.")
+    return [nodes[uuid] for uuid in uuids if uuid in nodes]
 
 
-def find_size_left(cluster: Cluster, data: Data, left_out: Collection[str]) -> int:
+def find_size_left(cluster: Cluster, data: Data, skipped: Collection[str]) -> int:
     """Return the number of remaining members, including those whose removal was skipped. Raises: as `find_leaving`."""
-    leaving = [node for node in find_leaving(cluster, data) if str(node.uuid) not in left_out]
+    leaving = [node for node in find_leaving(cluster, data) if str(node.uuid) not in skipped]
     return int(cluster.members().count()) - len(leaving)
 
 
-def shrink(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
+def shrink(cluster: Cluster, data: Data, skipped: Collection[str]) -> None:
     """Reduce the desired capacity to the remaining size, unless the policies decided to replace the members."""
     if data["deletion"]["reduce_desired_capacity"]:
-        cluster.desired_capacity = find_size_left(cluster, data, left_out)
+        cluster.desired_capacity = find_size_left(cluster, data, skipped)
 
 
-def shrink_again(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
+def shrink_again(cluster: Cluster, data: Data, skipped: Collection[str]) -> None:
     """Repeat `shrink` after the actions on nodes have ended, since skipped candidates are still members."""
     if data.get("deletion", {}).get("reduce_desired_capacity"):
-        leaving = set(data["deletion"]["candidates"]).difference(left_out)
+        leaving = set(data["deletion"]["candidates"]).difference(skipped)
         cluster.desired_capacity = cluster.members().exclude(uuid__in=leaving).count()
 
 
@@ -160,8 +160,8 @@ def deletions(cluster: Cluster, data: Data) -> list[ProposedAction]:
 
 def find_done(derived: Collection[DerivedAction], *kinds: str) -> list[str]:
     """Return the UUIDs of the nodes that actions of these types have succeeded with."""
-    done = [one for one in derived if one.action_type in kinds and one.state == Action.State.SUCCEEDED]
-    return [str(one.target) for one in done]
+    done = [action for action in derived if action.action_type in kinds and action.state == Action.State.SUCCEEDED]
+    return [str(action.target) for action in done]
 
 
 def kind_of(deletion: Data) -> str:

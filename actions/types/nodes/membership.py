@@ -22,12 +22,12 @@ NODES: dict[str, Any] = {
 
 def named_nodes(action: ActionType) -> list[Node]:
     """Return the nodes in the inputs, in order. Raises: `ActionFailed` if one does not exist."""
-    named = [uuid.lower() for uuid in action.input_parameters["nodes"]]
-    present = Node.objects.present().select_related("cluster").filter(uuid__in=named)
-    found = {str(node.uuid): node for node in present}
-    if missing := [uuid for uuid in named if uuid not in found]:
+    uuids = [uuid.lower() for uuid in action.input_parameters["nodes"]]
+    present = Node.objects.present().select_related("cluster").filter(uuid__in=uuids)
+    nodes = {str(node.uuid): node for node in present}
+    if missing := [uuid for uuid in uuids if uuid not in nodes]:
         raise ActionFailed(f"Node {missing[0]} not found")
-    return [found[uuid] for uuid in named]
+    return [nodes[uuid] for uuid in uuids]
 
 
 def find_joined(action: NodeAction, node: Node) -> Cluster | None:
@@ -36,27 +36,27 @@ def find_joined(action: NodeAction, node: Node) -> Cluster | None:
     Raises:
         ActionFailed: there is no such cluster, or the node is a member of another one.
     """
-    named = action.input_parameters.get("cluster_id")
-    if named is None:
+    cluster_uuid = action.input_parameters.get("cluster_id")
+    if cluster_uuid is None:
         return node.cluster
     if node.cluster is not None:
-        if str(node.cluster.uuid) != named.lower():
+        if str(node.cluster.uuid) != cluster_uuid.lower():
             raise ActionFailed(already_member(node))
         return node.cluster
-    found = find_named_cluster(named)
-    if found is None:
-        raise ActionFailed(f"Cluster {named} not found")
-    if found.project_id != node.project_id:
-        raise ActionFailed(f"Node {node.uuid} does not belong to the project of cluster {found.uuid}.")
-    return found
+    cluster = find_named_cluster(cluster_uuid)
+    if cluster is None:
+        raise ActionFailed(f"Cluster {cluster_uuid} not found")
+    if cluster.project_id != node.project_id:
+        raise ActionFailed(f"Node {node.uuid} does not belong to the project of cluster {cluster.uuid}.")
+    return cluster
 
 
 def find_named_cluster(uuid: str) -> Cluster | None:
     """Return the cluster with this UUID, or None. A preflight reads each cluster once."""
 
     def read() -> Cluster | None:
-        found: Cluster | None = Cluster.objects.present().filter(uuid=uuid).first()
-        return found
+        cluster: Cluster | None = Cluster.objects.present().filter(uuid=uuid).first()
+        return cluster
 
     model = simulated_cloud()
     return model.members.read_once(("cluster", uuid), read) if model else read()
@@ -105,8 +105,8 @@ def join(cluster: Cluster, node: Node) -> None:
 
 def require_members(cluster: Cluster, node: Node) -> None:
     """Raise `ActionFailed` if a cluster would have too few members without this one."""
-    others = cluster.members().exclude(pk=node.pk).exclude(status=Node.Status.DELETING).count()
-    require_left(bounds_of(cluster), others)
+    remaining = cluster.members().exclude(pk=node.pk).exclude(status=Node.Status.DELETING).count()
+    require_left(bounds_of(cluster), remaining)
 
 
 def reduce_desired_capacity(cluster: Cluster, data: Data) -> None:

@@ -72,8 +72,8 @@ class NodeUpdate(NodeAction):
         return find_profile(uuid) if uuid else None
 
     def changes_of(self, node: Node) -> dict[str, Any]:
-        given = {name: self.input_parameters[name] for name in PROPERTIES if name in self.input_parameters}
-        return {name: value for name, value in given.items() if getattr(node, name) != value}
+        values = {name: self.input_parameters[name] for name in PROPERTIES if name in self.input_parameters}
+        return {name: value for name, value in values.items() if getattr(node, name) != value}
 
     def is_updating(self, node: Node) -> bool:
         return UPDATE in self.context.data and node.status == Status.UPDATING

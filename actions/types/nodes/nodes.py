@@ -135,17 +135,17 @@ class NodeAction(ActionType, ABC):
 
     def node(self) -> Node:
         """Return the current node. Raises: `ActionFailed` if it was deleted."""
-        found = self.find()
-        if found is None:
+        node = self.find()
+        if node is None:
             raise ActionFailed(self.not_found_message)
-        return found
+        return node
 
     def node_to_act_on(self) -> Node:
         """Return the current node. Raises: `ActionSkipException` if it was deleted."""
-        found = self.find()
-        if found is None:
+        node = self.find()
+        if node is None:
             raise ActionSkipException(self.not_found_message)
-        return found
+        return node
 
     @property
     def not_found_message(self) -> str:
@@ -240,7 +240,9 @@ def finish_standalone(action: NodeAction) -> Outcome:
     """Update the cluster, and apply its policies after the action, unless a derived action failed or was cancelled."""
     write_result(action)
     cluster = read_cluster(action.context.data)
-    failed = [one for one in action.context.derived if one.state in (Action.State.FAILED, Action.State.CANCELLED)]
+    failed = [
+        child for child in action.context.derived if child.state in (Action.State.FAILED, Action.State.CANCELLED)
+    ]
     if cluster is not None and not failed:
         node = action.find()
         data = apply_policies(action, When.AFTER, cluster, action.context.data, node=node)
@@ -269,8 +271,8 @@ def write_end(action: NodeAction, data: Data) -> None:
 def read_cluster(data: Data, *, lock: bool = False) -> Cluster | None:
     clusters = Cluster.objects.present()
     rows = clusters.select_for_update(no_key=True) if lock else clusters
-    found: Cluster | None = rows.filter(uuid=data[CLUSTER]).first() if CLUSTER in data else None
-    return found
+    cluster: Cluster | None = rows.filter(uuid=data[CLUSTER]).first() if CLUSTER in data else None
+    return cluster
 
 
 def atomic_unless_simulated() -> AbstractContextManager[Any]:
@@ -285,10 +287,10 @@ def find_server(node: Node) -> CloudServer | None:
 
 def delete_server_of(node: Node) -> None:
     """Delete the server of a node, even if its UUID was not recorded, if it exists."""
-    found = node.physical_id or find_server(node)
-    if found:
+    server = node.physical_id or find_server(node)
+    if server:
         with suppress(ServerNotFound):
-            cloud().delete_server(str(getattr(found, "uuid", found)))
+            cloud().delete_server(str(getattr(server, "uuid", server)))
 
 
 def request_for(node: Node) -> NewServer:

@@ -114,7 +114,7 @@ def resize(server: str, flavor: str, action: ActionType) -> None:
 def find_profile(uuid: str, *, lock: bool = False) -> Profile:
     """Return a profile, optionally locked. Raises: `ActionFailed` if there is none."""
     profiles = Profile.objects.present().filter(uuid=uuid)
-    found: Profile | None = (profiles.select_for_update(no_key=True) if lock else profiles).first()
-    if found is None:
+    profile: Profile | None = (profiles.select_for_update(no_key=True) if lock else profiles).first()
+    if profile is None:
         raise ActionFailed(f"new_profile_id: there is no profile {uuid}")
-    return found
+    return profile

@@ -34,11 +34,11 @@ class Build(ServerAction):
 
     def clean_up(self) -> None:
         """Set a server whose build was interrupted to ERROR, because no action will build it."""
-        found = self.find()
-        if found and found.status == BUILDING:
+        server = self.find()
+        if server and server.status == BUILDING:
             cloud().reset_state(self.server, "error", reason=INTERRUPTED, expected=BUILDING)
 
     def recover(self) -> Recovery:
         """Continue a build that has begun, unless the server was deleted or runs."""
-        found = self.find()
-        return Recovery.DONE if found is None or found.has_run else Recovery.AGAIN
+        server = self.find()
+        return Recovery.DONE if server is None or server.has_run else Recovery.AGAIN

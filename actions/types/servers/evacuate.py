@@ -116,21 +116,21 @@ class Evacuate(ServerAction):
             )
 
     def execute(self) -> Outcome:
-        found = self.find()
-        if found is None:
+        server = self.find()
+        if server is None:
             return Outcome(Answer.CANCEL, self.not_found_message)
-        if found.host == self.source:
+        if server.host == self.source:
             # Checked again, because the process that ran pre_condition may have been lost some time ago.
             service = cloud().find_compute_service(self.source)
             if service.state == UP:
                 return Outcome(Answer.CANCEL, self.why_needless)
             self.require_fenced(service)
             if STATUS not in self.context.data:
-                self.context.save_data({STATUS: found.status})
+                self.context.save_data({STATUS: server.status})
             self.move()
-            found = cloud().find_server(self.server)
-        self.require_arrival(found)
-        if self.is_to_be_stopped(found):
+            server = cloud().find_server(self.server)
+        self.require_arrival(server)
+        if self.is_to_be_stopped(server):
             cloud().stop(self.server, self.context.checkpoint)
         return DONE
 
@@ -176,20 +176,20 @@ class Evacuate(ServerAction):
     def abort(self) -> bool:
         """Wait for the end of the evacuation, which the cloud continues."""
         try:
-            found = cloud().reconcile(self.server, self.context.checkpoint)
+            server = cloud().reconcile(self.server, self.context.checkpoint)
         except ServerNotFound:
             return True
-        if found.host == self.source:
+        if server.host == self.source:
             return True
-        self.require_arrival(found)
+        self.require_arrival(server)
         return False
 
     def recover(self) -> Recovery:
         try:
-            found = cloud().reconcile(self.server, self.context.checkpoint)
+            server = cloud().reconcile(self.server, self.context.checkpoint)
         except ServerNotFound:
             return Recovery.DONE
-        if found.host == self.source:
+        if server.host == self.source:
             return Recovery.AGAIN
-        self.require_arrival(found)
-        return Recovery.AGAIN if self.is_to_be_stopped(found) else Recovery.DONE
+        self.require_arrival(server)
+        return Recovery.AGAIN if self.is_to_be_stopped(server) else Recovery.DONE

@@ -73,7 +73,7 @@ class Rebuild(Build):
 
     def recover(self) -> Recovery:
         """Repeat a rebuild, which has the same result; a build that has ended is not repeated."""
-        found = self.find()
+        server = self.find()
         was_built = self.must_wait or self.context.data.get(BUILDS)
-        is_done = found is None or (was_built and found.has_run)
+        is_done = server is None or (was_built and server.has_run)
         return Recovery.DONE if is_done else Recovery.AGAIN

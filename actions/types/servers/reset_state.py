@@ -56,6 +56,6 @@ class ResetState(ServerAction):
         return self.execute()
 
     def recover(self) -> Recovery:
-        found = self.find()
-        is_done = found is None or found.status == STATES[self.input_parameters["state"]]
+        server = self.find()
+        is_done = server is None or server.status == STATES[self.input_parameters["state"]]
         return Recovery.DONE if is_done else Recovery.AGAIN

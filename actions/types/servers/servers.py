@@ -62,10 +62,10 @@ class ServerAction(ActionType, ABC):
 
     def server_to_act_on(self) -> CloudServer:
         """Return the current server. Raises: `ActionSkipException`, if it was deleted."""
-        found = self.find()
-        if found is None:
+        server = self.find()
+        if server is None:
             raise ActionSkipException(self.not_found_message)
-        return found
+        return server
 
     def abort(self) -> bool:
         """Complete the operation, because clouds cannot undo it."""
@@ -90,7 +90,7 @@ def require_need(input_parameters: Mapping[str, Any]) -> None:
 
 def why_not_waiting(server: str) -> str | None:
     try:
-        found = cloud().find_server(server)
+        details = cloud().find_server(server)
     except ServerNotFound:
         return f"instance {server} no longer exists"
-    return None if found.status == WAITING else f"instance {server} is {found.status}, and waits no more"
+    return None if details.status == WAITING else f"instance {server} is {details.status}, and waits no more"

@@ -31,8 +31,8 @@ class DeleteResource(ResourceAction):
     def act(self, resource: StackResource) -> Outcome:
         if outcome := self.next_step(self.change.steps):
             return outcome
-        if left := remove_empty(stacks_within(resource), self.left_out):
-            raise ActionFailed(left)
+        if problem := remove_empty(stacks_within(resource), self.left_out):
+            raise ActionFailed(problem)
         delete_servers(resource, thorough=self.may_have_leftovers)
         if model := simulated_cloud():
             model.stacks.remove_resource(resource)

@@ -80,8 +80,8 @@ class ReplaceResource(ResourceAction):
         return ahead > 0 or (ahead == 0 and resource.former_physical_id is None)
 
     def execute(self) -> Outcome:
-        if not self.context.is_derived and (held := lock_and_decide(self)):
-            return held
+        if not self.context.is_derived and (retry := lock_and_decide(self)):
+            return retry
         return super().execute()
 
     def begin_within(self, resource: StackResource) -> None:
@@ -98,8 +98,8 @@ class ReplaceResource(ResourceAction):
             delete_server(resource.former_physical_id)  # Without effect if it is the id of a stack.
         if outcome := self.next_step([*change.steps, change.clearing]):
             return outcome
-        if left := remove_empty(former_stacks(resource)):
-            raise ActionFailed(left)
+        if problem := remove_empty(former_stacks(resource)):
+            raise ActionFailed(problem)
         resource.former_physical_id = None
         return self.finish(resource)
 
@@ -109,13 +109,13 @@ class ReplaceResource(ResourceAction):
         self.delete_leftovers(resource)
         if change.nested:
             end_stack(change.nested, self.left_out)
-            made = change.nested
+            counterpart = change.nested
         else:
-            made = self.make_or_rebuild(resource)
-        records = [] if change.nested else self.operation("rebuild" if self.is_in_place else "create", made)
+            counterpart = self.make_or_rebuild(resource)
+        records = [] if change.nested else self.operation("rebuild" if self.is_in_place else "create", counterpart)
         if not resource.is_nesting and not self.is_in_place:
             records += self.operation("delete", resource.physical_id)
-        resource.set_counterpart(made, change.generation)
+        resource.set_counterpart(counterpart, change.generation)
         resource.type = self.definition_of(resource)["type"]
         write_part(resource, records)
 
@@ -151,8 +151,8 @@ class ReplaceResource(ResourceAction):
         ):
             return False
         with suppress(ServerNotFound):
-            found = cloud().find_server(resource.physical_id)
-            return found.has_run and found.task_state is None and found.status in REBUILDABLE
+            server = cloud().find_server(resource.physical_id)
+            return server.has_run and server.task_state is None and server.status in REBUILDABLE
         return False
 
     def delete_leftovers(self, resource: StackResource) -> None:
@@ -207,8 +207,8 @@ def lock_and_decide(action: ReplaceResource) -> Outcome | None:
         ActionFailed: the resource is being deleted, or was deleted.
     """
     resource = action.resource()
-    above = holders(resource)
-    shared: list[tuple[Lockable, bool]] = [(record, False) for record in above]
+    parents = holders(resource)
+    shared: list[tuple[Lockable, bool]] = [(record, False) for record in parents]
     if model := simulated_cloud():
         require_known(model, resource.stack.root or resource.stack)
         require_unlocked(model, action.context.action_uuid, [*shared, (resource, True)])
@@ -225,12 +225,12 @@ def lock_and_decide(action: ReplaceResource) -> Outcome | None:
 
 def holders(resource: StackResource) -> list[Stack | StackResource]:
     """Return the root stack and the resources that contain a resource, the outermost first."""
-    found: list[Stack | StackResource] = []
+    parents: list[Stack | StackResource] = []
     stack = resource.stack
     while stack.parent_resource:
-        found.insert(0, stack.parent_resource)
+        parents.insert(0, stack.parent_resource)
         stack = stack.parent_resource.stack
-    return [stack, *found]
+    return [stack, *parents]
 
 
 def decide_standalone(action: ReplaceResource, resource: StackResource) -> None:
@@ -242,10 +242,10 @@ def find_root(resource: StackResource) -> Stack | None:
     """Lock and return the root stack of a resource, or None if it was deleted."""
     if simulated_cloud():
         return resource.stack.root or resource.stack
-    found: Stack | None = (
+    root: Stack | None = (
         Stack.objects.present().select_for_update(no_key=True).filter(pk=resource.stack.root_key).first()
     )
-    return found
+    return root
 
 
 def write_decision(action: ReplaceResource, resource: StackResource, root: Stack | None) -> None:
@@ -257,7 +257,9 @@ def write_decision(action: ReplaceResource, resource: StackResource, root: Stack
     if model:
         current = model.stacks.resource(resource)
     else:
-        current = next(one for one in all_resources(read_tree(root)) if one.uuid == str(resource.uuid))
+        current = next(
+            candidate for candidate in all_resources(read_tree(root)) if candidate.uuid == str(resource.uuid)
+        )
     decision = decide_replacement(current, resource.stack.name, action.definition_of(resource))
     if model:
         model.stacks.write(root, decision)
@@ -272,7 +274,7 @@ def write_decision(action: ReplaceResource, resource: StackResource, root: Stack
 
 def all_resources(stack: CurrentStack) -> list[CurrentResource]:
     """Return the resources of a stack, at any depth."""
-    inner = [one for part in stack.resources for nested in part.within for one in all_resources(nested)]
+    inner = [resource for part in stack.resources for nested in part.within for resource in all_resources(nested)]
     return [*stack.resources, *inner]
 
 

@@ -72,15 +72,15 @@ class ResourceAction(Stepping, ABC):
             return model.stacks.find_resource(self.uuid)
         # Templates may be large, and are loaded only if they are used.
         resources = StackResource.objects.present().select_related("stack").defer("stack__template")
-        found: StackResource | None = resources.filter(uuid=self.uuid).first()
-        return found
+        resource: StackResource | None = resources.filter(uuid=self.uuid).first()
+        return resource
 
     def resource(self) -> StackResource:
         """Return the current resource. Raises: `ActionFailed` if it was deleted."""
-        found = self.find()
-        if found is None:
+        resource = self.find()
+        if resource is None:
             raise ActionFailed(self.not_found_message)
-        return found
+        return resource
 
     def definition_of(self, resource: StackResource) -> Mapping[str, Any]:
         """Return the description of a resource in the template of its stack."""
@@ -290,8 +290,8 @@ def delete_pending_server(resource: StackResource, generation: int) -> None:
 
 def delete_generation(resource: StackResource, generation: int) -> None:
     """Delete the server of a generation, if it exists, even if its UUID was not recorded."""
-    found = cloud().find_created(resource.server_name, resource.token(generation), resource.stack.project_id)
-    delete_server(found.uuid if found else None)
+    server = cloud().find_created(resource.server_name, resource.token(generation), resource.stack.project_id)
+    delete_server(server.uuid if server else None)
 
 
 def settle_abandoned(root: Stack) -> None:

@@ -71,15 +71,15 @@ class StackAction(Stepping, ABC):
             stack = model.stacks.find_stack(self.uuid)
             return stack if stack and stack.root_id is None else None
         stacks = Stack.objects.present().roots().filter(uuid=self.uuid)
-        found: Stack | None = (stacks.select_for_update(no_key=True) if lock else stacks).first()
-        return found
+        row: Stack | None = (stacks.select_for_update(no_key=True) if lock else stacks).first()
+        return row
 
     def stack(self, *, lock: bool = False) -> Stack:
         """Return the stack, as `find`. Raises: `ActionFailed` if it was deleted."""
-        found = self.find(lock=lock)
-        if found is None:
+        stack = self.find(lock=lock)
+        if stack is None:
             raise ActionFailed(self.not_found_message)
-        return found
+        return stack
 
     @property
     def not_found_message(self) -> str:
@@ -92,9 +92,9 @@ class StackAction(Stepping, ABC):
             return proposed
         decision = Decision.read(kept[DECISION])
         # Marks of the stack itself, and of resources whose actions have ended, were processed.
-        left = {*kept[MARKS], *decision.marked}.intersection(ending_generations(decision.changes))
+        marks = {*kept[MARKS], *decision.marked}.intersection(ending_generations(decision.changes))
         # Resources that were replaced because of a mark of their stack must not be marked again.
-        return {REVISION: kept[REVISION], MARKS: sorted(left), DECISION: {**kept[DECISION], "marked": []}}
+        return {REVISION: kept[REVISION], MARKS: sorted(marks), DECISION: {**kept[DECISION], "marked": []}}
 
     def pre_condition(self) -> None:
         if self.find() is None and not self.context.data.get(BEGUN):
@@ -248,17 +248,17 @@ def require_current_stack(stack: Stack, action: str, revision: int) -> None:
 def last_replacement(stack: Stack) -> Action | None:
     """Return the last requested action that replaced a resource of a stack, or None."""
     parts = StackResource.objects.tree(stack).values_list("uuid", flat=True)
-    alone = Action.objects.present().filter(action_type="replace_resource", derived_from=None)
-    ended = alone.filter(target__in=[str(uuid) for uuid in parts], end_time__isnull=False)
-    found: Action | None = ended.select_related("action_plan").order_by("end_time").last()
-    return found
+    standalone = Action.objects.present().filter(action_type="replace_resource", derived_from=None)
+    ended = standalone.filter(target__in=[str(uuid) for uuid in parts], end_time__isnull=False)
+    replacement: Action | None = ended.select_related("action_plan").order_by("end_time").last()
+    return replacement
 
 
 def describe_operation(action: Action) -> str:
     return f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}"
 
 
-def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str]) -> str | None:
+def find_mark_change(root: Stack, changes: Iterable[Change], known_marks: Iterable[str]) -> str | None:
     """Return a sentence about a mark that was set or removed after a decision, or None: two queries.
 
     If a resource has a later generation than the decision assumed, its mark is a new one.
@@ -268,13 +268,13 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
         changes: the decision.
         known: the UUIDs of the stacks and resources that were marked at the time of the decision.
     """
-    known, ends = set(known), ending_generations(changes)
+    known_marks, ends = set(known_marks), ending_generations(changes)
     for part in find_marked(root):
         uuid = str(part.uuid)
-        was_known = uuid in known and getattr(part, "generation", 0) < ends.get(uuid, inf)
-        if part.status == MARKED and not was_known:
+        is_known = uuid in known_marks and getattr(part, "generation", 0) < ends.get(uuid, inf)
+        if part.status == MARKED and not is_known:
             return f"{part.name} was marked unhealthy since this plan was made."
-        if part.status == WITHDRAWN and was_known:
+        if part.status == WITHDRAWN and is_known:
             return f"The mark of {part.name} was withdrawn since this plan was made."
     return None
 
@@ -282,8 +282,8 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
 def find_marked(root: Stack) -> Iterable[Stack | StackResource]:
     """Return the stacks, then the resources, of a tree that are marked or whose mark was removed."""
     if model := simulated_cloud():
-        found = [part for part in model.stacks.tree(root) if part.status in {MARKED, WITHDRAWN}]
-        return sorted(found, key=lambda part: (isinstance(part, StackResource), part.pk))
+        marked = [part for part in model.stacks.tree(root) if part.status in {MARKED, WITHDRAWN}]
+        return sorted(marked, key=lambda part: (isinstance(part, StackResource), part.pk))
     return [
         *order_marked(Stack.objects.present().tree(root)),
         *order_marked(StackResource.objects.present().tree(root)),
@@ -291,18 +291,18 @@ def find_marked(root: Stack) -> Iterable[Stack | StackResource]:
 
 
 def order_marked(parts: Any) -> Iterable[Stack | StackResource]:
-    found: Iterable[Stack | StackResource] = parts.filter(status__in=[MARKED, WITHDRAWN]).order_by("pk")
-    return found
+    marked: Iterable[Stack | StackResource] = parts.filter(status__in=[MARKED, WITHDRAWN]).order_by("pk")
+    return marked
 
 
 def ending_generations(changes: Iterable[Change]) -> Mapping[str, float]:
     """Return the generations that changes create by the UUID of the resource; infinity for a deletion."""
-    found: dict[str, float] = {}
+    generations: dict[str, float] = {}
     for change in changes:
         if change.kind is Kind.REPLACE:
-            found[change.uuid] = change.generation
+            generations[change.uuid] = change.generation
         elif change.kind is Kind.DELETE:
-            found[change.uuid] = inf
+            generations[change.uuid] = inf
         for step in [*change.steps, change.clearing]:
-            found.update(ending_generations(step))
-    return found
+            generations.update(ending_generations(step))
+    return generations

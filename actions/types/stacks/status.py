@@ -30,13 +30,13 @@ def begin_operation(part: Stack | StackResource, verb: Verb, records: Sequence[M
         raise ActionFailed(f"{part._meta.verbose_name} {part.uuid}: something else is done to it") from problem
 
 
-def end_with_success(part: Stack | StackResource, left_out: Sequence[str] = (), records: Sequence[Model] = ()) -> None:
+def end_with_success(part: Stack | StackResource, skipped: Sequence[str] = (), records: Sequence[Model] = ()) -> None:
     """End an operation on a stack or a resource with success, and name the skipped resources in the reason."""
     if part.status not in IN_PROGRESS:
         return
     part.finish()
-    if left_out:
-        part.status_reason = cut(f"{part.status_reason}, but for what was skipped: {listed(left_out)}")
+    if skipped:
+        part.status_reason = cut(f"{part.status_reason}, but for what was skipped: {listed(skipped)}")
     save_part(part, records)
 
 
@@ -72,17 +72,17 @@ def begin_stack(uuid: str, verb: Verb) -> None:
         begin_operation(stack, verb)
 
 
-def end_stack(uuid: str, left_out: Sequence[str]) -> None:
+def end_stack(uuid: str, skipped: Sequence[str]) -> None:
     """End an operation on the stack within a resource with success."""
     if stack := find_stack(uuid):
-        end_with_success(stack, left_out)
+        end_with_success(stack, skipped)
 
 
 def find_stack(uuid: str) -> Stack | None:
     if model := simulated_cloud():
         return model.stacks.find_stack(uuid)
-    found: Stack | None = Stack.objects.present().filter(uuid=uuid).first()
-    return found
+    stack: Stack | None = Stack.objects.present().filter(uuid=uuid).first()
+    return stack
 
 
 def stacks_within(resource: StackResource) -> list[Stack]:
@@ -104,9 +104,9 @@ def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | 
         skipped: the names of resources whose deletion was skipped.
     """
     for stack in stacks:
-        if left := names_in(stack):
-            called = "resources whose deletion was skipped" if set(left) <= set(skipped) else "resources"
-            return f"Stack {stack.name} still has {called}: {listed(left)}"
+        if names := names_in(stack):
+            description = "resources whose deletion was skipped" if set(names) <= set(skipped) else "resources"
+            return f"Stack {stack.name} still has {description}: {listed(names)}"
         remove_stack(stack)
     return None
 

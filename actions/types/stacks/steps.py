@@ -39,11 +39,11 @@ class Stepping(ActionType, ABC):
         if not any(steps):
             return None
         derived = self.context.derived
-        if any(one.state in UNSUCCESSFUL for one in derived):
+        if any(action.state in UNSUCCESSFUL for action in derived):
             return self.stop_with_failure(find_reason(derived))
-        if any(one.state not in Action.FINAL for one in derived):
+        if any(action.state not in Action.FINAL for action in derived):
             return Outcome(Answer.WAIT)
-        begun = {one.target for one in derived}
+        begun = {action.target for action in derived}
         for number, step in enumerate(steps):
             if step and not begun.intersection(change.uuid for change in step):
                 return Outcome(
@@ -55,19 +55,19 @@ class Stepping(ActionType, ABC):
     @property
     def left_out(self) -> list[str]:
         """Return the names of the resources whose actions were skipped."""
-        skipped = [one.target for one in self.context.derived if one.state == State.SKIPPED]
+        skipped = [action.target for action in self.context.derived if action.state == State.SKIPPED]
         return sorted(row.name for row in find_resources(skipped))
 
 
 def find_reason(derived: Sequence[DerivedAction]) -> str:
     """Return the reason of the first derived action that failed or was cancelled, from its resource if it failed."""
-    bad = [one for one in derived if one.state in UNSUCCESSFUL]
-    rows = find_resources([one.target for one in bad])
+    unsuccessful = [action for action in derived if action.state in UNSUCCESSFUL]
+    rows = find_resources([action.target for action in unsuccessful])
     failed = {str(row.uuid): row for row in rows if row.is_failed}
-    for one in bad:
-        if row := failed.get(str(one.target)):
+    for action in unsuccessful:
+        if row := failed.get(str(action.target)):
             return f"Resource {row.name}: {row.status_reason}"
-    return f"{bad[0].action_type} {bad[0].name}: {bad[0].status_message}"
+    return f"{unsuccessful[0].action_type} {unsuccessful[0].name}: {unsuccessful[0].status_message}"
 
 
 def find_resources(uuids: Sequence[str | None]) -> list[StackResource]:
@@ -113,21 +113,21 @@ def propose_within(data: Mapping[str, Any]) -> list[ProposedAction]:
     change = Change.read(data[CHANGE])
     parts = [part for step in [*change.steps, change.clearing] for part in step]
     derived = [proposal(part, 0, None) for part in parts]
-    return [*derived, *(one for action in derived for one in propose_within(action.data))]
+    return [*derived, *(descendant for action in derived for descendant in propose_within(action.data))]
 
 
 def propose_steps(
     steps: Sequence[Sequence[Change]], pause: float, timeout: int | None, origin: UUID | None = None
 ) -> list[ProposedAction]:
     """Return the actions of the steps that can be planned. Other steps are derived when they are due."""
-    found: list[ProposedAction] = []
+    proposals: list[ProposedAction] = []
     before: list[ProposedAction] = []
     for step in filter(None, steps):
         if before and (pause or len(before) * len(step) > MAX_EDGES):
             break
         actions = propose(step, parents=[action.uuid for action in before], timeout=timeout)
         before = [ProposedAction(**{**vars(action), "derived_from": origin}) for action in actions]
-        found += before
+        proposals += before
         for action, change in zip(before, step, strict=True):
-            found += propose_steps(change.steps, change.pause, timeout, action.uuid)
-    return found
+            proposals += propose_steps(change.steps, change.pause, timeout, action.uuid)
+    return proposals

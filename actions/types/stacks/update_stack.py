@@ -36,5 +36,5 @@ class UpdateStack(StackAction):
 
     def template(self, stack: Stack) -> Template:
         """Return the given template, else the current one of the stack. Raises: `Invalid`."""
-        given = self.input_parameters.get("template")
-        return stack.template if given is None else normalise(given)
+        document = self.input_parameters.get("template")
+        return stack.template if document is None else normalise(document)
