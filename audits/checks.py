@@ -17,9 +17,9 @@ def check_strategies(**_: Any) -> list[CheckMessage]:
         return []
     problems: list[CheckMessage] = []
     for strategy in strategies:
-        for attribute, known in (("goal", GOALS), ("planner", PLANNERS)):
-            named = getattr(strategy, attribute, None)
-            if named not in known:
-                text = f"WATCHER_STRATEGIES: {strategy.name} names the {attribute} {named}, which is not there."
+        for attribute, names in (("goal", GOALS), ("planner", PLANNERS)):
+            value = getattr(strategy, attribute, None)
+            if value not in names:
+                text = f"WATCHER_STRATEGIES: {strategy.name} names the {attribute} {value}, which is not there."
                 problems.append(Error(text, id=f"audits.E00{1 if attribute == 'goal' else 2}"))
     return problems

@@ -127,10 +127,10 @@ def find_foreign_objects(document: dict[str, Any]) -> Iterator[str]:
     """Yield the names of present objects that do not belong to the demonstration."""
     yield from foreign_clusters()
     yield from foreign_stacks()
-    made = servers_made_for(Node) | servers_made_for(StackResource)
+    servers = servers_made_for(Node) | servers_made_for(StackResource)
     for collection, model in KINDS.items():
-        own = {UUID(item["uuid"]) for item in document[collection]} | made
-        yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.present() if row.uuid not in own)
+        uuids = {UUID(item["uuid"]) for item in document[collection]} | servers
+        yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.present() if row.uuid not in uuids)
 
 
 def fill_cloud(document: dict[str, Any]) -> ActionPlan:
@@ -248,9 +248,9 @@ def find_nodes() -> Any:
 
 def foreign_clusters() -> Iterator[str]:
     """Yield the clusters and nodes that users created."""
-    for own in (find_clusters(), find_nodes()):
-        others = own.model.objects.present().exclude(pk__in=own)
-        yield from (f"{own.model._meta.verbose_name} {row}" for row in others)
+    for records in (find_clusters(), find_nodes()):
+        foreign = records.model.objects.present().exclude(pk__in=records)
+        yield from (f"{records.model._meta.verbose_name} {row}" for row in foreign)
 
 
 def delete_clusters() -> None:
@@ -264,16 +264,16 @@ def make_stack() -> Stack:
     """Create a stack whose resources are servers of the cloud. The caller has begun a transaction."""
     template = normalise(TEMPLATE)
     stack = add_stack(STACK, template)
-    for name, wanted in template["resources"].items():
-        if wanted["type"] == StackResource.Type.SERVER:
-            add_server(stack, name, wanted, name)
+    for name, definition in template["resources"].items():
+        if definition["type"] == StackResource.Type.SERVER:
+            add_server(stack, name, definition, name)
         else:
-            add_group(stack, name, wanted)
+            add_group(stack, name, definition)
     return stack
 
 
 def add_stack(name: str, template: Mapping[str, Any], **within: Any) -> Stack:
-    made: Stack = Stack.objects.create(
+    stack: Stack = Stack.objects.create(
         uuid=make_uuid(),
         name=name,
         template=template,
@@ -282,38 +282,40 @@ def add_stack(name: str, template: Mapping[str, Any], **within: Any) -> Stack:
         status_reason="CREATE completed successfully",
         **within,
     )
-    return made
+    return stack
 
 
-def add_group(stack: Stack, name: str, wanted: dict[str, Any]) -> None:
-    holder = add_resource(stack, name, wanted)
-    within = add_stack(f"{stack.name}-{name}", nested_template(wanted, RUNNERS), root=stack, parent_resource=holder)
+def add_group(stack: Stack, name: str, definition: dict[str, Any]) -> None:
+    holder = add_resource(stack, name, definition)
+    within = add_stack(
+        f"{stack.name}-{name}", nested_template(definition, RUNNERS), root=stack, parent_resource=holder
+    )
     StackResource.objects.filter(pk=holder.pk).update(physical_id=str(within.uuid))
     for member, properties in within.template["resources"].items():
         add_server(within, member, properties, member)
 
 
-def add_server(stack: Stack, name: str, wanted: dict[str, Any], server: str) -> None:
-    resource = add_resource(stack, name, wanted, physical_id=str(Server.objects.present().get(name=server).uuid))
+def add_server(stack: Stack, name: str, definition: dict[str, Any], server: str) -> None:
+    resource = add_resource(stack, name, definition, physical_id=str(Server.objects.present().get(name=server).uuid))
     if server == MARKED:
         resource.mark_unhealthy(REASON)
         resource.save_state()
 
 
-def add_resource(stack: Stack, name: str, wanted: dict[str, Any], **columns: Any) -> StackResource:
-    made: StackResource = StackResource.objects.create(
+def add_resource(stack: Stack, name: str, definition: dict[str, Any], **columns: Any) -> StackResource:
+    resource: StackResource = StackResource.objects.create(
         uuid=make_uuid(),
         stack=stack,
         name=name,
-        type=wanted["type"],
-        properties=wanted["properties"],
-        depends_on=wanted["depends_on"],
+        type=definition["type"],
+        properties=definition["properties"],
+        depends_on=definition["depends_on"],
         status=StackStatus.CREATE_COMPLETE,
         status_reason="CREATE completed successfully",
         made_at=timezone.now(),
         **columns,
     )
-    return made
+    return resource
 
 
 def find_stacks() -> Any:

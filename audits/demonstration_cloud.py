@@ -52,7 +52,7 @@ def make_current() -> int:
     now = timezone.now()
     resources = [node.uuid for node in nodes]
     newest = Sample.objects.filter(metric="host_cpu_usage", resource__in=resources).aggregate(at=Max("time"))["at"]
-    made = insert_samples(
+    number = insert_samples(
         Sample(metric=metric, resource=resource, time=time, value=value)
         for time in sample_times(max(filter(None, [newest, now - REACH])), now)
         for metric, resource, value in metric_values(nodes, servers, time)
@@ -60,7 +60,7 @@ def make_current() -> int:
     # Deleted servers have samples, too.
     measured = {*resources, *(server.uuid for server in servers), *own_uuids("servers")}
     Sample.objects.filter(time__lt=now - KEPT, resource__in=measured).delete()
-    return made
+    return number
 
 
 def sample_times(after: datetime, now: datetime) -> Iterator[datetime]:
@@ -88,10 +88,10 @@ def metric_values(
         yield "instance_root_disk_size", server.uuid, server.disk
         yield "instance_l3_cache_usage", server.uuid, wave(server.uuid, time, 1_000_000, 4_000_000)
     for number, node in enumerate(nodes):
-        held = [server for server in servers if server.node_id == node.pk]
-        busy = sum(server.vcpus * wave(server.uuid, time, 5, 70) for server in held)
+        node_servers = [server for server in servers if server.node_id == node.pk]
+        busy = sum(server.vcpus * wave(server.uuid, time, 5, 70) for server in node_servers)
         use = min(busy / node.vcpus, 100)
-        used = sum(server.memory * wave(server.uuid, time, 20, 80) / 100 for server in held)
+        used = sum(server.memory * wave(server.uuid, time, 20, 80) / 100 for server in node_servers)
         yield "host_cpu_usage", node.uuid, use
         yield "host_ram_usage", node.uuid, used * KIB_PER_MB
         yield "host_inlet_temp", node.uuid, wave(node.uuid, time, 20, 24)
@@ -100,8 +100,8 @@ def metric_values(
         yield "host_power", node.uuid, 120 + 2 * use
 
 
-def wave(resource: UUID, time: datetime, low: float, high: float) -> float:
+def wave(resource: UUID, time: datetime, minimum: float, maximum: float) -> float:
     """Return a value between two bounds that oscillates once an hour around a level specific to the resource."""
     level = resource.int % 997 / 997
     swing = sin(2 * pi * (time.timestamp() / 3600 + level))
-    return low + (high - low) * (0.15 + 0.7 * level + 0.15 * swing)
+    return minimum + (maximum - minimum) * (0.15 + 0.7 * level + 0.15 * swing)

@@ -24,9 +24,9 @@ class AuditGauges(Collector):
     def collect(self) -> Iterator[Metric]:
         states = [state for state in Audit.State if state not in Audit.FINAL]
         rows = Audit.objects.present().filter(state__in=states).order_by().values_list("audit_type", "state")
-        found = {(audit_type, state): number for audit_type, state, number in rows.annotate(Count("pk"))}
+        numbers = {(audit_type, state): number for audit_type, state, number in rows.annotate(Count("pk"))}
         pairs = [(str(audit_type), str(state)) for audit_type in Audit.Type for state in states]
-        yield AUDITS.of({pair: found.get(pair, 0) for pair in pairs})
+        yield AUDITS.of({pair: numbers.get(pair, 0) for pair in pairs})
         now = timezone.now()
         due = Audit.objects.waiting(now).order_by()
         waiting = due.aggregate(number=Count("pk"), since=Min(Coalesce("next_run_time", "created_at")))

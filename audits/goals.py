@@ -41,8 +41,8 @@ class Ratio:
     whole: str
 
     def of(self, indicators: Mapping[str, float]) -> dict[str, Any]:
-        part, whole = indicators.get(self.part, 0), indicators.get(self.whole, 0)
-        value = 100 * part / whole if whole else 0
+        part, total = indicators.get(self.part, 0), indicators.get(self.whole, 0)
+        value = 100 * part / total if total else 0
         return {"name": self.name, "description": self.description, "unit": "%", "value": value}
 
 
@@ -67,8 +67,8 @@ class GoalDefinition:
                     raise Invalid(f"Efficacy indicator {indicator.name}: {problem.message}.")
             elif indicator.required:
                 raise Invalid(f"Efficacy indicator {indicator.name}: the strategy did not report it.")
-        if strays := indicators.keys() - {indicator.name for indicator in self.indicators}:
-            raise Invalid(f"Efficacy indicator {min(strays)}: goal '{self.name}' knows none of this name.")
+        if unknown := indicators.keys() - {indicator.name for indicator in self.indicators}:
+            raise Invalid(f"Efficacy indicator {min(unknown)}: goal '{self.name}' knows none of this name.")
 
     def global_efficacy(self, indicators: Mapping[str, float]) -> list[dict[str, Any]]:
         return [ratio.of(indicators) for ratio in self.ratios]

@@ -45,13 +45,13 @@ class AuditNotifications(Kind):
         }
 
     def payload(self, notification: Any) -> dict[str, Any]:
-        what, _, phase = notification.event_type.removeprefix("audit.").partition(".")
+        operation, _, phase = notification.event_type.removeprefix("audit.").partition(".")
         data = describe_audit(notification.snapshot)
-        if what == "update":
+        if operation == "update":
             data["state_update"] = state_update("AuditStateUpdatePayload", notification)
         if phase:
             data["fault"] = fault(notification)
-        return versioned(PAYLOADS[what], "1.2", data)
+        return versioned(PAYLOADS[operation], "1.2", data)
 
 
 def describe_audit(snapshot: Mapping[str, Any]) -> dict[str, Any]:

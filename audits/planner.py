@@ -119,7 +119,7 @@ def plan_explicitly(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
     """Use the parents that the strategy specifies."""
     planned: list[ProposedAction] = []
     for action in actions:
-        planned.append(propose_action(action, [planned[place] for place in action.after]))
+        planned.append(propose_action(action, [planned[position] for position in action.after]))
     return planned
 
 

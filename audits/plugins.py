@@ -43,7 +43,7 @@ def synchronize() -> None:
 
 
 def synchronize_goals() -> None:
-    wanted = {
+    columns_by_name = {
         goal.name: {
             "name": goal.name,
             "display_name": goal.display_name,
@@ -51,7 +51,7 @@ def synchronize_goals() -> None:
         }
         for goal in GOALS.values()
     }
-    replaced, removed = replace_rows(Goal, wanted)
+    replaced, removed = replace_rows(Goal, columns_by_name)
     cancel_unfinished(Audit.objects.filter(goal__in=removed), GOAL_GONE)
     for rows in (Strategy.objects.present(), AuditTemplate.objects.all(), Audit.objects.all()):
         update_references(rows, "goal", replaced)
@@ -59,7 +59,7 @@ def synchronize_goals() -> None:
 
 def synchronize_strategies() -> None:
     goals = dict(Goal.objects.present().values_list("name", "pk"))
-    wanted = {
+    columns_by_name = {
         strategy.name: {
             "name": strategy.name,
             "display_name": strategy.display_name,
@@ -68,7 +68,7 @@ def synchronize_strategies() -> None:
         }
         for strategy in load("STRATEGIES").values()
     }
-    replaced, removed = replace_rows(Strategy, wanted)
+    replaced, removed = replace_rows(Strategy, columns_by_name)
     cancel_unfinished(Audit.objects.filter(strategy__in=removed), STRATEGY_GONE)
     ActionPlan.objects.filter(strategy__in=removed).cancel_unfinished(STRATEGY_GONE)
     for rows in (AuditTemplate.objects.all(), Audit.objects.all(), ActionPlan.objects.all()):
@@ -78,11 +78,11 @@ def synchronize_strategies() -> None:
 
 
 def synchronize_scoring_engines() -> None:
-    wanted = {
+    columns_by_name = {
         engine.name: {"name": engine.name, "description": engine.description, "metainfo": engine.metainfo}
         for engine in load("SCORING_ENGINES").values()
     }
-    replace_rows(ScoringEngine, wanted)
+    replace_rows(ScoringEngine, columns_by_name)
 
 
 def goal_of(strategy: Any, goals: Mapping[str, int]) -> int:
@@ -92,19 +92,23 @@ def goal_of(strategy: Any, goals: Mapping[str, int]) -> int:
         raise ImproperlyConfigured(f"Strategy {strategy.name}: there is no goal {strategy.goal}.") from None
 
 
-def replace_rows(model: Any, wanted: Mapping[str, Columns]) -> tuple[dict[int, int], list[int]]:
+def replace_rows(model: Any, columns_by_name: Mapping[str, Columns]) -> tuple[dict[int, int], list[int]]:
     """Replace the rows of a model that differ from the wanted columns, by name, and return the replacements.
 
     Returns:
         The keys of the replaced rows with the keys of their new rows; and the keys of the rows that were removed.
     """
     existing = {row.name: row for row in model.objects.present()}
-    stale = {name: row.pk for name, row in existing.items() if name not in wanted or differs(row, wanted[name])}
+    stale = {
+        name: row.pk
+        for name, row in existing.items()
+        if name not in columns_by_name or differs(row, columns_by_name[name])
+    }
     if stale:
         model.objects.filter(pk__in=stale.values()).soft_delete()
     for name in existing.keys() - stale.keys():
-        update_descriptions(existing[name], wanted[name])
-    fresh = [model(**columns) for name, columns in wanted.items() if name not in existing or name in stale]
+        update_descriptions(existing[name], columns_by_name[name])
+    fresh = [model(**columns) for name, columns in columns_by_name.items() if name not in existing or name in stale]
     created = {row.name: row.pk for row in model.objects.bulk_create(fresh)}
     replaced = {old: created[name] for name, old in stale.items() if name in created}
     return replaced, [old for name, old in stale.items() if name not in created]

@@ -70,10 +70,10 @@ class Purge:
         return Q(goal__in=self.expired_goals().values("pk"))
 
     def plans(self) -> QuerySet[ActionPlan]:
-        found = self.expired() | Q(audit__in=self.deleted_audits().values("pk")) | self.ended_plans()
+        condition = self.expired() | Q(audit__in=self.deleted_audits().values("pk")) | self.ended_plans()
         if self.orphans and self.goal is None:
-            found |= Q(audit=None, created_at__lte=self.cutoff)
-        return ActionPlan.objects.filter(found, state__in=ActionPlan.DELETABLE)
+            condition |= Q(audit=None, created_at__lte=self.cutoff)
+        return ActionPlan.objects.filter(condition, state__in=ActionPlan.DELETABLE)
 
     def ended_plans(self) -> Q:
         ended = ended_before(settings.ACTION_PLAN_AGE, "end_time", "updated_at", "created_at")
@@ -157,15 +157,15 @@ class Purge:
         Args:
             most: the largest number of rows to remove. Either all rows of a plan or none are removed.
         """
-        left: float = inf if most is None else most
+        limit: float = inf if most is None else most
         removed = 0
         for keys in batches(self.plans()):
-            chosen = first_that_fit(keys, left - removed)
-            removed += remove_plans(self.plans(), chosen)
-            if len(chosen) < len(keys):
+            selected = first_that_fit(keys, limit - removed)
+            removed += remove_plans(self.plans(), selected)
+            if len(selected) < len(keys):
                 return removed
         clusters = order_removable(self.cutoff) if self.goal is None else []
-        others = (
+        querysets = (
             self.audits(),
             self.audit_templates(),
             self.strategies(),
@@ -176,11 +176,11 @@ class Purge:
             self.exclusions(),
             self.history(),
         )
-        for rows in others:
+        for rows in querysets:
             for keys in batches(rows):
-                chosen = keys[: int(min(left - removed, len(keys)))]
-                removed += remove_rows(rows, chosen)
-                if len(chosen) < len(keys):
+                selected = keys[: int(min(limit - removed, len(keys)))]
+                removed += remove_rows(rows, selected)
+                if len(selected) < len(keys):
                     return removed
         return removed
 
@@ -195,13 +195,13 @@ def batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
 def first_that_fit(keys: list[int], most: float) -> list[int]:
     """Return the first of these plans that have, with their actions, at most ``most`` rows."""
     weighed = ActionPlan.objects.filter(pk__in=keys).annotate(number=Count("actions")).order_by("pk")
-    chosen: list[int] = []
+    selected: list[int] = []
     for key, actions in weighed.values_list("pk", "number"):
         most -= actions + 1
         if most < 0:
             break
-        chosen.append(key)
-    return chosen
+        selected.append(key)
+    return selected
 
 
 @transaction.atomic

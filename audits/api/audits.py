@@ -101,9 +101,9 @@ class AuditTemplateView(UuidMarker, NamedLookup, GoalFilters, ResourceView):
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         patch = read_patch(request.data, mandatory=("/name",))
-        touched = {step["path"].split("/")[1] for step in patch}
+        names = {step["path"].split("/")[1] for step in patch}
         for name, since in AuditTemplateSerializer.option("since", {}).items():
-            if name in touched and used_by(request) < since:
+            if name in names and used_by(request) < since:
                 raise NotAcceptableHere(since, name)
         template = self.get_object(request, identifier)
         before = {
@@ -115,7 +115,7 @@ class AuditTemplateView(UuidMarker, NamedLookup, GoalFilters, ResourceView):
             "default_parameters": template.default_parameters,
         }
         after = apply_patch(before, patch)
-        changes = {name: after.get(name) for name in touched}
+        changes = {name: after.get(name) for name in names}
         if changes:
             change_audit_template(template, changes)
         return Response(self.show(template))
@@ -144,8 +144,8 @@ class AuditView(UuidMarker, NamedLookup, GoalFilters, ResourceView):
     def partial_update(self, request: Request, identifier: str) -> Response:
         internal = ("/status_message", "/hostname", "/next_run_time")
         patch = read_patch(request.data, internal=internal, mandatory=("/state", "/audit_type", "/goal"))
-        touched = {step["path"].split("/")[1] for step in patch}
-        times = touched & {"start_time", "end_time"}
+        names = {step["path"].split("/")[1] for step in patch}
+        times = names & {"start_time", "end_time"}
         if times and used_by(request) < (1, 1):
             raise NotAcceptableHere((1, 1), min(times))
         audit = self.get_object(request, identifier)

@@ -188,15 +188,15 @@ def cluster_in_scope(identifier: str | None) -> ClusterSnapshot:
 
 
 def rows(node: NodeSnapshot, version: Version) -> list[dict[str, Any]]:
-    own = {f"node_{name}": getattr(node, name) for name in NODE_FIELDS}
+    node_part = {f"node_{name}": getattr(node, name) for name in NODE_FIELDS}
     servers = sorted(node.servers, key=lambda server: str(server.uuid))
-    return [own | server_part(server, version) for server in servers] or [own]
+    return [node_part | server_part(server, version) for server in servers] or [node_part]
 
 
 def server_part(server: ServerSnapshot, version: Version) -> dict[str, Any]:
     since = NodeAndServerSerializer.since
-    named = {f"server_{name}": name for name in SERVER_FIELDS}
-    return {field: getattr(server, name) for field, name in named.items() if version >= since.get(field, (1, 3))}
+    fields = {f"server_{name}": name for name in SERVER_FIELDS}
+    return {field: getattr(server, name) for field, name in fields.items() if version >= since.get(field, (1, 3))}
 
 
 def attributes(prefix: str, names: list[str], item: StorageNodeSnapshot | PoolSnapshot | VolumeSnapshot) -> Row:
@@ -207,12 +207,12 @@ def storage_rows(cluster: ClusterSnapshot) -> list[Row]:
     """Return the rows, sorted by host, name of the pool and UUID of the volume."""
     rows = []
     for node in cluster.storage.nodes.values():
-        own = attributes("node", STORAGE_NODE_FIELDS, node)
-        rows += [own | row for pool in node.pools for row in pool_rows(pool)] or [own]
+        node_part = attributes("node", STORAGE_NODE_FIELDS, node)
+        rows += [node_part | row for pool in node.pools for row in pool_rows(pool)] or [node_part]
     return rows
 
 
 def pool_rows(pool: PoolSnapshot) -> list[Row]:
-    own = attributes("pool", POOL_FIELDS, pool)
+    pool_part = attributes("pool", POOL_FIELDS, pool)
     volumes = sorted(pool.volumes, key=lambda volume: str(volume.uuid))
-    return [own | attributes("volume", VOLUME_FIELDS, volume) for volume in volumes] or [own]
+    return [pool_part | attributes("volume", VOLUME_FIELDS, volume) for volume in volumes] or [pool_part]

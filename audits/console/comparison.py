@@ -62,13 +62,13 @@ class Comparison(Page, TemplateView):
     list_name: ClassVar[str]
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        named = list(dict.fromkeys(filter(None, map(parse_uuid, self.request.GET.getlist("compare")))))
-        found = {record.uuid: record for record in self.get_records().filter(uuid__in=named[:3])}
-        chosen = [found[uuid] for uuid in named if uuid in found]
-        if len(chosen) != 2:
+        uuids = list(dict.fromkeys(filter(None, map(parse_uuid, self.request.GET.getlist("compare")))))
+        records_by_uuid = {record.uuid: record for record in self.get_records().filter(uuid__in=uuids[:3])}
+        records = [records_by_uuid[uuid] for uuid in uuids if uuid in records_by_uuid]
+        if len(records) != 2:
             newest = self.get_records().order_by("-pk")[:OFFERED]
-            return super().get_context_data(chosen=chosen[:1], number=len(named), offered=newest, **context)
-        return super().get_context_data(pair=chosen, **self.compare(*chosen), **context)
+            return super().get_context_data(chosen=records[:1], number=len(uuids), offered=newest, **context)
+        return super().get_context_data(pair=records, **self.compare(*records), **context)
 
     @abstractmethod
     def get_records(self) -> QuerySet[Any]:
@@ -138,7 +138,7 @@ class AuditComparison(Comparison):
 
 
 def facts_of_plan(plan: Any) -> dict[Text, Any]:
-    took = plan.start_time and plan.end_time and plan.end_time - plan.start_time
+    duration = plan.start_time and plan.end_time and plan.end_time - plan.start_time
     return {
         _("State"): plan.state,
         _("Operation"): plan.operation or "",
@@ -148,7 +148,7 @@ def facts_of_plan(plan: Any) -> dict[Text, Any]:
         _("Skipped actions"): plan.skipped_actions,
         _("On failure"): plan.on_failure,
         _("Created"): f"{plan.created_at:%Y-%m-%d %H:%M} UTC",
-        _("Duration"): took and describe_duration(took),
+        _("Duration"): duration and describe_duration(duration),
     }
 
 
@@ -179,7 +179,9 @@ def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fa
 def compare_efficacy(first: ActionPlan, second: ActionPlan) -> list[Fact]:
     """Return the global efficacy and the indicators of both plans, in one query."""
     sides: dict[int, dict[Text, Any]] = {
-        plan.pk: {describe_indicator(one["name"], one.get("unit")): one["value"] for one in plan.global_efficacy}
+        plan.pk: {
+            describe_indicator(entry["name"], entry.get("unit")): entry["value"] for entry in plan.global_efficacy
+        }
         for plan in (first, second)
     }
     for indicator in EfficacyIndicator.objects.filter(action_plan__in=sides):
@@ -225,10 +227,10 @@ def pair_up(part: Part, first: ActionPlan, second: ActionPlan) -> list[ActionPai
     same = Q(target__in={action.target for action in shared if action.target is not None})
     if any(action.target is None for action in shared):
         same |= Q(target=None)
-    others = second.actions.present().filter(same, action_type__in={action.action_type for action in shared})
+    counterparts = second.actions.present().filter(same, action_type__in={action.action_type for action in shared})
     # Actions of a type without targets are not distinguished, so that the first ones suffice.
     twins: dict[tuple[str, str | None], Action] = {}
-    for action in others.order_by("pk")[: 10 * ACTIONS_PER_PAGE]:
+    for action in counterparts.order_by("pk")[: 10 * ACTIONS_PER_PAGE]:
         twins.setdefault((action.action_type, action.target), action)
     return [
         ActionPair(

@@ -49,7 +49,7 @@ def describe_scope(scope: list[Any]) -> list[str]:
 def describe_rules(rules: Sequence[Mapping[str, Any]], how: str) -> list[str]:
     entries = {kind: entry for rule in rules for kind, entry in rule.items()}
     return [
-        f"{how} {kind.replace('_', ' ')} {', '.join(str(value) for one in entry for value in one.values())}"
+        f"{how} {kind.replace('_', ' ')} {', '.join(str(value) for item in entry for value in item.values())}"
         for kind, entry in entries.items()
     ]
 
@@ -93,8 +93,8 @@ def host_aggregates() -> Choices:
 def zones() -> Choices:
     """Return the availability zones of compute and of storage nodes."""
     models = (ComputeNode, StorageNode)
-    found = {zone for model in models for zone in model.objects.present().order_by().values_list("zone", flat=True)}
-    return [(zone, zone) for zone in sorted(found)]
+    names = {zone for model in models for zone in model.objects.present().order_by().values_list("zone", flat=True)}
+    return [(zone, zone) for zone in sorted(names)]
 
 
 # The choices for texts, by ``format`` in the schema of a strategy.

@@ -125,17 +125,17 @@ class AuditForm(forms.Form):
         field = cast(forms.ModelChoiceField, self.fields["strategy"])
         field.queryset = strategies
         field.widget.attrs |= self.redraw
-        found = list(strategies) if goal else []
-        if only := self.single_strategy(found):
+        offered = list(strategies) if goal else []
+        if only := self.single_strategy(offered):
             field.empty_label = None
             self.initial["strategy"] = only.name
-        elif not found:
+        elif not offered:
             field.empty_label = _("Choose a goal first")
-        elif first := first_installed(found):
+        elif first := first_installed(offered):
             field.required = requires_parameters(first)
             default = _("Default: %(strategy)s") % {"strategy": first.display_name}
             field.empty_label = _("Choose a strategy") if field.required else default
-        return found
+        return offered
 
     @staticmethod
     def single_strategy(strategies: list[Strategy]) -> Strategy | None:

@@ -105,15 +105,15 @@ class Kind:
     def find(self, text: str, condition: Q) -> QuerySet[Any]:
         """Return the objects that match by name or UUID. Exact matches come first."""
         bounds = bounds_of(text)
-        whole = Q(**{f"{self.column}__iexact": text}) | (Q(uuid__range=bounds) if bounds else Q())
+        exact = Q(**{f"{self.column}__iexact": text}) | (Q(uuid__range=bounds) if bounds else Q())
         begins = Q(**{f"{self.column}__istartswith": text})
         rank = Case(
-            When(whole, then=Value(0)), When(begins, then=Value(1)), default=Value(2), output_field=IntegerField()
+            When(exact, then=Value(0)), When(begins, then=Value(1)), default=Value(2), output_field=IntegerField()
         )
-        found = self.model.objects.present().filter(condition, name_condition(text, self.column))
+        records = self.model.objects.present().filter(condition, name_condition(text, self.column))
         if self.model is Stack:
-            found = found.roots()
-        return found.select_related(*self.related).order_by(rank, self.column, "-pk")
+            records = records.roots()
+        return records.select_related(*self.related).order_by(rank, self.column, "-pk")
 
 
 KINDS = (
@@ -204,8 +204,8 @@ class Search(Page, ConsistentReadsMixin, TemplateView):
 
     def search(self, text: str) -> Iterator[Group]:
         """Yield the groups with results."""
-        found = [self.find_plans(text), self.find_actions(text), *self.find_named(text), *self.find_history(text)]
-        return (group for group in found if group and group.results)
+        groups = [self.find_plans(text), self.find_actions(text), *self.find_named(text), *self.find_history(text)]
+        return (group for group in groups if group and group.results)
 
     def find_plans(self, text: str) -> Group | None:
         if not self.may("plans.view_actionplan"):
@@ -226,13 +226,16 @@ class Search(Page, ConsistentReadsMixin, TemplateView):
         """Return the newest actions. Each condition is a separate query, so that it can use an index."""
         if not self.may("actions.view_action"):
             return None
-        found: dict[int, Action] = {}
+        by_key: dict[int, Action] = {}
         for condition in action_conditions(text):
             actions = Action.objects.present().filter(condition).select_related("action_plan")
-            found |= {action.pk: action for action in actions.order_by("-pk")[:SHOWN] if action.pk not in found}
+            by_key |= {action.pk: action for action in actions.order_by("-pk")[:SHOWN] if action.pk not in by_key}
         return make_group(
             _("Actions"),
-            (Result(one.called, object_address("actions:detail", one), one.uuid, one.state) for one in found.values()),
+            (
+                Result(match.called, object_address("actions:detail", match), match.uuid, match.state)
+                for match in by_key.values()
+            ),
             filtered_list_address("actions:list", text=text),
         )
 
@@ -243,8 +246,8 @@ class Search(Page, ConsistentReadsMixin, TemplateView):
                 continue
             name, list_name, condition = pages
             results = (
-                Result(getattr(one, kind.column), object_address(name, one), one.uuid, *kind.describe(one))
-                for one in kind.find(text, condition)[:SHOWN]
+                Result(getattr(record, kind.column), object_address(name, record), record.uuid, *kind.describe(record))
+                for record in kind.find(text, condition)[:SHOWN]
             )
             yield make_group(kind.label, results, filtered_list_address(list_name, **{kind.parameter: text}))
 
@@ -285,10 +288,10 @@ def find_single_match(groups: Iterable[Group], text: str) -> str | None:
     if not bounds_of(text):
         return None
     digits = text.replace("-", "").lower()
-    found = [result for one in groups for result in one.results if result.uuid]
-    identified = [result for result in found if result.uuid.hex.startswith(digits)]
+    results = [result for group in groups for result in group.results if result.uuid]
+    identified = [result for result in results if result.uuid.hex.startswith(digits)]
     if len(identified) != 1:
         return None
     # The name of an action may consist of its type and the UUID of its object.
-    names = (result.name.lower().replace(str(identified[0].uuid), "") for result in found)
+    names = (result.name.lower().replace(str(identified[0].uuid), "") for result in results)
     return None if any(text.lower() in name for name in names) else identified[0].address

@@ -85,12 +85,12 @@ class Chart:
         missing = 0 if self.kind == "bar" else None
         series = [
             {
-                "label": str(one.label),
-                "tone": one.tone,
-                "dashed": one.dashed,
-                "values": [one.by_day.get(day, missing) for day in self.days],
+                "label": str(line.label),
+                "tone": line.tone,
+                "dashed": line.dashed,
+                "values": [line.by_day.get(day, missing) for day in self.days],
             }
-            for one in self.series
+            for line in self.series
         ]
         days = [f"{day:%d %b}" for day in self.days]
         return json.dumps({"kind": self.kind, "unit": str(self.unit), "days": days, "series": series})
@@ -129,8 +129,8 @@ class Trends(Page, TemplateView):
 
     @cached_property
     def days(self) -> int:
-        chosen = self.request.GET.get("days", "")
-        return int(chosen) if chosen in map(str, RANGES) else DEFAULT_DAYS
+        text = self.request.GET.get("days", "")
+        return int(text) if text in map(str, RANGES) else DEFAULT_DAYS
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         sees_plans = self.may("plans.view_actionplan") and self.may("actions.view_action")
@@ -147,11 +147,11 @@ class Trends(Page, TemplateView):
 def find_charts(number: int) -> dict[str, Any]:
     """Return the charts of a number of days, with the time of their creation. They are cached for `KEPT` seconds."""
     key = f"trends-{number}"
-    found = cache.get(key)
-    if found is None:
-        found = {"charts": list(make_charts(number)), "charts_made_at": timezone.now()}
-        cache.set(key, found, KEPT)
-    return dict(found)
+    context = cache.get(key)
+    if context is None:
+        context = {"charts": list(make_charts(number)), "charts_made_at": timezone.now()}
+        cache.set(key, context, KEPT)
+    return dict(context)
 
 
 def make_charts(number: int) -> Iterable[Chart]:
@@ -182,10 +182,12 @@ def count_by_day(records: QuerySet[Any], moment: str, since: datetime) -> Rows:
 
 
 def chart_of_outcomes(name: str, title: Text, note: Text, empty: Text, days: Sequence[date], rows: Rows) -> Chart:
-    found: dict[str, dict[date, float]] = {}
+    by_state: dict[str, dict[date, float]] = {}
     for row in rows:
-        found.setdefault(row["state"], {})[row["day"]] = row["number"]
-    series = [Series(state, TONES.get(state, state.lower()), found[state]) for state in sorted(found, reverse=True)]
+        by_state.setdefault(row["state"], {})[row["day"]] = row["number"]
+    series = [
+        Series(state, TONES.get(state, state.lower()), by_state[state]) for state in sorted(by_state, reverse=True)
+    ]
     return Chart(name, "bar", title, note, empty, days, series)
 
 
@@ -200,7 +202,7 @@ def chart_of_durations(name: str, title: Text, empty: Text, days: Sequence[date]
             totals[day] = totals.get(day, 0) + row["total"].total_seconds()
             longest[day] = max(longest.get(day, 0), row["longest"].total_seconds())
     most = max(longest.values(), default=0)
-    divisor, unit = next((divisor, unit) for least, divisor, unit in UNITS if most >= least)
+    divisor, unit = next((divisor, unit) for minimum, divisor, unit in UNITS if most >= minimum)
     series = [
         Series(_("average"), "ongoing", {day: totals[day] / numbers[day] / divisor for day in totals}),
         Series(_("longest"), "skipped", {day: value / divisor for day, value in longest.items()}, dashed=True),
@@ -213,8 +215,10 @@ def chart_of_efficacy(plans: QuerySet[ActionPlan], days: Sequence[date], since: 
 
     The reached efficacy is not measured, but is the prediction times the share of successful actions.
     """
-    own = Action.objects.present().filter(action_plan=OuterRef("pk")).order_by().values("action_plan")
-    counts = own.annotate(share=Cast(Count("pk", filter=Q(state=Action.State.SUCCEEDED)), FloatField()) / Count("pk"))
+    plan_actions = Action.objects.present().filter(action_plan=OuterRef("pk")).order_by().values("action_plan")
+    counts = plan_actions.annotate(
+        share=Cast(Count("pk", filter=Q(state=Action.State.SUCCEEDED)), FloatField()) / Count("pk")
+    )
     first = KeyTransform("0", "global_efficacy")
     rows = list(
         plans.filter(end_time__gte=since, start_time__isnull=False)
@@ -235,11 +239,13 @@ def chart_of_efficacy(plans: QuerySet[ActionPlan], days: Sequence[date], since: 
         kind = row["indicator"], row["unit"] or ""
         numbers[kind] = numbers.get(kind, 0) + row["number"]
     indicator, unit = max(numbers, key=lambda kind: (numbers[kind], kind), default=("", ""))
-    chosen = [row for row in rows if (row["indicator"], row["unit"] or "") == (indicator, unit)]
+    efficacy_rows = [row for row in rows if (row["indicator"], row["unit"] or "") == (indicator, unit)]
     series = [
-        Series(_("predicted"), "recommended", {row["day"]: row["mean"] for row in chosen}, dashed=True),
+        Series(_("predicted"), "recommended", {row["day"]: row["mean"] for row in efficacy_rows}, dashed=True),
         Series(
-            _("reached, by the actions that succeeded"), "succeeded", {row["day"]: row["reached"] for row in chosen}
+            _("reached, by the actions that succeeded"),
+            "succeeded",
+            {row["day"]: row["reached"] for row in efficacy_rows},
         ),
     ]
     note = f"{humanize_name(indicator)} ({unit})" if unit else humanize_name(indicator)

@@ -128,9 +128,9 @@ class NewAudit(ResumableFormPage, View):
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        kept = self.resumed_data()
+        data = self.resumed_data()
         # Links may set initial values in the query.
-        form = AuditForm(kept, url=request.path) if kept else AuditForm(initial=request.GET.dict(), url=request.path)
+        form = AuditForm(data, url=request.path) if data else AuditForm(initial=request.GET.dict(), url=request.path)
         return render(request, "audits/audit_form.html", {"form": form})
 
     def post(self, request: HttpRequest) -> HttpResponse:
@@ -156,33 +156,33 @@ class NewAudit(ResumableFormPage, View):
 
 def redraw_form(request: HttpRequest, trigger: str) -> AuditForm:
     """Return the form with the sent values, except parameters if the goal or the strategy was changed."""
-    drawn = None if trigger in {"goal", "strategy"} else request.POST
+    data = None if trigger in {"goal", "strategy"} else request.POST
     initial = {name: value for name, value in request.POST.items() if not is_parameter(name)}
-    return AuditForm(initial=initial, url=request.path, drawn=drawn)
+    return AuditForm(initial=initial, url=request.path, drawn=data)
 
 
 def create_audit_from_form(form: AuditForm) -> Audit:
     """Create the audit that the form describes. Raises: as `create_audit`."""
-    wanted = form.cleaned_data
+    values = form.cleaned_data
     return create_audit(
-        audit_type=wanted["audit_type"],
-        interval=wanted.get("interval"),
-        start_time=wanted.get("start_time"),
-        end_time=wanted.get("end_time"),
-        goal=wanted["goal"].name,
-        strategy=wanted["strategy"].name if wanted["strategy"] else None,
-        name=wanted["name"] or None,
-        parameters=wanted["parameters"],
-        scope=wanted["scope"],
-        auto_trigger=wanted["auto_trigger"],
-        force=wanted["force"],
+        audit_type=values["audit_type"],
+        interval=values.get("interval"),
+        start_time=values.get("start_time"),
+        end_time=values.get("end_time"),
+        goal=values["goal"].name,
+        strategy=values["strategy"].name if values["strategy"] else None,
+        name=values["name"] or None,
+        parameters=values["parameters"],
+        scope=values["scope"],
+        auto_trigger=values["auto_trigger"],
+        force=values["force"],
     )
 
 
 def refused_field(form: AuditForm, refusal: str) -> str | None:
     """Return the name of the field or parameter that a refusal begins with, or None."""
-    named = re.match(r"(?:Invalid parameters for strategy: )?([\w.]+)", refusal)
-    path = named[1] if named else ""
+    match = re.match(r"(?:Invalid parameters for strategy: )?([\w.]+)", refusal)
+    path = match[1] if match else ""
     candidates = [path, f"{PREFIX}{path}", f"{PREFIX}{path.partition('.')[0]}"]
     return next((name for name in candidates if name in form.fields), None)
 

@@ -105,10 +105,10 @@ def find_due(now: datetime) -> list[ServerWait]:
         return []
     served = planned_answers()
     waits = list(ServerWait.objects.current().select_related("server"))
-    left = [wait for wait in waits if may_need_search(served.get(str(wait.server.uuid)))]
-    candidates = read_free_capacities() if left else []
+    waits_to_search = [wait for wait in waits if may_need_search(served.get(str(wait.server.uuid)))]
+    candidates = read_free_capacities() if waits_to_search else []
     due, changed = [], []
-    for wait in left:
+    for wait in waits_to_search:
         has_host = find_host(wait.server, candidates) is not None
         is_new = has_host and not wait.had_host
         if wait.had_host != has_host:
@@ -135,9 +135,9 @@ def has_run_ahead(audit: Audit) -> bool:
 def find_audit(goal: Goal) -> Audit | None:
     """Return the audit of the whole site, which is created if missing, or None if it failed recently."""
     audits = Audit.objects.present().filter(goal=goal, audit_type=Audit.Type.EVENT, strategy__name=STRATEGY, scope=[])
-    found: Audit | None = audits.exclude(state__in=Audit.DELETABLE - {Audit.State.SUCCEEDED}).order_by("pk").first()
-    if found or audits.filter(updated_at__gt=timezone.now() - PAUSE).exists():
-        return found
+    audit: Audit | None = audits.exclude(state__in=Audit.DELETABLE - {Audit.State.SUCCEEDED}).order_by("pk").first()
+    if audit or audits.filter(updated_at__gt=timezone.now() - PAUSE).exists():
+        return audit
     return create_audit(
         audit_type=Audit.Type.EVENT, goal=GOAL, strategy=STRATEGY, auto_trigger=settings.MAKE_ROOM_AUTO_TRIGGER
     )

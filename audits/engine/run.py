@@ -129,15 +129,15 @@ def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measur
         return {}
     make_current()
     source = datasource()
-    found = {name: source.read(reading) for name, reading in readings.items()}
+    measurements = {name: source.read(reading) for name, reading in readings.items()}
     for name, reading in readings.items():
         resources = resources_of(reading.metric, cluster)
-        if reading.required and resources and resources.isdisjoint(found[name]):
+        if reading.required and resources and resources.isdisjoint(measurements[name]):
             raise DatasourceError(
                 f"The data source {source.name} has no samples of {reading.metric}"
                 f" from the last {reading.period + reading.ago:g} seconds."
             )
-    return found
+    return measurements
 
 
 def resources_of(metric: str, cluster: ClusterSnapshot) -> set[str]:
@@ -166,19 +166,19 @@ def lock_run(audit: Audit) -> Audit:
     Raises:
         ConcurrentTransition: this decision engine no longer owns the run.
     """
-    own = Audit.objects.running_under(audit.decision_engine).filter(pk=audit.pk)
-    held: Audit | None = own.select_for_update(no_key=True).first()
-    if held is None:
+    rows = Audit.objects.running_under(audit.decision_engine).filter(pk=audit.pk)
+    row: Audit | None = rows.select_for_update(no_key=True).first()
+    if row is None:
         raise ConcurrentTransition(f"The run of audit {audit.uuid} was cancelled, suspended or taken over.")
-    return held
+    return row
 
 
 @transaction.atomic
 def skip_run(audit: Audit, obstacle: str) -> None:
-    own = lock_run(audit)
-    own.skip_run(timezone.now(), obstacle)
-    own.save_state()
-    log.info("audit not run", reason=own.status_message, state=own.state)
+    row = lock_run(audit)
+    row.skip_run(timezone.now(), obstacle)
+    row.save_state()
+    log.info("audit not run", reason=row.status_message, state=row.state)
 
 
 @transaction.atomic
@@ -188,9 +188,9 @@ def fail(audit: Audit, reason: str) -> None:
     Raises:
         ConcurrentTransition: it was cancelled or taken over meanwhile. No rows were written.
     """
-    own = lock_run(audit)
-    own.fail_run(timezone.now(), reason)
-    own.save_state()
+    row = lock_run(audit)
+    row.fail_run(timezone.now(), reason)
+    row.save_state()
 
 
 @transaction.atomic
@@ -202,7 +202,7 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     # The lock serializes the plans of a strategy, so that a later plan supersedes an earlier one.
     row = StrategyRow.objects.present().filter(name=strategy.name).select_for_update(no_key=True).first()
     # The guard: a cancellation that was committed before ends the run, and a later one waits for its end.
-    own = lock_run(audit)
+    audit_row = lock_run(audit)
     plan = propose(
         actions,
         audit_id=audit.pk,
@@ -219,9 +219,9 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
         ],
         global_efficacy=goal.global_efficacy(solution.indicators),
     )
-    announce_event(own, Event(f"{PLANNER_PHASE}.end"))
-    own.end_run(timezone.now())
-    own.save_state()
+    announce_event(audit_row, Event(f"{PLANNER_PHASE}.end"))
+    audit_row.end_run(timezone.now())
+    audit_row.save_state()
     end_older_plans(plan, audit, strategy, parameters)
     if audit.auto_trigger and actions:
         plan.launch(CallingContext(audit=str(audit.uuid), **tracing.context()), needs_approval=False)
@@ -236,8 +236,8 @@ def end_older_plans(plan: ActionPlan, audit: Audit, strategy: Strategy, paramete
     skipped in the new one.
     """
     same = {f"audit__parameters__{name}": parameters[name] for name in strategy.distinguished_by if name in parameters}
-    alike = Q(strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same)
-    replaced = ActionPlan.objects.filter(Q(audit=audit) | alike, pk__lt=plan.pk)
+    similar = Q(strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same)
+    replaced = ActionPlan.objects.filter(Q(audit=audit) | similar, pk__lt=plan.pk)
     # All rows are locked in order before any is changed, to avoid deadlocks.
     older = ActionPlan.objects.filter(pk__in=replaced.lock_in_order(ActionPlan.sources("supersede")))
     cancelled = 0

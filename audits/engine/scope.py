@@ -35,13 +35,15 @@ def narrow_compute(nodes: Mapping[str, NodeSnapshot], rules: Rules) -> dict[str,
     excluded = exclusions(rules)
     is_included, is_excluded = node_predicate(rules), aggregate_predicate(excluded)
     hostnames = rule_values(excluded, "compute_nodes", "name")
-    left = {
+    narrowed = {
         hostname: node
         for hostname, node in nodes.items()
         if is_included(node) and not is_excluded(node) and hostname not in hostnames
     }
-    mark_excluded_servers([server for node in left.values() for server in [*node.servers, *node.arriving]], excluded)
-    return left
+    mark_excluded_servers(
+        [server for node in narrowed.values() for server in [*node.servers, *node.arriving]], excluded
+    )
+    return narrowed
 
 
 def node_predicate(rules: Rules) -> Callable[[NodeSnapshot], bool]:
@@ -76,21 +78,21 @@ def mark_excluded_servers(servers: Sequence[ServerSnapshot], excluded: Rules) ->
 
 def metadata_predicate(pairs: Sequence[tuple[str, Any]]) -> Callable[[ServerSnapshot], bool]:
     """Return a predicate for servers whose metadata contain one of these pairs, ignoring the case of values."""
-    wanted = {(key, str(value).lower()) for key, value in pairs}
-    return lambda server: any((key, str(value).lower()) in wanted for key, value in server.metadata.items())
+    accepted = {(key, str(value).lower()) for key, value in pairs}
+    return lambda server: any((key, str(value).lower()) in accepted for key, value in server.metadata.items())
 
 
 def narrow_storage(storage: StorageSnapshot, rules: Rules) -> StorageSnapshot:
     zones, types = rule_values(rules, "availability_zones", "name"), rule_values(rules, "volume_types", "name")
     all_nodes = ANY in zones | types or not zones | types
-    left = {
+    narrowed = {
         host: node
         for host, node in storage.nodes.items()
         if all_nodes or node.zone in zones or types.intersection(node.volume_type)
     }
-    for node in left.values():
+    for node in narrowed.values():
         remove_storage(node, exclusions(rules))
-    return StorageSnapshot(left, storage.volume_types)
+    return StorageSnapshot(narrowed, storage.volume_types)
 
 
 def remove_storage(node: StorageNodeSnapshot, excluded: Rules) -> None:

@@ -58,14 +58,14 @@ class Schedule:
             Invalid: croniter does not accept the expression.
         """
         try:
-            found: datetime = croniter(self.interval, moment.astimezone(UTC)).get_next(datetime)
+            next_time: datetime = croniter(self.interval, moment.astimezone(UTC)).get_next(datetime)
         except (CroniterError, OverflowError) as problem:
             if croniter.is_valid(self.interval):
                 return None
             raise Invalid(
                 f"interval: '{self.interval}' is neither a number of seconds nor a cron expression: {problem}."
             ) from problem
-        return found
+        return next_time
 
     def before_end(self, moment: datetime | None) -> datetime | None:
         return None if moment is None or (self.end_time and moment >= self.end_time) else moment

@@ -45,8 +45,8 @@ def create_audit_template(
             "default_parameters": default_parameters,
         },
     )
-    aims = {"goal": template.goal.name, "strategy": template.strategy and template.strategy.name}
-    save_named(template, "An audit_template", "audit_template.create", aims)
+    details = {"goal": template.goal.name, "strategy": template.strategy and template.strategy.name}
+    save_named(template, "An audit_template", "audit_template.create", details)
     return template
 
 
@@ -94,8 +94,8 @@ def delete_audit_template(template: AuditTemplate) -> None:
 
 def apply_changes(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
     """Apply the changes to a template in memory, and validate the result."""
-    if strays := changes.keys() - FIELDS:
-        raise Invalid(f"{min(strays)}: is no attribute of an audit template that can be changed.")
+    if unknown := changes.keys() - FIELDS:
+        raise Invalid(f"{min(unknown)}: is no attribute of an audit template that can be changed.")
     if "name" in changes:
         template.name = checked_text("name", changes["name"], NAME_LENGTH)
         if not template.name:

@@ -56,15 +56,15 @@ def create_audit(
     template = template_of(audit_template_uuid) if audit_template_uuid else None
     name = checked_name(name)
     check_scope(scope or [])
-    aim = template.goal if template else find_goal(goal or "")
+    goal_row = template.goal if template else find_goal(goal or "")
     inherited = template.strategy if template else None
-    way = find_strategy(strategy, aim) if strategy else inherited
+    strategy_row = find_strategy(strategy, goal_row) if strategy else inherited
     audit = Audit(
-        name=name or default_name(way or template or aim),
+        name=name or default_name(strategy_row or template or goal_row),
         audit_type=audit_type,
-        goal=aim,
-        strategy=way,
-        parameters=merge_parameters(template, way, parameters, is_repeated=audit_type != Audit.Type.ONESHOT),
+        goal=goal_row,
+        strategy=strategy_row,
+        parameters=merge_parameters(template, strategy_row, parameters, is_repeated=audit_type != Audit.Type.ONESHOT),
         scope=scope or (template.scope if template else []),
         auto_trigger=auto_trigger,
         force=force,
@@ -73,7 +73,9 @@ def create_audit(
         end_time=schedule.end_time,
         next_run_time=first_run(schedule, now) if audit_type == Audit.Type.CONTINUOUS else None,
     )
-    save_named(audit, "An audit", "audit.create", {"goal": aim.name, "strategy": way and way.name})
+    save_named(
+        audit, "An audit", "audit.create", {"goal": goal_row.name, "strategy": strategy_row and strategy_row.name}
+    )
     return audit
 
 
@@ -105,10 +107,10 @@ def read_schedule(interval: Any, start_time: Any, end_time: Any, now: datetime) 
 
 
 def first_run(schedule: Schedule, now: datetime) -> datetime:
-    found = schedule.first(now) if schedule.interval else None
-    if found is None:
+    time = schedule.first(now) if schedule.interval else None
+    if time is None:
         raise Invalid("interval: no run would come before end_time.")
-    return found
+    return time
 
 
 def template_of(identifier: str) -> AuditTemplate:
@@ -167,8 +169,8 @@ def save_named(
     Raises:
         Conflict: another record has its name.
     """
-    taken = Conflict(f"{kind} with UUID or name {record.name} already exists")
-    with refuse_taken(type(record), "name", taken):
+    refusal = Conflict(f"{kind} with UUID or name {record.name} already exists")
+    with refuse_taken(type(record), "name", refusal):
         record.save() if fields is None else record.save_changes(fields)
         history.record(event, record, details=details)
         if isinstance(record, Audit):

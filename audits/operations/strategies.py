@@ -89,8 +89,8 @@ def complete_parameters(
     problem = fill_defaults(schema, completed)
     if problem:
         raise Invalid(f"Invalid {field} for strategy: {describe_violation(problem)}")
-    if strays := [name for name in parameters if name not in schema.get("properties", {})]:
-        raise Invalid(f"Audit parameter {', '.join(strays)} are not allowed")
+    if unknown := [name for name in parameters if name not in schema.get("properties", {})]:
+        raise Invalid(f"Audit parameter {', '.join(unknown)} are not allowed")
     return completed
 
 
@@ -117,8 +117,8 @@ def defaults_validator(check_properties: Any) -> Any:
 def requirements(strategy: str) -> list[dict[str, Any]]:
     """Return the four entries that clients print: data source, metrics, cluster data models and name."""
     installed: Mapping[str, type[StrategyPlugin]] = load("STRATEGIES")
-    wanted = installed[strategy].metrics if strategy in installed else ()
-    state, metrics = describe_metrics(wanted) if wanted else (NO_DATASOURCE, [])
+    required = installed[strategy].metrics if strategy in installed else ()
+    state, metrics = describe_metrics(required) if required else (NO_DATASOURCE, [])
     return [
         {"type": "Datasource", "state": state, "mandatory": True, "comment": ""},
         {"type": "Metrics", "state": metrics, "mandatory": False, "comment": ""},
@@ -127,15 +127,15 @@ def requirements(strategy: str) -> list[dict[str, Any]]:
     ]
 
 
-def describe_metrics(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
+def describe_metrics(required: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
     """Return the availability of the data source, and of each metric."""
     source = datasource()
     try:
-        found = source.find_metrics()
+        available = source.find_metrics()
     except DatasourceError:
-        return f"{source.name}: {NOT_AVAILABLE}", [{metric: NOT_AVAILABLE} for metric in wanted]
+        return f"{source.name}: {NOT_AVAILABLE}", [{metric: NOT_AVAILABLE} for metric in required]
     return f"{source.name}: {AVAILABLE}", [
-        {metric: AVAILABLE if metric in found else NOT_AVAILABLE} for metric in wanted
+        {metric: AVAILABLE if metric in available else NOT_AVAILABLE} for metric in required
     ]
 
 

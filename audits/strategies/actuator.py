@@ -55,8 +55,8 @@ class Actuator(Strategy):
 
 def check_action(field: str, action: Mapping[str, Any]) -> None:
     """Raise `Invalid` unless the action type exists, and its schema allows the input parameters."""
-    if strays := action.keys() - ACTION["properties"]:
-        raise Invalid(f"{field}.{min(strays)}: is no attribute of an action.")
+    if unknown := action.keys() - ACTION["properties"]:
+        raise Invalid(f"{field}.{min(unknown)}: is no attribute of an action.")
     installed: Mapping[str, type[ActionType]] = load("ACTION_TYPES")
     if action["action_type"] not in installed:
         raise Invalid(f"{field}.action_type: there is no action type {cut(action['action_type'], SHOWN)}.")

@@ -53,35 +53,35 @@ class ClusterRecovery(Strategy):
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         solution, restores = Solution(), parameters["restore_capacity"]
-        kept = choose_clusters(cluster.clusters, parameters.get("clusters"))
+        clusters = choose_clusters(cluster.clusters, parameters.get("clusters"))
         inputs = {"check_capacity": True} if restores else {}
         if "operation" in parameters:
             inputs |= {"operation": parameters["operation"]}
-        recovered = [one for one in kept if needs_recovery(one, restores)]
-        for one in recovered:
-            named = {"resource_name": one.name}
-            solution.add("CLUSTER_CHECK", named, resource_id=str(one.uuid))
-            solution.add("CLUSTER_RECOVER", {**named, **inputs}, resource_id=str(one.uuid))
+        recovered = [node_cluster for node_cluster in clusters if needs_recovery(node_cluster, restores)]
+        for node_cluster in recovered:
+            name_input = {"resource_name": node_cluster.name}
+            solution.add("CLUSTER_CHECK", name_input, resource_id=str(node_cluster.uuid))
+            solution.add("CLUSTER_RECOVER", {**name_input, **inputs}, resource_id=str(node_cluster.uuid))
         solution.indicators = {
-            "clusters_count": len(kept),
+            "clusters_count": len(clusters),
             "recovered_clusters_count": len(recovered),
-            "broken_nodes_count": sum(len(one.broken) for one in recovered),
-            "missing_nodes_count": sum(one.missing for one in recovered),
+            "broken_nodes_count": sum(len(node_cluster.broken) for node_cluster in recovered),
+            "missing_nodes_count": sum(node_cluster.missing for node_cluster in recovered),
         }
         return solution
 
 
 def choose_clusters(
-    clusters: Sequence[NodeClusterSnapshot], wanted: Sequence[str] | None
+    clusters: Sequence[NodeClusterSnapshot], identifiers: Sequence[str] | None
 ) -> Sequence[NodeClusterSnapshot]:
     """Return the clusters with these UUIDs or names, by default all. Raises: `Invalid` for an unknown one."""
-    if wanted is None:
+    if identifiers is None:
         return clusters
-    names = {identifier.lower() for identifier in wanted}
-    known = {name for one in clusters for name in (str(one.uuid), one.name.lower())}
-    if strays := [identifier for identifier in wanted if identifier.lower() not in known]:
-        raise Invalid(f"clusters: there is no cluster {strays[0]}.")
-    return [one for one in clusters if names & {str(one.uuid), one.name.lower()}]
+    names = {identifier.lower() for identifier in identifiers}
+    known_names = {name for node_cluster in clusters for name in (str(node_cluster.uuid), node_cluster.name.lower())}
+    if unknown := [identifier for identifier in identifiers if identifier.lower() not in known_names]:
+        raise Invalid(f"clusters: there is no cluster {unknown[0]}.")
+    return [node_cluster for node_cluster in clusters if names & {str(node_cluster.uuid), node_cluster.name.lower()}]
 
 
 def needs_recovery(cluster: NodeClusterSnapshot, restores: bool) -> bool:

@@ -27,8 +27,8 @@ class DummyWithResize(Strategy):
         solution.add("nop", {"message": "hello World"})
         solution.add("nop", {"message": "Welcome"})
         solution.add("sleep", {"duration": 5.0})
-        way = {"migration_type": "live", "source_node": "compute2", "destination_node": "compute3"}
+        inputs = {"migration_type": "live", "source_node": "compute2", "destination_node": "compute3"}
         for server in MIGRATED:
-            solution.add("migrate", way, resource_id=server)
+            solution.add("migrate", inputs, resource_id=server)
         solution.add("resize", {"flavor": FLAVOR}, resource_id=RESIZED)
         return solution

@@ -190,14 +190,14 @@ def evacuate(
     """Add the actions for one node: it is disabled, fenced if requested, and then evacuated."""
     servers = servers_to_evacuate(node, parameters)
     before: list[int] = []
-    named = {"resource_name": node.hostname}
+    name_input = {"resource_name": node.hostname}
     if node.is_enabled:
         reason = {"state": "disabled", "disabled_reason": REASON, "revertible": False}
-        solution.add("change_nova_service_state", {**named, **reason}, resource_id=str(node.uuid))
+        solution.add("change_nova_service_state", {**name_input, **reason}, resource_id=str(node.uuid))
         before = [len(solution.actions) - 1]
     if servers and parameters["fencing"] == POWER_OFF and not node.is_known_to_be_off:
         fence = {"state": "off", "fence": True}
-        solution.add("change_node_power_state", {**named, **fence}, resource_id=str(node.uuid), after=before)
+        solution.add("change_node_power_state", {**name_input, **fence}, resource_id=str(node.uuid), after=before)
         before = [len(solution.actions) - 1]
     places = [destinations.choose(server) for server in servers]
     backup = destinations.backup

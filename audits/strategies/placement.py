@@ -114,8 +114,8 @@ class FirstFit:
         self.positions = {place.hostname: position for position, place in enumerate(places)}
         self.leaves = 1 << max(len(places) - 1, 0).bit_length()
         amounts = [self.capacity_of(place) for place in places]
-        nothing = tuple(-1.0 for _ in amounts[0]) if amounts else ()
-        self.tree: list[Amounts] = [nothing] * self.leaves + amounts + [nothing] * (self.leaves - len(amounts))
+        empty = tuple(-1.0 for _ in amounts[0]) if amounts else ()
+        self.tree: list[Amounts] = [empty] * self.leaves + amounts + [empty] * (self.leaves - len(amounts))
         for vertex in range(self.leaves - 1, 0, -1):
             self.tree[vertex] = most(self.tree[2 * vertex], self.tree[2 * vertex + 1])
 
@@ -134,16 +134,16 @@ class FirstFit:
                 vertex //= 2
                 self.tree[vertex] = most(self.tree[2 * vertex], self.tree[2 * vertex + 1])
 
-    def find(self, wanted: Amounts, admits: Callable[[Place], bool], before: int | None = None) -> Place | None:
+    def find(self, required: Amounts, admits: Callable[[Place], bool], before: int | None = None) -> Place | None:
         """Return the first admitted place with enough capacity, before a position if one is given, or None."""
-        return next(filter(admits, self.positions_with_capacity(wanted, before)), None)
+        return next(filter(admits, self.positions_with_capacity(required, before)), None)
 
-    def positions_with_capacity(self, wanted: Amounts, before: int | None = None) -> Iterator[Place]:
+    def positions_with_capacity(self, required: Amounts, before: int | None = None) -> Iterator[Place]:
         end = len(self.places) if before is None else before
         vertices = [1] if self.places else []
         while vertices:
             vertex = vertices.pop()
-            if is_insufficient(self.tree[vertex], wanted):
+            if is_insufficient(self.tree[vertex], required):
                 continue
             if vertex < self.leaves:
                 vertices += [2 * vertex + 1, 2 * vertex]
@@ -153,10 +153,10 @@ class FirstFit:
                 return
 
 
-def is_insufficient(amounts: Amounts, wanted: Amounts) -> bool:
+def is_insufficient(amounts: Amounts, required_amounts: Amounts) -> bool:
     # A generator would take several times as long, and searches spend most of their time here.
-    for there, least in zip(amounts, wanted, strict=True):  # noqa: SIM110
-        if there < least:
+    for amount, required in zip(amounts, required_amounts, strict=True):  # noqa: SIM110
+        if amount < required:
             return True
     return False
 

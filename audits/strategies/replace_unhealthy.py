@@ -61,14 +61,14 @@ class ReplaceUnhealthy(Strategy):
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         solution, health = Solution(), cluster.health
-        wanted = parameters.get("stacks")
+        identifiers = parameters.get("stacks")
         unhealthy = 0
-        for stack in choose_stacks(health.stacks, wanted):
+        for stack in choose_stacks(health.stacks, identifiers):
             unhealthy += add_recoveries(solution, stack, parameters["replace_failed"])
-        if wanted is None and parameters["rebuild_servers"]:
+        if identifiers is None and parameters["rebuild_servers"]:
             unhealthy += len(health.servers)
             add_rebuilds(solution, health.servers)
-        if wanted is None and parameters["recover_nodes"]:
+        if identifiers is None and parameters["recover_nodes"]:
             unhealthy += len(health.nodes)
             add_actions(solution, "NODE_RECOVER", health.nodes)
         solution.indicators = {
@@ -78,14 +78,14 @@ class ReplaceUnhealthy(Strategy):
         return solution
 
 
-def choose_stacks(stacks: Sequence[StackHealth], wanted: Sequence[str] | None) -> Sequence[StackHealth]:
+def choose_stacks(stacks: Sequence[StackHealth], identifiers: Sequence[str] | None) -> Sequence[StackHealth]:
     """Return the stacks with these UUIDs or names, by default all. Raises: `Invalid` for an unknown one."""
-    if wanted is None:
+    if identifiers is None:
         return stacks
-    known = {identifier for stack in stacks for identifier in (str(stack.uuid), stack.name)}
-    if strays := [identifier for identifier in wanted if identifier not in known]:
-        raise Invalid(f"stacks: there is no stack {strays[0]}.")
-    return [stack for stack in stacks if {str(stack.uuid), stack.name}.intersection(wanted)]
+    known_identifiers = {identifier for stack in stacks for identifier in (str(stack.uuid), stack.name)}
+    if unknown := [identifier for identifier in identifiers if identifier not in known_identifiers]:
+        raise Invalid(f"stacks: there is no stack {unknown[0]}.")
+    return [stack for stack in stacks if {str(stack.uuid), stack.name}.intersection(identifiers)]
 
 
 def add_recoveries(solution: Solution, stack: StackHealth, replace_failed: bool) -> int:
@@ -106,14 +106,16 @@ def add_replacements(parts: Sequence[UnhealthyPart], solution: Solution) -> None
     for part in parts:
         for uuid in (part.uuid, *part.within):
             inside[uuid].append(part.uuid)
-    before = {part.uuid: [uuid for one in part.depends_on for uuid in inside.get(one, ())] for part in parts}
+    before = {
+        part.uuid: [uuid for uuid_before in part.depends_on for uuid in inside.get(uuid_before, ())] for part in parts
+    }
     by_uuid = {part.uuid: part for part in parts}
-    places: dict[UUID, int] = {}
+    positions: dict[UUID, int] = {}
     for uuid in TopologicalSorter(before).static_order():
         part = by_uuid[uuid]
         inputs = {"resource_name": part.name, "expected_status": part.status}
-        places[uuid] = len(solution.actions)
-        after = [places[one] for one in before[uuid]]
+        positions[uuid] = len(solution.actions)
+        after = [positions[uuid_before] for uuid_before in before[uuid]]
         solution.add("replace_resource", inputs, resource_id=str(uuid), after=after)
 
 

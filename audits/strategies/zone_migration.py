@@ -118,8 +118,8 @@ def sort_key(priority: Mapping[str, Any], sizes: str, names: Attributes, values:
     Watcher uses the order of the keys of the object, which not all databases preserve.
     """
     keys = [ranking(priority[name], names[name]) for name in names if name in priority]
-    wanted = priority.get(sizes, [])
-    keys += [values[entry] for entry in ([wanted] if isinstance(wanted, str) else wanted)]
+    entries = priority.get(sizes, [])
+    keys += [values[entry] for entry in ([entries] if isinstance(entries, str) else entries)]
     return lambda pair: tuple(key(pair) for key in keys)
 
 
@@ -164,25 +164,25 @@ class Evacuation:
         return self.solution
 
     def sorted_servers(self) -> list[tuple[ServerSnapshot, NodeSnapshot]]:
-        found = [
+        servers = [
             (server, node)
             for hostname in self.destinations
             if (node := self.cluster.nodes.get(hostname))
             for server in node.servers
             if not server.watcher_exclude and server.uuid not in self.placement.arriving
         ]
-        return sorted(found, key=sort_key(self.parameters["priority"], "compute", SERVER_NAMES, SERVER_SIZES))
+        return sorted(servers, key=sort_key(self.parameters["priority"], "compute", SERVER_NAMES, SERVER_SIZES))
 
     def sorted_volumes(self) -> list[tuple[VolumeSnapshot, Mapping[str, Any]]]:
         pools = self.cluster.storage.pools
-        found = [
+        volumes = [
             (volume, entry)
             for name in dict.fromkeys(entry["src_pool"] for entry in self.parameters["storage_pools"])
             if name in pools
             for volume in pools[name].volumes
             if (entry := self.entry_of(volume))
         ]
-        return sorted(found, key=sort_key(self.parameters["priority"], "storage", VOLUME_NAMES, VOLUME_SIZES))
+        return sorted(volumes, key=sort_key(self.parameters["priority"], "storage", VOLUME_NAMES, VOLUME_SIZES))
 
     def entry_of(self, volume: VolumeSnapshot) -> Mapping[str, Any] | None:
         """Return the parameters for a volume, by its pool and type, or else by its pool only."""
@@ -197,12 +197,12 @@ class Evacuation:
             return False
         if not self.count(volume.uuid, volume.host, "parallel_per_pool"):
             return False
-        way = (
+        inputs = (
             {"migration_type": "retype", "destination_type": to_type}
             if to_type
             else {"migration_type": "migrate", "destination_node": entry["dst_pool"]}
         )
-        self.solution.add("volume_migrate", {**way, "resource_name": volume.name}, resource_id=str(volume.uuid))
+        self.solution.add("volume_migrate", {**inputs, "resource_name": volume.name}, resource_id=str(volume.uuid))
         for name in VOLUME_COUNTS:
             self.indicators[f"planned_{name}"] += 1
         return True

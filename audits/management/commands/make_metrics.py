@@ -11,7 +11,7 @@ class Command(commands.Command):
     help = "Create samples of metrics for the demonstration's cloud, for the last two hours up to now."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        made = make_current()
-        if made:
-            record("metrics.make", "demonstration", details={"samples": made})
-        self.stdout.write(f"{made} samples")
+        number = make_current()
+        if number:
+            record("metrics.make", "demonstration", details={"samples": number})
+        self.stdout.write(f"{number} samples")

@@ -39,16 +39,16 @@ class OutletTemperature(Strategy):
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         placement, solution = Placement(cluster), Solution()
-        known = {
+        temperatures = {
             place.hostname: temperature
             for place in placement.places.values()
             if (temperature := cluster.of_node("temperature", place.node)) is not None
         }
-        by_heat = sorted(known, key=lambda hostname: (known[hostname], hostname))
+        by_heat = sorted(temperatures, key=lambda hostname: (temperatures[hostname], hostname))
         places = [placement.places[hostname] for hostname in by_heat]
-        cool = [place for place in enabled(places) if known[place.hostname] < parameters["threshold"]]
+        cool = [place for place in enabled(places) if temperatures[place.hostname] < parameters["threshold"]]
         for source in reversed(places):
-            if known[source.hostname] < parameters["threshold"]:
+            if temperatures[source.hostname] < parameters["threshold"]:
                 break
             for server in placement.movable(source, only_active=True):
                 target = next((place for place in cool if place.fits(server)), None)

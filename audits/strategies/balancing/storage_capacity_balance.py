@@ -67,8 +67,8 @@ class Balance:
                     self.move(volume, source, target)
         return self.solution
 
-    def use(self, pool: PoolSnapshot, more: float = 0) -> float:
-        return 1 - (self.free[pool.name] - more) / max(pool.total_capacity_gb, 1)
+    def use(self, pool: PoolSnapshot, added: float = 0) -> float:
+        return 1 - (self.free[pool.name] - added) / max(pool.total_capacity_gb, 1)
 
     def find_target(self, volume: VolumeSnapshot, targets: list[PoolSnapshot]) -> PoolSnapshot | None:
         """Return the pool with the lowest use that allows the volume and remains below the threshold with it."""
@@ -84,20 +84,20 @@ class Balance:
     def find_type(self, volume: VolumeSnapshot, pool: PoolSnapshot) -> str | None:
         """Return a type of the pool with the same extra specs as that of the volume, preferably the type itself."""
         types = self.storage.volume_types
-        wanted = types.get(volume.volume_type or "")
+        type_features = types.get(volume.volume_type or "")
         served = self.storage.nodes[pool.host].volume_type
-        same = [name for name in served if name in types and types[name] == wanted]
+        same = [name for name in served if name in types and types[name] == type_features]
         return volume.volume_type if volume.volume_type in same else next(iter(same), None)
 
     def move(self, volume: VolumeSnapshot, source: PoolSnapshot, target: PoolSnapshot) -> None:
         """Migrate a volume, or retype it if the pool provides another type with the same specs."""
         to_type = self.find_type(volume, target) if volume.volume_type else None
-        way = (
+        inputs = (
             {"migration_type": "retype", "destination_type": to_type}
             if to_type and to_type != volume.volume_type
             else {"migration_type": "migrate", "destination_node": target.name}
         )
-        self.solution.add("volume_migrate", {**way, "resource_name": volume.name}, resource_id=str(volume.uuid))
+        self.solution.add("volume_migrate", {**inputs, "resource_name": volume.name}, resource_id=str(volume.uuid))
         for pool, size in ((source, -volume.size), (target, volume.size)):
             self.free[pool.name] -= size
             self.provisionable[pool.name] -= size

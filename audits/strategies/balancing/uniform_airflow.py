@@ -52,17 +52,19 @@ class UniformAirflow(Strategy):
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         placement, solution = Placement(cluster), Solution()
-        known = {
+        airflows = {
             place.hostname: airflow
             for place in placement.places.values()
             if (airflow := cluster.of_node("airflow", place.node)) is not None
         }
-        places = [placement.places[name] for name in sorted(known, key=lambda hostname: (known[hostname], hostname))]
-        still = [place for place in enabled(places) if known[place.hostname] < parameters["threshold_airflow"]]
-        if places and known[places[-1].hostname] >= parameters["threshold_airflow"]:
+        places = [
+            placement.places[name] for name in sorted(airflows, key=lambda hostname: (airflows[hostname], hostname))
+        ]
+        targets = [place for place in enabled(places) if airflows[place.hostname] < parameters["threshold_airflow"]]
+        if places and airflows[places[-1].hostname] >= parameters["threshold_airflow"]:
             source = places[-1]
             leaving = choose_servers(placement, source, cluster, parameters)
-            for server, target in find_moves(placement, leaving, source, still):
+            for server, target in find_moves(placement, leaving, source, targets):
                 solution.migrate(server, "live", source.hostname, target.hostname)
         return solution
 

@@ -134,10 +134,16 @@ class Load:
         return sqrt(max(squares / self.count - (total / self.count) ** 2, 0))
 
     def deviation_after(self, server: ServerSnapshot, source: Place, target: Place) -> float:
-        less, more = self.share(server, source), self.share(server, target)
-        here, there = self.loads[source.hostname], self.loads[target.hostname]
-        squares = self.squares - here**2 - there**2 + (here - less) ** 2 + (there + more) ** 2
-        return self.deviation_of(self.total - less + more, squares)
+        share_on_source, share_on_target = self.share(server, source), self.share(server, target)
+        source_load, target_load = self.loads[source.hostname], self.loads[target.hostname]
+        squares = (
+            self.squares
+            - source_load**2
+            - target_load**2
+            + (source_load - share_on_source) ** 2
+            + (target_load + share_on_target) ** 2
+        )
+        return self.deviation_of(self.total - share_on_source + share_on_target, squares)
 
     def move(self, server: ServerSnapshot, source: Place, target: Place) -> None:
         for place, change in ((source, -self.share(server, source)), (target, self.share(server, target))):
@@ -213,8 +219,8 @@ class Stabilization:
             return (place for place in self.promising if place is not source)
         if choice == "cycle":
             return islice((place for place in self.next_places if place is not source), count)
-        chosen = self.chance.sample(self.places, min(count + 1, len(self.places)))
-        return islice((place for place in chosen if place is not source), count)
+        sample = self.chance.sample(self.places, min(count + 1, len(self.places)))
+        return islice((place for place in sample if place is not source), count)
 
     def candidate_nodes(self) -> list[Place]:
         """Return the nodes among which a full search finds the best destination.
@@ -228,8 +234,10 @@ class Stabilization:
         sizes: defaultdict[tuple[int, int], list[Place]] = defaultdict(list)
         for place in self.places:
             sizes[place.node.vcpus, place.node.memory].append(place)
-        alike = (nsmallest(2, places, key=lambda place: load.loads[place.hostname]) for places in sizes.values())
-        return [place for places in alike for place in places]
+        least_loaded = (
+            nsmallest(2, places, key=lambda place: load.loads[place.hostname]) for places in sizes.values()
+        )
+        return [place for places in least_loaded for place in places]
 
     def simulate(self, server: ServerSnapshot, source: Place, target: Place) -> Move:
         deviation = self.weigh(load.deviation_after(server, source, target) for load in self.loads)

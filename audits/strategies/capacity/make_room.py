@@ -33,18 +33,18 @@ class MakeRoom(Strategy):
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         search = CapacitySearch(cluster)
         waiting = [server for server in cluster.waiting if not server.watcher_exclude]
-        hopeless = [server for server in waiting if not search.find_capacity(server)]
+        unplaceable = [server for server in waiting if not search.find_capacity(server)]
         solution = Solution()
         add_steps(solution, search.steps)
         now = timezone.now()
-        for server in hopeless:
+        for server in unplaceable:
             if has_waited_enough(server, now):
                 propose_reset(solution, server)
-        made = [step for step in search.steps if step.source]
-        deletions, migrations = cost(made)
+        freeing_steps = [step for step in search.steps if step.source]
+        deletions, migrations = cost(freeing_steps)
         solution.indicators = {
             "waiting_servers_count": len(waiting),
-            "served_servers_count": len(waiting) - len(hopeless),
+            "served_servers_count": len(waiting) - len(unplaceable),
             "instance_migrations_count": migrations,
             "deleted_servers_count": deletions,
         }
@@ -55,7 +55,7 @@ def add_steps(solution: Solution, steps: list[Step]) -> None:
     """Add the steps to the solution. The parents of a step are all earlier steps that leave its target."""
     after = dependencies(steps)
     needs = needed_for(steps, after)
-    for step, others, need in zip(steps, after, needs, strict=True):
+    for step, predecessors, need in zip(steps, after, needs, strict=True):
         server = step.server
         parameters: dict[str, Any] = {"resource_name": server.name}
         if step.target:
@@ -68,7 +68,7 @@ def add_steps(solution: Solution, steps: list[Step]) -> None:
             action_type, how = "delete_server", {}
         else:
             action_type, how = "migrate", {"migration_type": "live", "source_node": step.source.hostname}
-        solution.add(action_type, {**parameters, **how}, resource_id=str(server.uuid), after=others)
+        solution.add(action_type, {**parameters, **how}, resource_id=str(server.uuid), after=predecessors)
 
 
 def dependencies(steps: list[Step]) -> list[list[int]]:
@@ -77,23 +77,23 @@ def dependencies(steps: list[Step]) -> list[list[int]]:
     A server that moves to a node depends on all servers that leave the node earlier, so that the node has capacity in
     any order of the other steps.
     """
-    left: defaultdict[str, list[int]] = defaultdict(list)
-    found = []
-    for place, step in enumerate(steps):
-        found.append(list(left[step.target.hostname]) if step.target else [])
+    departures: defaultdict[str, list[int]] = defaultdict(list)
+    predecessors = []
+    for position, step in enumerate(steps):
+        predecessors.append(list(departures[step.target.hostname]) if step.target else [])
         if step.source:
-            left[step.source.hostname].append(place)
-    return found
+            departures[step.source.hostname].append(position)
+    return predecessors
 
 
 def needed_for(steps: list[Step], after: list[list[int]]) -> list[list[str]]:
     """Return for each step the servers that depend on it, directly or through other steps."""
     needs: list[dict[str, None]] = [{} for _ in steps]
-    for place in reversed(range(len(steps))):
-        if steps[place].source is None:
-            needs[place][str(steps[place].server.uuid)] = None
-        for other in after[place]:
-            needs[other].update(needs[place])
+    for position in reversed(range(len(steps))):
+        if steps[position].source is None:
+            needs[position][str(steps[position].server.uuid)] = None
+        for other in after[position]:
+            needs[other].update(needs[position])
     return [list(reversed(need)) for need in needs]
 
 

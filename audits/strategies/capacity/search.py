@@ -29,7 +29,7 @@ def amounts_of(server: ServerSnapshot) -> Amounts:
 
 def missing_capacity(place: Place, server: ServerSnapshot) -> Amounts:
     """Return the amounts that a node lacks for a server."""
-    return tuple(max(wanted - free, 0) for wanted, free in zip(amounts_of(server), place.free, strict=True))
+    return tuple(max(amount - free, 0) for amount, free in zip(amounts_of(server), place.free, strict=True))
 
 
 class Usefulness(NamedTuple):
@@ -39,9 +39,9 @@ class Usefulness(NamedTuple):
     rank: float
 
 
-def rate_usefulness(amounts: Amounts, wanted: Amounts) -> Usefulness:
+def rate_usefulness(amounts: Amounts, required_amounts: Amounts) -> Usefulness:
     """Return the usefulness of the amounts of a server for the missing amounts."""
-    shares = [amount / least for amount, least in zip(amounts, wanted, strict=True) if least > 0]
+    shares = [amount / required for amount, required in zip(amounts, required_amounts, strict=True) if required > 0]
     suffices = min(shares, default=0) >= 1
     return Usefulness(suffices, -sum(shares) if suffices else sum(min(share, 1) for share in shares))
 
@@ -54,10 +54,10 @@ class RemovableAmounts:
         self.totals = tuple(map(sum, zip(*amounts, strict=True))) or (0, 0, 0)
         self.largest = tuple(map(max, zip(*amounts, strict=True))) or (0, 0, 0)
 
-    def least(self, wanted: Amounts) -> float:
+    def least(self, required: Amounts) -> float:
         """Return a lower bound of the number of servers that must leave to free these amounts, or infinity."""
         number = 0.0
-        for total, largest, amount in zip(self.totals, self.largest, wanted, strict=True):
+        for total, largest, amount in zip(self.totals, self.largest, required, strict=True):
             if amount > total:
                 return inf
             if amount > 0:
@@ -122,7 +122,7 @@ class CapacitySearch:
         """Find and reserve capacity for a PENDING server, and return whether there is any."""
         if self.place_directly(server, None, NOWHERE):
             return True
-        if any(needs_more(server, one) for one in self.unplaceable):
+        if any(needs_more(server, other) for other in self.unplaceable):
             return False
         self.remaining_attempts = PATIENCE
         if any(self.place_by_clearing(server, None, NOWHERE, means) for means in MEANS):
@@ -145,13 +145,13 @@ class CapacitySearch:
     ) -> bool:
         """Clear capacity on the node for which this takes the fewest steps, and return whether this is possible."""
         best: list[Step] = []
-        found = 0
+        successes = 0
         begin = len(self.steps)
-        for least, place in self.candidates(server, barred, means)[: TRIES[source is None]]:
-            if (best and least >= cost(best)) or found == ENOUGH:
+        for lower_bound, place in self.candidates(server, barred, means)[: TRIES[source is None]]:
+            if (best and lower_bound >= cost(best)) or successes == ENOUGH:
                 break
             if self.clear_node(place, server, barred, means, len(best) - 1 if best and not means.deleting else inf):
-                found += 1
+                successes += 1
                 steps = [*self.steps[begin:], Step(server, source, place)]
                 best = steps if not best or cost(steps) < cost(best) else best
             self.undo(begin)
@@ -166,21 +166,21 @@ class CapacitySearch:
 
         The cost includes the step of the server itself.
         """
-        found = []
+        ranked = []
         for place in self.places:
             if place.hostname in barred or not place.admits(server):
                 continue
-            wanted = missing_capacity(place, server)
+            missing = missing_capacity(place, server)
             moves, deletions = self.removable_amounts(place)
             # If the costs are equal, nodes from which less memory has to be moved come first.
-            by_moves, memory = moves.least(wanted), wanted[1]
+            by_moves, memory = moves.least(missing), missing[1]
             if means.deleting and deletions.number:
                 # Moves alone were tried before. The cost of moves and deletions together is not known beforehand.
-                found.append(((deletions.least(wanted), by_moves, memory), (1, 1), place))
+                ranked.append(((deletions.least(missing), by_moves, memory), (1, 1), place))
             elif by_moves < inf:
-                found.append(((inf, by_moves, memory), (0, int(by_moves) + 1), place))
-        found.sort(key=lambda one: one[0])
-        return [(cost_there, place) for _, cost_there, place in found]
+                ranked.append(((inf, by_moves, memory), (0, int(by_moves) + 1), place))
+        ranked.sort(key=lambda entry: entry[0])
+        return [(cost_there, place) for _, cost_there, place in ranked]
 
     def removable_amounts(self, place: Place) -> tuple[RemovableAmounts, RemovableAmounts]:
         """Return the amounts that can be moved away and deleted on a node, cached until the node changes."""
@@ -210,8 +210,8 @@ class CapacitySearch:
         begin = len(self.steps)
         elsewhere = barred | {place.hostname}
         present = list(place.servers.values())
-        deletable = [one for one in present if means.deleting and self.may_delete(one)]
-        movable = [one for one in present if self.may_move(one)]
+        deletable = [candidate for candidate in present if means.deleting and self.may_delete(candidate)]
+        movable = [candidate for candidate in present if self.may_move(candidate)]
         end = begin + most
 
         def send_away(leaving: ServerSnapshot) -> None:
@@ -220,7 +220,10 @@ class CapacitySearch:
 
         move_until_fit(place, server, movable, send_away, deletable)
         move_until_fit(
-            place, server, [one for one in deletable if one.uuid in place.servers], partial(self.delete_server, place)
+            place,
+            server,
+            [candidate for candidate in deletable if candidate.uuid in place.servers],
+            partial(self.delete_server, place),
         )
         if not place.fits(server):
             return False
@@ -247,7 +250,9 @@ class CapacitySearch:
         steps = self.steps[begin:]
         if any(step.source is not place for step in steps):
             return
-        for step in sorted(steps, key=lambda one: (one.target is None, *amounts_of(one.server)), reverse=True):
+        for step in sorted(
+            steps, key=lambda undone: (undone.target is None, *amounts_of(undone.server)), reverse=True
+        ):
             place.take(step.server)
             still_fits = place.fits(server)
             place.take(step.server, -1)
@@ -302,20 +307,25 @@ def move_until_fit(
     Args:
         deletable: servers that can be deleted afterwards; with these, the others may be sufficient.
     """
-    sure = {one.uuid: amounts_of(one) for one in deletable}
-    left = {one.uuid: amounts_of(one) for one in movable}
-    by_uuid = {one.uuid: one for one in movable}
-    while any(wanted := missing_capacity(place, server)):
-        if not left or RemovableAmounts([*(sure | left).values()]).least(wanted) == inf:
+    deletable_amounts = {candidate.uuid: amounts_of(candidate) for candidate in deletable}
+    movable_amounts = {candidate.uuid: amounts_of(candidate) for candidate in movable}
+    by_uuid = {candidate.uuid: candidate for candidate in movable}
+    while any(missing := missing_capacity(place, server)):
+        if (
+            not movable_amounts
+            or RemovableAmounts([*(deletable_amounts | movable_amounts).values()]).least(missing) == inf
+        ):
             return
-        chosen = max(left, key=lambda uuid: rate_usefulness(left[uuid], wanted))
-        del left[chosen]
-        send(by_uuid[chosen])
-        if chosen not in place.servers:
-            sure.pop(chosen, None)
+        best = max(movable_amounts, key=lambda uuid: rate_usefulness(movable_amounts[uuid], missing))
+        del movable_amounts[best]
+        send(by_uuid[best])
+        if best not in place.servers:
+            deletable_amounts.pop(best, None)
 
 
 def needs_more(server: ServerSnapshot, other: ServerSnapshot) -> bool:
     """Return whether a server needs at least the amounts of another one, in the same zones or fewer."""
-    is_as_large = all(own >= its for own, its in zip(amounts_of(server), amounts_of(other), strict=True))
+    is_as_large = all(
+        amount >= other_amount for amount, other_amount in zip(amounts_of(server), amounts_of(other), strict=True)
+    )
     return is_as_large and other.pinned_az in {"", server.pinned_az}

@@ -106,8 +106,8 @@ class Consolidation:
         # A disabled node is not a target, and its servers may move to all targets.
         before = self.targets.positions.get(source.hostname)
         for server in servers:
-            wanted = (server.vcpus, server.memory, server.disk)
-            target = self.targets.find(wanted, partial(Place.admits, server=server), before)
+            amounts = (server.vcpus, server.memory, server.disk)
+            target = self.targets.find(amounts, partial(Place.admits, server=server), before)
             if target is None:
                 self.undo(source, moves)
                 return []

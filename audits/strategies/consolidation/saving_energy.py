@@ -43,11 +43,11 @@ class SavingEnergy(Strategy):
         idle = [node for node in nodes if not (node.servers or node.arriving)]
         ready = [node for node in idle if node.power_state == ON and node.is_up]
         asleep = [node for node in idle if node.power_state == OFF]
-        wanted = int(max(len(busy) * parameters["free_used_percent"] / 100, parameters["min_free_hosts_num"]))
+        spare_count = int(max(len(busy) * parameters["free_used_percent"] / 100, parameters["min_free_hosts_num"]))
         solution = Solution()
-        for node in ready[wanted:]:
+        for node in ready[spare_count:]:
             switch(solution, node, OFF)
-        for node in asleep[: max(wanted - len(ready), 0)]:
+        for node in asleep[: max(spare_count - len(ready), 0)]:
             switch(solution, node, ON)
         return solution
 

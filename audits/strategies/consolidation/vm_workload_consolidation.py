@@ -103,25 +103,25 @@ class Consolidation:
         return server.vcpus if percent is None else server.vcpus * percent / 100
 
     def load_now(self, place: Place) -> float:
-        itself = (self.cluster.of_node("host_cpu_usage", place.node) or 0) * place.node.vcpus / 100
-        return max(itself, sum(map(self.current_use, [*place.node.servers, *place.node.arriving])))
+        host_load = (self.cluster.of_node("host_cpu_usage", place.node) or 0) * place.node.vcpus / 100
+        return max(host_load, sum(map(self.current_use, [*place.node.servers, *place.node.arriving])))
 
     def use_on(self, place: Place) -> Amounts:
         """Return the use of a node: the maximum of the sum of its servers and its own readings."""
         node = place.node
         percent, kibibytes = self.cluster.of_node("host_cpu_usage", node), self.cluster.of_node("host_ram_usage", node)
-        itself = ((percent or 0) * node.vcpus / 100, (kibibytes or 0) / KIB_IN_MB, 0.0)
+        host_use = ((percent or 0) * node.vcpus / 100, (kibibytes or 0) / KIB_IN_MB, 0.0)
         servers = [self.uses[server.uuid] for server in node.servers]
         arriving = [self.uses.get(server.uuid) or self.use_of(server) for server in node.arriving]
         totals = [sum(amounts) for amounts in zip((0, 0, 0), *servers, *arriving, strict=True)]
-        return tuple(map(max, itself, totals))
+        return tuple(map(max, host_use, totals))
 
     def capacity(self, place: Place) -> Amounts:
         """Return the free capacity of a node, by use and by allocation; negative for a full node."""
         node = place.node
         capacity = (node.vcpus, node.memory, node.disk)
-        by_use = [whole - taken for whole, taken in zip(capacity, self.used[place.hostname], strict=True)]
-        if any(free <= least for free, least in zip(by_use, FULL, strict=True)):
+        by_use = [total - used for total, used in zip(capacity, self.used[place.hostname], strict=True)]
+        if any(free <= minimum for free, minimum in zip(by_use, FULL, strict=True)):
             return (-1.0,) * 6
         return *by_use, *place.free
 
@@ -164,8 +164,8 @@ class Consolidation:
         for server in servers:
             target = self.find(server, source, targets, before)
             if target is None:
-                for moving, there in moved:
-                    self.move(moving, there, source, targets)
+                for moving, destination in moved:
+                    self.move(moving, destination, source, targets)
                 return
             self.move(server, source, target, targets)
             moved.append((server, target))
@@ -173,8 +173,8 @@ class Consolidation:
     def find(
         self, server: ServerSnapshot, source: Place, targets: FirstFit, before: int | None = None
     ) -> Place | None:
-        wanted = (*self.uses[server.uuid], server.vcpus, server.memory, server.disk)
-        return targets.find(wanted, lambda place: place is not source and place.admits(server), before)
+        amounts = (*self.uses[server.uuid], server.vcpus, server.memory, server.disk)
+        return targets.find(amounts, lambda place: place is not source and place.admits(server), before)
 
     def move(self, server: ServerSnapshot, source: Place, target: Place, targets: FirstFit) -> None:
         self.origins.setdefault(server.uuid, (server, source))
@@ -182,15 +182,19 @@ class Consolidation:
         self.loads[source.hostname] -= self.current_use(server)
         self.loads[target.hostname] += self.current_use(server)
         use = self.uses[server.uuid]
-        self.used[source.hostname] = tuple(a - b for a, b in zip(self.used[source.hostname], use, strict=True))
-        self.used[target.hostname] = tuple(a + b for a, b in zip(self.used[target.hostname], use, strict=True))
+        self.used[source.hostname] = tuple(
+            before - change for before, change in zip(self.used[source.hostname], use, strict=True)
+        )
+        self.used[target.hostname] = tuple(
+            before + change for before, change in zip(self.used[target.hostname], use, strict=True)
+        )
         targets.refresh(source, target)
 
     @cached_property
     def moves(self) -> list[tuple[ServerSnapshot, Place, Place]]:
         """Return the moves, with several moves of a server combined, and without those back to the origin."""
-        whereabouts = {uuid: place for place in self.places for uuid in place.servers}
-        moved = [(server, origin, whereabouts[uuid]) for uuid, (server, origin) in self.origins.items()]
+        places_by_server = {uuid: place for place in self.places for uuid in place.servers}
+        moved = [(server, origin, places_by_server[uuid]) for uuid, (server, origin) in self.origins.items()]
         return [move for move in moved if move[1] is not move[2]]
 
     def conclude(self) -> Solution:
