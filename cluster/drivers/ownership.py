@@ -11,7 +11,7 @@ CHECK: ContextVar[Callable[[], None] | None] = ContextVar("check", default=None)
 
 
 @contextmanager
-def acting_for(action: str, attempt: int = 0, check: Callable[[], None] | None = None) -> Iterator[None]:
+def acting_for(work: str, attempt: int = 0, check: Callable[[], None] | None = None) -> Iterator[None]:
     """Make an attempt at some work the owner of the operations that this thread begins in the cloud.
 
     Only this attempt may end them, and only this or a later attempt at the same work may undo them.
@@ -20,7 +20,7 @@ def acting_for(action: str, attempt: int = 0, check: Callable[[], None] | None =
         work: an identifier that is the same in every process that continues the work, such as an action's UUID.
         check: raises an exception if the attempt is over; otherwise locks it until the end of the transaction.
     """
-    owner_before, check_before = OWNER.set(f"{action}/{attempt}"), CHECK.set(check)
+    owner_before, check_before = OWNER.set(f"{work}/{attempt}"), CHECK.set(check)
     try:
         yield
     finally:
@@ -46,6 +46,6 @@ def may_end(row: Server | Volume) -> bool:
 
 def may_undo(row: Server | Volume) -> bool:
     """Return whether the operation on a row belongs to this or an earlier attempt at the same work, or to none."""
-    action, _, attempt = row.operation_owner.partition("/")
+    work, _, attempt = row.operation_owner.partition("/")
     current_work, _, latest = OWNER.get().partition("/")
-    return may_end(row) or (action == current_work and int(attempt or 0) <= int(latest))
+    return may_end(row) or (work == current_work and int(attempt or 0) <= int(latest))

@@ -266,7 +266,7 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known_marks: Iterab
     Args:
         root: its row is locked, which prevents concurrent changes of marks.
         changes: the decision.
-        known: the UUIDs of the stacks and resources that were marked at the time of the decision.
+        known_marks: the UUIDs of the stacks and resources that were marked at the time of the decision.
     """
     known_marks, ends = set(known_marks), ending_generations(changes)
     for part in find_marked(root):

@@ -65,7 +65,7 @@ def wait_until(poll: Callable[[], T], is_done: Callable[[T], bool], operation: s
     If the cloud does not respond, the operation may still be in progress, so polling continues until the timeout.
 
     Args:
-        what: a description of the operation, for messages.
+        operation: a description of the operation, for messages.
 
     Raises:
         OperationOutstanding: it was not over within `settings.OPENSTACK_OPERATION_TIMEOUT` seconds.
