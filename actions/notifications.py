@@ -7,7 +7,7 @@ from django.db.models import Aggregate, JSONField, OuterRef, Subquery, TextField
 from django.db.models.functions import Cast, JSONObject
 
 from actions.models import Action, ActionParent
-from watcher_site.outbox.kinds import ERROR, LIFE, UPDATE, Event, Kind, phases_of
+from watcher_site.outbox.kinds import ERROR, LIFE, UPDATE, Event, Kind, Summary, phases_of
 from watcher_site.outbox.payloads import TIMES, fault, identifier, state_of, state_update, structure, times, versioned
 
 State = Action.State
@@ -51,6 +51,7 @@ def parents() -> Subquery:
 
 class ActionNotifications(Kind):
     name = "action"
+    label, page = "Action", "actions:detail"
     event_names = (*LIFE, *phases_of("execution", "cancel"))
 
     @property
@@ -77,6 +78,12 @@ class ActionNotifications(Kind):
             return (UPDATE,)
         before = BEFORE.get((State(old_state), State(state)))
         return (*((before,) if before else ()), UPDATE, *events_after(old_state, state, fault))
+
+    def summary(self, snapshot: Mapping[str, Any]) -> Summary:
+        """Return the description of an action, with its type and its plan."""
+        plan = identifier(structure(snapshot["plan"])["uuid"])
+        name = f"{snapshot['action_type']} of action plan {plan}"
+        return Summary(name, state_of(snapshot), snapshot["status_message"])
 
     def payload(self, notification: Any) -> dict[str, Any]:
         operation, _, phase = notification.event_type.removeprefix("action.").partition(".")

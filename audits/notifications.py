@@ -29,6 +29,7 @@ PAYLOADS = {
 
 class AuditNotifications(Kind):
     name = "audit"
+    label, page = "Audit", "audits:detail"
     event_names = (*LIFE, *phases_of(STRATEGY_PHASE, PLANNER_PHASE))
 
     @property

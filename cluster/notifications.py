@@ -45,6 +45,8 @@ def wrap(name: str, version: str, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ServerKind(Kind):
+    label, page = "Server", "cluster:server"
+
     @property
     def model(self) -> type[Server]:
         return Server

@@ -7,7 +7,7 @@ from django.db.models.functions import JSONObject
 
 from actions.notifications import terse_plan
 from plans.models import ActionPlan
-from watcher_site.outbox.kinds import ERROR, LIFE, UPDATE, Event, Kind, phases_of
+from watcher_site.outbox.kinds import ERROR, LIFE, UPDATE, Event, Kind, Summary, phases_of
 from watcher_site.outbox.payloads import (
     TIMES,
     fault,
@@ -51,6 +51,7 @@ STRATEGY = ("uuid", "name", "display_name", "parameters_spec", *TIMES)
 
 class ActionPlanNotifications(Kind):
     name = "action_plan"
+    label, page = "Action plan", "plans:detail"
     event_names = (*LIFE, *phases_of("execution", "cancel"))
 
     @property
@@ -68,6 +69,12 @@ class ActionPlanNotifications(Kind):
             "audit": JSONObject(**audit, **references),
             "strategy": JSONObject(**{name: f"strategy__{name}" for name in STRATEGY}),
         }
+
+    def summary(self, snapshot: Mapping[str, Any]) -> Summary:
+        """Return the description of a plan, which has no name, with the name of its audit."""
+        audit, uuid = structure(snapshot["audit"])["name"], identifier(snapshot["uuid"])
+        name = f"{uuid} of audit {audit}" if audit else str(uuid)
+        return Summary(name, state_of(snapshot), snapshot["status_message"])
 
     def between(self, old_state: str, state: str, fault: Mapping[str, Any] | None = None) -> Sequence[Event]:
         phases = AFTER.get((State(old_state), State(state)), ())

@@ -26,6 +26,7 @@ from watcher_site.configuration.environment import (
     read_api_key,
     read_choice,
     read_database,
+    read_email,
     read_integer,
     read_list,
     read_networks,
@@ -35,6 +36,7 @@ from watcher_site.configuration.environment import (
     read_ports,
     read_queue,
     read_queues,
+    read_sender,
     read_switch,
     refuse,
 )
@@ -401,6 +403,18 @@ WEBHOOK_PRIVATE_ADDRESSES = read_switch("WATCHER_WEBHOOK_PRIVATE_ADDRESSES", Fal
 WEBHOOK_TIMEOUT = read_number("WATCHER_WEBHOOK_TIMEOUT", 10, least=0.1, most=300)
 WEBHOOK_ATTEMPTS = read_integer("WATCHER_WEBHOOK_ATTEMPTS", 12, least=1, most=1000)
 WEBHOOK_PAUSE = 5
+# The mail server and the sender of subscriptions by e-mail; without a server, there are none. The limits of webhooks
+# apply.
+email = read_email("EMAIL_URL")
+EMAIL_HOST, EMAIL_PORT = email.get("EMAIL_HOST", ""), email.get("EMAIL_PORT", 25)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = email.get("EMAIL_HOST_USER") or "", email.get("EMAIL_HOST_PASSWORD") or ""
+EMAIL_USE_TLS, EMAIL_USE_SSL = email.get("EMAIL_USE_TLS", False), email.get("EMAIL_USE_SSL", False)
+EMAIL_TIMEOUT = WEBHOOK_TIMEOUT
+DEFAULT_FROM_EMAIL = read_sender("WATCHER_EMAIL_FROM", is_needed=bool(EMAIL_HOST))
+# The address of the site for links in e-mail and chat messages; without it, they have no links.
+SITE_URL = read_address(
+    "WATCHER_SITE_URL", "", ["http", "https"], "must begin with https:// or http:// and a host."
+).rstrip("/")
 WEBHOOK_LONGEST_PAUSE = 3600
 MOST_SUBSCRIPTIONS = read_integer("WATCHER_MOST_SUBSCRIPTIONS", 100, least=1, most=10_000)
 # The number of concurrent requests or messages of a relay to one receiver.

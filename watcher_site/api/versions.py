@@ -19,8 +19,9 @@ EXTENDED: Version = (1, 12)
 TENANTS: Version = (1, 15)
 # The first version in which profiles belong to projects.
 PROFILES: Version = (1, 16)
-# The first version in which users approve action plans.
+# The first version in which users approve action plans, and subscriptions send e-mail and chat messages.
 APPROVALS: Version = (1, 17)
+RECEIVERS = APPROVALS
 
 # The changes of each version, from which the minimum, the maximum and the documentation are derived.
 HISTORY: dict[Version, tuple[str, ...]] = {
@@ -95,6 +96,8 @@ HISTORY: dict[Version, tuple[str, ...]] = {
     APPROVALS: (
         "`POST /v1/action_plans/{uuid}/approve` and `/withdraw_approval` approve the start of an action plan by"
         " another user, and withdraw the approval. Action plans have `approved_by` and `approved_at`.",
+        "Subscriptions have a `kind` (`webhook`, `mail`, `slack`) and `addresses` of e-mail. Before, only webhooks are"
+        " shown.",
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from email.utils import parseaddr
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ValidationError as InvalidAddress
+from django.core.validators import validate_email
 from environs import EnvError, EnvValidationError, FileAwareEnv, ValidationError, validate
 
 from watcher_site.configuration import policies
@@ -99,6 +102,29 @@ def read_address(name: str, default: str, schemes: Collection[str], rule: str) -
 
     address: str = read(env.str, name, default, rule=rule, validate=require_address)
     return address
+
+
+def read_email(name: str) -> dict[str, Any]:
+    """Read the URL of a mail server as Django's settings, or none."""
+    rule = "must be submission://user:password@host:587, smtp://host:25, or smtp://user:password@host:465/?ssl=true."
+    text = read(env.str, name, "")
+    if not text:
+        return {}
+    if urlsplit(text).scheme not in ("smtp", "submission") or not urlsplit(text).hostname:
+        refuse(name, rule)
+    email: dict[str, Any] = read(env.dj_email_url, name, "", rule=rule)
+    return email
+
+
+def read_sender(name: str, is_needed: bool) -> str:
+    """Read an address of e-mail with or without a name, such as Watcher <watcher@example.org>."""
+    sender = " ".join(read(env.str, name, "").split())
+    if sender or is_needed:
+        try:
+            validate_email(parseaddr(sender)[1])
+        except InvalidAddress:
+            refuse(name, "must be an address of e-mail, like watcher@example.org, if EMAIL_URL is set.")
+    return sender
 
 
 def read_api_key(name: str, is_needed: bool) -> str:

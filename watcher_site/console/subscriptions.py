@@ -1,10 +1,12 @@
 """The console's subscription pages."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import django_filters
 import django_tables2 as tables
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -33,13 +35,16 @@ from watcher_site.notifications.broker_state import broker_state
 from watcher_site.notifications.subscriptions import (
     CHANGE,
     CHECKS,
+    OWN_FIELDS,
+    Kind,
     change_subscription,
     changeable_values,
+    checked_slack_url,
+    describe_target,
     renew_secret,
     send_test,
     subscribe,
     unsubscribe,
-    url_for,
 )
 from watcher_site.refusals import Refused
 
@@ -49,9 +54,14 @@ MADE = {name: {"class": "text-nowrap wide-only"} for name in ("th", "td")}
 WAITING = {name: {"class": "text-end number wider-only"} for name in ("th", "td")}
 
 
+SLACK_HELP = _("The URL of an incoming webhook of Slack, or of a compatible chat such as Mattermost. It is secret.")
+SLACK_HELP_OF_CURRENT = _("Enter the whole URL of another incoming webhook to replace the current one.")
+
+
 class SubscriptionTable(tables.Table):
     name = LineColumn(linkify=("notifications:detail", {"uuid": tables.A("uuid")}))
-    url = LineColumn(verbose_name=_("URL"), orderable=False)
+    kind = tables.Column(orderable=False, attrs=MADE)
+    receiver = LineColumn(verbose_name=_("receiver"), orderable=False, accessor="url", empty_values=())
     event_types = LineColumn(verbose_name=_("events"), orderable=False)
     enabled = tables.Column()
     waiting_count = NumberColumn(verbose_name=_("pending"), orderable=False, attrs=WAITING)
@@ -62,14 +72,14 @@ class SubscriptionTable(tables.Table):
     class Meta:
         model = Subscription
         counts = ("waiting_count", "undelivered_count")
-        fields = ("name", "url", "event_types", "enabled", *counts, "problem", "created_at")
+        fields = ("name", "kind", "receiver", "event_types", "enabled", *counts, "problem", "created_at")
         attrs = ATTRIBUTES
 
     def before_render(self, request: HttpRequest) -> None:
         self.reader = request.user
 
-    def render_url(self, value: str) -> str:
-        return render_in_one_line(url_for(self.reader, value))
+    def render_receiver(self, record: Subscription) -> str:
+        return render_in_one_line(describe_target(self.reader, record))
 
     def render_event_types(self, value: list[str]) -> str:
         return render_in_one_line(", ".join(value))
@@ -94,7 +104,10 @@ class SubscriptionList(ListPage):
     template_name = "notifications/subscription_list.html"
     heading = _("Notifications")
     help_page = "concepts#subscription"
-    guidance = _("No subscriptions yet. A subscription sends notifications of audits, plans and actions to a URL.")
+    guidance = _(
+        "No subscriptions yet. A subscription sends notifications of audits, plans and actions to a URL, by e-mail or"
+        " to a chat."
+    )
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         may_know = self.may("watcher_site.view_delivery")
@@ -118,7 +131,7 @@ class SubscriptionPage(RecordPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         counts = dict(self.object.deliveries.order_by().values_list("state").annotate(Count("pk")))
         return super().get_context_data(
-            url=url_for(self.request.user, self.object.url),
+            target=describe_target(self.request.user, self.object),
             pending=counts.get(Delivery.State.PENDING, 0),
             undelivered=counts.get(Delivery.State.UNDELIVERED, 0),
             **context,
@@ -132,20 +145,30 @@ class SubscriptionForm(forms.Form):
     url = forms.CharField(
         label=_("URL"), max_length=URL_LENGTH, help_text=_("Notifications are sent to this URL by POST.")
     )
+    addresses = forms.CharField(
+        label=_("Addresses"), widget=forms.Textarea(attrs={"rows": 2}), help_text=_("Separated by spaces or commas.")
+    )
     event_types = forms.CharField(
         label=_("Events"), initial="*", help_text=_("Separated by spaces; * matches any characters: action.* *.error")
     )
     enabled = forms.BooleanField(label=_("Enabled"), required=False, initial=True)
 
-    def __init__(self, *arguments: Any, current: Subscription | None = None, **options: Any) -> None:
+    def __init__(self, *arguments: Any, kind: str, current: Subscription | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.current = current
+        self.kind, self.current = kind, current
+        for name in {"url", "addresses"} - {*OWN_FIELDS[Kind(kind)]}:
+            del self.fields[name]
+        if kind == Kind.SLACK:
+            self.fields["url"].help_text = SLACK_HELP_OF_CURRENT if current else SLACK_HELP
 
     def clean_name(self) -> Any:
         return self.clean_value("name", self.cleaned_data["name"])
 
     def clean_url(self) -> Any:
         return self.clean_value("url", self.cleaned_data["url"])
+
+    def clean_addresses(self) -> Any:
+        return self.clean_value("addresses", self.cleaned_data["addresses"].replace(",", " ").split())
 
     def clean_event_types(self) -> Any:
         return self.clean_value("event_types", self.cleaned_data["event_types"].replace(",", " ").split())
@@ -154,7 +177,7 @@ class SubscriptionForm(forms.Form):
         if self.current and value == getattr(self.current, name):
             return value
         try:
-            return CHECKS[name](value)
+            return checked_slack_url(value) if name == "url" and self.kind == Kind.SLACK else CHECKS[name](value)
         except Refused as refusal:
             raise forms.ValidationError(str(refusal).removeprefix(f"{name}: ")) from refusal
 
@@ -164,28 +187,44 @@ class SubscriptionForm(forms.Form):
         self.add_error(name if name in self.fields else None, reason if name in self.fields else str(refusal))
 
 
+def read_kind(data: Mapping[str, Any]) -> str:
+    """Return the kind that a form or a link names, by default a webhook."""
+    kind = data.get("kind", "")
+    return kind if kind in Kind.values else Kind.WEBHOOK
+
+
 class NewSubscription(ResumableFormPage, View):
     history_event = "subscription.create"
     permission_required = "watcher_site.add_subscription"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.show(SubscriptionForm(self.resumed_data()))
+        data = self.resumed_data()
+        return self.show(SubscriptionForm(data, kind=read_kind(request.GET if data is None else data)))
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        form = SubscriptionForm(request.POST)
+        form = SubscriptionForm(request.POST, kind=read_kind(request.POST))
         if form.is_valid():
             try:
-                made, secret = subscribe(**form.cleaned_data)
+                made, secret = subscribe(**form.cleaned_data, kind=form.kind)
             except Refused as refusal:
                 self.record_problem(refusal)
                 form.add_refusal(refusal)
             else:
-                return show_secret(request, _("Subscription created"), made, secret)
+                if secret:
+                    return show_secret(request, _("Subscription created"), made, secret)
+                messages.success(request, _("Subscription created."))
+                return redirect("notifications:detail", uuid=made.uuid)
         return self.show(form)
 
     def show(self, form: SubscriptionForm) -> HttpResponse:
-        context = {"form": form, "heading": _("New subscription"), "back": reverse("notifications:list")}
+        context = {
+            "form": form,
+            "kinds": Kind.choices,
+            "lacks_mail_server": form.kind == Kind.MAIL and not settings.EMAIL_HOST,
+            "heading": _("New subscription"),
+            "back": reverse("notifications:list"),
+        }
         return render(self.request, "notifications/subscription_form.html", context)
 
 
@@ -196,12 +235,14 @@ class ChangeSubscription(ResumableFormPage, View):
 
     def get(self, request: HttpRequest, uuid: str) -> HttpResponse:
         current = self.find(uuid)
-        initial = {**changeable_values(current), "event_types": " ".join(current.event_types)}
-        return self.show(current, SubscriptionForm(self.resumed_data(), initial=initial, current=current))
+        texts = {name: " ".join(getattr(current, name) or ()) for name in ("event_types", "addresses")}
+        initial = changeable_values(current) | texts
+        form = SubscriptionForm(self.resumed_data(), initial=initial, kind=current.kind, current=current)
+        return self.show(current, form)
 
     def post(self, request: HttpRequest, uuid: str) -> HttpResponse:
         current = self.find(uuid)
-        form = SubscriptionForm(request.POST, current=current)
+        form = SubscriptionForm(request.POST, kind=current.kind, current=current)
         if form.is_valid():
             try:
                 change_subscription(current, form.cleaned_data)

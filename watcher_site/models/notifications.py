@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Upper
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
@@ -47,6 +48,9 @@ class Notification(models.Model):
     snapshot = models.JSONField(help_text="the object as the change left it")
     fault = models.JSONField(null=True, help_text="what went wrong, in events that tell of an error")
     host = models.CharField(max_length=NAME_LENGTH)
+    person = models.CharField(
+        max_length=NAME_LENGTH, null=True, help_text="user who caused the change; null: the site itself"
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     is_dispatched = models.BooleanField(default=False)
 
@@ -74,11 +78,20 @@ class SubscriptionQuerySet(RecordQuerySet):
 
 
 class Subscription(Record):
-    """A webhook: a receiver of notifications over HTTP."""
+    """A receiver of notifications: a webhook, addresses of e-mail, or an incoming webhook of a chat."""
+
+    class Kind(models.TextChoices):
+        WEBHOOK = "webhook", _("Webhook")
+        MAIL = "mail", _("E-mail")
+        SLACK = "slack", _("Slack")
 
     name = models.CharField(max_length=NAME_LENGTH)
-    url = models.CharField(max_length=URL_LENGTH)
-    secret = models.TextField(editable=False, help_text="what its notifications are signed with, sealed")
+    kind = models.CharField(max_length=15, choices=Kind, default=Kind.WEBHOOK, db_default=Kind.WEBHOOK)
+    url = models.CharField(max_length=URL_LENGTH, help_text="of slack only scheme and host; of mail empty")
+    addresses = models.JSONField(null=True, help_text="addresses of e-mail; null: another kind")
+    secret = models.TextField(
+        editable=False, help_text="sealed: key that signs notifications of a webhook, or URL of slack; of mail empty"
+    )
     event_types = models.JSONField(default=list, help_text="patterns such as action.* or *.error")
     enabled = models.BooleanField(default=True)
     # Written only by relays. Changes of a subscription do not affect these, except that they reset a pause.

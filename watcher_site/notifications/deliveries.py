@@ -35,6 +35,7 @@ class NotificationRow(NamedTuple):
     object_uuid: UUID
     old_state: str | None
     host: str
+    person: str | None
     created_at: datetime
     snapshot: Any
     fault: Any

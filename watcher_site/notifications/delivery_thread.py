@@ -134,13 +134,14 @@ class DeliveryThread:
         elif delivered:
             self.failures = 0
             if self.key is not None:
-                deliveries.record_success(self.key, timezone.now(), str(refused) if refused else None)
+                warning = str(refused) if refused else self.receiver.warning
+                deliveries.record_success(self.key, timezone.now(), warning)
         elif refused and self.key is not None:
             deliveries.record_rejection(self.key, str(refused))
 
     def count(self, outcome: str, number: int) -> None:
         """Count deliveries in the metrics by the kind of the receiver, because the number of names is not limited."""
-        kind = "broker" if self.key is None else "webhook"
+        kind = self.subscription.kind if self.subscription else "broker"
         metrics.deliveries.labels(kind, outcome).inc(number)
 
     def pause_after_no_answer(self, problem: str, tried: Sequence[PendingDelivery]) -> None:

@@ -67,6 +67,8 @@ class Receiver(ABC):
 
     batch: ClassVar[int]
     """The number of notifications that are sent at once. This many may be sent again after a relay was killed."""
+    warning: str | None = None
+    """The problem with the last notification that was delivered, such as an address that was refused."""
 
     @abstractmethod
     def send_lines(self, lines: Sequence[Line], can_continue: Callable[[], bool]) -> list[Outcome]:

@@ -4,7 +4,7 @@ It may be killed at any moment: another relay takes over its deliveries, and may
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from importlib import import_module
 from threading import Event
@@ -19,7 +19,9 @@ from django.utils import timezone
 
 from watcher_site.database.locks import lock_table
 from watcher_site.models import Delivery, Notification, Service, Subscription
+from watcher_site.notifications.chat import SlackReceiver
 from watcher_site.notifications.delivery_thread import DeliveryThread
+from watcher_site.notifications.mail import MailReceiver
 from watcher_site.notifications.receivers import Receiver
 from watcher_site.notifications.services import announce_services
 from watcher_site.notifications.webhooks import WebhookReceiver
@@ -28,6 +30,13 @@ from watcher_site.processes.worker import Worker
 from watcher_site.refusals import Invalid
 
 BATCH = 1000
+RECEIVERS: Mapping[str, Callable[[Subscription], Receiver]] = {
+    Subscription.Kind.WEBHOOK: WebhookReceiver,
+    Subscription.Kind.MAIL: MailReceiver,
+    Subscription.Kind.SLACK: SlackReceiver,
+}
+# The columns of a subscription that its receiver uses.
+USED = ("url", "secret", "addresses")
 
 
 class New(NamedTuple):
@@ -161,7 +170,7 @@ class Relay(Worker):
         if known and not self.release(key):
             return None
         try:
-            receiver = WebhookReceiver(subscription) if subscription else make_broker()
+            receiver = RECEIVERS[subscription.kind](subscription) if subscription else make_broker()
         except Invalid as problem:
             self.log.error("receiver unusable", receiver=str(subscription), reason=str(problem))
             return None
@@ -197,4 +206,4 @@ class Relay(Worker):
 
 
 def is_same(one: Subscription | None, other: Subscription) -> bool:
-    return one is not None and (one.url, one.secret) == (other.url, other.secret)
+    return one is not None and all(getattr(one, name) == getattr(other, name) for name in USED)

@@ -9,7 +9,7 @@ from django.db.models.functions import MD5, Cast, Concat
 
 from watcher_site.models import Service
 from watcher_site.models.services import ACTIVE, FAILED, REPLACED
-from watcher_site.outbox.kinds import INFO, WARNING, Event, Kind
+from watcher_site.outbox.kinds import INFO, WARNING, Event, Kind, Summary
 from watcher_site.outbox.payloads import moment, versioned
 from watcher_site.outbox.writing import announce, listeners
 
@@ -19,6 +19,7 @@ IDENTITY = Cast(MD5(Concat(Value("service "), Cast("pk", TextField()), output_fi
 
 class ServiceNotifications(Kind):
     name = "service"
+    label = "Service"
     identity = IDENTITY
 
     @property
@@ -27,6 +28,10 @@ class ServiceNotifications(Kind):
 
     def snapshot(self) -> Mapping[str, Any]:
         return {"name": "name", "host": "host", "last_seen_up": "last_seen_up", "status": "told_status"}
+
+    def summary(self, snapshot: Mapping[str, Any]) -> Summary:
+        """Return the description of a service, with its host."""
+        return Summary(f"{snapshot['name']} on {snapshot['host']}", snapshot["status"])
 
     def payload(self, notification: Any) -> dict[str, Any]:
         now = notification.snapshot

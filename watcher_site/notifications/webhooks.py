@@ -6,6 +6,7 @@ within them indefinitely.
 
 import socket
 import time
+from abc import abstractmethod
 from base64 import b64decode, b64encode
 from binascii import Error
 from collections.abc import Iterator
@@ -72,7 +73,7 @@ def seal_secret(secret: str) -> str:
 
 
 def unseal_secret(subscription: Subscription) -> str:
-    """Return the secret of a subscription.
+    """Return the secret of a subscription: the key of a webhook, or the URL of Slack.
 
     Raises:
         Invalid: it was sealed with an unknown key.
@@ -80,11 +81,11 @@ def unseal_secret(subscription: Subscription) -> str:
     return str(unseal(subscription.secret)["secret"])
 
 
-class WebhookReceiver(SequentialReceiver):
-    def __init__(self, subscription: Subscription) -> None:
-        """Raise `Invalid` if the subscription's secret cannot be read."""
-        self.url = subscription.url
-        self.webhook = Webhook(unseal_secret(subscription))
+class HTTPReceiver(SequentialReceiver):
+    """A receiver to which each notification is one POST."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
         self.thread_data = local()
         self.sessions: list[requests.Session] = []
 
@@ -114,13 +115,16 @@ class WebhookReceiver(SequentialReceiver):
         session_of_thread: requests.Session = self.thread_data.session
         return session_of_thread
 
+    @abstractmethod
+    def request(self, notification: SentNotification) -> tuple[bytes, dict[str, str]]:
+        """Return the body and the headers of the request."""
+
     def send(self, notification: SentNotification) -> None:
-        event = cloud_event(notification)
-        headers = {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
+        body, headers = self.request(notification)
         try:
             with (
                 interrupt_after(settings.WEBHOOK_TIMEOUT) as watch,
-                self.session.post(self.url, data=event.body, headers=headers, stream=True) as response,
+                self.session.post(self.url, data=body, headers=headers, stream=True) as response,
             ):
                 # A truncated header looks like a complete one.
                 watch.require_time()
@@ -141,6 +145,17 @@ class WebhookReceiver(SequentialReceiver):
         super().close()
         for session in self.sessions:
             session.close()
+
+
+class WebhookReceiver(HTTPReceiver):
+    def __init__(self, subscription: Subscription) -> None:
+        """Raise `Invalid` if the subscription's secret cannot be read."""
+        super().__init__(subscription.url)
+        self.webhook = Webhook(unseal_secret(subscription))
+
+    def request(self, notification: SentNotification) -> tuple[bytes, dict[str, str]]:
+        event = cloud_event(notification)
+        return event.body, {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
 
     def sign(self, identifier: str, body: str) -> dict[str, str]:
         """Return the headers with which a receiver verifies the sender, and detects replays by their time or id."""

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 from django.db.models import Model, QuerySet
 from django.db.models.functions import JSONObject
 
+from watcher_site.outbox.payloads import DELETED
+
 INFO, WARNING, ERROR = "INFO", "WARN", "ERROR"
 
 
@@ -25,6 +27,16 @@ class Event:
 UPDATE = Event("update")
 CREATE = Event("create")
 DELETE = Event("delete")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The description of an object for people, from a snapshot."""
+
+    name: str
+    state: str | None = None
+    message: str | None = None
+    """The reason of its state."""
 
 
 LIFE = ("create", "update", "delete")
@@ -48,6 +60,11 @@ class Kind(ABC):
     """The names of the events, without the name of the kind. Subscriptions to other events are refused."""
     publisher: ClassVar[str] = "infra-optim"
     """The service in the publisher id."""
+
+    label: ClassVar[str] = ""
+    """The word for one of these objects in texts for people."""
+    page: ClassVar[str | None] = None
+    """The name of the console page with the UUID in its address, if there is one."""
 
     identity: ClassVar[Any] = "uuid"
     """The column or expression of the UUID by which receivers identify an object."""
@@ -76,6 +93,11 @@ class Kind(ABC):
     @abstractmethod
     def payload(self, notification: Any) -> dict[str, Any]:
         """Return the payload of a `Notification` of one of these objects, as docs/notifications.md describes it."""
+
+    def summary(self, snapshot: Mapping[str, Any]) -> Summary:
+        """Return the description of an object in messages for people."""
+        state = DELETED if snapshot.get("deleted_at") else snapshot.get("state")
+        return Summary(snapshot["name"] or "", state, snapshot.get("status_message"))
 
     @cached_property
     def rows(self) -> QuerySet[Any]:

@@ -23,14 +23,20 @@ from django.db.models.sql.datastructures import BaseTable
 from django.utils import timezone
 
 from watcher_site import plugins
+from watcher_site.database.text import make_storable
 from watcher_site.models import Notification, Subscription
+from watcher_site.models.notifications import NAME_LENGTH
 from watcher_site.monitoring.metrics import state_changes
 from watcher_site.outbox.kinds import DELETE, ERROR, INFO, WARNING, Event, Kind
+from watcher_site.request_context import current_caller
 
 SECONDS = 1.0
 # The maximum number of keys in one statement.
 BATCH = 5000
-COLUMNS = "uuid, kind, event_type, priority, object_uuid, old_state, snapshot, fault, host, created_at, is_dispatched"
+COLUMNS = (
+    "uuid, kind, event_type, priority, object_uuid, old_state, snapshot, fault, host, person, created_at,"
+    " is_dispatched"
+)
 # The priorities that are sent at each level.
 LEVELS = {"info": {INFO, WARNING, ERROR}, "warning": {WARNING, ERROR}, "error": {ERROR}, "": set()}
 
@@ -127,7 +133,7 @@ class Announcement:
             for value in (place, f"{self.kind.name}.{event.name}", event.priority, as_json(event.fault))
         ]
         now = connection.ops.adapt_datetimefield_value(timezone.now())
-        constants = [self.kind.name, self.old_state, settings.HOST, now]
+        constants = [self.kind.name, self.old_state, settings.HOST, find_person(), now]
         return source, insertion(is_typed), [*events, *values, *keys, *constants]
 
     def write(self, keys: Sequence[int]) -> None:
@@ -136,6 +142,12 @@ class Announcement:
             source, insert, values = self.parts(keys=keys[start : start + BATCH])
             with connection.cursor() as cursor:
                 cursor.execute(f"WITH {', '.join(source)} {insert}", values)
+
+
+def find_person() -> str | None:
+    """Return the name of the user who caused the current change, or None for the work of the site itself."""
+    caller = current_caller()
+    return make_storable(str(caller.get("user") or ""), NAME_LENGTH) or None if caller else None
 
 
 def as_json(value: Any) -> str | None:
@@ -163,7 +175,9 @@ def snapshot_of(kind: str, changed: str | None = None) -> tuple[str, list[Any]]:
 @cache
 def insertion(is_typed: bool) -> str:
     uuid = "gen_random_uuid()" if is_typed else "lower(hex(randomblob(16)))"
-    constants = "%s::text, {}, %s::text, {}, %s::text, %s::timestamptz" if is_typed else "%s, {}, %s, {}, %s, %s"
+    constants = (
+        "%s::text, {}, %s::text, {}, %s::text, %s::text, %s::timestamptz" if is_typed else "%s, {}, %s, {}, %s, %s, %s"
+    )
     kind, old_state, host = constants.split(", {}, ")
     table = connection.ops.quote_name(Notification._meta.db_table)
     return (

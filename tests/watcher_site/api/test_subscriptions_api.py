@@ -293,6 +293,74 @@ def test_purge_keeps_pending_deliveries_to_a_configured_broker(settings: Setting
     assert Delivery.objects.count() == 1
 
 
+def test_mail_subscription_is_created_and_changed(api: Caller, cloud_admin: User, settings: Settings) -> None:
+    settings.EMAIL_HOST = "mail.example.org"
+    one = Caller(cloud_admin, "1.17")
+    answer = one.post("/subscriptions", {"name": "mail", "kind": "mail", "addresses": ["rosa@example.org"]})
+    made = answer.json()
+    assert (answer.status_code, "secret" in made) == (201, False)
+    assert (made["kind"], made["url"], made["addresses"]) == ("mail", None, ["rosa@example.org"])
+    changed = one.patch("/subscriptions/mail", replace("/addresses", ["max@example.org"])).json()
+    assert changed["addresses"] == ["max@example.org"]
+    assert one.post("/subscriptions/mail/secret").status_code == 409
+    assert one.get("/subscriptions").json()["subscriptions"][0]["kind"] == "mail"
+
+
+def test_earlier_versions_show_only_webhooks(api: Caller, cloud_admin: User) -> None:
+    subscribe_to("", "mail", kind="mail", addresses=["rosa@example.org"])
+    subscribe_to(PUBLIC)
+    assert [one["name"] for one in api.get("/subscriptions").json()["subscriptions"]] == ["receiver"]
+    assert "kind" not in api.get("/subscriptions/receiver").json()
+    assert api.get("/subscriptions/mail").status_code == api.delete("/subscriptions/mail").status_code == 404
+    assert api.post("/subscriptions", NEW | {"kind": "webhook"}).status_code == 406
+    assert len(Caller(cloud_admin, "1.17").get("/subscriptions").json()["subscriptions"]) == 2
+
+
+def test_missing_url_is_refused_in_all_versions(api: Caller, cloud_admin: User) -> None:
+    answer = api.post("/subscriptions", {"name": "pager"})
+    assert (answer.status_code, "Mandatory field missing" in fault(answer)) == (400, True)
+    assert Caller(cloud_admin, "1.17").post("/subscriptions", {"name": "pager"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "mail"}, "url: a subscription of the kind mail has none."),
+        ({"addresses": ["rosa@example.org"]}, "addresses: a subscription of the kind webhook has none."),
+        ({"kind": "slack", "secret": "whsec_x"}, "secret: a subscription of the kind slack has none."),
+        ({"kind": "fax"}, "fax"),
+    ],
+)
+def test_field_of_another_kind_is_refused(
+    api: Caller, cloud_admin: User, settings: Settings, changes: dict[str, Any], words: str
+) -> None:
+    settings.EMAIL_HOST = "mail.example.org"
+    answer = Caller(cloud_admin, "1.17").post("/subscriptions", NEW | changes)
+    assert (answer.status_code, words in fault(answer)) == (400, True)
+
+
+def test_url_of_a_chat_is_shown_without_its_path(api: Caller, cloud_admin: User) -> None:
+    one = Caller(cloud_admin, "1.17")
+    made = one.post("/subscriptions", {"name": "chat", "kind": "slack", "url": f"{PUBLIC}/T0KEN"}).json()
+    assert (made["url"], "secret" in made) == ("http://192.0.2.7", False)
+    assert "T0KEN" not in str(HistoryEntry.objects.get().details)
+    one.patch("/subscriptions/chat", replace("/url", f"{PUBLIC}/0THER"))
+    assert unseal_secret(Subscription.objects.get()) == f"{PUBLIC}/0THER"
+
+
+def test_command_adds_subscriptions_by_mail_and_to_chats(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES, settings.EMAIL_HOST = True, "mail.example.org"
+    call_command("add_subscription", "mail", "rosa@example.org", "max@example.org", "--kind", "mail")
+    call_command("add_subscription", "chat", f"{PUBLIC}/T0KEN", "--kind", "slack")
+    capsys.readouterr()
+    call_command("list_subscriptions")
+    chat, mail = capsys.readouterr().out.splitlines()
+    assert "mail  enabled  mail rosa@example.org,max@example.org  *" in mail
+    assert "chat  enabled  slack http://192.0.2.7  *" in chat
+
+
 def test_commands_manage_subscriptions_and_resend_notifications(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:

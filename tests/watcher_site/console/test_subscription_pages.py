@@ -39,6 +39,45 @@ def test_subscription_is_created_changed_and_deleted_with_its_secret_shown_once(
     assert not Subscription.objects.present().exists()
 
 
+def test_mail_subscription_is_created_and_changed_without_scripts(browser: Client, settings: Settings) -> None:
+    settings.EMAIL_HOST = "mail.example.org"
+    form = browser.get(f"{reverse('notifications:new')}?kind=mail").content.decode()
+    assert ('name="addresses"' in form, 'name="url"' in form) == (True, False)
+    fields = {"kind": "mail", "name": "mail", "addresses": "rosa@example.org, max@example.org", "event_types": "*"}
+    made = browser.post(reverse("notifications:new"), fields, follow=True).content.decode()
+    subscription = Subscription.objects.get()
+    assert (subscription.kind, subscription.addresses) == ("mail", ["rosa@example.org", "max@example.org"])
+    assert ("rosa@example.org, max@example.org" in made, "New secret" in made) == (True, False)
+    page = reverse("notifications:change", args=[subscription.uuid])
+    refused = browser.post(page, fields | {"addresses": "rosa"}).content.decode()
+    assert "rosa is not an address of e-mail." in refused
+    browser.post(page, fields | {"addresses": "eva@example.org"})
+    assert Subscription.objects.get().addresses == ["eva@example.org"]
+    assert "eva@example.org" in browser.get(reverse("notifications:list")).content.decode()
+
+
+def test_missing_mail_server_is_named_in_the_form(browser: Client, settings: Settings) -> None:
+    settings.EMAIL_HOST = ""
+    assert "EMAIL_URL" in browser.get(f"{reverse('notifications:new')}?kind=mail").content.decode()
+    fields = {"kind": "mail", "name": "mail", "addresses": "rosa@example.org", "event_types": "*"}
+    assert "kind: the site sends no e-mail" in browser.post(reverse("notifications:new"), fields).content.decode()
+    assert not Subscription.objects.exists()
+
+
+def test_url_of_a_chat_is_shown_on_no_page(browser: Client) -> None:
+    fields = {"kind": "slack", "name": "chat", "url": f"{PUBLIC}/T0KEN", "event_types": "*", "enabled": "on"}
+    browser.post(reverse("notifications:new"), fields)
+    subscription = Subscription.objects.get()
+    change = reverse("notifications:change", args=[subscription.uuid])
+    pages = [change, reverse("notifications:list"), reverse("notifications:detail", args=[subscription.uuid])]
+    texts = [browser.get(page).content.decode() for page in pages]
+    assert all("http://192.0.2.7" in text and "T0KEN" not in text for text in texts)
+    browser.post(change, fields | {"url": "http://192.0.2.7"})
+    assert unseal_secret(Subscription.objects.get()) == f"{PUBLIC}/T0KEN"
+    browser.post(change, fields | {"url": f"{PUBLIC}/0THER"})
+    assert unseal_secret(Subscription.objects.get()) == f"{PUBLIC}/0THER"
+
+
 def test_unchanged_form_changes_nothing(browser: Client) -> None:
     subscription = subscribe_to(f"{PUBLIC}/T0KEN?key=1")
     page = reverse("notifications:change", args=[subscription.uuid])

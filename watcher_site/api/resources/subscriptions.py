@@ -1,4 +1,4 @@
-"""``/v1/subscriptions``: webhooks; ``/v1/undelivered``: dead letters; ``/v1/broker``: the message broker."""
+"""Subscriptions, dead letters (``/v1/undelivered``) and the message broker (``/v1/broker``)."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from watcher_site.api.bodies import FlagField, IdentifierField, apply_patch, read_body, read_patch
 from watcher_site.api.paging import read_uuid, refuse_unknown_arguments
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
-from watcher_site.api.versions import Version
+from watcher_site.api.versions import RECEIVERS, Version, used_by
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
@@ -21,6 +21,8 @@ from watcher_site.notifications.subscriptions import (
     BROKER,
     CHANGE,
     CHANGEABLE,
+    OWN_FIELDS,
+    Kind,
     change_subscription,
     changeable_values,
     renew_secret,
@@ -37,7 +39,15 @@ SECRET_HELP = "key that signs notifications: whsec_ and 24 to 64 bytes in base64
 class SubscriptionSerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     name = serializers.CharField()
-    url = serializers.CharField(help_text="URL of the receiver; only scheme and host for users who may not change it")
+    kind = serializers.ChoiceField(Kind.choices, help_text="webhook, e-mail, or chat")
+    url = serializers.CharField(
+        allow_null=True,
+        help_text="URL of the receiver; only scheme and host for slack, and for users who may not change it;"
+        " null for mail",
+    )
+    addresses = serializers.ListField(
+        child=serializers.EmailField(), allow_null=True, help_text="addresses of e-mail; null for other kinds"
+    )
     event_types = serializers.ListField(
         child=serializers.CharField(), help_text="patterns such as action.* or *.error"
     )
@@ -50,9 +60,18 @@ class SubscriptionSerializer(ResourceSerializer):
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
 
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        if self.context.get("version", RECEIVERS) < RECEIVERS:
+            fields["url"].allow_null = False
+            if "secret" in fields:
+                fields["secret"].required = True
+        return fields
+
     class Meta:
         collection = "subscriptions"
-        short = ("uuid", "name", "url", "enabled", "links")
+        short = ("uuid", "name", "kind", "url", "addresses", "enabled", "links")
+        since = {"kind": RECEIVERS, "addresses": RECEIVERS}
         json = ("event_types",)
         computed = ("links",)
 
@@ -60,7 +79,7 @@ class SubscriptionSerializer(ResourceSerializer):
 class MadeSubscriptionSerializer(SubscriptionSerializer):
     """The response to POST, the only one that contains the secret."""
 
-    secret = serializers.CharField(help_text=SECRET_HELP)
+    secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; only of webhooks")
 
 
 class TextField(serializers.CharField):
@@ -81,13 +100,23 @@ class NewSubscriptionSerializer(serializers.Serializer[Any]):
     """The body of POST."""
 
     name = serializers.CharField(max_length=NAME_LENGTH)
-    url = AddressField(max_length=URL_LENGTH)
+    kind = serializers.ChoiceField(Kind.choices, required=False, help_text="default: webhook")
+    url = AddressField(max_length=URL_LENGTH, required=False, help_text="for webhook and slack")
+    addresses = serializers.ListField(
+        child=TextField(), required=False, help_text="addresses of e-mail, for mail, which has no url"
+    )
     event_types = serializers.ListField(child=TextField(), required=False)
     enabled = FlagField(required=False)
     secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; default: a generated key")
 
     argument = "subscription"
-    since: dict[str, Version] = {}
+    since: dict[str, Version] = {"kind": RECEIVERS, "addresses": RECEIVERS}
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        if self.context.get("version", RECEIVERS) < RECEIVERS:
+            fields["url"].required = True
+        return fields
 
 
 class TestSerializer(serializers.Serializer[Any]):
@@ -133,21 +162,27 @@ class SubscriptionView(NamedLookup, ResourceView):
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
         rows = super().read(queryset, detailed)
-        return [{**row, "url": url_for(self.request.user, row["url"])} for row in rows]
+        return [{**row, "url": url_for(self.request.user, row["url"]) or None} for row in rows]
+
+    def get_queryset(self) -> QuerySet[Any]:
+        found = super().get_queryset()
+        return found if used_by(self.request) >= RECEIVERS else found.filter(kind=Kind.WEBHOOK)
 
     def create(self, request: Request) -> Response:
-        """Subscribe a URL to notifications. Only this response contains the secret that signs them."""
+        """Subscribe a receiver to notifications. For a webhook, only this response contains the secret."""
         attributes = read_body(request, NewSubscriptionSerializer, SubscriptionSerializer._declared_fields)
         subscription, secret = subscribe(**attributes)
         response = self.created(subscription)
-        response.data["secret"] = secret
+        if secret:
+            response.data["secret"] = secret
         return unstored(response)
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        internal = ("/failures", "/problem", "/last_success")
+        internal = ("/kind", "/failures", "/problem", "/last_success")
         patch = read_patch(request.data, internal=internal, mandatory=[f"/{name}" for name in (*CHANGEABLE, "secret")])
         subscription = self.get_object(request, identifier)
-        before = {**changeable_values(subscription), "secret": None}
+        own = {name: changeable_values(subscription).get(name) for name in OWN_FIELDS[subscription.kind]}
+        before = {name: getattr(subscription, name) for name in ("name", "event_types", "enabled")} | own
         after = apply_patch(before, patch)
         changes = {name: value for name, value in after.items() if value != before[name]}
         if changes:

@@ -1,4 +1,4 @@
-"""``manage.py test_subscription``: send a test message to a webhook."""
+"""``manage.py test_subscription``: send a test message to a subscription."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Send a test message to a webhook, and print the id of the message."
+    help = "Send a test message to a subscription, and print the id of the message."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the name or UUID of the subscription")
