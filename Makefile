@@ -106,7 +106,7 @@ bench-decisions: install-dev
 chaos: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.chaos
 
-# Tests with Keystone, Placement, Glance, Nova, Cinder and Horizon, which are installed into .openstack (about ten
+# Tests with Keystone, Placement, Glance, Nova, Neutron, Cinder and Horizon, which are installed into .openstack (about ten
 # minutes the first time).
 openstack: export WATCHER_TEST_OPENSTACK = 1
 openstack: export WATCHER_TEST_KEYSTONE = 1

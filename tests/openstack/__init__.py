@@ -1,1 +1,1 @@
-"""Tests against Nova, Keystone, Placement, Glance and Cinder from PyPI, which `control_plane` installs and runs."""
+"""Tests against OpenStack services from PyPI, which `control_plane` installs and runs."""

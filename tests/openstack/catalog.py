@@ -1,4 +1,4 @@
-"""Create the projects, users, roles and endpoints of the control plane in its Keystone."""
+"""Create the projects, users, roles and endpoints of the control plane in its Keystone, and a shared network."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import openstack
 
 from tests.openstack.configuration import PASSWORD, URLS
 
+NETWORK = "net"
 ENDPOINTS = {
     "placement": ("placement", URLS["placement"]),
     "glance": ("image", URLS["glance"]),
@@ -21,13 +22,21 @@ def main() -> None:
     for name in {"admin", "service", "member"} - roles.keys():
         roles[name] = identity.create_role(name=name)
     service, demo = (find_or_create(identity, "project", name, domain_id="default") for name in ("service", "demo"))
-    for name in ("nova", "placement", "glance", "cinder", "watcher"):
+    for name in ("nova", "placement", "glance", "neutron", "cinder", "watcher"):
         grant(identity, name, service, roles["admin"], roles["service"])
     grant(identity, "member", demo, roles["member"])
     for name, (kind, url) in ENDPOINTS.items():
         found = find_or_create(identity, "service", name, type=kind)
         if not list(identity.endpoints(service_id=found.id)):
             identity.create_endpoint(service_id=found.id, interface="public", region_id="RegionOne", url=url)
+    create_network()
+
+
+def create_network() -> None:
+    network = openstack.connect(cloud="admin").network
+    if network.find_network(NETWORK) is None:
+        made = network.create_network(name=NETWORK, is_shared=True)
+        network.create_subnet(network_id=made.id, ip_version=4, cidr="10.0.0.0/16", is_dhcp_enabled=False)
 
 
 def grant(identity: Any, name: str, project: Any, *roles: Any) -> None:

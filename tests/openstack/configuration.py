@@ -15,7 +15,7 @@ SERVICES = ("keystone", "placement", "glance", "nova-api", "neutron", "mariadb",
 PORTS = {name: FIRST_PORT + place for place, name in enumerate(SERVICES)}
 URLS = {name: f"http://127.0.0.1:{port}" for name, port in PORTS.items()}
 AUTH_URL = f"{URLS['keystone']}/v3"
-DATABASES = ("keystone", "placement", "glance", "nova", "nova_api", "nova_cell0", "cinder")
+DATABASES = ("keystone", "placement", "glance", "nova", "nova_api", "nova_cell0", "neutron", "cinder")
 # The availability zone of each compute node that is in one of its own, by the name of the node.
 COMPUTE_NODES = {"cmp1": None, "cmp2": None, "cmp3": "az2"}
 # The number of items in one page of a list of Nova.
@@ -136,6 +136,42 @@ def nova(folder: Path) -> Sections:
     }
 
 
+def neutron(folder: Path) -> Sections:
+    return {
+        "DEFAULT": {
+            "core_plugin": "ml2",
+            "service_plugins": "",
+            "auth_strategy": "keystone",
+            "transport_url": BROKER_URL.replace("amqp://", "rabbit://", 1).removesuffix("/"),
+            "control_exchange": "watcher-test-neutron",
+            "state_path": folder / "state" / "neutron",
+            "rpc_response_timeout": RPC_TIMEOUT,
+            # There are no agents that could report that a port is active, or serve DHCP.
+            "notify_nova_on_port_status_changes": False,
+            "dhcp_agent_notification": False,
+        },
+        "oslo_messaging_rabbit": {"amqp_auto_delete": True},
+        "oslo_messaging_notifications": {"driver": "noop"},
+        "oslo_concurrency": {"lock_path": folder / "state" / "locks"},
+        "database": database("neutron"),
+        "nova": {**credentials("nova"), "region_name": "RegionOne"},
+        "placement": {**credentials("nova"), "region_name": "RegionOne"},
+        "keystone_authtoken": token_check("neutron"),
+    }
+
+
+def ml2() -> Sections:
+    """Return the options of Neutron's plug-in, which binds ports to the agents that `ControlPlane.prepare` enters."""
+    return {
+        "ml2": {
+            "type_drivers": "local",
+            "tenant_network_types": "local",
+            "mechanism_drivers": "openvswitch",
+            "extension_drivers": "port_security",
+        }
+    }
+
+
 def compute_node(folder: Path, host: str) -> Sections:
     state = folder / "state" / host
     return {
@@ -156,7 +192,8 @@ def compute_node(folder: Path, host: str) -> Sections:
             "initial_disk_allocation_ratio": 1.0,
         },
         "oslo_concurrency": {"lock_path": state / "locks"},
-        "compute": {"shutdown_retry_interval": 1},
+        # There is no agent that plugs the ports of a server at its destination.
+        "compute": {"shutdown_retry_interval": 1, "live_migration_wait_for_vif_plug": False},
     }
 
 
@@ -233,11 +270,14 @@ def write_all(folder: Path) -> None:
     for host in COMPUTE_NODES:
         write(files / f"{host}.conf", compute_node(folder, host))
         (folder / "state" / host / "instances").mkdir(parents=True, exist_ok=True)
+    write(files / "neutron" / "neutron.conf", neutron(folder))
+    write(files / "neutron" / "plugins" / "ml2" / "ml2_conf.ini", ml2())
     environment = folder / "environment" / "etc"
-    for source in (environment / "nova" / "api-paste.ini", environment / "glance" / "glance-api-paste.ini"):
+    for name in ("nova/api-paste.ini", "glance/glance-api-paste.ini", "neutron/api-paste.ini"):
+        source = environment / name
         (files / source.parent.name / source.name).write_text(source.read_text())
     for name in ("file", "os_glance_tasks_store", "os_glance_staging_store"):
         (folder / "images" / name).mkdir(parents=True, exist_ok=True)
-    for name in ("api", "cinder"):
+    for name in ("api", "cinder", "neutron"):
         (folder / "state" / name).mkdir(parents=True, exist_ok=True)
     (folder / "clouds.yaml").write_text(clouds())

@@ -8,9 +8,9 @@ import pytest
 
 from cluster.drivers.base import NewServer, NoValidHost, OperationRefused, cloud
 from cluster.models import Server
+from tests.openstack.catalog import NETWORK
 from tests.openstack.conftest import Nova
 from tests.openstack.control_plane import INTERVAL, PATIENCE
-from tests.openstack.neutron import NETWORK
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.openstack
@@ -42,7 +42,7 @@ def test_server_that_nova_cannot_build_is_deleted_and_its_fault_is_reported(nova
 
 @pytest.fixture
 def foreign(nova: Nova) -> Iterator[dict[str, str]]:
-    """The ids of a volume, a snapshot, an image, a server group and a port of another project, by kind."""
+    """The ids of objects of another project, by kind."""
     member, project = nova.member, nova.member.current_project_id
     storage = member.block_storage
     volume = storage.create_volume(name="secret", size=1)
@@ -52,9 +52,15 @@ def foreign(nova: Nova) -> Iterator[dict[str, str]]:
     formats = {"disk_format": "raw", "container_format": "bare", "visibility": "private"}
     image = member.image.create_image("secret", data=b"\0" * 1024, wait=True, **formats)
     group = member.compute.create_server_group(name="secret", policy="anti-affinity")
-    port = nova.service.network.create_port(network_id=NETWORK, project_id=project)
+    shared = nova.service.network.find_network(NETWORK)
+    port = nova.service.network.create_port(network_id=shared.id, project_id=project)
+    network = member.network.create_network(name="secret")
+    firewall = member.network.create_security_group(name="secret")
     made = {"volume": volume, "snapshot": snapshot, "image": image, "server group": group, "port": port}
+    made |= {"network": network, "security group": firewall}
     yield {kind: str(found.id) for kind, found in made.items()}
+    member.network.delete_security_group(firewall)
+    member.network.delete_network(network)
     nova.service.network.delete_port(port)
     member.compute.delete_server_group(group)
     member.image.delete_image(image)
@@ -73,6 +79,8 @@ def test_objects_of_another_project_are_refused_for_a_server_of_the_site(nova: N
         (f"{DEVICES}.0.uuid", "image"): device("image", destination_type="local"),
         ("scheduler_hints.group", "server group"): {"scheduler_hints": {"group": foreign["server group"]}},
         ("networks.0.port", "port"): {"networks": [{"port": foreign["port"]}]},
+        ("networks.0.network", "network"): {"networks": [{"network": foreign["network"]}]},
+        ("security_groups.0", "security group"): {"security_groups": [foreign["security group"]]},
     }
     for (path, kind), properties in named.items():
         wanted = NewServer("made", "tiny", token="a token", properties={"networks": "none", **properties})
@@ -83,6 +91,23 @@ def test_objects_of_another_project_are_refused_for_a_server_of_the_site(nova: N
     with pytest.raises(OperationRefused, match=f"has no image {foreign['image']}"):
         cloud().create_server(NewServer("made", "tiny", token="a token", image=foreign["image"]))
     assert nova.servers() == []
+
+
+def test_server_keeps_its_requested_address_and_security_group_when_it_migrates(nova: Nova) -> None:
+    group = nova.service.network.create_security_group(name="web")
+    networks = [{"network": NETWORK, "fixed_ip": "10.0.7.7"}]
+    properties = {"networks": networks, "security_groups": [group.id]}
+    made = cloud().create_server(
+        NewServer("made", "tiny", token="a token", image=nova.image.id, host="cmp1", properties=properties)
+    )
+    cloud().live_migrate(made.uuid, "cmp2")
+    found = nova.show(made.uuid)
+    assert [address["addr"] for address in found.addresses[NETWORK]] == ["10.0.7.7"]
+    assert found.security_groups == [{"name": "web"}]
+    [port] = nova.service.network.ports(device_id=made.uuid)
+    assert port.binding_host_id == "cmp2"
+    cloud().delete_server(made.uuid)
+    nova.service.network.delete_security_group(group)
 
 
 def test_server_with_a_volume_of_the_project_is_created(nova: Nova) -> None:
