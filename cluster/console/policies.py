@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views import View
 
@@ -55,7 +56,7 @@ class PolicyPage(RecordPage):
         spec = policy_type(self.object.spec).spec if policy_type else self.object.spec
         bindings = self.object.bindings.present().select_related("cluster").order_by("cluster__name", "pk")
         return super().get_context_data(
-            about=policy_type and policy_type.description,
+            about=policy_type and gettext(policy_type.description),
             spec=json.dumps(spec, indent=2),
             bindings=bindings,
             **context,
@@ -133,7 +134,7 @@ class NewPolicy(ResumableFormPage, View):
             return self.show(self.form(data, data))
         if "document" in request.GET or request.GET.get("type") in plugins.load("POLICY_TYPES"):
             return self.show(self.form(request.GET))
-        types = [(policy_type.name, policy_type.description) for policy_type in plugins.load("POLICY_TYPES").values()]
+        types = [(kind.name, gettext(kind.description)) for kind in plugins.load("POLICY_TYPES").values()]
         return render(request, "cluster/policy_types.html", {"types": types})
 
     def form(self, chosen: QueryDict, data: QueryDict | None = None) -> NewPolicyForm:
@@ -165,9 +166,9 @@ class NewPolicy(ResumableFormPage, View):
         installed = plugins.load("POLICY_TYPES")
         is_document = isinstance(form, DocumentForm)
         type_name = "" if is_document else form["type"].value()
-        about = installed[type_name].description if type_name else ""
+        about = gettext(installed[type_name].description) if type_name else ""
         types = [
-            (policy_type.name, policy_type.description, json.dumps(policy_type.schema, indent=2))
+            (policy_type.name, gettext(policy_type.description), json.dumps(policy_type.schema, indent=2))
             for policy_type in installed.values()
         ]
         context = {"form": form, "types": types if is_document else [], "chosen": type_name, "about": about}

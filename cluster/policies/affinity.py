@@ -41,7 +41,7 @@ class Affinity(PolicyType):
     """
 
     name = "senlin.policy.affinity-1.0"
-    description = "How the nodes of a cluster are spread over hosts."
+    description = "Places the servers of a cluster on different hosts."
     priority = 310
     reads = frozenset({"senlin.policy.scaling-1.0"})
     targets = {When.BEFORE: frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "NODE_CREATE"})}
@@ -49,18 +49,18 @@ class Affinity(PolicyType):
         "type": "object",
         "properties": {
             "servergroup": section(
-                "how near to each other servers are",
+                "the placement of servers relative to each other",
                 policies={
                     "enum": [ANTI_AFFINITY, SOFT_ANTI_AFFINITY],
                     "default": ANTI_AFFINITY,
-                    "description": "no two on one host, or as evenly on hosts as can be",
+                    "description": "whether two servers never share a host, or only if it is necessary",
                 },
             ),
             "availability_zone": {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": 255,
-                "description": "the only zone whose hosts are taken; left out: any",
+                "description": "the availability zone of the hosts (default: any zone)",
             },
         },
         "additionalProperties": False,

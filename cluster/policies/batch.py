@@ -15,7 +15,7 @@ UNLIMITED = -1
 
 class Batch(PolicyType):
     name = "senlin.policy.batch-1.0"
-    description = "In which steps the nodes of a cluster are updated."
+    description = "Updates the nodes of a cluster in batches."
     priority = 200
     targets = {When.BEFORE: frozenset({"CLUSTER_UPDATE"})}
     schema = {
@@ -26,16 +26,16 @@ class Batch(PolicyType):
                 "minimum": 0,
                 "maximum": MAX_NODES,
                 "default": 1,
-                "description": "how many nodes are left alone at any time",
+                "description": "the minimum number of nodes that are in service at any time",
             },
             "max_batch_size": {
                 "type": "integer",
                 "minimum": UNLIMITED,
                 "maximum": MAX_NODES,
                 "default": UNLIMITED,
-                "description": f"how many nodes are updated at once; {UNLIMITED}: as many as min_in_service allows",
+                "description": f"the maximum size of a batch; {UNLIMITED}: as many nodes as min_in_service allows",
             },
-            "pause_time": seconds("how long it is waited between two steps", 60),
+            "pause_time": seconds("the time between two batches", 60),
         },
         "additionalProperties": False,
     }

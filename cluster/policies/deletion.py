@@ -6,7 +6,7 @@ from cluster.policies.scale_in import Criteria, choose_nodes_to_remove
 
 class Deletion(PolicyType):
     name = "senlin.policy.deletion-1.1"
-    description = "Which nodes go when a cluster shrinks, and how."
+    description = "Chooses the nodes that are removed when a cluster shrinks, and how they are removed."
     priority = 400
     reads = frozenset({"senlin.policy.scaling-1.0", "senlin.policy.zone_placement-1.0"})
     targets = {
@@ -18,18 +18,18 @@ class Deletion(PolicyType):
             "criteria": {
                 "enum": Criteria.values,
                 "default": Criteria.RANDOM.value,
-                "description": "which go first of the nodes that are well",
+                "description": "the order in which healthy nodes are chosen",
             },
             "destroy_after_deletion": {
                 "type": "boolean",
                 "default": True,
-                "description": "whether their servers are deleted, or stay as nodes without a cluster",
+                "description": "whether removed nodes are deleted with their servers, or kept without a cluster",
             },
-            "grace_period": seconds("how long it is waited before they go", 0),
+            "grace_period": seconds("the time before the nodes are removed", 0),
             "reduce_desired_capacity": {
                 "type": "boolean",
                 "default": True,
-                "description": "whether fewer nodes are wanted afterwards",
+                "description": "whether the desired capacity is reduced by the number of removed nodes",
             },
         },
         "additionalProperties": False,

@@ -17,18 +17,18 @@ class Health(PolicyType):
     """Chooses the recovery operation, unless the request names one."""
 
     name = "senlin.policy.health-1.2"
-    description = "What is done to nodes that are to be recovered."
+    description = "Sets the operation that recovers nodes."
     priority = 600
     targets = {When.BEFORE: frozenset({"CLUSTER_RECOVER", "NODE_RECOVER"})}
     schema = {
         "type": "object",
         "properties": {
             "recovery": section(
-                "how nodes are recovered",
+                "the recovery of nodes",
                 operation={
                     "enum": RecoverAction.values,
                     "default": RecoverAction.RECREATE.value,
-                    "description": "what is done to the server of a node",
+                    "description": "the operation on the server of a node",
                 },
             ),
         },

@@ -26,7 +26,7 @@ class LoadBalancing(PolicyType):
     """
 
     name = "senlin.policy.loadbalance-1.3"
-    description = "That the servers of a cluster's nodes are in the pool of a load balancer."
+    description = "Keeps the servers of a cluster in the pool of a load balancer."
     priority = 500
     targets = {
         When.BEFORE: frozenset(
@@ -41,24 +41,29 @@ class LoadBalancing(PolicyType):
         "type": "object",
         "properties": {
             "pool": section(
-                "where the servers are put",
-                id={"type": "string", "minLength": 1, "maxLength": 255, "description": "the pool's UUID or its name"},
+                "the pool of the servers",
+                id={
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 255,
+                    "description": "the UUID or the name of the pool",
+                },
                 protocol_port={
                     "type": "integer",
                     "minimum": 1,
                     "maximum": MAX_PORT,
                     "default": 80,
-                    "description": "where the servers take connections",
+                    "description": "the port of the servers that receives connections",
                 },
                 subnet={
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 255,
-                    "description": "the one on which the pool reaches the servers; left out: the load balancer's own",
+                    "description": "the subnet of the servers' addresses (default: the subnet of the load balancer)",
                 },
             )
             | {"required": ["id"]},
-            "draining_timeout": seconds("how long a server that leaves may have connections", 60),
+            "draining_timeout": seconds("the time that connections to a removed server have to end", 60),
         },
         "required": ["pool"],
         "additionalProperties": False,

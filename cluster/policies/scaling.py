@@ -18,40 +18,40 @@ DECISIONS = {IN: ("deletion", -1), OUT: ("creation", 1)}
 
 class Scaling(PolicyType):
     name = "senlin.policy.scaling-1.0"
-    description = "How many nodes one scaling adds or removes, and how long after the last one."
+    description = "Sets the number of nodes of a scaling, and the time between two scalings."
     priority = 100
     targets = {When.BEFORE: EVENTS, When.AFTER: EVENTS}
     is_single = False
     schema = {
         "type": "object",
         "properties": {
-            "event": {"enum": [IN, OUT], "description": "the action that it is about"},
+            "event": {"enum": [IN, OUT], "description": "the action that the policy applies to"},
             "adjustment": section(
-                "the size of one scaling that is requested without a count",
+                "the size of a scaling that is requested without a count",
                 type={
                     "enum": AdjustmentType.values,
                     "default": AdjustmentType.CHANGE_IN_CAPACITY.value,
-                    "description": "nodes that come or go, nodes that there are afterwards, or percent",
+                    "description": "the unit of the number: nodes to add or remove, nodes in total, or percent",
                 },
                 number={
                     "type": "number",
                     "minimum": 1,
                     "default": 1,
-                    "description": f"how many: up to {MAX_NODES} nodes, or up to {MAX_PERCENT} percent",
+                    "description": f"the number of nodes, up to {MAX_NODES}, or the percentage, up to {MAX_PERCENT}",
                 },
                 min_step={
                     "type": "integer",
                     "minimum": 1,
                     "maximum": MAX_NODES,
                     "default": 1,
-                    "description": "how many nodes a percentage comes to at least",
+                    "description": "the minimum number of nodes that a percentage results in",
                 },
                 best_effort={
                     "type": "boolean",
                     "default": False,
-                    "description": "whether what goes beyond the cluster's bounds is cut to them, or else refused",
+                    "description": "whether a size beyond the cluster's limits is adjusted instead of refused",
                 },
-                cooldown=seconds("how long after a scaling the next one is refused", 0),
+                cooldown=seconds("the time after a scaling in which another one is refused", 0),
             ),
         },
         "required": ["event"],

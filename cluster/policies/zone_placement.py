@@ -18,7 +18,7 @@ class ZonePlacement(PolicyType):
     """Distributes nodes in proportion to the weights of the zones."""
 
     name = "senlin.policy.zone_placement-1.0"
-    description = "In which availability zones the nodes of a cluster are."
+    description = "Distributes the nodes of a cluster over availability zones."
     priority = 300
     reads = frozenset({"senlin.policy.scaling-1.0"})
     targets = {When.BEFORE: TARGETS}
@@ -29,7 +29,7 @@ class ZonePlacement(PolicyType):
                 "type": "array",
                 "minItems": 1,
                 "maxItems": 100,
-                "description": "the zones, each with its name and its weight: its share of the nodes",
+                "description": "the zones, each with a name and a weight, which is its share of the nodes",
                 "items": {
                     "type": "object",
                     "properties": {

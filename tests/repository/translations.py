@@ -5,16 +5,21 @@ New texts come without a translation, and texts that are no longer used are remo
 """
 
 import ast
+import os
 import re
 import subprocess
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+import django
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_python
 from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
+
+from watcher_site import plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCALE = ROOT / "watcher_site" / "locale"
@@ -48,7 +53,27 @@ def find_texts() -> set[Key]:
             found |= set(texts_of_code(source))
     # A text that equals a singular is the same message.
     singulars = {(context, text[0]) for context, text in found if isinstance(text, tuple)}
-    return found - singulars
+    return (found - singulars) | {(None, text) for text in find_descriptions()}
+
+
+def find_descriptions() -> set[str]:
+    """Return the descriptions of policies, of their properties, and of the parameters of strategies, for forms."""
+    policies, strategies = (plugins.load(table).values() for table in ("POLICY_TYPES", "STRATEGIES"))
+    schemas = [kind.schema for kind in (*policies, *strategies)]
+    return {policy.description for policy in policies} | {
+        text for schema in schemas for text in descriptions_in(schema)
+    }
+
+
+def descriptions_in(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for part in schema:
+            yield from descriptions_in(part)
+    elif isinstance(schema, dict):
+        if isinstance(text := schema.get("description"), str):
+            yield text
+        for part in schema.values():
+            yield from descriptions_in(part)
 
 
 def texts_of_code(source: str) -> Iterator[Key]:
@@ -107,5 +132,7 @@ def update(language: str) -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
     for one in languages():
         update(one)

@@ -11,6 +11,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from watcher_site.messages import Text
@@ -50,7 +51,7 @@ def fields_for(
         if rule.get("type") == "object" and rule.get("properties"):
             inner = fields_for(rule, f"{prefix}{name}.", label, formats)
             for field in inner.values():
-                field.help_text = field.help_text or as_sentence(str(rule.get("description", "")))
+                field.help_text = field.help_text or describe(rule)
             fields |= inner
         else:
             fields[f"{prefix}{name}"] = make_field(name, rule, name in required, label, formats)
@@ -97,7 +98,7 @@ def humanize_parameter(name: str) -> str:
 def make_field(name: str, rule: Rule, required: bool, label: str, formats: Formats = NO_FORMATS) -> forms.Field:
     options: Options = {
         "label": label,
-        "help_text": as_sentence(str(rule.get("description", ""))),
+        "help_text": describe(rule),
         "initial": rule.get("default"),
         "required": required and "default" not in rule,
     }
@@ -114,9 +115,13 @@ def make_field(name: str, rule: Rule, required: bool, label: str, formats: Forma
     return make(rule, options)
 
 
-def as_sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:]
-    return text if not text or text.endswith(".") else f"{text}."
+def describe(rule: Rule) -> str:
+    """Return the description of a parameter in the language of the user, as a sentence."""
+    text = str(rule.get("description", ""))
+    if not text:
+        return ""
+    text = gettext(text)
+    return f"{text[0].upper()}{text[1:].removesuffix('.')}."
 
 
 def make_choice_field(rule: Rule, options: Options) -> forms.Field:

@@ -85,11 +85,18 @@ def test_new_policy_page_links_to_the_form_of_each_policy_type(browser: Client) 
     assert f'href="?type={SCALING}"' in show(browser, "cluster:new-policy")
 
 
+def test_form_describes_the_policy_and_its_properties_in_the_language_of_the_user(browser: Client) -> None:
+    address = reverse("cluster:new-policy", query={"type": "senlin.policy.batch-1.0"})
+    text = browser.get(address, headers={"Accept-Language": "de"}).content.decode()
+    assert "Aktualisiert die Knoten eines Clusters in Gruppen." in text
+    assert "Die Zeit zwischen zwei Gruppen in Sekunden." in text
+
+
 def test_properties_of_a_policy_type_are_form_fields_with_help_and_ranges(browser: Client) -> None:
     text = show(browser, "cluster:new-policy", type=SCALING)
     assert 'name="parameter-adjustment.cooldown"' in text
     assert 'max="31536000"' in text
-    assert "How long after a scaling the next one is refused, in seconds." in text
+    assert "The time after a scaling in which another one is refused, in seconds." in text
 
 
 def create(browser: Client, type: str, **properties: str) -> HttpResponse:
