@@ -269,8 +269,14 @@ def test_account_for_prometheus_is_created_by_command(db: None) -> None:
 
 
 def test_subscriptions_are_administered_by_command(db: None, settings: Settings) -> None:
-    settings.WEBHOOK_PRIVATE_ADDRESSES = True
-    names = {"--subscription NAME": "", "NAME URL": "chat https://127.0.0.1/hook", " NAME ": " chat "}
+    settings.WEBHOOK_PRIVATE_ADDRESSES, settings.EMAIL_HOST = True, "mail.example.org"
+    names = {
+        "--subscription NAME": "",
+        "NAME ADDRESS…": "mail alice@example.org bob@example.org",
+        "NAME URL --kind slack": "slack https://127.0.0.1/slack --kind slack",
+        "NAME URL": "chat https://127.0.0.1/hook",
+        " NAME ": " chat ",
+    }
     assert "chat" in run_management_commands("docs/notifications.md", "## Subscriptions", **names)
 
 
