@@ -77,6 +77,8 @@ def subscribe(
     if kind == Kind.WEBHOOK:
         own["secret"] = make_secret() if secret is None else secret
     for field in OWN_FIELDS[Kind(subscription.kind)]:
+        if own[field] is None:
+            raise Invalid(f"{field}: is required for a subscription of the kind {subscription.kind}.")
         set_field(subscription, field, own[field])
     with transaction.atomic():
         number, most = Subscription.objects.present().count(), settings.MOST_SUBSCRIPTIONS

@@ -21,7 +21,9 @@ from watcher_site.notifications.subscriptions import (
     BROKER,
     CHANGE,
     CHANGEABLE,
+    MOST_PATTERNS,
     OWN_FIELDS,
+    PATTERN,
     Kind,
     change_subscription,
     changeable_values,
@@ -96,6 +98,20 @@ class AddressField(serializers.CharField):
     """The URL of a webhook, which `watcher_site.notifications.subscriptions` validates."""
 
 
+@extend_schema_field(
+    {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MOST_PATTERNS,
+        "items": {"type": "string", "pattern": f"^{PATTERN.pattern}$"},
+    }
+)
+class EventTypesField(serializers.ListField):
+    """Patterns of event types, which `watcher_site.notifications.subscriptions` validates."""
+
+    child = TextField()
+
+
 class NewSubscriptionSerializer(serializers.Serializer[Any]):
     """The body of POST."""
 
@@ -105,7 +121,7 @@ class NewSubscriptionSerializer(serializers.Serializer[Any]):
     addresses = serializers.ListField(
         child=TextField(), required=False, help_text="addresses of e-mail, for mail, which has no url"
     )
-    event_types = serializers.ListField(child=TextField(), required=False)
+    event_types = EventTypesField(required=False)
     enabled = FlagField(required=False)
     secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; default: a generated key")
 
