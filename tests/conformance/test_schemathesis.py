@@ -86,7 +86,8 @@ BEYOND_SCHEMAS = re.compile(
             r"bytes in base64|networks: must be a list|neither a comma nor a slash|either network or port",
             r"fixed_ip: |must have one of source_type|uuid: is for source_type|uuid: must be there, unless",
             r"must not hold a slash, end in|a subscription of the kind \w+ has none|the site sends no e-mail",
-            r"is required for a subscription of the kind|must be the whole URL of the incoming webhook|there is no event ",
+            r"is required for a subscription of the kind|must be the whole URL of the incoming webhook",
+            r"there is no event ",
         )
     )
 )
