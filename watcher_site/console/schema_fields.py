@@ -51,7 +51,7 @@ def fields_for(
         if rule.get("type") == "object" and rule.get("properties"):
             inner = fields_for(rule, f"{prefix}{name}.", label, formats)
             for field in inner.values():
-                field.help_text = field.help_text or describe(rule)
+                field.help_text = field.help_text or describe_property(rule)
             fields |= inner
         else:
             fields[f"{prefix}{name}"] = make_field(name, rule, name in required, label, formats)
@@ -98,7 +98,7 @@ def humanize_parameter(name: str) -> str:
 def make_field(name: str, rule: Rule, required: bool, label: str, formats: Formats = NO_FORMATS) -> forms.Field:
     options: Options = {
         "label": label,
-        "help_text": describe(rule),
+        "help_text": describe_property(rule),
         "initial": rule.get("default"),
         "required": required and "default" not in rule,
     }
@@ -115,7 +115,7 @@ def make_field(name: str, rule: Rule, required: bool, label: str, formats: Forma
     return make(rule, options)
 
 
-def describe(rule: Rule) -> str:
+def describe_property(rule: Rule) -> str:
     """Return the description of a parameter in the language of the user, as a sentence."""
     text = str(rule.get("description", ""))
     if not text:
