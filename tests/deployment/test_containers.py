@@ -84,8 +84,8 @@ def test_containers_of_the_site_have_a_read_only_root_without_volumes(name: str)
 
 
 @pytest.mark.parametrize("name", sorted(SITE))
-def test_process_of_the_compose_file_without_a_secret_key_exits_with_one_line(name: str) -> None:
-    ended = run(*python_arguments(SITE[name].get("command", WEB)), SECRET_KEY="", DEBUG="false")
+def test_process_of_the_compose_file_with_an_invalid_secret_key_exits_with_one_line(name: str) -> None:
+    ended = run(*python_arguments(SITE[name].get("command", WEB)), SECRET_KEY="too-short", DEBUG="false")
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert re.fullmatch(r"SECRET_KEY: must be set .*\n", ended.stderr)
