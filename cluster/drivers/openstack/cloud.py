@@ -58,7 +58,7 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
     def read_contents(self, checkpoint: Checkpoint = proceed) -> CloudContents:
         with translated():
             contents = Reader(self.access, checkpoint).read()
-        remove_unneeded_trusts(self.access)
+        remove_unneeded_trusts(self.access, contents.servers)
         return contents
 
     def find_compute_service(self, host: str) -> ComputeService:

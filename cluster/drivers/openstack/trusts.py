@@ -1,5 +1,6 @@
 """Access to the cloud by trusts of Keystone, for creating servers as a user, and the removal of trusts."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from cluster.drivers.base import CloudError, CloudMisconfigured, OperationRefuse
 from cluster.drivers.openstack.access import APP_NAME, Access, explain
 from cluster.drivers.openstack.session import CloudSession
 from cluster.models import Cluster, Node, Server, Stack, Trust
+from cluster.synchronization.cloud_contents import Item
 
 # The scope in a login of clouds.yaml, which is removed because a trust has its own.
 SCOPES = (
@@ -97,11 +99,17 @@ class TrustedAccesses:
         return access
 
 
-def remove_unneeded_trusts(access: Access) -> None:
+def remove_unneeded_trusts(access: Access, servers: Iterable[Item]) -> None:
     """Delete the trusts that no stack, cluster, node or PENDING server needs, first in Keystone.
 
     If Keystone does not delete a trust, the next call tries again.
+
+    Args:
+        servers: the servers of a reading that is not yet written to the table.
     """
+    owners = {
+        (server["project_id"], server["user_id"]) for server in servers if server["state"] == Server.State.PENDING
+    }
     waiting = Server.objects.present().filter(state=Server.State.PENDING)
     unneeded = Trust.objects.filter(
         *(~Exists(model.objects.present().filter(trust=OuterRef("pk"))) for model in (Stack, Cluster, Node)),
@@ -109,6 +117,8 @@ def remove_unneeded_trusts(access: Access) -> None:
         used_at__lt=timezone.now() - UNUSED_AGE,
     )
     for trust in unneeded:
+        if (trust.project_id, trust.user_id) in owners:
+            continue
         # Requests do not choose a trust with this value.
         if not unneeded.filter(pk=trust.pk).update(failed_at=trust.failed_at or timezone.now()):
             continue

@@ -1,6 +1,8 @@
 """Servers of stacks and clusters in their owner's project on OpenStack, created with trusts of Keystone."""
 
+import json
 from datetime import timedelta
+from pathlib import Path
 from time import time
 from typing import Any
 
@@ -13,11 +15,11 @@ from pytest_django import Settings
 
 from actions.models import Action
 from cluster.drivers.base import NewServer, OperationRefused, cloud
-from cluster.models import Node, Stack, Synchronization, Trust
+from cluster.models import Cluster, Node, Server, Stack, Synchronization, Trust
 from cluster.operations.synchronization import synchronize
 from cluster.operations.trusts import store_trust
 from tests.api import Caller, fault
-from tests.builders import make_stack
+from tests.builders import make_cluster, make_member, make_stack
 from tests.cluster.drivers.openstack.cached_contents import write_cached_contents
 from tests.cluster.emulator.server import PROJECT, SERVICES, Emulator
 from tests.plans.inline import run_waiting
@@ -199,12 +201,64 @@ def test_unused_trust_is_deleted_by_a_later_synchronization(emulator: Emulator, 
     assert (emulator.trusts, Trust.objects.count()) == ({}, 0)
 
 
-def test_trust_used_by_a_stack_is_kept(emulator: Emulator) -> None:
-    trust = Trust.objects.create(keystone_id="t1", project_id="demo", user_id="id-of-mia")
+@pytest.fixture
+def unused(emulator: Emulator) -> Trust:
+    """A trust that was last used two hours ago."""
+    trust: Trust = Trust.objects.create(keystone_id="t1", project_id="demo", user_id="id-of-mia")
+    emulator.trusts["t1"] = {"project_id": "demo", "trustor_user_id": "id-of-mia"}
     Trust.objects.update(used_at=timezone.now() - timedelta(hours=2))
-    make_stack(trust=trust, project_id="demo")
+    return trust
+
+
+def test_trust_used_by_a_stack_is_kept(unused: Trust) -> None:
+    make_stack(trust=unused, project_id="demo")
     synchronize()
     assert Trust.objects.exists()
+
+
+def test_trust_used_by_a_cluster_or_a_node_is_kept(unused: Trust) -> None:
+    cluster = make_cluster(trust=unused, project_id="demo")
+    synchronize()
+    assert Trust.objects.exists()
+    Cluster.objects.filter(pk=cluster.pk).update(trust=None)
+    make_member("web-1", cluster=cluster, trust=unused)
+    synchronize()
+    assert Trust.objects.exists()
+
+
+def test_trust_of_the_owner_of_a_pending_server_is_kept(emulator: Emulator, unused: Trust, settings: Settings) -> None:
+    settings.USE_PENDING_STATE = True
+    waiting = {"tenant_id": "demo", "user_id": "id-of-mia", "OS-SRV-USG:launched_at": None}
+    fault = {"code": 500, "message": "No valid host was found."}
+    server = emulator.nova.add_server("web", "compute1", "ERROR", **waiting, fault=fault)
+    synchronize()
+    synchronize()
+    assert (Server.objects.get(uuid=server).state, Trust.objects.exists()) == ("pending", True)
+
+
+def test_trust_that_keystone_did_not_delete_is_deleted_by_the_next_synchronization(
+    emulator: Emulator, unused: Trust
+) -> None:
+    emulator.fail("DELETE /identity/v3/OS-TRUST", 503)
+    synchronize()
+    assert (set(emulator.trusts), Trust.objects.count()) == ({"t1"}, 1)
+    synchronize()
+    assert (emulator.trusts, Trust.objects.count()) == ({}, 0)
+
+
+def test_login_other_than_a_password_cannot_create_servers_in_other_projects(
+    emulator: Emulator, mia: Caller, tmp_path: Path
+) -> None:
+    synchronize()
+    answer = mia.post("/stacks", STACK)
+    credential = {"application_credential_id": "an id", "application_credential_secret": "a secret"}
+    login = {"auth_type": "v3applicationcredential", "auth": {"auth_url": emulator.url, **credential}}
+    (tmp_path / "clouds.yaml").write_text(json.dumps({"clouds": {"emulated": login}}))
+    accept(answer)
+    failed = Action.objects.get(state="FAILED", action_type="create_resource")
+    words = "only if clouds.yaml has a user name and a password; its auth_type is v3applicationcredential"
+    assert words in failed.status_message
+    assert emulator.nova.servers == {}
 
 
 def test_responses_do_not_contain_the_trust(emulator: Emulator, mia: Caller, cloud_admin: User) -> None:
