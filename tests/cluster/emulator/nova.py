@@ -154,7 +154,10 @@ class Nova(Operations):
         return {"aggregates": self.aggregates}
 
     def list_flavors(self, request: Request) -> Any:
-        return page(request, "flavors", list(self.flavors.values()), self.cloud.page_size)
+        """Return the public flavors, or all flavors for requests of administrators with ``is_public=None``."""
+        is_complete = request.args.get("is_public") == "None"
+        shown = [one for one in self.flavors.values() if is_complete or one["os-flavor-access:is_public"]]
+        return page(request, "flavors", shown, self.cloud.page_size)
 
     def show_flavor(self, request: Request, flavor: str) -> Any:
         if flavor not in self.flavors:

@@ -71,6 +71,14 @@ def test_power_state_other_than_on_and_off_is_unknown(maas: EmulatedMaas, node: 
     assert cloud().find_power_state("compute1") is None
 
 
+@pytest.mark.parametrize("state", ["unknown", "error"])
+def test_synchronization_keeps_the_last_known_power_state(maas: EmulatedMaas, node: str, state: str) -> None:
+    ComputeNode.objects.update(power_state="off")
+    maas.machines["key0"]["power_state"] = state
+    synchronize()
+    assert power_of("compute1") == "off"
+
+
 def test_node_is_powered_off_and_on(maas: EmulatedMaas, node: str) -> None:
     cloud().power_off(node)
     assert (maas.machines["key0"]["power_state"], power_of("compute1")) == ("off", "off")
@@ -149,8 +157,9 @@ def test_node_unknown_to_maas_is_not_found(maas: EmulatedMaas, node: str) -> Non
 # MAAS refuses a request, or is unavailable.
 
 
-def test_query_is_retried_while_maas_is_unavailable(maas: EmulatedMaas, node: str) -> None:
-    maas.fault = ("GET .*", 503, 2)
+@pytest.mark.parametrize("status", [429, 503])
+def test_query_is_retried_while_maas_is_unavailable(maas: EmulatedMaas, node: str, status: int) -> None:
+    maas.fault = ("GET .*", status, 2)
     assert cloud().find_node(node).power_state == "on"
 
 

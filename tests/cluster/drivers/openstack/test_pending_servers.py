@@ -7,6 +7,7 @@ from cluster.drivers.base import NewServer, NoValidHost, OperationRefused, cloud
 from cluster.models import Server, Trust
 from cluster.operations.synchronization import synchronize
 from cluster.simulated.cloud import SimulatedCloud
+from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import PROJECT, Emulator
 
 pytestmark = pytest.mark.django_db
@@ -120,6 +121,7 @@ def test_pending_server_of_a_user_with_a_trust_is_created_again_as_the_user(
         "description": "the shop",
         "server_groups": ["g1"],
         "security_groups": [{"name": "web"}],
+        "OS-EXT-AZ:availability_zone": "east",
     }
     emulator.nova.servers[unscheduled] |= shown
     synchronize()
@@ -135,6 +137,10 @@ def test_pending_server_of_a_user_with_a_trust_is_created_again_as_the_user(
         "tags": ["shop"],
         "description": "the shop",
         "security_groups": [{"name": "web"}],
+        "availability_zone": "east",
+        "flavorRef": "f1",
+        "imageRef": make_uuid("image"),
+        "networks": "auto",
     }
     assert {name: requested["server"][name] for name in expected} == expected
     assert (requested["OS-SCH-HNT:scheduler_hints"], "host" in requested["server"]) == ({"group": "g1"}, False)

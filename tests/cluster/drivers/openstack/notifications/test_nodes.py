@@ -97,6 +97,12 @@ def test_notification_updates_the_row_of_a_synchronized_aggregate(synced: Emulat
     assert [found.name for found in HostAggregate.objects.all()] == ["cabinets"]
 
 
+def test_changed_metadata_of_an_aggregate_is_updated(synced: Emulator) -> None:
+    handle("aggregate.create.end", aggregate(power="low"), ago(1))
+    handle("aggregate.update_metadata.end", aggregate(power="high"))
+    assert HostAggregate.objects.get().metadata == {"power": "high"}
+
+
 def test_deleted_aggregate_stays_deleted_after_an_older_notification(synced: Emulator) -> None:
     handle("aggregate.create.end", aggregate(), ago(3))
     handle("aggregate.delete.end", aggregate(), ago(1))

@@ -64,10 +64,17 @@ def test_synchronization_after_a_notification_changes_nothing(synced: Emulator) 
         ("instance.power_off.end", {"state": "stopped", "power_state": "shutdown"}, {"state": "stopped"}),
         ("instance.power_on.end", {"state": "active"}, {"state": "active"}),
         ("instance.pause.end", {"state": "paused"}, {"state": "paused"}),
+        ("instance.unpause.end", {"state": "active"}, {"state": "active"}),
         ("instance.suspend.end", {"state": "suspended"}, {"state": "suspended"}),
+        ("instance.resume.end", {"state": "active"}, {"state": "active"}),
         ("instance.rescue.end", {"state": "rescued"}, {"state": "rescued"}),
+        ("instance.unrescue.end", {"state": "active"}, {"state": "active"}),
+        ("instance.live_migration_rollback.end", {"task_state": None}, {"task_state": None}),
         ("instance.resize_finish.end", {"state": "resized"}, {"state": "resized"}),
+        ("instance.resize_revert.end", {"state": "active"}, {"state": "active"}),
+        ("instance.shelve.end", {"state": "shelved"}, {"state": "shelved"}),
         ("instance.shelve_offload.end", {"state": "shelved_offloaded"}, {"state": "shelved"}),
+        ("instance.unshelve.end", {"state": "active"}, {"state": "active"}),
         ("instance.lock", {"locked": True}, {"locked": True}),
         ("instance.unlock", {"locked": False}, {"locked": False}),
         ("instance.reboot.end", {"task_state": "rebooting"}, {"task_state": "rebooting"}),
@@ -77,7 +84,7 @@ def test_synchronization_after_a_notification_changes_nothing(synced: Emulator) 
 def test_event_updates_its_field(
     synced: Emulator, event: str, columns: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    Server.objects.update(locked=True)
+    Server.objects.update(locked=True, state="error", task_state="migrating")
     assert handle(event, instance(**{"locked": True, **columns}))
     assert {name: getattr(get(), name) for name in expected} == expected
 

@@ -67,6 +67,8 @@ def test_payload_without_attachments_keeps_the_attachments(storage: Emulator) ->
     [
         ("volume.resize.end", {"size": 20}, {"size": 20}),
         ("volume.update.end", {"display_name": "renamed"}, {"name": "renamed"}),
+        ("volume.revert.end", {"size": 5}, {"size": 5}),
+        ("volume.manage_existing.end", {"display_name": "taken over"}, {"name": "taken over"}),
         ("volume.transfer.accept.end", {"tenant_id": "another"}, {"project_id": "another"}),
         ("volume.update.end", {"metadata": {"kind": "log"}}, {"metadata": {"kind": "log"}}),
         ("volume.update.end", {"glance_metadata": [{"key": "min_ram"}]}, {"bootable": True}),

@@ -3,17 +3,20 @@
 import io
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from cluster.models import ComputeNode, Flavor, HostAggregate, Pool, Server, StorageNode, Synchronization, Volume
 from tests.builders import make_aggregate
 from tests.cluster.emulator.nova import make_uuid
-from tests.cluster.emulator.server import Emulator
+from tests.cluster.emulator.placement import inventory
+from tests.cluster.emulator.server import PASSWORD, PROJECT, SERVICES, USER, Emulator
 
 pytestmark = pytest.mark.django_db
 VOLUME, OTHER_VOLUME = "21111111-1111-1111-1111-111111111111", "22222222-1111-1111-1111-111111111111"
@@ -58,6 +61,13 @@ def test_compute_node_has_the_capacity_reported_by_placement(emulator: Emulator)
     assert columns(node, "vcpus", "vcpu_reserved", "vcpu_ratio") == (16, 1, 4.0)
     assert columns(node, "memory", "memory_mb_reserved", "memory_ratio") == (32768, 512, 1.5)
     assert columns(node, "disk", "disk_gb_reserved", "disk_ratio") == (500, 10, 1.0)
+
+
+def test_compute_node_has_the_sizes_of_one_server_that_placement_permits(emulator: Emulator) -> None:
+    rules = {"min_unit": 2, "max_unit": 8, "step_size": 2}
+    emulator.placement.inventories[make_uuid("compute1")]["VCPU"] = inventory(16, **rules)
+    sync()
+    assert ComputeNode.objects.get(hostname="compute1").allocation_units["vcpus"] == rules
 
 
 def test_compute_node_has_the_uuid_of_its_hypervisor(emulator: Emulator) -> None:
@@ -112,6 +122,12 @@ def test_flavor_has_its_size(emulator: Emulator) -> None:
     assert columns(Flavor.objects.get(flavor_id="f1"), "name", "vcpus", "memory", "disk") == ("m1.small", 2, 2048, 20)
 
 
+def test_private_flavor_is_read(emulator: Emulator) -> None:
+    emulator.nova.flavors["f1"]["os-flavor-access:is_public"] = False
+    sync()
+    assert Flavor.objects.filter(flavor_id="f1").exists()
+
+
 def test_pool_has_its_capacities(emulator: Emulator) -> None:
     fill_storage(emulator)
     sync()
@@ -120,8 +136,10 @@ def test_pool_has_its_capacities(emulator: Emulator) -> None:
     assert columns(pool, "max_over_subscription_ratio", "virtual_free", "total_volumes") == (1.5, 120, 1)
 
 
-def test_infinite_pool_capacity_is_stored_as_zero(emulator: Emulator) -> None:
+@pytest.mark.parametrize("capacity", ["infinite", "unknown"])
+def test_infinite_or_unknown_pool_capacity_is_stored_as_zero(emulator: Emulator, capacity: str) -> None:
     fill_storage(emulator)
+    emulator.cinder.add_pool("b@ceph#two", "ceph", capacity)
     sync()
     assert Pool.objects.get(name="b@ceph#two").total_capacity_gb == 0
 
@@ -251,6 +269,20 @@ def test_missing_placement_is_reported_and_the_synchronization_continues(emulato
     assert columns(ComputeNode.objects.get(hostname="compute1"), "vcpus", "vcpu_ratio") == (16, 1.0)
 
 
+def withdraw(emulator: Emulator, service_type: str) -> None:
+    """Remove a service from the catalog of new tokens, and invalidate the others."""
+    emulator.offered.remove(service_type)
+    emulator.tokens.clear()
+
+
+def test_compute_node_keeps_its_reserved_amounts_and_ratios_without_placement(emulator: Emulator) -> None:
+    sync()
+    withdraw(emulator, "placement")
+    sync()
+    node = ComputeNode.objects.get(hostname="compute1")
+    assert columns(node, "vcpu_reserved", "vcpu_ratio", "memory_mb_reserved") == (1, 4.0, 512)
+
+
 def test_hypervisor_without_a_resource_provider_is_reported(emulator: Emulator) -> None:
     emulator.nova.add_host("compute3")
     assert "Placement has no resource provider of compute3." in sync()
@@ -260,6 +292,14 @@ def test_missing_cinder_is_reported_and_the_synchronization_continues(emulator: 
     emulator.offered.remove("block-storage")
     assert "Cinder is not there: volumes and pools stay as they are." in sync()
     assert ComputeNode.objects.count() == 2
+
+
+def test_storage_is_kept_without_cinder(emulator: Emulator) -> None:
+    fill_storage(emulator)
+    sync()
+    withdraw(emulator, "block-storage")
+    sync()
+    assert (Pool.objects.present().count(), Volume.objects.present().count()) == (2, 1)
 
 
 def test_power_states_are_read_from_ironic(emulator: Emulator) -> None:
@@ -274,3 +314,21 @@ def test_time_of_success_is_recorded(emulator: Emulator) -> None:
     sync()
     row = Synchronization.current()
     assert (bool(row.succeeded_at), row.problem, row.holder) == (True, "", None)
+
+
+def test_variables_of_a_login_select_the_cloud_without_os_cloud(
+    emulator: Emulator, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OPENSTACK_CLOUD = ""
+    login = {
+        "OS_CLIENT_CONFIG_FILE": str(tmp_path / "no clouds.yaml"),
+        "OS_AUTH_URL": f"{emulator.url}{SERVICES['identity']}",
+        "OS_USERNAME": USER,
+        "OS_PASSWORD": PASSWORD,
+        "OS_PROJECT_ID": PROJECT,
+        "OS_USER_DOMAIN_ID": "default",
+    }
+    for name, value in login.items():
+        monkeypatch.setenv(name, value)
+    assert sync().endswith("0 gone\n")
+    assert Synchronization.current().project == PROJECT
