@@ -209,7 +209,7 @@ class ControlPlane:
         return all(has_consumer(queue) for queue in CALL_QUEUES.get(name, ()))
 
     def start_database(self) -> None:
-        """Return the arguments of MariaDB, with which no write waits for the disk, as no data here is of value."""
+        """Start MariaDB, with options by which no write waits for the disk, as no data here is of value."""
         data = self.folder / "databases"
         if not data.exists():
             options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]

@@ -161,7 +161,7 @@ def round_up_to_gigabytes(megabytes: Any) -> int:
 
 
 def match_choice(choices: Any, value: Any, default: Any) -> str:
-    """Return the value if it is one of the column's choices, else ``otherwise``."""
+    """Return the value if it is one of the column's choices, else ``default``."""
     return str(value if value in choices.values else default)
 
 
