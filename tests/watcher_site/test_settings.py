@@ -19,6 +19,7 @@ from watcher_site.configuration.environment import (
     is_transport_address,
     read_choice,
     read_database,
+    read_email,
     read_policies,
 )
 from watcher_site.configuration.policies import DEFAULTS
@@ -268,3 +269,54 @@ def test_connect_timeout_has_a_default_that_the_url_can_change(
     monkeypatch.setenv("DATABASE_URL", f"postgres://watcher@db.example.org/watcher{query}")
     options = run_path(str(SETTINGS))["DATABASES"]["default"]["OPTIONS"]
     assert int(options["connect_timeout"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("submission://watcher:secret@mail.example.org", (587, True, False)),
+        ("smtp://watcher:secret@mail.example.org?ssl=true", (465, False, True)),
+        ("smtp://watcher:secret@mail.example.org:4650/?ssl=true", (4650, False, True)),
+        ("smtp://watcher:secret@mail.example.org/?tls=true", (25, True, False)),
+        ("smtp://mail.example.org", (25, False, False)),
+    ],
+)
+def test_url_of_a_mail_server_determines_the_port_and_the_kind_of_tls(
+    monkeypatch: pytest.MonkeyPatch, url: str, expected: tuple[int, bool, bool]
+) -> None:
+    monkeypatch.setenv("EMAIL_URL", url)
+    email = read_email("EMAIL_URL")
+    assert (email["EMAIL_PORT"], email["EMAIL_USE_TLS"], email["EMAIL_USE_SSL"]) == expected
+
+
+def test_escaped_characters_of_the_mail_password_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMAIL_URL", "submission://watcher%40example.org:a%2Fb%23c%3A@mail.example.org")
+    email = read_email("EMAIL_URL")
+    assert (email["EMAIL_HOST_USER"], email["EMAIL_HOST_PASSWORD"]) == ("watcher@example.org", "a/b#c:")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "imap://watcher:12secret@mail.example.org",
+        "submission://watcher:12secret@",
+        "submission://watcher:12secret@[mail",
+        "submission://watcher:12secret@mail.example.org:70000",
+        "submission://watcher:12secret@mail.example.org/?timeout=soon",
+        # A character of the password that is not escaped ends the host.
+        "submission://watcher:12#secret@mail.example.org",
+        "submission://watcher:12/secret@mail.example.org",
+        "submission://watcher:12?secret@mail.example.org",
+        "submission://:12secret@mail.example.org",
+        "submission://12secret@mail.example.org",
+        # SMTP clients of Python send passwords in ASCII only.
+        "submission://watcher:12secret%C3%A4@mail.example.org",
+    ],
+)
+def test_invalid_url_of_a_mail_server_is_refused_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("EMAIL_URL", url)
+    with pytest.raises(ImproperlyConfigured, match=r"^EMAIL_URL: must be submission://") as refusal:
+        read_email("EMAIL_URL")
+    assert "secret" not in str(refusal.value)

@@ -7,6 +7,7 @@ from email.utils import parseaddr
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from smtplib import SMTP_SSL_PORT
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -106,13 +107,28 @@ def read_address(name: str, default: str, schemes: Collection[str], rule: str) -
 
 def read_email(name: str) -> dict[str, Any]:
     """Read the URL of a mail server as Django's settings, or none."""
-    rule = "must be submission://user:password@host:587, smtp://host:25, or smtp://user:password@host:465/?ssl=true."
+    rule = (
+        "must be submission://user:password@host:587, smtp://host:25, or smtp://user:password@host:465/?ssl=true. "
+        "The user and the password are in ASCII, with special characters escaped."
+    )
     text = read(env.str, name, "")
     if not text:
         return {}
-    if urlsplit(text).scheme not in ("smtp", "submission") or not urlsplit(text).hostname:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        refuse(name, rule)
+    # An unescaped #, / or ? of a password ends the host.
+    has_unescaped = "@" in parts.path + parts.query + parts.fragment
+    if parts.scheme not in ("smtp", "submission") or not parts.hostname or has_unescaped:
         refuse(name, rule)
     email: dict[str, Any] = read(env.dj_email_url, name, "", rule=rule)
+    login = [email["EMAIL_HOST_USER"] or "", email["EMAIL_HOST_PASSWORD"] or ""]
+    # Without one of both, Django would not log in.
+    if any(login) != all(login) or not "".join(login).isascii():
+        refuse(name, rule)
+    if email["EMAIL_USE_SSL"] and not parts.port:
+        email["EMAIL_PORT"] = SMTP_SSL_PORT
     return email
 
 

@@ -5,6 +5,7 @@ As for webhooks, the total time of a message is limited, not only that of each r
 
 import smtplib
 import socket
+import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from email.utils import parseaddr
@@ -22,6 +23,8 @@ from watcher_site.notifications.receivers import SequentialReceiver, Undelivered
 from watcher_site.notifications.texts import describe_notification
 from watcher_site.notifications.webhooks import current_request, interrupt_after
 
+NO_ANSWER = "The mail server did not answer within {:g} seconds."
+
 
 class TimedSMTP(smtplib.SMTP):
     """An SMTP connection that the timer of the thread interrupts."""
@@ -36,6 +39,25 @@ class TimedSMTP(smtplib.SMTP):
         timer.connection = SimpleNamespace(sock=made.dup())
         timer.begin()
         return made
+
+    def starttls(self, *arguments: Any, **options: Any) -> tuple[int, bytes]:
+        try:
+            return super().starttls(*arguments, **options)
+        except smtplib.SMTPNotSupportedError:
+            raise Unreachable("The mail server does not offer STARTTLS.") from None
+
+    def login(self, *arguments: Any, **options: Any) -> tuple[int, bytes]:
+        try:
+            return super().login(*arguments, **options)
+        except smtplib.SMTPAuthenticationError as refusal:
+            raise Unreachable(
+                f"The mail server answered {refusal.smtp_code} to the user and password of EMAIL_URL."
+            ) from None
+        except (smtplib.SMTPServerDisconnected, smtplib.SMTPResponseException):
+            raise
+        except smtplib.SMTPException:
+            # The server offers no method of authentication, or none of those of smtplib.
+            raise Unreachable("The mail server does not accept a user and a password on this connection.") from None
 
     def rcpt(self, recip: str, options: Any = ()) -> tuple[int, bytes]:
         """Send an address. A temporary refusal ends the message, so that a retry reaches all addresses once."""
@@ -89,8 +111,8 @@ class MailReceiver(SequentialReceiver):
                 finally:
                     if timer.connection:
                         timer.connection.sock.close()
-        except (requests.Timeout, TimeoutError):
-            raise Unreachable(f"The mail server did not answer within {settings.WEBHOOK_TIMEOUT:g} seconds.") from None
+        except requests.Timeout:
+            raise Unreachable(NO_ANSWER.format(settings.WEBHOOK_TIMEOUT)) from None
         except smtplib.SMTPRecipientsRefused as refusal:
             raise Undelivered(describe_refused(refusal.recipients)) from None
         except smtplib.SMTPSenderRefused as refusal:
@@ -98,6 +120,8 @@ class MailReceiver(SequentialReceiver):
         except smtplib.SMTPDataError as refusal:
             raise Undelivered(f"The mail server answered {refusal.smtp_code} to the message.") from None
         except OSError as problem:
+            if is_timeout(problem):
+                raise Unreachable(NO_ANSWER.format(settings.WEBHOOK_TIMEOUT)) from None
             raise Unreachable(describe_failure(problem)) from None
 
 
@@ -121,12 +145,28 @@ def describe_refused(refused: Mapping[str, tuple[int, bytes]]) -> str:
 
 
 def describe_failure(problem: OSError) -> str:
-    if isinstance(problem, smtplib.SMTPAuthenticationError):
-        return f"The mail server answered {problem.smtp_code} to the user and password of EMAIL_URL."
-    if isinstance(problem, smtplib.SMTPResponseException):
-        return f"The mail server answered {problem.smtp_code}."
-    if isinstance(problem, smtplib.SMTPNotSupportedError):
-        return "The mail server does not support TLS, or the user and password of EMAIL_URL."
-    if isinstance(problem, socket.gaierror):
-        return "The mail server's host has no address."
-    return "The mail server could not be connected to, or broke the connection off."
+    match problem:
+        case ssl.SSLCertVerificationError():
+            # Messages about host names end with a period, others do not.
+            return f"The certificate of the mail server is not trusted: {problem.verify_message.rstrip('.')}."
+        case ssl.SSLError():
+            reason = (problem.reason or "the connection was closed").replace("_", " ").lower()
+            return f"No TLS connection to the mail server could be made: {reason}."
+        case smtplib.SMTPResponseException(smtp_code=-1):
+            return "The mail server does not use SMTP on this port."
+        case smtplib.SMTPResponseException():
+            return f"The mail server answered {problem.smtp_code}."
+        case socket.gaierror():
+            return "The mail server's host has no address."
+        case smtplib.SMTPServerDisconnected() | ConnectionResetError() | BrokenPipeError():
+            return "The mail server closed the connection."
+    return f"The mail server could not be connected to: {problem.strerror or type(problem).__name__}."
+
+
+def is_timeout(problem: BaseException | None) -> bool:
+    """Return whether a read timed out, which smtplib reports as a closed connection."""
+    while problem is not None:
+        if isinstance(problem, TimeoutError):
+            return True
+        problem = problem.__context__
+    return False
