@@ -147,7 +147,7 @@ class SelectableActions(ObjectNamesTable):
 class ActionTable(SelectableActions):
     state = StateColumn()
     uuid = UUIDColumn("actions:detail", verbose_name=_("action"), orderable=False)
-    action_type = tables.Column(verbose_name=_("type"))
+    action_type = tables.Column(verbose_name=_("type"), attrs=cell_attributes("action-type"))
     resource = ResourceColumn()
     action_plan = PlanColumn(verbose_name=_("plan"), order_by="action_plan")
     updated_at = TimeColumn(accessor="updated_at", verbose_name=_("updated"))
@@ -212,13 +212,21 @@ class PlanActionTable(SelectableActions):
         return render_linked_type(record)
 
     def render_parents(self, record: Any) -> SafeString:
-        parents = [link.parent for link in record.first_parents]
+        own = resource(record.input_parameters)
+        parents = [link.parent for link in record.first_parents[:SHOWN_PARENTS]]
+        # The types distinguish actions on the same object.
+        names = [resource(parent.input_parameters) for parent in parents]
         links = format_html_join(
-            " ",
-            '<a class="uuid" href="{}" title="{} {}">{}</a>',
+            ", ",
+            '<a href="{}" title="{} {}">{}</a>',
             (
-                (page_address("actions:detail", parent.uuid), parent.action_type, parent.uuid, short(parent.uuid))
-                for parent in parents[:SHOWN_PARENTS]
+                (
+                    page_address("actions:detail", parent.uuid),
+                    parent.action_type,
+                    parent.uuid,
+                    parent.action_type if name in ("", own) else shorten(name),
+                )
+                for parent, name in zip(parents, names, strict=True)
             ),
         )
         more = record.parent_count - SHOWN_PARENTS

@@ -247,11 +247,15 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return {state: (number, latest) for state, number, latest in by_state}
 
     def with_first_parents(self, most: int = 3) -> Self:
-        """Add ``parent_count``, and the links to a few parents of each as ``first_parents``, in one more query."""
+        """Add ``parent_count``, and the links to a few parents of each as ``first_parents``, in one more query.
+
+        Only the columns of the parents that name them are read.
+        """
         links = self.model._meta.get_field("parent_links").related_model.objects
         parent_links = links.filter(child=OuterRef("pk")).order_by().values("child")
         number = Coalesce(Subquery(parent_links.annotate(number=Count("pk")).values("number")), 0)
-        first = links.order_by("pk").select_related("parent")[:most]
+        named = ("child", "parent__uuid", "parent__action_type", "parent__input_parameters")
+        first = links.order_by("pk").select_related("parent").only(*named)[:most]
         prefetch = Prefetch("parent_links", first, to_attr="first_parents")
         return self.annotate(parent_count=number).prefetch_related(prefetch)
 

@@ -232,6 +232,26 @@ def test_plan_page_query_count_does_not_depend_on_the_number_of_actions(
         page(administrator, plan)
 
 
+def parents_column(page: str) -> list[str]:
+    """Return the texts of the column of parents, without those of actions without parents."""
+    cells = re.findall(r'<td class="parents"[^>]*>(.*?)</td>', page, re.DOTALL)
+    return [text for cell in cells if (text := " ".join(re.sub(r"<[^>]*>", "", cell).split()))]
+
+
+def test_action_table_names_the_objects_of_parents(administrator: Client) -> None:
+    plan = make_plan({"web-1": [], "web-2": [], "web-3": [], "web-4": ["web-1", "web-2", "web-3"]})
+    assert parents_column(page(administrator, plan)) == ["web-1, web-2 and 1 more"]
+
+
+def test_action_table_names_the_types_of_parents_on_the_same_object(administrator: Client) -> None:
+    plan = make_plan({"web-1": []})
+    parent, child = plan.actions.get(), Action(action_plan=plan, action_type="sleep")
+    child.input_parameters = {"duration": 1, "resource_name": "web-1"}
+    child.save()
+    child.parents.add(parent)
+    assert parents_column(page(administrator, plan)) == ["nop"]
+
+
 def test_large_plan_shows_layers_instead_of_actions(administrator: Client) -> None:
     graph = {str(number): [str(number - 1)] if number % 2 else [] for number in range(302)}
     text = page(administrator, make_plan(graph))
