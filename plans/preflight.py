@@ -20,7 +20,7 @@ from actions.types.nodes.nodes import NodeAction
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.stacks import StackAction
 from actions.types.stacks.steps import propose_within
-from cluster.drivers.base import cloud
+from cluster.drivers.base import cloud, using_cloud
 from cluster.models import Synchronization
 from cluster.operations.named_records import is_uuid
 from cluster.simulated import SimulatedCloud
@@ -32,11 +32,6 @@ from plans.planning.continuation import has_base_type
 from watcher_site import plugins
 
 State = Action.State
-# The columns that are neither read by the phases nor shown.
-UNUSED = (
-    *("created_at", "updated_at", "deleted_at", "initial_data", "interval", "is_planned"),
-    *("end_time", "due_time", "lock_holder", "losses", "reason", "skipped_by"),
-)
 STACK_ACTIONS = (StackAction, ResourceAction)
 WRITTEN_FIRST = (NodeAction, ResourceAction)
 NOTHING_EXCLUDED: Mapping[UUID, Match] = {}
@@ -112,7 +107,7 @@ def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
         Conflict: no more actions of the plan begin.
     """
     require_plan_allowing(PlanOperation.PREFLIGHT, plan)
-    actions = {action.pk: action for action in plan.actions.unfinished().defer(*UNUSED).order_by("pk")}
+    actions = {action.pk: action for action in Action.objects.filter(action_plan=plan).unfinished().order_by("pk")}
     ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
     walk = PreflightRun(plan, actions, parents_among(plan, actions), excluded_now(pending_actions(actions)))
     walk.record_ended_parents(ended_parents(plan))
@@ -206,8 +201,9 @@ class PreflightRun:
             if origin := self.actions[key].derived_from_id:
                 self.derived[origin].append(key)
         self.load_targets()
-        for key in order:
-            self.foresee_with_planned(key)
+        with using_cloud(self.model):
+            for key in order:
+                self.foresee_with_planned(key)
         found = [Prospect(self.actions[key], self.foreseen[key]) for key in order]
         stuck = self.actions.keys() - set(order)
         return found + [Prospect(self.actions[key], Foresight(State.CANCELLED, STUCK)) for key in sorted(stuck)]
@@ -216,11 +212,13 @@ class PreflightRun:
         """Read all nodes and trees of stacks that are targets of the actions of the plan."""
         types, members = plugins.load("ACTION_TYPES"), self.model.members
         members.ended |= {action.uuid for action in self.actions.values()}
-        with_target = [action for action in self.actions.values() if is_uuid(str(action.target))]
-        members.load(str(action.target) for action in with_target if has_base_type(types, action, NodeAction))
-        self.model.stacks.load(
-            str(action.target) for action in with_target if has_base_type(types, action, STACK_ACTIONS)
-        )
+
+        def targets(*bases: type) -> list[str]:
+            concerned = (action for action in self.actions.values() if has_base_type(types, action, bases))
+            return [target for action in concerned if is_uuid(target := str(action.target))]
+
+        members.load(targets(NodeAction))
+        self.model.stacks.load(targets(*STACK_ACTIONS))
 
     def foresee_with_planned(self, key: int) -> None:
         """Predict an action and the planned actions that it derives."""
@@ -254,7 +252,7 @@ class PreflightRun:
         for one, action in zip(proposed, new, strict=True):
             inherited = next((bad[parent] for parent in one.parents if parent in bad), None)
             match = self.looked_up[rule_key(action)]
-            end = inherited or (excluded_foresight(action, match) if match else DryRun(action, self.model).foresee())
+            end = inherited or (excluded_foresight(action, match) if match else DryRun(action).foresee())
             if end.derived is not None:
                 end = self.foresee_with_derived(action, end, [])
             if end.state in WITHOUT_SUCCESS:
@@ -272,26 +270,24 @@ class PreflightRun:
         self.looked_up |= {rule_key(one): excluded.get(one.uuid) for one in [*unknown, *within]}
 
     def foresee_action(self, action: Action) -> Foresight:
-        is_spared = action.has_derived or action.state != State.PENDING
-        parents = (*self.ended_parents[action.pk], *self.parents[action.pk])
+        key, is_spared = action.pk, action.has_derived or action.state != State.PENDING
+        parents = (*self.ended_parents[key], *self.parents[key])
         inherited = [self.ends[parent] for parent in parents if parent in self.ends]
         if inherited and not is_spared:
             # The first parent that ended determines the end of the action.
-            self.ends[action.pk] = min(inherited, key=itemgetter(0))
-            self.underived[action.pk] = self.ends[action.pk][1]
-            return self.ends[action.pk][1]
+            self.ends[key] = min(inherited, key=itemgetter(0))
+            self.underived[key] = self.ends[key][1]
+            return self.ends[key][1]
         if action.derived_from_id in self.underived and not is_spared:
-            self.underived[action.pk] = self.underived[action.derived_from_id]
-            return self.underived[action.pk]
+            self.underived[key] = self.underived[action.derived_from_id]
+            return self.underived[key]
         origin = self.foreseen.get(action.derived_from_id) if action.derived_from_id else None
         if origin and origin.state is None and has_base_type(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST):
             # Its origin may create its target.
             return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
         match = self.excluded.get(action.uuid) or self.looked_up.get(rule_key(action))
         foresight = (
-            excluded_foresight(action, match)
-            if match
-            else DryRun(action, self.model, self.planned_actions_of(action)).foresee()
+            excluded_foresight(action, match) if match else DryRun(action, self.planned_actions_of(action)).foresee()
         )
         self.record_result(action, foresight)
         return foresight
@@ -317,10 +313,13 @@ class PreflightRun:
         """Record the consequences of the end of an action for its dependents and planned actions."""
         if foresight.state is None:
             return  # Its end cannot be predicted, or follows from its derived actions.
+        ends_dependents = foresight.state in WITHOUT_SUCCESS and self.ends_dependents(action)
+        if not (action.is_to_derive or ends_dependents):
+            return
         end = Foresight(*end_with(action.uuid, foresight.state))
         if action.is_to_derive:
             self.underived[action.pk] = end
-        if foresight.state in WITHOUT_SUCCESS and self.ends_dependents(action):
+        if ends_dependents:
             self.ends[action.pk] = len(self.ends), end
 
     def ends_dependents(self, action: Action) -> bool:

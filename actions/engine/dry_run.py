@@ -16,7 +16,6 @@ from actions.types.base import (
     DerivedAction,
     Outcome,
 )
-from cluster.drivers.base import Cloud, using_cloud
 from cluster.drivers.ownership import acting_for
 
 State = Action.State
@@ -65,13 +64,15 @@ class DryRun(ActionPhases):
 
     The transitions change the action in memory, so it must not be saved.
 
+    It runs in `using_cloud`, which the caller enters once for all actions.
+
     Args:
         planned: the planned actions that it will derive, before it begins.
     """
 
-    def __init__(self, action: Action, model: Cloud, planned: Sequence[DerivedAction] = ()) -> None:
+    def __init__(self, action: Action, planned: Sequence[DerivedAction] = ()) -> None:
         super().__init__(action)
-        self.model, self.known, self.checkpoint = model, planned, NoCheckpoint()
+        self.known, self.checkpoint = planned, NoCheckpoint()
         self.derived: Sequence[ProposedAction] | None = None
         self.omits_post_condition = False
 
@@ -91,7 +92,7 @@ class DryRun(ActionPhases):
     def guarded(self, work: Callable[[], bool]) -> Foresight:
         action = self.action
         try:
-            with using_cloud(self.model), acting_for(str(action.uuid), action.attempt):
+            with acting_for(str(action.uuid), action.attempt):
                 work()
         except CannotBeForeseen as reason:
             return Foresight(None, str(reason))

@@ -19,7 +19,7 @@ from cluster.drivers.base import (
 from cluster.models import ComputeNode, Flavor, Pool, Server, Volume
 
 # Nova's status for each vm_state.
-STATUSES = {
+STATUSES: Mapping[str, str] = {
     Server.State.ACTIVE: "ACTIVE",
     Server.State.BUILDING: "BUILD",
     Server.State.PAUSED: "PAUSED",
@@ -47,7 +47,7 @@ REBOOTABLE = REBUILDABLE | {Server.State.PAUSED, Server.State.SUSPENDED}
 
 def describe_server(row: Server) -> CloudServer:
     host = row.node.hostname if row.node else None
-    status = STATUSES[Server.State(row.state)]
+    status = STATUSES[row.state]
     return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None, row.has_run)
 
 
@@ -90,7 +90,7 @@ def require_never_run(row: Server) -> None:
 
 
 def require_status(row: Server, expected: str | None) -> None:
-    status = STATUSES[Server.State(row.state)]
+    status = STATUSES[row.state]
     if expected and status != expected:
         raise OperationRefused(f"Instance {row.uuid} is {status}, and no longer {expected}")
 
