@@ -6,19 +6,21 @@ from typing import Any
 
 from django import template
 from django.http import HttpRequest
-from django.urls import reverse
+from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from watcher_site.authorization.enforcement import known_projects
 from watcher_site.authorization.permissions import may, target_of_page
+from watcher_site.web.addresses import fixed_address
 
 Text = str | Promise
 
 register = template.Library()
 
 
-@dataclass(frozen=True)
+# Links are compared by identity: a comparison of their labels would translate these.
+@dataclass(frozen=True, eq=False)
 class Place:
     """A link of the navigation. Pages below its address belong to it."""
 
@@ -43,11 +45,11 @@ class Place:
 
     @property
     def address(self) -> str:
-        return reverse(self.name)
+        return fixed_address(self.name)
 
     def match(self, path: str) -> int:
         """Return the length of the part of a path that belongs to this link; 0 if the page does not."""
-        console = reverse("home")
+        console = fixed_address("home")
         if self.address == console:
             return len(path) if path == console else 0
         prefixes = (self.address, *(f"{console}{other}" for other in self.further_paths))
@@ -128,6 +130,7 @@ def navigation(context: Any, is_found: bool = True) -> dict[str, Any]:
         return [one for one in places if one.is_for(request.user, target)]
 
     groups = [(group.label, places) for group in GROUPS if (places := select(group.places))]
+    current = find_place(request.path) if is_found else None
     return {
         "request": request,
         "user": request.user,
@@ -135,5 +138,7 @@ def navigation(context: Any, is_found: bool = True) -> dict[str, Any]:
         "administration": select(ADMINISTRATION),
         "account": ACCOUNT,
         "searched": context.get("searched", ""),
-        "current": find_place(request.path) if is_found else None,
+        "current": current,
+        # They are on the page twice, for wide and for narrow screens.
+        "places": render_to_string("navigation/_places.html", {"groups": groups, "current": current}),
     }
