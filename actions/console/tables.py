@@ -7,8 +7,8 @@ from django.urls import reverse
 from django.utils.functional import cached_property, keep_lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from actions.console.descriptions import describe_parameters, shorten
 from actions.event_details import generic_message, sees_details
@@ -96,7 +96,7 @@ def describe_times(action: Action) -> SafeString:
     """Return the duration of an action's last attempt, with its start on hovering, and the number of its retries."""
     parts = []
     if action.start_time:
-        started = _("started %(time)s") % {"time": clock(action.start_time)}
+        started = gettext("started %(time)s") % {"time": clock(action.start_time)}
         parts.append(format_html('<span title="{}">{}</span>', started, elapsed(action)))
     if action.retries:
         text = ngettext("%(number)d retry", "%(number)d retries", action.retries) % {"number": action.retries}
@@ -140,7 +140,7 @@ class SelectableActions(ObjectNamesTable):
             '<input type="checkbox" class="form-check-input" name="{0}" value="{1}" id="choose-{1}" aria-label="{2}">',
             name,
             record.uuid,
-            _("Select %(action)s") % {"action": type_and_resource(record)},
+            gettext("Select %(action)s") % {"action": type_and_resource(record)},
         )
 
 
@@ -230,7 +230,7 @@ class PlanActionTable(SelectableActions):
             ),
         )
         more = record.parent_count - SHOWN_PARENTS
-        return format_html("{} {}", links, _("and %(number)d more") % {"number": more}) if more > 0 else links
+        return format_html("{} {}", links, gettext("and %(number)d more") % {"number": more}) if more > 0 else links
 
     def render_duration(self, record: Action) -> SafeString:
         return describe_times(record)
@@ -244,8 +244,8 @@ class PlanActionTable(SelectableActions):
             '<button type="submit" class="btn btn-sm btn-outline-secondary" name="only" value="{0}" id="skip-{0}"'
             ' aria-label="{1}">{2}</button>',
             record.uuid,
-            _("Skip %(action)s") % {"action": type_and_resource(record)},
-            _("Skip"),
+            gettext("Skip %(action)s") % {"action": type_and_resource(record)},
+            gettext("Skip"),
         )
 
     def render_signals(self, record: Action) -> SafeString | str:
@@ -280,8 +280,8 @@ def restore_button(action: Action) -> SafeString:
         ' formaction="{1}" aria-label="{2}">{3}</button>',
         action.uuid,
         page_address("plans:restore", action.action_plan.uuid),
-        _("Restore %(action)s") % {"action": type_and_resource(action)},
-        _("Restore"),
+        gettext("Restore %(action)s") % {"action": type_and_resource(action)},
+        gettext("Restore"),
     )
 
 

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from html import escape
 
 from django import template
-from django.template.defaultfilters import truncatechars
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from actions.templatetags.actions import message_for
+from actions.event_details import generic_message
 from plans.console.graph.layers import Layer
-from plans.console.graph.picture import Box, Stroke
+from plans.console.graph.picture import Box, Stroke, shorten_label
 from watcher_site.templatetags.console import state_bar
 from watcher_site.templatetags.names import visible
 from watcher_site.web.addresses import page_address
@@ -51,8 +50,9 @@ def draw_box(box: Box, details: bool) -> str:
     action, place = box.action, box.place
     resource, label = escape(visible(box.resource)), escape(visible(box.resource_label))
     kind, state = escape(action.action_type), escape(action.state)
-    short_kind, kind_label = escape(truncatechars(action.action_type, TYPE_LENGTH)), escape(box.type_label)
-    message = f": {escape(visible(message_for(action, details)))}" if action.status_message else ""
+    short_kind, kind_label = escape(shorten_label(action.action_type, TYPE_LENGTH)), escape(box.type_label)
+    message = action.status_message if details else generic_message(action.state, action.status_message)
+    message = f": {escape(visible(message))}" if message else ""
     name, first_line, second_line = (
         (f"{label} {short_kind}", label, short_kind) if label else (kind_label, kind_label, "")
     )

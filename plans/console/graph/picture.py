@@ -15,7 +15,6 @@ from operator import or_
 from statistics import fmean
 from typing import Any
 
-from actions.models import Action
 from actions.models.naming import resource
 from plans.console.graph.layers import (
     Edge,
@@ -30,8 +29,8 @@ from plans.models import ActionPlan
 
 DRAWN_ACTIONS = 300
 LABEL_LENGTH = 18
-# The columns that a box and its edges need, and that of the plan, which the manager reads.
-COLUMNS = ("uuid", "action_plan", "action_type", "input_parameters", "state", "status_message", "derived_from")
+# The columns that a box and its edges need.
+COLUMNS = ("pk", "uuid", "action_type", "input_parameters", "state", "status_message", "derived_from")
 Point = tuple[float, float]
 ROWS = 6
 WIDTH, HEIGHT = 170, 58
@@ -266,9 +265,9 @@ def curve_path(start: Point, end: Point) -> str:
 
 @dataclass
 class Box:
-    """An action in the picture."""
+    """An action in the picture, with the `COLUMNS` of its row: creating model instances takes much longer."""
 
-    action: Action
+    action: Any
     place: Node
     incoming: int | None = None
     outgoing: Sequence[int] = ()
@@ -290,11 +289,11 @@ def picture_of(plan: ActionPlan, total: int, first_layer: str = "") -> dict[str,
     """Return the context of the template, in two queries. ``first_layer`` selects the layers of large plans."""
     if total > DRAWN_ACTIONS:
         return layers_from(count_layers(plan), first_layer)
-    drawn = plan.actions.present().only(*COLUMNS).order_by("pk")
+    drawn = plan.actions.present().values_list(*COLUMNS, named=True).order_by("pk")
     actions = {action.pk: action for action in drawn}
     edges = [edge for edge in edges_of(plan) if set(edge) <= actions.keys()]
     picture = draw_picture(
-        list(actions), with_derived_edges(edges, {key: action.derived_from_id for key, action in actions.items()})
+        list(actions), with_derived_edges(edges, {key: action.derived_from for key, action in actions.items()})
     )
     return {"picture": picture, "boxes": make_boxes(picture, actions)}
 
@@ -312,7 +311,7 @@ def layers_from(found: list[Layer], first: str) -> dict[str, Any]:
     }
 
 
-def make_boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
+def make_boxes(picture: Picture, actions: Mapping[int, Any]) -> list[Box]:
     return [
         Box(actions[node.key], node, picture.incoming.get(node.key), picture.outgoing.get(node.key, ()))
         for band in picture.bands
@@ -320,5 +319,5 @@ def make_boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
     ]
 
 
-def shorten_label(text: str) -> str:
-    return text if len(text) <= LABEL_LENGTH else f"{text[: LABEL_LENGTH - 1]}…"
+def shorten_label(text: str, length: int = LABEL_LENGTH) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
