@@ -10,9 +10,13 @@ export PORT
 # Commands use only the virtual environment. Without it, they fail instead of using another Python.
 ENVIRONMENT = .venv/bin/python
 TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
-PIP = $(ENVIRONMENT) -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt
+# pip verifies the hash of each package. The site itself has none: it is installed without any package.
+QUIET = --quiet --quiet --disable-pip-version-check
+PIP = $(ENVIRONMENT) -m pip install $(QUIET) --require-hashes
+PIP_SITE = $(ENVIRONMENT) -m pip install $(QUIET) --no-deps --no-build-isolation --editable .
+REQUIREMENTS = .ci/requirements
 CATALOGUES = $(patsubst %.po,%.mo,$(wildcard watcher_site/locale/*/LC_MESSAGES/django.po))
-DEFINITIONS = pyproject.toml .ci/constraints.txt
+DEFINITIONS = pyproject.toml $(wildcard $(REQUIREMENTS)/*.txt)
 # The extra [openstack] is installed if the settings name a real cloud, Keystone, its metrics, a message broker for
 # notifications, or a policy file.
 CLOUD = $(findstring openstack,$(WATCHER_CLOUD))$(findstring keystone,$(WATCHER_AUTH))$(WATCHER_KEYSTONE_URL)$(filter %.Aetos %.Gnocchi,$(WATCHER_DATASOURCE))
@@ -21,7 +25,7 @@ INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-pr
 
 DOCUMENTATION = watcher_site/documentation/built
 
-.PHONY: run docs pictures wheel test end-to-end upgrade-test lint bench bench-scale bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
+.PHONY: run docs pictures wheel requirements update test end-to-end upgrade-test lint bench bench-scale bench-replay bench-decisions chaos conformance keystone openstack clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -79,9 +83,29 @@ wheel: docs
 sbom:
 	$(INSTALL) .sbom/installed
 	@mkdir -p dist
-	@.sbom/tool/bin/python -m cyclonedx_py environment --pyproject pyproject.toml --output-reproducible \
+	@.tools/bin/python -m cyclonedx_py environment --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/watcher-site.cdx.json .sbom/site/bin/python
 	@echo "Wrote dist/watcher-site.cdx.json."
+
+# Compile .ci/requirements for pyproject.toml. `requirements` keeps the versions that it still allows, and `update` selects
+# the newest. All files have the versions of development.txt, apart from conformance.txt.
+COMPILE = @.tools/bin/uv pip compile --quiet --system-certs $(UPGRADE) --universal --python-version 3.11 --fork-strategy fewest \
+	--generate-hashes --annotation-style line --custom-compile-command "make requirements" \
+	--output-file $(REQUIREMENTS)
+SAME_VERSIONS = --constraint $(REQUIREMENTS)/development.txt
+
+update: UPGRADE = --upgrade
+update: requirements
+
+requirements:
+	$(INSTALL) .tools/installed
+	$(COMPILE)/development.txt --extra dev pyproject.toml
+	$(COMPILE)/site.txt --extra documentation pyproject.toml $(SAME_VERSIONS)
+	$(COMPILE)/openstack.txt --extra documentation --extra openstack pyproject.toml $(SAME_VERSIONS)
+	$(COMPILE)/production.txt --extra celery --extra openstack --extra tracing pyproject.toml $(SAME_VERSIONS)
+	$(COMPILE)/build.txt --group build $(SAME_VERSIONS)
+	$(COMPILE)/conformance.txt --group conformance
+	$(COMPILE)/tools.txt --group tools $(SAME_VERSIONS) --constraint $(REQUIREMENTS)/build.txt
 
 # Benchmarks on the PostgreSQL server of WATCHER_TEST_POSTGRESQL_URL or DATABASE_URL.
 bench: install-dev
@@ -130,7 +154,7 @@ conformance: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.conformance $(SUITES)
 
 clean:
-	rm -rf .venv dist $(DOCUMENTATION) .sbom .upgrade .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
+	rm -rf .venv dist $(DOCUMENTATION) .sbom .tools .upgrade .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Dependencies are checked under the lock, because another make may have just updated them.
@@ -148,22 +172,25 @@ install-dev:
 .venv/made:
 	@echo "Creating a virtual environment in .venv."
 	@$(PYTHON) -m venv --clear .venv
-	@$(PIP) --upgrade pip setuptools
+	@$(PIP) --requirement $(REQUIREMENTS)/build.txt
 	@touch $@
 
 .venv/installed: .venv/made $(DEFINITIONS)
 	@echo "Installing the packages that the site needs: a minute or two, the first time."
-	@$(PIP) --editable ".[documentation]"
+	@$(PIP) --requirement $(REQUIREMENTS)/build.txt --requirement $(REQUIREMENTS)/site.txt
+	@$(PIP_SITE)
 	@touch $@
 
 .venv/installed-openstack: .venv/made $(DEFINITIONS)
 	@echo "Installing the packages that the site and the extra [openstack] need: some minutes, the first time."
-	@$(PIP) --editable ".[documentation,openstack]"
+	@$(PIP) --requirement $(REQUIREMENTS)/build.txt --requirement $(REQUIREMENTS)/openstack.txt
+	@$(PIP_SITE)
 	@touch .venv/installed $@
 
 .venv/installed-dev: .venv/made $(DEFINITIONS)
 	@echo "Installing the packages that the site and its tests need: some minutes, the first time."
-	@$(PIP) --editable ".[dev]"
+	@$(PIP) --requirement $(REQUIREMENTS)/build.txt --requirement $(REQUIREMENTS)/development.txt
+	@$(PIP_SITE)
 	@touch .venv/installed $@
 
 $(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/pictures/*.png) CHANGELOG.md | .venv/installed$(EXTRA)
@@ -171,21 +198,28 @@ $(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/pictures/*.png)
 	@rm -rf $(DOCUMENTATION)
 	@$(ENVIRONMENT) -m sphinx --quiet --builder json docs $(DOCUMENTATION)
 
-# In two environments: the tool is no part of the site. pip is removed, as the image has none.
-.sbom/installed: $(DEFINITIONS)
-	@echo "Installing the site and cyclonedx-bom in .sbom: a minute or two, the first time."
-	@rm -rf .sbom
-	@$(PYTHON) -m venv .sbom/tool
-	@.sbom/tool/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt cyclonedx-bom
-	@$(PYTHON) -m venv --without-pip .sbom/site
-	@.sbom/tool/bin/python -m pip --python .sbom/site/bin/python install --quiet --quiet --disable-pip-version-check \
-		--constraint .ci/constraints.txt ".[celery,openstack,tracing]"
+# The tools that are no part of the site: those of `make sbom` and `make requirements`.
+.tools/installed: $(REQUIREMENTS)/build.txt $(REQUIREMENTS)/tools.txt
+	@echo "Installing cyclonedx-bom and uv in .tools: less than a minute, the first time."
+	@$(PYTHON) -m venv --clear .tools
+	@.tools/bin/python -m pip install $(QUIET) --require-hashes $(^:%=--requirement %)
 	@touch $@
 
-.conformance/installed: tests/conformance/requirements.txt
+# The environment has no pip, as that of the image.
+.sbom/installed: .tools/installed $(DEFINITIONS)
+	@echo "Installing the site in .sbom: a minute or two, the first time."
+	@rm -rf .sbom
+	@$(PYTHON) -m venv --without-pip .sbom/site
+	@.tools/bin/python -m pip --python .sbom/site/bin/python install $(QUIET) \
+		--require-hashes --requirement $(REQUIREMENTS)/production.txt
+	@.tools/bin/python -m pip wheel $(QUIET) --no-deps --no-build-isolation --wheel-dir .sbom .
+	@.tools/bin/python -m pip --python .sbom/site/bin/python install $(QUIET) --no-deps .sbom/*.whl
+	@touch $@
+
+.conformance/installed: $(REQUIREMENTS)/conformance.txt
 	@echo "Installing the test suites of Watcher's clients in .conformance: a minute or two, the first time."
 	@$(PYTHON) -m venv --clear .conformance
-	@.conformance/bin/python -m pip install --quiet --quiet --disable-pip-version-check --requirement $<
+	@.conformance/bin/python -m pip install $(QUIET) --require-hashes --requirement $<
 	@touch $@
 
 .openstack/keystone/installed: tests/openstack/requirements.txt

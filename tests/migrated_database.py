@@ -20,7 +20,7 @@ from tests.database import is_sqlite
 ROOT = Path(__file__).parent.parent
 # The files that determine the tables and the rows of a migrated database.
 FOLDERS = ["actions", "audits", "cluster", "plans", "watcher_site"]
-FILES = [".ci/constraints.txt", "tests/clearing.py", "tests/migrated_database.py", "tests/settings.py"]
+FILES = [".ci/requirements/development.txt", "tests/clearing.py", "tests/migrated_database.py", "tests/settings.py"]
 # The lock of all test processes, and SQLite's originals.
 LOCK, SUFFIX = "lock", ".sqlite3"
 

@@ -389,8 +389,8 @@ if NOTIFICATION_URL and not is_transport_address(NOTIFICATION_URL):
 if NOTIFICATION_URL and not find_spec("oslo_messaging"):
     refuse(
         "WATCHER_NOTIFICATION_URL",
-        "needs the package oslo.messaging:"
-        ' .venv/bin/pip install -c .ci/constraints.txt -e ".[openstack]", or `make run`, which does so by itself.',
+        "needs the package oslo.messaging: .venv/bin/pip install --require-hashes -r .ci/requirements/production.txt,"
+        " or `make run`, which does so by itself.",
     )
 NOTIFICATION_TOPICS = read_list("WATCHER_NOTIFICATION_TOPICS", ["notifications"])
 if not NOTIFICATION_TOPICS or not all(re.fullmatch(r"[A-Za-z0-9_.-]{1,200}", name) for name in NOTIFICATION_TOPICS):

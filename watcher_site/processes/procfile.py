@@ -9,7 +9,7 @@ No process manager can be configured to do this. honcho 2.0 stops all processes 
 after five seconds. supervisor 4.3 and circus 0.19 restart processes, but continue without one that refuses to start
 (exit status 2) or cannot be started. With all three, processes outlive a manager that is killed, and would keep the
 port and execute actions together with those of the next start. This module therefore extends classes of honcho,
-including private methods; `.ci/constraints.txt` pins its version.
+including private methods; `.ci/requirements` pins its version.
 """
 
 import os

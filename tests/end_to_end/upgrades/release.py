@@ -20,7 +20,9 @@ FIRST_RELEASE = "42d5e3fe"
 # A commit or tag that replaces the newest tag: make upgrade-test FROM=…
 VARIABLE = "WATCHER_TEST_RELEASE"
 ENVIRONMENTS = ROOT / ".upgrade"
-CONSTRAINTS = ".ci/constraints.txt"
+# Version 1.0.0 has constraints, later ones have requirements with hashes.
+CONSTRAINTS = Path(".ci") / "constraints.txt"
+REQUIREMENTS = (".ci/requirements/build.txt", ".ci/requirements/production.txt")
 
 
 class Release(NamedTuple):
@@ -58,13 +60,14 @@ def previous_release(folder: Path) -> Release:
 
 
 def install_packages(folder: Path) -> str:
-    """Install the packages of a release into an environment for its constraints, and return its Python.
+    """Install the packages of a release into an environment for its requirements, and return its Python.
 
     The environments are kept in `ENVIRONMENTS`, which ``make clean`` removes.
     """
     digest = hashlib.sha256()
-    for name in (CONSTRAINTS, "pyproject.toml"):
-        digest.update((folder / name).read_bytes())
+    for name in (CONSTRAINTS, *REQUIREMENTS, "pyproject.toml"):
+        if (folder / name).exists():
+            digest.update((folder / name).read_bytes())
     environment = ENVIRONMENTS / digest.hexdigest()[:12]
     python, done = environment / "bin" / "python", environment / "installed"
     ENVIRONMENTS.mkdir(exist_ok=True)
@@ -73,7 +76,16 @@ def install_packages(folder: Path) -> str:
         if not done.exists():
             rmtree(environment, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-            install = [python, "-m", "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*install, "--constraint", folder / CONSTRAINTS, folder], check=True)
+            for options in installations(folder):
+                install = [python, "-m", "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
+                subprocess.run([*install, *options], check=True)
             done.touch()
     return str(python)
+
+
+def installations(folder: Path) -> list[list[str | Path]]:
+    """Return the options of each installation that a release requires."""
+    if (folder / CONSTRAINTS).exists():
+        return [["--constraint", folder / CONSTRAINTS, folder]]
+    files = [option for name in REQUIREMENTS for option in ("--requirement", folder / name)]
+    return [["--require-hashes", *files], ["--no-deps", "--no-build-isolation", folder]]
