@@ -88,7 +88,8 @@ def page(plan: ActionPlan, cloud_admin: User, live_server: Any, applier: Thread)
 
 
 def row(page: Page, server: str) -> Locator:
-    return page.get_by_role("row").filter(has=page.get_by_role("cell", name=re.compile(rf"^{server}\b")))
+    """Return the row of the action on a server, which the cells of the actions that wait for it name, too."""
+    return page.get_by_role("row").filter(has=page.locator("td.resource", has_text=re.compile(rf"^\s*{server}\b")))
 
 
 def skip(page: Page, reason: str) -> None:
