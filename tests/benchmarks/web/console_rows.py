@@ -13,7 +13,6 @@ from actions.models.exclusions import Exclusion
 from audits.models import Audit, Strategy
 from cluster.models import Cluster, ComputeNode, HostAggregate, Node, Policy, Pool, Profile, Server, Stack, Volume
 from plans.models import ActionPlan, EfficacyIndicator
-from tests.benchmarks.rows import parameters
 from tests.builders import make_flavor, make_pool, make_profile, make_resource
 from watcher_site.models import HistoryEntry, Service
 
@@ -31,8 +30,7 @@ FINAL = {"SUCCEEDED": "SUCCEEDED", "FAILED": "FAILED", "CANCELLED": "CANCELLED",
 def fill() -> list[ActionPlan]:
     """Make all rows, and return the plans of `SIZES` and the one of `ENDED`."""
     now = timezone.now()
-    fill_cloud()
-    large = fill_plans(now)
+    large = fill_plans(now, fill_cloud())
     HistoryEntry.objects.bulk_create(
         HistoryEntry(
             user="benchmark",
@@ -53,9 +51,9 @@ def fill() -> list[ActionPlan]:
     return large
 
 
-def fill_cloud() -> None:
+def fill_cloud() -> list[Server]:
     nodes = ComputeNode.objects.bulk_create(
-        ComputeNode(hostname=f"large-{number:03}", vcpus=64, memory=262_144, disk=4000, vcpu_ratio=4)
+        ComputeNode(hostname=host_of(number), vcpus=64, memory=262_144, disk=4000, vcpu_ratio=4)
         for number in range(NODES)
     )
     for number in range(5):
@@ -104,9 +102,14 @@ def fill_cloud() -> None:
     Volume.objects.bulk_create(
         Volume(name=f"volume-{number}", pool=pools[number % 5], size=10, status="available") for number in range(500)
     )
+    return servers
 
 
-def fill_plans(now: datetime) -> list[ActionPlan]:
+def host_of(number: int) -> str:
+    return f"large-{number % NODES:03}"
+
+
+def fill_plans(now: datetime, servers: list[Server]) -> list[ActionPlan]:
     strategy = Strategy.objects.present().get(name="dummy")
     audits = Audit.objects.bulk_create(
         Audit(
@@ -143,7 +146,9 @@ def fill_plans(now: datetime) -> list[ActionPlan]:
         for plan in plans
         for name, value in (("compute_nodes_count", 40), ("released_compute_nodes_count", 10))
     )
-    actions = create(action for plan, size in zip(plans, sizes, strict=True) for action in actions_of(plan, size))
+    actions = create(
+        action for plan, size in zip(plans, sizes, strict=True) for action in actions_of(plan, size, servers)
+    )
     keys = iter(actions)
     own = [list(islice(keys, size)) for size in sizes]
     create(link for members in own for link in links_of(members))
@@ -170,15 +175,19 @@ def state_of(place: int) -> str:
     return "SUCCEEDED" if place == len(SIZES) else PLAN_STATES[place % len(PLAN_STATES)]
 
 
-def actions_of(plan: ActionPlan, size: int) -> Iterator[Action]:
+def actions_of(plan: ActionPlan, size: int, servers: list[Server]) -> Iterator[Action]:
+    """Yield migrations of all servers, each from the node to which the previous one of the server leads."""
     for number in range(size):
+        server, node = servers[number % SERVERS], number % SERVERS + number // SERVERS
+        migration = {"resource_id": str(server.uuid), "resource_name": server.name}
+        nodes = {"source_node": host_of(node), "destination_node": host_of(node + 1)}
         skipped = number % 10 == 0
         state = "SKIPPED" if skipped else FINAL.get(plan.state, "PENDING")
         began = plan.created_at + timedelta(minutes=number % 50) if state in {"SUCCEEDED", "FAILED"} else None
         yield Action(
             action_plan=plan,
             action_type="migrate",
-            input_parameters=parameters(),
+            input_parameters={**migration, "migration_type": "live", **nodes},
             state=state,
             status_message="Action skipped by user. Reason: measured" if skipped else None,
             skipped_by="benchmark" if skipped else None,
