@@ -23,7 +23,7 @@ from watcher_site.models import HistoryEntry
 
 pytestmark = [pytest.mark.keystone, pytest.mark.django_db]
 # In seconds: the lifetimes of tokens that expire in a test. The first sufficient lifetime is used.
-LIFETIMES = (15, 60, 240)
+LIFETIMES = (5, 15, 60, 240)
 
 
 @pytest.fixture(scope="module")

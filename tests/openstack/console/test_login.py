@@ -24,7 +24,7 @@ from watcher_site.web.middleware import KEYSTONE_KEY
 
 pytestmark = [pytest.mark.keystone, pytest.mark.django_db]
 # In seconds: the lifetimes of tokens that expire in a test. The first sufficient lifetime is used.
-LIFETIMES = (20, 60, 240)
+LIFETIMES = (8, 20, 60, 240)
 ISSUER = "https://login.example.org"
 
 

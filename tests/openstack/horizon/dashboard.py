@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 from tests.openstack.control_plane import PATIENCE, ControlPlane, answers, install_requirements
+from tests.openstack.keystone import reserve_port
 from tests.waiting import wait_for
-from tests.watcher_site.site_process import free_port_number
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 SETTINGS = """import os
@@ -28,7 +28,8 @@ class Dashboard:
     def __init__(self, keystone: str, folder: Path) -> None:
         self.keystone, self.folder = keystone, folder
         self.environment = ControlPlane().folder / "horizon"
-        self.url = f"http://127.0.0.1:{free_port_number()}"
+        self.port = reserve_port()
+        self.url = f"http://127.0.0.1:{self.port.getsockname()[1]}"
         self.process: subprocess.Popen[bytes] | None = None
 
     def install(self) -> None:
