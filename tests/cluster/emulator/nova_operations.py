@@ -26,6 +26,8 @@ class Operations:
         self.operations: dict[str, dict[str, Any]] = {}
         self.history: dict[str, list[dict[str, Any]]] = {}
         self.evacuations: list[dict[str, Any]] = []
+        self.bodies: list[dict[str, Any]] = []
+        """The bodies of the requests for operations."""
         self.failing: str | None = None
         self.unknown_images: set[str] = set()
         self.confirms_automatically = False
@@ -59,6 +61,7 @@ class Operations:
             "os-resetState": self.reset_state,
             "evacuate": self.evacuate,
         }
+        self.bodies.append(request.get_json())
         verbs[verb](found, options or {})
         if verb == "evacuate" and self.version(request) >= (2, 95):
             self.operations[server]["changes"] |= {"status": "SHUTOFF", VM_STATE: "stopped"}

@@ -191,6 +191,13 @@ def test_failed_addition_is_reported(emulator: Emulator, server: str) -> None:
         add(server)
 
 
+def test_failed_change_of_a_weight_is_reported(emulator: Emulator, server: str) -> None:
+    add(server)
+    emulator.octavia.failing = True
+    with pytest.raises(OperationFailed, match="Octavia could not change the member"):
+        add(server, weight=2)
+
+
 def test_member_in_error_is_replaced(emulator: Emulator, server: str) -> None:
     broken = emulator.octavia.add_member(
         POOL, name=server, address="10.0.1.7", protocol_port=80, provisioning_status="ERROR"

@@ -159,6 +159,16 @@ def test_server_with_a_volume_is_not_pending(emulator: Emulator, unscheduled: st
     assert state(unscheduled) == "error"
 
 
+@pytest.mark.parametrize("changes", [{"os-extended-volumes:volumes_attached": [{"id": "v1"}]}, {"image": ""}])
+def test_server_with_a_volume_or_without_an_image_is_not_created_again(
+    emulator: Emulator, unscheduled: str, changes: dict[str, object]
+) -> None:
+    emulator.nova.servers[unscheduled] |= changes
+    with pytest.raises(OperationRefused, match="has volumes: Nova does not tell how to create it again"):
+        cloud().build_server(unscheduled)
+    assert list(emulator.nova.servers) == [unscheduled]
+
+
 def test_server_with_the_key_pair_of_another_user_is_not_created_again(emulator: Emulator, unscheduled: str) -> None:
     emulator.nova.servers[unscheduled]["key_name"] = "hers"
     synchronize()

@@ -74,6 +74,11 @@ def test_destination_is_chosen_by_nova_by_default(emulator: Emulator, server: st
     assert host(emulator, server) == "compute2"
 
 
+def test_live_migration_is_not_forced_and_its_storage_is_chosen_by_nova(emulator: Emulator, server: str) -> None:
+    cloud().live_migrate(server, "compute2")
+    assert emulator.nova.bodies == [{"os-migrateLive": {"host": "compute2", "block_migration": "auto"}}]
+
+
 def test_migrated_server_updates_its_row(emulator: Emulator, server: str) -> None:
     cloud().live_migrate(server)
     row = Server.objects.get(uuid=server)
@@ -216,6 +221,12 @@ def test_confirmation_is_requested_again_after_an_error(emulator: Emulator, serv
 
     cloud().cold_migrate(server, "compute2", lose_the_confirmation)
     assert (host(emulator, server), status(emulator, server)) == ("compute2", "ACTIVE")
+
+
+def test_refused_confirmation_has_the_message_of_nova(emulator: Emulator, server: str) -> None:
+    emulator.fail("POST .*/action", CONTINUE)
+    emulator.fail("POST .*/action", 400, message="The resize cannot be confirmed.")
+    assert refusal(cloud().resize, server, "m1.large") == "The cloud refused it: The resize cannot be confirmed."
 
 
 def test_operation_refused_as_unavailable_is_not_requested_again(emulator: Emulator, server: str) -> None:

@@ -129,6 +129,16 @@ def test_stack_is_not_created_while_keystone_is_unavailable(emulator: Emulator, 
     assert not Stack.objects.exists()
 
 
+def test_trust_is_created_in_the_keystone_of_the_api_if_the_console_has_none(
+    emulator: Emulator, mia: Caller, settings: Settings, tmp_path: Path
+) -> None:
+    file = tmp_path / "watcher.conf"
+    file.write_text(f"[keystone_authtoken]\nauth_url = {settings.KEYSTONE_URL}\n")
+    settings.KEYSTONE_URL, settings.KEYSTONE_CONFIG = "", str(file)
+    accept(mia.post("/stacks", STACK))
+    assert owners(emulator) == [("demo", "id-of-mia")]
+
+
 def test_stack_with_a_deleted_trust_fails_and_is_continued_with_the_trust_of_another_user(
     emulator: Emulator, mia: Caller
 ) -> None:

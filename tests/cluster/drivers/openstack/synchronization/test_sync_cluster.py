@@ -288,6 +288,12 @@ def test_hypervisor_without_a_resource_provider_is_reported(emulator: Emulator) 
     assert "Placement has no resource provider of compute3." in sync()
 
 
+def test_resource_provider_deleted_during_the_synchronization_is_reported(emulator: Emulator) -> None:
+    emulator.fail("inventories", 404, times=3)
+    assert "Placement has no resource provider of compute1." in sync()
+    assert ComputeNode.objects.count() == 2
+
+
 def test_missing_cinder_is_reported_and_the_synchronization_continues(emulator: Emulator) -> None:
     emulator.offered.remove("block-storage")
     assert "Cinder is not there: volumes and pools stay as they are." in sync()

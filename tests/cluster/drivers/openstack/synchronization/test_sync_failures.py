@@ -72,6 +72,12 @@ def test_permanent_server_error_fails_with_status_1(emulator: Emulator) -> None:
     assert message.endswith(": The database is gone.")
 
 
+def test_unavailable_ironic_fails_with_status_1(emulator: Emulator) -> None:
+    emulator.fail("baremetal/v1/nodes", 503, times=99)
+    code, message = refusal()
+    assert (code, message.startswith("The cloud answered with status 503")) == (UNAVAILABLE, True)
+
+
 def test_server_error_of_keystone_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("auth/tokens", 500, times=99)
     code, message = refusal()
