@@ -10,8 +10,15 @@ from typing import Any
 import orjson
 from django.conf import settings
 
+from actions.messages import (
+    CANCELLED_ALONE,
+    FAILED,
+    FAILED_IN_PHASE,
+    PLAN_FAILED_SENTENCE,
+    SET_ASIDE,
+    SET_ASIDE_BECAUSE,
+)
 from actions.models import FAILED_IN, NOT_EXECUTED, Action
-from actions.models.actions import GAVE_ITSELF_UP
 from watcher_site.accounts.projects import projects_of
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import Version
@@ -23,9 +30,7 @@ DETAILS: Version = (1, 9)
 DETAILS_RIGHT = "actions.view_event_details"
 # Users who see all actions may see the machines that execute them, as in the list of services.
 HOST_RIGHT = "actions.view_action"
-FAILED = "Action failed."
-PLAN_FAILED = "One or more actions failed."
-PLAN_SET_ASIDE = "Action plan was set aside"
+GAVE_ITSELF_UP = CANCELLED_ALONE.text
 COUNTED = re.compile(r"^.*?\d+ of \d+ actions? failed")
 COUNTED_CANCELLED = re.compile(r"^.*\d+ of \d+( actions?)? cancelled")
 
@@ -61,9 +66,9 @@ def generic_message(state: str, message: str | None) -> str | None:
     if message.startswith(GAVE_ITSELF_UP):
         return GAVE_ITSELF_UP
     if message.startswith(FAILED_IN):
-        return f"{message.partition(':')[0]}."
+        return FAILED_IN_PHASE.fill(phase=message.removeprefix(FAILED_IN).partition(":")[0].strip())
     has_no_failure = state != Action.State.FAILED or message.startswith(NOT_EXECUTED)
-    return message if has_no_failure else FAILED
+    return message if has_no_failure else FAILED.text
 
 
 def generic_plan_message(state: str, message: str | None) -> str | None:
@@ -75,12 +80,12 @@ def generic_plan_message(state: str, message: str | None) -> str | None:
         message = f"{cancelled[0]}."
     if state in WITHOUT_FAILURE:
         return message
-    if message.startswith(PLAN_SET_ASIDE):
-        return f"{PLAN_SET_ASIDE}."
+    if SET_ASIDE_BECAUSE.read(message):
+        return SET_ASIDE.text
     counted = COUNTED.search(message)
     if counted:
         return f"{counted[0]}."
-    return PLAN_FAILED if state == "FAILED" else message
+    return PLAN_FAILED_SENTENCE.text if state == "FAILED" else message
 
 
 WITHOUT_FAILURE = ("RECOMMENDED", "PENDING", "SUCCEEDED", "SUPERSEDED")

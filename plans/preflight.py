@@ -13,6 +13,7 @@ from actions.event_details import generic_message
 from actions.exclusions.matching import Match, excluded_now
 from actions.graph.propagation import WITHOUT_SUCCESS, end_with, not_executed_message
 from actions.graph.proposals import ProposedAction
+from actions.messages import WOULD_BE_SKIPPED, WOULD_FAIL
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent
 from actions.models.naming import generated_name
 from actions.types.base import DerivedAction
@@ -38,8 +39,8 @@ NOTHING_EXCLUDED: Mapping[UUID, Match] = {}
 
 # The beginnings of messages about past events, with their replacements in a preflight.
 FUTURE_TEXTS = {
-    SKIPPED_AUTOMATICALLY: "would be skipped:",
-    FAILED_IN: "would fail in",
+    SKIPPED_AUTOMATICALLY: WOULD_BE_SKIPPED.opening,
+    FAILED_IN: WOULD_FAIL.opening,
     NOT_EXECUTED: "would not be executed:",
 }
 

@@ -1,8 +1,16 @@
-"""Texts for users, including stored ones."""
+"""Texts for users, including messages that are stored in English and shown in the language of the reader.
+
+API clients match stored messages, so these do not change. Code that stores a message fills a `StoredMessage`; pages
+find the message that a stored text was filled from, and fill its translation with the same values. All other texts,
+such as those of the cloud and of users, and parts that were cut, are shown unchanged.
+"""
 
 import re
 import textwrap
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -26,6 +34,13 @@ FILE = re.compile(r"(?<![\w./:~-])~?(?:/[\w.@+~-]+){2,}")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 UUIDS = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 STATUS_MESSAGE_LENGTH = 255
+PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+# The patterns of values, by the names of placeholders.
+VALUES = {"number": r"\d+", "total": r"\d+(?: actions?)?", "uuid": UUIDS.pattern}
+ANY_VALUE = ".+?"
+EVERY_VALUE: Mapping[str, str] = {}
+stored_messages: list["StoredMessage"] = []
+"""All stored messages. Of several that match a text, the first is used."""
 
 
 def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
@@ -59,3 +74,52 @@ def without_places(text: str) -> str:
     if ":" in text or "." in text or "host='" in text:
         text = ENDPOINT.sub("(an address)", text)
     return FILE.sub("(a file)", text) if "/" in text else text
+
+
+class StoredMessage:
+    """An English text with named placeholders, which is marked for translation by ``gettext_noop``."""
+
+    def __init__(
+        self, text: str, values: Mapping[str, str] = EVERY_VALUE, **translations: Callable[[str], str]
+    ) -> None:
+        """Add the message to the table.
+
+        Args:
+            values: the patterns of values, by the names of placeholders, if other texts could match the message.
+            translations: the functions that translate the values of placeholders. Other values are shown unchanged.
+        """
+        patterns = {**VALUES, **values}
+        self.text, self.translations = text, translations
+        parts = PLACEHOLDER.split(text)  # The names of placeholders are between the other parts.
+        self.start = parts[0]
+        parts[::2] = map(re.escape, parts[::2])
+        parts[1::2] = [f"(?P<{name}>{patterns.get(name, ANY_VALUE)})" for name in parts[1::2]]
+        self.pattern = re.compile("".join(parts), re.DOTALL)
+        stored_messages.append(self)
+
+    @property
+    def opening(self) -> str:
+        """The text before the first placeholder, which clients match."""
+        return self.start.rstrip()
+
+    def fill(self, **values: object) -> str:
+        """Return the text to store."""
+        return self.text % values
+
+    def read(self, text: str) -> dict[str, str] | None:
+        """Return the values in a stored text, or None if the text was not filled from this message."""
+        match = self.pattern.fullmatch(text) if text.startswith(self.start) else None
+        return match.groupdict() if match else None
+
+    def translate(self, values: dict[str, str]) -> str:
+        """Return the translation with these values, which `read` returned."""
+        shown = {name: translate(values[name]) for name, translate in self.translations.items()}
+        return gettext(self.text) % (values | shown)
+
+
+def translate_message(text: str) -> str:
+    """Return a stored text in the language of the reader, or unchanged if it is not a `StoredMessage`."""
+    for message in stored_messages:
+        if (values := message.read(text)) is not None:
+            return message.translate(values)
+    return text

@@ -9,7 +9,7 @@ from django.utils.translation import pgettext_lazy
 
 from actions.models import Action, ActionEvent
 from actions.models.refusals import Operation, Refusal, find_refusals
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.state_machine import StatefulModel
 from watcher_site.templatetags.console import ago
 
@@ -22,22 +22,7 @@ SEPARATE_PARAMETERS = ("resource_name", "resource_id", "source_node", "destinati
 
 # The units of numbers whose parameter name does not show it.
 UNITS = {("sleep", "duration"): " s"}
-# The phases of actions and their results, with translatable labels. In English these are the names in the API.
-PHASES: Mapping[str, Text] = {
-    "pre_condition": pgettext_lazy("phase", "pre_condition"),
-    "execute": pgettext_lazy("phase", "execute"),
-    "post_condition": pgettext_lazy("phase", "post_condition"),
-    "go_on": pgettext_lazy("phase", "go_on"),
-    "revert": pgettext_lazy("phase", "revert"),
-    "recover": pgettext_lazy("phase", "recover"),
-    "abort": pgettext_lazy("phase", "abort"),
-    "suspend": pgettext_lazy("phase", "suspend"),
-    "resume": pgettext_lazy("phase", "resume"),
-    "timeout": pgettext_lazy("phase", "timeout"),
-    "signal_cancel": pgettext_lazy("phase", "signal_cancel"),
-    "signal_suspend": pgettext_lazy("phase", "signal_suspend"),
-    "signal_resume": pgettext_lazy("phase", "signal_resume"),
-}
+# The results of phases, with translatable labels. In English these are the names in the API.
 RESULTS: Mapping[str, Text] = {
     ActionEvent.Result.SUCCESS: pgettext_lazy("result", "Success"),
     ActionEvent.Result.SKIPPED: pgettext_lazy("result", "Skipped"),
@@ -46,10 +31,6 @@ RESULTS: Mapping[str, Text] = {
     ActionEvent.Result.RETRY: pgettext_lazy("result", "Retry"),
     ActionEvent.Result.WAITING: pgettext_lazy("result", "Waiting"),
 }
-
-
-def phase_label(name: str) -> Text:
-    return PHASES.get(name, name)
 
 
 def result_label(result: str | None) -> Text:
@@ -120,7 +101,7 @@ def explain_refusal(operation: Operation, action: Action) -> str | None:
         why = _("Reason: %(reason)s") % {"reason": action.reason} if action.reason else _("No reason given.")
         skip = {"action": action.called, "person": action.skipped_by, "ago": ago(time_of_last_change(action))}
         return f"{_('%(action)s was skipped by %(person)s %(ago)s.') % skip} {why}"
-    message = f" {action.status_message}" if action.status_message else ""
+    message = f" {translate_message(action.status_message)}" if action.status_message else ""
     return f"{_('%(action)s is already %(state)s (%(since)s).') % state}{message}"
 
 

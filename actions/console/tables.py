@@ -17,6 +17,7 @@ from actions.models.naming import resource
 from actions.models.refusals import Operation, allowed_signals, is_allowed
 from watcher_site.console.columns import TABLE_ATTRIBUTES, PlanColumn, StateColumn, TimeColumn, UUIDColumn
 from watcher_site.console.naming import Names, find_names, name_objects
+from watcher_site.messages import translate_message
 from watcher_site.templatetags.console import clock, elapsed
 from watcher_site.templatetags.names import copy_button, short
 from watcher_site.web.addresses import page_address
@@ -88,7 +89,7 @@ def render_message(action: Action, details: bool, names: Names) -> SafeString | 
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
     message = action.status_message if details else generic_message(action.state, action.status_message)
-    linked_text = name_objects(message or "", {**names, **action.known_names})
+    linked_text = name_objects(translate_message(message or ""), {**names, **action.known_names})
     return format_html('<div class="message said">{}{}</div>', linked_text, by)
 
 

@@ -10,8 +10,16 @@ from django.utils import timezone
 
 from actions.engine.phases import Result
 from actions.engine.storage import PERSISTENTLY, StoredPhases
-from actions.graph.propagation import STATE_TEXTS
 from actions.graph.proposals import ProposedAction, write_actions
+from actions.messages import (
+    DERIVED_CANCELLED,
+    DERIVED_FAILED,
+    GOES_ON,
+    SOME_DERIVED_CANCELLED,
+    SOME_DERIVED_FAILED,
+    WAITS_FOR_ACTION,
+    WAITS_FOR_ACTIONS,
+)
 from actions.models import Action, ActionEvent, ActionParent
 from actions.types.base import Answer, DerivedAction, Outcome
 
@@ -19,6 +27,11 @@ State = Action.State
 COLUMNS = ("uuid", "name", "action_type", "state", "status_message", "outputs", "target")
 # The states of derived actions that decide the outcome of the action that derived them, by precedence.
 DECISIVE = {State.FAILED: Answer.ERROR, State.CANCELLED: Answer.CANCEL}
+# The messages for one derived action, and for one of several.
+DECISIVE_MESSAGES = {
+    State.FAILED: (DERIVED_FAILED, SOME_DERIVED_FAILED),
+    State.CANCELLED: (DERIVED_CANCELLED, SOME_DERIVED_CANCELLED),
+}
 
 
 def find_derived(action: Action) -> list[DerivedAction]:
@@ -54,14 +67,15 @@ def decide(outcome: Outcome, counts: Mapping[str, int], first: Callable[[State],
 
 def describe_decisive(number: int, total: int, state: State, name: str, message: str | None) -> str:
     """Return a message with the number of derived actions in a state, and the first one's name and reason."""
-    of = "the action" if total == 1 else f"{number} of the {total} actions"
-    return f"{of} that it derived {STATE_TEXTS[state]}: {name}: {message}"
+    alone, of_several = DECISIVE_MESSAGES[state]
+    values = {"number": number, "total": total, "name": name, "reason": message}
+    return (alone if total == 1 else of_several).fill(**values)
 
 
 def waiting_for(number: int) -> str:
     if not number:
-        return "Action goes on: nothing that it derived is left to wait for."
-    return f"Action waits for {'the action' if number == 1 else f'{number} actions'} that it derived."
+        return GOES_ON.text
+    return WAITS_FOR_ACTION.text if number == 1 else WAITS_FOR_ACTIONS.fill(number=number)
 
 
 def reverse_planned_links(action: Action) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from actions.engine.children import DECISIVE, decide
 from actions.engine.phases import ActionPhases, call_method
 from actions.graph.proposals import ProposedAction
+from actions.messages import NOT_FORESEEN
 from actions.models import Action, ActionEvent
 from actions.types.base import (
     DONE,
@@ -142,7 +143,7 @@ class DryRun(ActionPhases):
         """
         super().load()
         if "foresee" not in vars(type(self.action_type)) and not self.action_type.inherits_foresight:
-            raise CannotBeForeseen(f"What actions of type {self.action.action_type} do is not foreseen.")
+            raise CannotBeForeseen(NOT_FORESEEN.fill(type=self.action.action_type))
 
     def call(self) -> Outcome:
         if not self.action.has_derived:

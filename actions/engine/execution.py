@@ -17,9 +17,10 @@ from structlog.contextvars import bound_contextvars
 from actions.engine.checkpoints import Checkpoint
 from actions.engine.children import Derivation, find_derived, outcome_with_derived
 from actions.engine.leases import NO_SLOT, Lease, Slot
-from actions.engine.phases import TOO_LONG, ActionPhases, ExclusionCheck, Result, call_method
+from actions.engine.phases import ActionPhases, ExclusionCheck, Result, call_method
 from actions.engine.signals import Signalled
 from actions.engine.storage import PERSISTENTLY, save_data
+from actions.messages import TOO_LONG
 from actions.models import Action, ActionEvent
 from actions.models.instance_actions import InstanceAction
 from actions.server_history import find_caller, new_operation, operation_of
@@ -301,7 +302,7 @@ class Execution(Signalled, Derivation, ActionPhases):
 
     def time_out(self, execute: ActionEvent) -> bool:
         """Fail an action that exceeded its timeout, after its type has aborted it."""
-        reason = TOO_LONG.format(self.action.seconds_allowed)
+        reason = TOO_LONG.fill(number=self.action.seconds_allowed)
         self.finish(execute, Result.ERROR, reason)
         phase = self.begin("abort")
         self.perform(phase, self.call_abort)

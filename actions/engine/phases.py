@@ -18,8 +18,14 @@ from django.utils import timezone
 from actions.exclusions.matching import find_excluded
 from actions.exclusions.rules import Rule, cached_rules, current_rules
 from actions.graph.proposals import ProposedAction, check_graph
+from actions.messages import (
+    CANCELLED_ALONE,
+    EXECUTION_FAILED,
+    EXECUTION_TOO_LONG,
+    GAVE_ITSELF_UP_BECAUSE,
+    RETRIES_EXCEEDED,
+)
 from actions.models import Action, ActionEvent
-from actions.models.actions import GAVE_ITSELF_UP
 from actions.types.base import (
     OWN_EXCEPTIONS,
     ActionContext,
@@ -41,12 +47,8 @@ from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
 Result = ActionEvent.Result
-TOO_LONG = "It took longer than {} seconds"
 # The status messages of actions whose execute failed without a reason.
-REASONS = {
-    Answer.ERROR: "The action {} execution failed.",
-    Answer.TIMEOUT: "The action {} execution took too long.",
-}
+REASONS = {Answer.ERROR: EXECUTION_FAILED, Answer.TIMEOUT: EXECUTION_TOO_LONG}
 
 
 class PhaseCheckpoint(Protocol):
@@ -244,7 +246,8 @@ class ActionPhases(PhaseRecord, ABC):
     def cancel_itself(self, execute: ActionEvent) -> bool:
         self.finish(execute, Result.CANCELLED, self.outcome.reason)
         self.action.request_abort()
-        self.action.finish_abort(f"{GAVE_ITSELF_UP} {self.outcome.reason}".strip())
+        reason = self.outcome.reason
+        self.action.finish_abort(GAVE_ITSELF_UP_BECAUSE.fill(reason=reason) if reason else CANCELLED_ALONE.text)
         return self.end(execute)
 
     def conclude(self, phase: ActionEvent, problem: BaseException | None, **how: Any) -> bool:
@@ -308,9 +311,9 @@ def require_success(action: Action, outcome: Outcome) -> Outcome:
     answer, reason = outcome.answer, outcome.reason
     counts = answer is Answer.RETRY and not action.may_wait_for(outcome.until, outcome.lock_holder)
     if counts and action.retries >= settings.ACTION_RETRIES:
-        raise ActionFailed(f"Exceeded maximum number of retries ({settings.ACTION_RETRIES}): {reason}")
+        raise ActionFailed(RETRIES_EXCEEDED.fill(number=settings.ACTION_RETRIES, reason=reason))
     if answer in REASONS:
-        raise ActionFailed(reason or REASONS[answer].format(action.uuid))
+        raise ActionFailed(reason or REASONS[answer].fill(uuid=action.uuid))
     return outcome
 
 

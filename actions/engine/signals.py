@@ -7,12 +7,12 @@ from typing import Any
 from actions.engine.checkpoints import Checkpoint
 from actions.engine.phases import Result
 from actions.engine.storage import StoredPhases
+from actions.messages import CANCELLED_WITH_PLAN, GAVE_ITSELF_UP_BECAUSE
 from actions.models import Action, ActionEvent
-from actions.models.actions import GAVE_ITSELF_UP
 from watcher_site.state_machine import ConcurrentTransition
 
 State, Signal = Action.State, Action.Signal
-CANCELLED = "Action was cancelled with its action plan."
+CANCELLED = CANCELLED_WITH_PLAN.text
 
 
 class Signalled(StoredPhases, ABC):
@@ -94,7 +94,7 @@ class Signalled(StoredPhases, ABC):
     def cancellation_message(self) -> str:
         """Return the status message of an action that was cancelled by itself or with its plan."""
         signal = self.action.events.filter(event=f"signal_{Signal.CANCEL.lower()}").last()
-        return f"{GAVE_ITSELF_UP} {signal.details}" if signal else CANCELLED
+        return GAVE_ITSELF_UP_BECAUSE.fill(reason=signal.details) if signal else CANCELLED
 
     def find_timeout_reason(self) -> str | None:
         """Return the reason if the action is aborted because it waited too long for its derived actions, or None."""

@@ -6,8 +6,9 @@ from django.db import transaction
 
 from actions.engine.execution import advise
 from actions.engine.leases import Lease
-from actions.engine.phases import TOO_LONG, Result
+from actions.engine.phases import Result
 from actions.engine.storage import StoredPhases
+from actions.messages import DID_NOT_STOP, LATE_ORIGIN, TOO_LONG
 from actions.models import Action
 from actions.operations.signals import cancel_derived
 from watcher_site.database.queries import Bound
@@ -27,12 +28,12 @@ def time_out(action: Action, lease: Lease) -> None:
         ConcurrentTransition: the action no longer waits, its timeout was extended, or the lease is lost.
     """
     record = StoredPhases(action, lease)
-    phase, reason = record.begin("timeout"), TOO_LONG.format(action.seconds_allowed)
+    phase, reason = record.begin("timeout"), TOO_LONG.fill(number=action.seconds_allowed)
     record.finish(phase, Result.ERROR, reason)
     action.abort_waiting()
     # The plan is locked before the other actions, as by signals to actions.
     record.write(phase, hold=True, guards={"waits_until": action.waits_until})
-    cancel_derived(action, f"action {action.uuid}, which took longer than {action.seconds_allowed} seconds")
+    cancel_derived(action, LATE_ORIGIN.fill(uuid=action.uuid, number=action.seconds_allowed))
     action.action_plan.notify_applier()
     record.log.error("action waited too long", seconds=action.seconds_allowed)
 
@@ -71,7 +72,7 @@ class HungAction(StoredPhases):
     @property
     def reason(self) -> str:
         """Return the reason for the failure, with operations of the worker that may be uncompleted."""
-        reason = f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
+        reason = DID_NOT_STOP.fill(number=self.action.seconds_allowed)
         return ". ".join(filter(None, (reason, advise(self.action))))
 
     def fail_or_end_revert(self) -> None:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from actions.exclusions.targets import COUNTED
+from actions.messages import EXCLUDED, EXCLUDED_BECAUSE
 from actions.models.exclusions import Exclusion, ExclusionRevision
 from watcher_site.database.queries import Bound
 from watcher_site.refusals import Invalid
@@ -91,7 +92,8 @@ class Rule:
     @property
     def message(self) -> str:
         """Return the message of an action that the rule excludes."""
-        return f"It is {self.description}"
+        message = EXCLUDED_BECAUSE if self.reason else EXCLUDED
+        return message.fill(name=self.name, reason=self.reason)
 
     @property
     def description(self) -> str:

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
-from actions.models import NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action
+from actions.messages import ORIGIN_SKIPPED, ORIGIN_SUCCEEDED, PARENT_CANCELLED, PARENT_FAILED, SKIPPED_BECAUSE
+from actions.models import Action
 from actions.models.querysets import ActionQuerySet
 from actions.models.refusals import origin_skipped
 from watcher_site.database.queries import Placeholder, Query
@@ -21,11 +22,11 @@ WITH_LOCKED_PLAN = Query(
 )
 # The final states of an unsuccessful action.
 WITHOUT_SUCCESS = frozenset({State.FAILED, State.CANCELLED})
-STATE_TEXTS = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
-NEVER_DERIVED = "The action that it was derived from was skipped"
+NOT_EXECUTED_BECAUSE = {State.FAILED: PARENT_FAILED, State.CANCELLED: PARENT_CANCELLED}
+NEVER_DERIVED = ORIGIN_SKIPPED.text
 UNDERIVED = {
     State.SKIPPED: NEVER_DERIVED,
-    State.SUCCEEDED: "The action that it was derived from succeeded without it",
+    State.SUCCEEDED: ORIGIN_SUCCEEDED.text,
 }
 
 
@@ -65,7 +66,7 @@ def end_with(uuid: UUID, state: str) -> tuple[str, str]:
     """Return the state and the message of actions that end with an action that ended in this state."""
     if state in WITHOUT_SUCCESS:
         return state, not_executed_message(uuid, state)
-    return State.SKIPPED, f"{SKIPPED_AUTOMATICALLY} {UNDERIVED[State(state)]}"
+    return State.SKIPPED, SKIPPED_BECAUSE.fill(finding=UNDERIVED[State(state)])
 
 
 def end_all_dependents(actions: ActionQuerySet) -> int:
@@ -85,7 +86,7 @@ def end_all_dependents(actions: ActionQuerySet) -> int:
 
 def not_executed_message(uuid: UUID, state: str) -> str:
     """Return the message of an action that was not executed because a dependency was unsuccessful."""
-    return f"{NOT_EXECUTED} action {uuid}, which it depends on, {STATE_TEXTS[State(state)]}."
+    return NOT_EXECUTED_BECAUSE[State(state)].fill(uuid=uuid)
 
 
 def skip_planned(origins: Sequence[Action]) -> int:

@@ -3,8 +3,6 @@
 from actions.models.actions import (
     FAILED_IN,
     NOT_EXECUTED,
-    NOTE,
-    REASON,
     REASON_LENGTH,
     SKIPPED_AUTOMATICALLY,
     SKIPPED_BY_USER,
@@ -18,9 +16,7 @@ from actions.models.actions import (
 
 __all__ = [
     "FAILED_IN",
-    "NOTE",
     "NOT_EXECUTED",
-    "REASON",
     "REASON_LENGTH",
     "SKIPPED_AUTOMATICALLY",
     "SKIPPED_BY_USER",

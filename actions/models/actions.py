@@ -10,6 +10,16 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
+from actions.messages import (
+    DEFERRED_BECAUSE,
+    FAILED_BECAUSE,
+    NOTED,
+    SKIPPED_ALONE,
+    SKIPPED_BECAUSE,
+    SKIPPED_BY_USER_BECAUSE,
+    SKIPPED_EARLIER,
+    SKIPPED_EARLIER_BECAUSE,
+)
 from actions.models.exclusions import Exclusion
 from actions.models.instance_actions import InstanceAction
 from actions.models.naming import FilledCharField, generated_name, resource, target
@@ -23,20 +33,16 @@ from watcher_site.state_machine import StatefulModel
 
 __all__ = ["Action", "ActionEvent", "ActionParent", "InstanceAction"]
 
-GAVE_ITSELF_UP = "Action execution cancelled."
-SKIPPED_BY_USER = "Action skipped by user."
-SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
-FAILED_IN = "Action failed in"
+SKIPPED_BY_USER = SKIPPED_ALONE.text
+SKIPPED_AUTOMATICALLY = SKIPPED_BECAUSE.opening
+FAILED_IN = FAILED_BECAUSE.opening
 # The names in messages of phases whose names are used only in code.
 PHASE_LABELS = {"go_on": "completion", "wait": "waiting"}
 NOT_EXECUTED = "Action was not executed:"
-DEFERRED = "Action is tried again later:"
 # The pauses of an action that waits for a lock grow to 16 times the first one.
 MOST_DOUBLINGS = 4
-REASON = " Reason: "
-NOTE = " Note: "
 # A user's reason is never cut, so it must fit after the longest prefix.
-REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER}{REASON}")
+REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(SKIPPED_BY_USER_BECAUSE.fill(reason=""))
 
 
 def is_skipped_by_a_person(action: Any) -> bool:
@@ -296,9 +302,8 @@ class Action(StatefulModel):
     def skip_as_earlier(self, by: str, reason: str) -> None:
         """Skip the action, as a user did in the earlier plan that its plan continues."""
         self.skipped_by, self.reason = by, reason
-        self.status_message = cut(
-            f"{SKIPPED_BY_USER} Skipped by {by} in an earlier plan{f': {reason}' if reason else '.'}"
-        )
+        message = SKIPPED_EARLIER_BECAUSE if reason else SKIPPED_EARLIER
+        self.status_message = cut(message.fill(user=by, reason=reason))
 
     @property
     def is_origin_skipped(self) -> bool:
@@ -310,7 +315,7 @@ class Action(StatefulModel):
         """Return the message of a SKIPPED action without the user's reason, as clients match it."""
         if self.skipped_by is not None:
             return SKIPPED_BY_USER
-        return (self.status_message or SKIPPED_AUTOMATICALLY).removesuffix(f"{NOTE}{self.reason}")
+        return (self.status_message or SKIPPED_AUTOMATICALLY).removesuffix(NOTED.fill(finding="", note=self.reason))
 
     def comment(self, reason: str) -> None:
         """Append a user's reason, of at most `REASON_LENGTH` characters, to the message of a SKIPPED action.
@@ -318,9 +323,13 @@ class Action(StatefulModel):
         The message of an action that was skipped automatically stays, and does not become "skipped by user". It is cut
         if the reason needs the space; its event contains the full message.
         """
-        finding = self.finding
-        suffix = f"{NOTE if self.skipped_by is None else REASON}{reason}" if reason else ""
-        self.status_message = f"{cut(finding, STATUS_MESSAGE_LENGTH - len(suffix))}{suffix}"
+        if not reason:
+            self.status_message = self.finding
+        elif self.skipped_by is not None:
+            self.status_message = SKIPPED_BY_USER_BECAUSE.fill(reason=reason)
+        else:
+            free = STATUS_MESSAGE_LENGTH - len(NOTED.fill(finding="", note=reason))
+            self.status_message = NOTED.fill(finding=cut(self.finding, free), note=reason)
         self.reason = reason
 
     @transition(field=state, source=State.SKIPPED, target=State.PENDING, conditions=[may_be_restored])
@@ -332,14 +341,14 @@ class Action(StatefulModel):
     def skip_automatically(self, finding: str) -> None:
         """Skip the action because its pre_condition found that it no longer applies."""
         self.control = None
-        self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
+        self.status_message = cut(SKIPPED_BECAUSE.fill(finding=finding))
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def exclude(self, exclusion: int | None, finding: str) -> None:
         """Skip the action because of a rule (its primary key), when its plan is created or before it begins."""
         self.exclusion_id = exclusion
         self.control = self.due_time = None
-        self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
+        self.status_message = cut(SKIPPED_BECAUSE.fill(finding=finding))
 
     @transition(field=state, source=State.PENDING, target=State.ONGOING)
     def begin(self, owner: int | None = None) -> None:
@@ -393,7 +402,7 @@ class Action(StatefulModel):
             self.retries += 1
         if not self.has_derived:  # An action that continues keeps its beginning and its outputs.
             self.start_time, self.outputs = None, {}
-        self.status_message = cut(f"{DEFERRED} {reason}")
+        self.status_message = cut(DEFERRED_BECAUSE.fill(reason=reason))
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
     def wait_for_derived(self, reason: str, pause: float = 0) -> None:
@@ -411,7 +420,7 @@ class Action(StatefulModel):
     @transition(field=state, source=[State.PENDING, State.ONGOING, State.SUSPENDED], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
         self.release()
-        self.status_message = cut(f"{FAILED_IN} {PHASE_LABELS.get(phase, phase)}: {reason}")
+        self.status_message = cut(FAILED_BECAUSE.fill(phase=PHASE_LABELS.get(phase, phase), reason=reason))
         self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
@@ -455,7 +464,7 @@ class Action(StatefulModel):
     def fail_abort(self, reason: str, phase: str = "abort") -> None:
         """Record that the abortion failed or, with another ``phase``, that this phase failed before the abortion."""
         self.release()
-        self.status_message = cut(f"{FAILED_IN} {PHASE_LABELS.get(phase, phase)}: {reason}")
+        self.status_message = cut(FAILED_BECAUSE.fill(phase=PHASE_LABELS.get(phase, phase), reason=reason))
         self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
 
 

@@ -10,6 +10,16 @@ from typing import Any
 
 from django.conf import settings
 
+from actions.messages import (
+    ACTION_REFUSED,
+    APPROVED_AND_STARTED,
+    BEING_CANCELLED,
+    NOT_RESTORED_ALONE,
+    NOT_SKIPPED_BY_USER,
+    PLAN_STATE_FORBIDS,
+    REASON_OF_SKIPPED_ONLY,
+    STATUS_FORBIDS,
+)
 from actions.models.actions import Action, may_be_restored
 from actions.models.plan_states import PlanState
 from actions.models.statuses import status_expression
@@ -41,7 +51,6 @@ class Refusal(Enum):
     PLAN_APPROVED = "its plan was approved and started"
 
 
-APPROVED = "its actions can still be skipped, but not restored, nor can their dependencies be changed."
 SIGNALS = frozenset({Operation.CANCEL, Operation.SUSPEND, Operation.RESUME})
 PERMISSIONS = {
     Operation.SKIP: "actions.skip_action",
@@ -145,39 +154,33 @@ def require_allowed(operation: Operation, action: Action, is_alone: bool = True)
     refusal = next(find_refusals(operation, action, is_alone), None)
     if refusal is not None:
         conflict = conflict_of(refusal, operation, action)
-        raise conflict if is_alone else Conflict(f"Action {action.uuid}: {conflict}")
+        raise conflict if is_alone else Conflict(ACTION_REFUSED.fill(uuid=action.uuid, problem=conflict))
 
 
 def conflict_of(refusal: Refusal, operation: Operation, action: Action) -> Conflict:
     """Return the exception for a refusal, with the message of the API."""
     if refusal is Refusal.BEING_CANCELLED:
-        return Conflict(f"Action ({action.uuid}) is being cancelled.")
+        return Conflict(BEING_CANCELLED.fill(uuid=action.uuid))
     if refusal is Refusal.ORIGIN_SKIPPED:
         return origin_skipped(action)
     if refusal is Refusal.SKIPPED_AUTOMATICALLY:
-        return Conflict("Only what a person skipped can be restored; this action was skipped automatically")
+        return Conflict(NOT_SKIPPED_BY_USER.text)
     if refusal is Refusal.PLAN_APPROVED:
-        return Conflict(f"Action plan {action.action_plan.uuid} was approved and started: {APPROVED}")
+        return Conflict(APPROVED_AND_STARTED.fill(uuid=action.action_plan.uuid))
     if refusal is Refusal.PLAN_STATE:
         field = "depends_on" if operation == Operation.CHANGE_DEPENDENCIES else "State"
-        return Conflict(f"{field} update not allowed for actionplan state: {action.action_plan.state}")
+        return Conflict(PLAN_STATE_FORBIDS.fill(field=field, state=action.action_plan.state))
     if operation == Operation.CHANGE_REASON:
-        return Conflict("status_message update only allowed when action state is SKIPPED")
+        return Conflict(REASON_OF_SKIPPED_ONLY.text)
     if operation in SIGNALS:
         status = Action.objects.filter(pk=action.pk).values_list(status_expression(), flat=True).get()
-        return Conflict(
-            f"Action ({action.uuid}) is in status ({status}) while expected status must be one of"
-            f" ({', '.join(STATUSES[operation])})."
-        )
+        return Conflict(STATUS_FORBIDS.fill(uuid=action.uuid, status=status, statuses=", ".join(STATUSES[operation])))
     return WrongActionState(action, State.SKIPPED if operation == Operation.SKIP else State.PENDING)
 
 
 def origin_skipped(action: Action) -> Conflict:
     origin = action.derived_from
-    return Conflict(
-        f"Action {action.uuid} can not be restored alone: action {origin and origin.uuid}, which it is derived"
-        " from, is skipped. Restore that one."
-    )
+    return Conflict(NOT_RESTORED_ALONE.fill(uuid=action.uuid, origin=origin and origin.uuid))
 
 
 def is_repeated_signal(signal: Operation | Action.Signal, action: Action) -> bool:

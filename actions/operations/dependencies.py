@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from actions.graph.proposals import check_cycles, check_edge
+from actions.messages import DEPENDENCIES_CHANGED
 from actions.models import Action, ActionParent
 from actions.models.refusals import Operation, require_allowed
 from actions.operations.approvals import withdraw_approvals
@@ -42,7 +43,7 @@ def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UU
     ActionParent.objects.bulk_create(ActionParent(child=action, parent_id=key) for key in new)
     now = timezone.now()
     Action.objects.filter(pk=action.pk).update(updated_at=now)
-    if not withdraw_approvals([plan], "Dependencies were changed."):
+    if not withdraw_approvals([plan], DEPENDENCIES_CHANGED.text):
         type(plan).objects.filter(pk=plan.pk).update(updated_at=now)
     record("action.update", action, within=plan, details={FIELD: {"from": list(current), "to": list(parents)}})
     return action

@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from actions.graph.propagation import end_dependents, find_bound_actions
+from actions.messages import CANCELLED_BY_USER, REQUESTED_BY
 from actions.models import Action, ActionEvent
 from actions.models.refusals import Operation, is_allowed, is_repeated_signal, require_allowed, withdraws_signal
 from actions.operations.skipping import lock_action
@@ -104,7 +105,7 @@ def change_control(action: Action, signal: Action.Signal, by: str) -> None:
 
 
 def cancelled_by(by: str) -> str:
-    return f"Action was cancelled by {by}."
+    return CANCELLED_BY_USER.fill(user=by)
 
 
 def event_of(action: Action, signal: Action.Signal, by: str) -> ActionEvent:
@@ -116,5 +117,5 @@ def event_of(action: Action, signal: Action.Signal, by: str) -> ActionEvent:
         start_time=now,
         finish_time=now,
         result=ActionEvent.Result.SUCCESS,
-        details=cut(f"Requested by {by}."),
+        details=cut(REQUESTED_BY.fill(user=by)),
     )

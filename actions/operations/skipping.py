@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from actions.exclusions.matching import require_no_longer_excluded
 from actions.graph.propagation import require_pending_origins, restore_planned, skip_planned
-from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
+from actions.messages import ACTIONS_RESTORED, NOTED, SKIPPED_BY_USER_BECAUSE
+from actions.models import REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
 from actions.models.refusals import Operation, require_allowed
 from actions.operations.approvals import withdraw_approvals
 from watcher_site.database.queries import Placeholder, Query
@@ -153,7 +154,7 @@ def restore_locked(actions: Sequence[Action], is_alone: bool) -> int:
         action.restore()
     save_together("action.restore", actions, Action.State.SKIPPED)
     plans = {action.action_plan_id: action.action_plan for action in actions}
-    withdraw_approvals(plans.values(), "Actions were restored.")
+    withdraw_approvals(plans.values(), ACTIONS_RESTORED.text)
     return len(actions) + (restore_planned(actions) if any(action.has_planned for action in actions) else 0)
 
 
@@ -248,7 +249,8 @@ def read_reason(action: Action, reason: str | None) -> str:
         Invalid: the reason is too long for the message. Reasons are never cut.
     """
     text = without_controls((reason or "").translate(ONE_LINE)).strip()
-    for prefix in (f"{SKIPPED_BY_USER}{REASON}", SKIPPED_BY_USER, f"{action.finding}{NOTE}", action.finding):
+    explained, noted = SKIPPED_BY_USER_BECAUSE.fill(reason=""), NOTED.fill(finding=action.finding, note="")
+    for prefix in (explained, SKIPPED_BY_USER, noted, action.finding):
         text = text.removeprefix(prefix.strip()).strip()
     if len(text) > REASON_LENGTH:
         raise Invalid(

@@ -8,13 +8,15 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 
-from actions.console.descriptions import describe_parameters, phase_label, result_label
-from actions.event_details import HOST_RIGHT, generic_message, generic_plan_message, sees_details, without_error
+from actions.console.descriptions import describe_parameters, result_label
+from actions.event_details import HOST_RIGHT, generic_message, sees_details, without_error
+from actions.messages import phase_label
 from actions.models import Action, ActionEvent
 from actions.models.instance_actions import InstanceAction
 from actions.models.naming import resource
 from actions.server_history import TIME, Row
 from watcher_site.authorization.permissions import may
+from watcher_site.messages import translate_message
 from watcher_site.models import HistoryEntry
 
 register = template.Library()
@@ -56,7 +58,7 @@ def operations_on(server: Any, request: HttpRequest) -> dict[str, Any]:
             else [kept_event(event) for event in operation.kept_events or []]
         )
         operation.words = (
-            generic_message(operation.action.state, operation.action.status_message)
+            translate_message(generic_message(operation.action.state, operation.action.status_message) or "")
             if operation.action and sees_actions
             else None
         )
@@ -111,12 +113,10 @@ def action_logs(context: dict[str, Any], action: Action) -> dict[str, Any]:
 
 
 @register.filter
-def message_for(record: Any, sees_details: bool) -> str:
-    """Return the message of an action or a plan, without the reason of a failure for users who may not read it."""
-    if sees_details:
-        return record.status_message or ""
-    generic = generic_message if isinstance(record, Action) else generic_plan_message
-    return generic(record.state, record.status_message) or ""
+def message_for(action: Action, sees_details: bool) -> str:
+    """Return the message of an action, without the reason of a failure for users who may not read it."""
+    message = action.status_message if sees_details else generic_message(action.state, action.status_message)
+    return translate_message(message or "")
 
 
 @register.filter

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import Model
 
 from actions.graph.proposals import ProposedAction
+from actions.messages import NOT_FORESEEN, OUTCOME_UNKNOWN
 from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
 from watcher_site.database.text import make_storable
@@ -317,7 +318,7 @@ class ActionType(ABC):
         Raises:
             CannotBeForeseen: the outcome cannot be predicted.
         """
-        raise CannotBeForeseen(f"What actions of type {self.name} do is not foreseen.")
+        raise CannotBeForeseen(NOT_FORESEEN.fill(type=self.name))
 
     def go_on(self) -> Outcome:
         """Continue after all derived actions have ended, and return the outcome.
@@ -364,7 +365,7 @@ class ActionType(ABC):
         Raises:
             ActionFailed: neither is the case; the message gives the reason.
         """
-        raise ActionFailed("Its outcome was not recorded, and whether it was executed is not known")
+        raise ActionFailed(OUTCOME_UNKNOWN.text)
 
 
 def make(name: str, input_parameters: Mapping[str, Any], context: ActionContext) -> ActionType:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from actions.messages import SERVICE_IN_STATE
 from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Affected, Outcome, Recovery
 from cluster.drivers.base import ComputeServiceNotFound, cloud
 
@@ -70,7 +71,7 @@ class ChangeNovaServiceState(ActionType):
         except ComputeServiceNotFound as missing:
             raise ActionSkipException(str(missing)) from missing
         if service.status == self.state:
-            raise ActionSkipException(f"nova-compute service {self.host} is already in state {self.state}")
+            raise ActionSkipException(SERVICE_IN_STATE.fill(host=self.host, state=self.state))
 
     def execute(self) -> Outcome:
         self.set_state(self.state)

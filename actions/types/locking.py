@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from actions.messages import LOCKED
 from actions.models import Action
 from actions.types.base import Answer, CannotBeForeseen, Outcome
 from cluster.models import Cluster, Lock, Node, Stack, StackResource
@@ -91,7 +92,7 @@ def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> Outcome | N
 
 def make_retry(record: Lockable, holder: UUID) -> Outcome:
     """Return the RETRY of an action that waits for a lock that another action holds; the message is Senlin's."""
-    reason = f"Failed in locking {record._meta.verbose_name} {record.uuid}: action {holder} is at work on it"
+    reason = LOCKED.fill(kind=record._meta.verbose_name, uuid=record.uuid, holder=holder)
     return Outcome(Answer.RETRY, reason, lock_holder=holder)
 
 

@@ -5,6 +5,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from actions.messages import (
+    ALREADY_THERE,
+    DESTINATION_DISABLED,
+    DESTINATION_DOWN,
+    DESTINATION_NOT_FOUND,
+    ELSEWHERE,
+    NOT_ACTIVE,
+)
 from actions.types.base import (
     DONE,
     NAME_SCHEMA,
@@ -85,16 +93,11 @@ class Migrate(ActionType):
         except ServerNotFound as missing:
             raise ActionSkipException(str(missing)) from missing
         if server.host != self.source:
-            raise ActionSkipException(
-                f"Instance {self.server} is not running on source node {self.source} (currently on {server.host})"
-            )
+            raise ActionSkipException(ELSEWHERE.fill(server=self.server, source=self.source, host=server.host))
         require_need(self.input_parameters)
         self.check_destination()
         if self.is_live and server.status not in {"ACTIVE", "PAUSED"}:
-            raise ActionFailed(
-                f"Live migration requires instance {self.server} to be in ACTIVE status"
-                f" (current status: {server.status})"
-            )
+            raise ActionFailed(NOT_ACTIVE.fill(server=self.server, status=server.status))
 
     def check_destination(self) -> None:
         if self.destination is None:
@@ -102,13 +105,13 @@ class Migrate(ActionType):
         try:
             service = cloud().find_compute_service(self.destination)
         except ComputeServiceNotFound as missing:
-            raise ActionFailed(f"Destination node {self.destination} not found") from missing
+            raise ActionFailed(DESTINATION_NOT_FOUND.fill(node=self.destination)) from missing
         if service.status != "enabled":
-            raise ActionFailed(f"Destination node {self.destination} is not in enabled state")
+            raise ActionFailed(DESTINATION_DISABLED.fill(node=self.destination))
         if service.state != "up":
-            raise ActionFailed(f"Destination node {self.destination} is down")
+            raise ActionFailed(DESTINATION_DOWN.fill(node=self.destination))
         if self.destination == self.source:
-            raise ActionFailed(f"Instance {self.server} is already on {self.destination}")
+            raise ActionFailed(ALREADY_THERE.fill(server=self.server, node=self.destination))
 
     def execute(self) -> Outcome:
         self.move(self.destination)

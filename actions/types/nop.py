@@ -2,6 +2,7 @@
 
 import structlog
 
+from actions.messages import NOP_FAILED, NOP_FAILED_AFTERWARDS, NOP_SKIPPED
 from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Answer, Outcome, Recovery
 
 log = structlog.get_logger(__name__)
@@ -26,9 +27,9 @@ class Nop(ActionType):
 
     def pre_condition(self) -> None:
         if self.input_parameters["skip_pre_condition"]:
-            raise ActionSkipException("Skipped in pre_condition")
+            raise ActionSkipException(NOP_SKIPPED.text)
         if self.input_parameters["fail_pre_condition"]:
-            raise ActionFailed("Failed in pre_condition")
+            raise ActionFailed(NOP_FAILED.text)
 
     def execute(self) -> Outcome:
         log.debug("nop", message=self.input_parameters["message"])
@@ -39,7 +40,7 @@ class Nop(ActionType):
 
     def post_condition(self) -> None:
         if self.input_parameters["fail_post_condition"]:
-            raise ActionFailed("Failed in post_condition")
+            raise ActionFailed(NOP_FAILED_AFTERWARDS.text)
 
     def abort(self) -> bool:
         return True

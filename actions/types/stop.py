@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from actions.messages import ALREADY_STOPPED
 from actions.types.base import (
     DONE,
     SERVER_SCHEMA,
@@ -47,7 +48,7 @@ class Stop(ActionType):
         except ServerNotFound as missing:
             raise ActionSkipException(str(missing)) from missing
         if server.status == STOPPED:
-            raise ActionSkipException(f"Instance {self.server} is already stopped")
+            raise ActionSkipException(ALREADY_STOPPED.fill(server=self.server))
         require_need(self.input_parameters)
 
     def execute(self) -> Outcome:

@@ -22,9 +22,9 @@ from watcher_site.console.columns import (
     TABLE_ATTRIBUTES,
     CompareColumn,
     DueColumn,
-    MessageColumn,
     NameColumn,
     StateColumn,
+    StoredMessageColumn,
     TimeColumn,
     make_choices,
 )
@@ -65,7 +65,7 @@ class AuditTable(tables.Table):
     goal = tables.Column(accessor="goal__display_name", verbose_name=_("goal"))
     strategy = tables.Column(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
     next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name=_("next run"), default="—")
-    status_message = MessageColumn(verbose_name=_("message"))
+    status_message = StoredMessageColumn(verbose_name=_("message"))
     created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:

@@ -12,6 +12,7 @@ from structlog.contextvars import bound_contextvars
 
 from audits.engine.capacity import request_capacity_audit
 from audits.engine.run import fail, run_strategy
+from audits.messages import ACTION_EXPIRED, PLAN_EXPIRED
 from audits.models import Audit
 from audits.models.querysets import AuditQuerySet
 from audits.plugins import synchronize as synchronize_plugins
@@ -104,10 +105,10 @@ class DecisionEngine(Worker):
         if time.monotonic() < self.next_expiry or not settings.ACTION_PLAN_EXPIRY:
             return
         self.next_expiry = time.monotonic() + EXPIRY_PERIOD
-        hours = f"{settings.ACTION_PLAN_EXPIRY / timedelta(hours=1):g} hours"
+        hours = f"{settings.ACTION_PLAN_EXPIRY / timedelta(hours=1):g}"
         expired = ActionPlan.objects.older_than(settings.ACTION_PLAN_EXPIRY).supersede(
-            f"Action plan was superseded, as it was not started within {hours}.",
-            f"Action was cancelled, as its action plan was not started within {hours}.",
+            PLAN_EXPIRED.fill(hours=hours),
+            ACTION_EXPIRED.fill(hours=hours),
         )
         if expired:
             log.info("plans expired", plans=expired)

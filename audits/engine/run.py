@@ -14,6 +14,7 @@ from actions.types.base import explain
 from audits.demonstration_cloud import make_current
 from audits.engine.scope import apply_scope
 from audits.goals import GOALS
+from audits.messages import ACTION_REPLACED, ACTION_SUPERSEDED, PLAN_IS_ONGOING, PLAN_REPLACED, PLAN_SUPERSEDED
 from audits.models import Audit, is_continuous
 from audits.models import Strategy as StrategyRow
 from audits.notifications import PLANNER_PHASE, STRATEGY_PHASE, announce_event, phase_notifications
@@ -55,7 +56,7 @@ def run_strategy(audit: Audit) -> None:
     """
     ongoing = None if audit.force else ActionPlan.objects.present().changing_cloud().first()
     if ongoing:
-        skip_run(audit, f"action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
+        skip_run(audit, PLAN_IS_ONGOING.fill(uuid=ongoing.uuid))
         return
     strategy = choose_strategy(audit)
     parameters = complete_parameters(strategy.schema, audit.parameters)
@@ -243,13 +244,12 @@ def end_older_plans(plan: ActionPlan, audit: Audit, strategy: Strategy, paramete
     cancelled = 0
     if is_continuous(audit):
         carry_skips(plan, older.filter(audit=audit).values_list("pk", flat=True))
-        reason = f"as its audit ran again and made action plan {plan.uuid}."
         cancelled = older.filter(audit=audit).cancel_recommended(
-            f"Action plan was cancelled, {reason}", f"Action was cancelled with its action plan, {reason}"
+            PLAN_REPLACED.fill(uuid=plan.uuid), ACTION_REPLACED.fill(uuid=plan.uuid)
         )
     superseded = older.supersede(
-        f"Action plan was superseded by the newer action plan {plan.uuid}.",
-        f"Action was cancelled, as its action plan was superseded by {plan.uuid}.",
+        PLAN_SUPERSEDED.fill(uuid=plan.uuid),
+        ACTION_SUPERSEDED.fill(uuid=plan.uuid),
     )
     if cancelled or superseded:
         log.info("older plans ended", action_plan=str(plan.uuid), cancelled=cancelled, superseded=superseded)

@@ -7,6 +7,16 @@ from django.db import models, transaction
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
+from audits.messages import (
+    AUDIT_CANCELLED_BECAUSE,
+    AUDIT_CANCELLED_BY_USER,
+    AUDIT_SUSPENDED_BY_USER,
+    RUN,
+    RUN_AT,
+    RUN_FAILED_BECAUSE,
+    RUN_OMITTED_BECAUSE,
+    RUN_WAITS_BECAUSE,
+)
 from audits.models.catalogue import Goal, Named, Strategy, unique_name
 from audits.models.querysets import AuditQuerySet
 from audits.models.schedule import INTERVAL_LENGTH, Schedule
@@ -156,7 +166,7 @@ class Audit(StatefulModel, Named):
         Raises:
             TransitionNotAllowed, ConcurrentTransition: the audit is final or suspended.
         """
-        self.cancel("Audit was canceled by user")
+        self.cancel(AUDIT_CANCELLED_BY_USER.text)
         self.save_state(*entries_of("audit.cancel", self))
 
     def suspend_series(self) -> None:
@@ -165,7 +175,7 @@ class Audit(StatefulModel, Named):
         Raises:
             TransitionNotAllowed, ConcurrentTransition: the audit is not CONTINUOUS, or not ONGOING.
         """
-        self.suspend("Audit was suspended by user")
+        self.suspend(AUDIT_SUSPENDED_BY_USER.text)
         self.save_state(*entries_of("audit.suspend", self))
 
     def resume_series(self) -> None:
@@ -196,21 +206,21 @@ class Audit(StatefulModel, Named):
         except Invalid as problem:
             continues, reason = False, str(problem)
         if continues:
-            self.end_run(now, f"{self.describe_run()} failed: {reason}")
+            self.end_run(now, RUN_FAILED_BECAUSE.fill(run=self.describe_run(), reason=reason))
         else:
             self.fail(reason)
 
     def skip_run(self, now: datetime, obstacle: str) -> None:
         """End a run that cannot begin: a series omits it, an EVENT audit defers it, a ONESHOT audit is cancelled."""
         if is_continuous(self):
-            self.end_run(now, f"{self.describe_run()} was left out because {obstacle}")
+            self.end_run(now, RUN_OMITTED_BECAUSE.fill(run=self.describe_run(), obstacle=obstacle))
         elif is_event(self):
-            self.postpone(now + POSTPONEMENT, f"Its run waits because {obstacle}")
+            self.postpone(now + POSTPONEMENT, RUN_WAITS_BECAUSE.fill(obstacle=obstacle))
         else:
-            self.cancel(f"Audit was cancelled because {obstacle}")
+            self.cancel(AUDIT_CANCELLED_BECAUSE.fill(obstacle=obstacle))
 
     def describe_run(self) -> str:
-        return f"The run of {self.next_run_time:%Y-%m-%d %H:%M:%S} UTC" if self.next_run_time else "The run"
+        return RUN_AT.fill(time=f"{self.next_run_time:%Y-%m-%d %H:%M:%S}") if self.next_run_time else RUN.text
 
     @transaction.atomic
     def remove(self) -> None:

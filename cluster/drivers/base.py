@@ -13,6 +13,18 @@ from django.conf import settings
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
+from cluster.messages import (
+    FLAVOR_NOT_FOUND,
+    NO_VALID_HOST,
+    NODE_NOT_FOUND,
+    NOT_ENOUGH_HOSTS,
+    POOL_NOT_FOUND,
+    SERVER_NOT_FOUND,
+    SERVICE_NOT_FOUND,
+    VOLUME_NOT_FOUND,
+    VOLUME_TYPE_NOT_FOUND,
+    WAITING_FOR_CAPACITY,
+)
 from cluster.synchronization.cloud_contents import CloudContents
 from watcher_site.monitoring.tracing import tracing
 
@@ -44,44 +56,44 @@ class CloudMisconfigured(CloudError):
 
 class ServerNotFound(CloudError):
     def __init__(self, server: str) -> None:
-        super().__init__(f"Instance {server} not found")
+        super().__init__(SERVER_NOT_FOUND.fill(name=server))
 
 
 class ComputeServiceNotFound(CloudError):
     def __init__(self, host: str) -> None:
-        super().__init__(f"nova-compute service {host} not found")
+        super().__init__(SERVICE_NOT_FOUND.fill(name=host))
 
 
 class NodeNotFound(CloudError):
     def __init__(self, node: str) -> None:
-        super().__init__(f"Compute node {node} not found")
+        super().__init__(NODE_NOT_FOUND.fill(name=node))
 
 
 class FlavorNotFound(CloudError):
     def __init__(self, flavor: str) -> None:
-        super().__init__(f"Flavor {flavor} not found")
+        super().__init__(FLAVOR_NOT_FOUND.fill(name=flavor))
 
 
 class VolumeNotFound(CloudError):
     def __init__(self, volume: str) -> None:
-        super().__init__(f"Volume {volume} not found")
+        super().__init__(VOLUME_NOT_FOUND.fill(name=volume))
 
 
 class VolumeTypeNotFound(CloudError):
     def __init__(self, volume_type: str) -> None:
-        super().__init__(f"Volume type {volume_type} not found")
+        super().__init__(VOLUME_TYPE_NOT_FOUND.fill(name=volume_type))
 
 
 class PoolNotFound(CloudError):
     def __init__(self, pool: str) -> None:
-        super().__init__(f"Pool {pool} not found")
+        super().__init__(POOL_NOT_FOUND.fill(name=pool))
 
 
 class NoValidHost(CloudError):
     """The scheduler found no host, or the requested node has not enough capacity."""
 
-    def __init__(self, reason: str = "There are not enough hosts available.") -> None:
-        super().__init__(f"No valid host was found. {reason}")
+    def __init__(self, reason: str = NOT_ENOUGH_HOSTS.text) -> None:
+        super().__init__(NO_VALID_HOST.fill(reason=reason))
 
 
 class OperationRefused(CloudError):
@@ -98,7 +110,7 @@ class WaitingForCapacity(CloudBusy):
     """A requested server found no host, and is PENDING until there is enough capacity."""
 
     def __init__(self, server: str, until: datetime) -> None:
-        super().__init__(f"Instance {server} waits for capacity")
+        super().__init__(WAITING_FOR_CAPACITY.fill(name=server))
         self.server, self.until = server, until
 
 

@@ -3,10 +3,11 @@
 import structlog
 from django.db import transaction
 
-from actions.event_details import PLAN_SET_ASIDE
+from actions.messages import SET_ASIDE_AFTER_ERROR, SET_ASIDE_BECAUSE
 from actions.models import Action
 from actions.models.querysets import ActionQuerySet
 from actions.types.hooks import clean_up
+from plans.messages import ACTION_SET_ASIDE
 from plans.models import ActionPlan
 from plans.models.querysets import ActionPlanQuerySet
 from watcher_site.models import Service
@@ -15,14 +16,14 @@ from watcher_site.processes.worker import NOT_OF_ONE_RECORD
 from watcher_site.refusals import Refused
 
 log = structlog.get_logger(__name__)
-ACTION_MESSAGE = "Action was ended with its action plan, which was set aside."
+ACTION_MESSAGE = ACTION_SET_ASIDE.text
 
 
 def message_of(problem: BaseException, host: str) -> str:
     """Return the status message of a plan that is set aside. Other errors than refusals may hold secrets."""
     if isinstance(problem, Refused):
-        return f"{PLAN_SET_ASIDE}: {problem}"
-    return f"{PLAN_SET_ASIDE}: {type(problem).__name__} in the applier. The log of {host} has the details."
+        return SET_ASIDE_BECAUSE.fill(reason=problem)
+    return SET_ASIDE_AFTER_ERROR.fill(error=type(problem).__name__, host=host)
 
 
 def set_aside(key: int, applier: Service, message: str) -> bool:

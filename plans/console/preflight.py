@@ -26,6 +26,7 @@ from plans.preflight_storage import Prospects, find_result, store_result
 from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn
 from watcher_site.console.naming import name_objects
 from watcher_site.console.pages import RecordPage
+from watcher_site.messages import translate_message
 from watcher_site.refusals import Conflict
 
 # The labels of the outcomes other than success, the worst first.
@@ -56,7 +57,7 @@ class PreflightTable(tables.Table):
         return format_html(
             '{}<div class="message said">{}</div>',
             render_resource(value),
-            name_objects(record.predicted_message, value.known_names),
+            name_objects(translate_message(record.predicted_message), value.known_names),
         )
 
 

@@ -12,9 +12,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from actions.console.lookups import requested_by
-from actions.event_details import generic_plan_message, sees_details
+from actions.event_details import sees_details
+from plans.console.messages import find_message, show_message
 from plans.models import ActionPlan
-from plans.models.summaries import lead_with_counts
 from watcher_site.console.columns import (
     TABLE_ATTRIBUTES,
     CompareColumn,
@@ -129,9 +129,9 @@ class ActionPlanTable(tables.Table):
         return plan_link(record)
 
     def render_status_message(self, value: str, record: ActionPlan) -> SafeString:
-        shown = value if sees_details(self.request.user) else generic_plan_message(record.state, value) or ""
-        text = name_objects(lead_with_counts(shown), self.names)
-        return format_html('<span class="first-lines" title="{}">{}</span>', shown, text)
+        stored = find_message(record, sees_details(self.request.user))
+        text = name_objects(show_message(stored), self.names)
+        return format_html('<span class="first-lines" title="{}">{}</span>', stored, text)
 
     @cached_property
     def names(self) -> Names:

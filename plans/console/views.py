@@ -16,9 +16,9 @@ from actions.console.descriptions import order_state_counts
 from actions.console.intervals import Kind, total_duration
 from actions.event_details import sees_details
 from actions.models import Action, ActionEvent
-from actions.templatetags.actions import message_for
 from plans.console.efficacy import efficacy_of
 from plans.console.graph.picture import picture_of
+from plans.console.messages import find_message, show_message
 from plans.console.pruning.listing import list_actions
 from plans.console.tables import ActionPlanFilters, ActionPlanTable
 from plans.console.times.estimates import estimate_time_left
@@ -32,7 +32,6 @@ from plans.models.refusals import (
     is_plan_allowing,
     lacks_approval,
 )
-from plans.models.summaries import lead_with_counts
 from plans.operations.approval import approve_plan, withdraw_approval
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
@@ -118,7 +117,7 @@ class ActionPlanPage(FollowedPage):
         total = sum(counts.values())
         allowed = allowed_operations(self.request, plan)
         details = sees_details(self.request.user)
-        message = lead_with_counts(message_for(plan, details))
+        message = show_message(find_message(plan, details))
         continuation = plan.continuation() if is_plan_allowing(PlanOperation.CONTINUE, plan) else None
         return super().get_context_data(
             plan=plan,

@@ -8,11 +8,12 @@ from django.conf import settings
 from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
-from django.utils.translation import gettext
 from django_fsm import FSMField, transition
 
+from actions.messages import CANCELLED_WITH_PLAN_BY_USER
 from actions.models.plan_states import PRUNABLE_PLAN, RUNNING_PLAN, PlanState
 from actions.types.hooks import require_current_actions
+from plans.messages import PLAN_CANCELLED_BY_USER, REQUIRES_APPROVAL, WINDOW_IS_OVER
 from plans.models.querysets import ActionPlanQuerySet
 from plans.models.summaries import summarize
 from watcher_site.database.records import NullsFirst
@@ -20,7 +21,7 @@ from watcher_site.history import differences, entries_of, record
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import action_plan_seconds
-from watcher_site.refusals import Conflict, Invalid, worded
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.request_context import CallingContext, seal, unseal
 from watcher_site.state_machine import StatefulModel
 from watcher_site.windows.maintenance import Window
@@ -307,10 +308,7 @@ class ActionPlan(StatefulModel):
         self.start()
         guards = self.require_approval(caller or CallingContext()) if settings.PLAN_APPROVAL and needs_approval else {}
         if self.hours is None:
-            raise Conflict(
-                f"window.last_day: the maintenance window of action plan {self.uuid} is over:"
-                " nothing of it would begin. Schedule it again first, or start it with another window."
-            )
+            raise Conflict(WINDOW_IS_OVER.fill(uuid=self.uuid))
         self.context = seal(caller) if caller else None
         if caller:
             self.started_by, self.project_id = caller.get("user"), caller.get("project")
@@ -320,10 +318,7 @@ class ActionPlan(StatefulModel):
     def require_approval(self, caller: CallingContext) -> dict[str, Any]:
         """Return the guards of a start that requires the approval of another user. Raises: `Conflict`."""
         if not self.is_approved_for(caller.get("user", "")):
-            named = {"uuid": self.uuid}
-            raise Conflict(
-                worded(lambda: gettext("Action plan %(uuid)s requires the approval of another user.") % named)
-            )
+            raise Conflict(REQUIRES_APPROVAL.fill(uuid=self.uuid))
         return {"approved_by": self.approved_by, "approved_at": self.approved_at}
 
     @transaction.atomic
@@ -335,7 +330,7 @@ class ActionPlan(StatefulModel):
         Raises:
             TransitionNotAllowed, ConcurrentTransition: the plan is final, or changed its state meanwhile.
         """
-        message = f"Action plan was cancelled by {by}."
+        message = PLAN_CANCELLED_BY_USER.fill(user=by)
         if self.state == self.State.ONGOING:
             self.request_cancel(message)
             self.save_state()
@@ -344,7 +339,7 @@ class ActionPlan(StatefulModel):
             type(self).objects.locked().filter(pk=self.pk).first()
             self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
             self.save_state()
-            self.actions.cancel_pending(f"Action was cancelled with its action plan by {by}.")
+            self.actions.cancel_pending(CANCELLED_WITH_PLAN_BY_USER.fill(user=by))
         record("action_plan.cancel", self)
 
     @transaction.atomic

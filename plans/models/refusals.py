@@ -9,6 +9,18 @@ from typing import Any
 
 from django.conf import settings
 
+from plans.messages import (
+    ALREADY_APPROVED,
+    NO_APPROVAL,
+    NOT_APPROVABLE,
+    NOT_APPROVED,
+    NOT_CONTINUABLE,
+    NOT_WITHDRAWABLE,
+    NOTHING_BEGINS,
+    NOTHING_TO_BEGIN,
+    START_TIME_FIXED,
+    UNEXPECTED_STATE,
+)
 from plans.models.action_plans import ActionPlan
 from watcher_site.authorization.enforcement import target_of
 from watcher_site.authorization.permissions import may
@@ -76,25 +88,23 @@ PLAN_STATES = {
     PlanOperation.APPROVE: frozenset({State.RECOMMENDED}),
     PlanOperation.WITHDRAW_APPROVAL: frozenset({State.RECOMMENDED}),
 }
-UNEXPECTED = "ActionPlan ({uuid}) is in state ({state}) while expected state must be one of ({states})."
 MESSAGES = {
-    PlanOperation.SCHEDULE: "Action plan {uuid} is {state}: nothing of it is still to begin.",
-    PlanOperation.SET_START_TIME: "start_at: cannot be changed any more: the action plan is {state}.",
-    PlanOperation.PREFLIGHT: "Action plan {uuid} is {state}: nothing of it begins any more.",
-    PlanOperation.SUSPEND: UNEXPECTED,
-    PlanOperation.RESUME: UNEXPECTED,
-    PlanOperation.CANCEL: UNEXPECTED,
-    PlanOperation.CONTINUE: "Only a plan that is CANCELLED or FAILED can be continued, and {uuid} is {state}.",
-    PlanOperation.APPROVE: "Action plan {uuid} is {state}: its start can no longer be approved.",
-    PlanOperation.WITHDRAW_APPROVAL: "Action plan {uuid} is {state}: its approval can no longer be withdrawn.",
+    PlanOperation.SCHEDULE: NOTHING_TO_BEGIN,
+    PlanOperation.SET_START_TIME: START_TIME_FIXED,
+    PlanOperation.PREFLIGHT: NOTHING_BEGINS,
+    PlanOperation.SUSPEND: UNEXPECTED_STATE,
+    PlanOperation.RESUME: UNEXPECTED_STATE,
+    PlanOperation.CANCEL: UNEXPECTED_STATE,
+    PlanOperation.CONTINUE: NOT_CONTINUABLE,
+    PlanOperation.APPROVE: NOT_APPROVABLE,
+    PlanOperation.WITHDRAW_APPROVAL: NOT_WITHDRAWABLE,
 }
 # The values of `is_approved` of the plans whose approval can be given and withdrawn, and the messages of the others.
 APPROVALS = {PlanOperation.APPROVE: False, PlanOperation.WITHDRAW_APPROVAL: True}
 APPROVAL_MESSAGES = {
-    PlanOperation.APPROVE: "Action plan {uuid} is already approved by {approved_by}.",
-    PlanOperation.WITHDRAW_APPROVAL: "Action plan {uuid} is not approved.",
+    PlanOperation.APPROVE: ALREADY_APPROVED,
+    PlanOperation.WITHDRAW_APPROVAL: NOT_APPROVED,
 }
-NO_APPROVAL = "Action plans start without an approval on this site: WATCHER_PLAN_APPROVAL is false."
 
 
 def is_plan_allowing(operation: PlanOperation, plan: ActionPlan, user: Any = None) -> bool:
@@ -122,8 +132,8 @@ def require_plan_allowing(operation: PlanOperation, plan: ActionPlan) -> None:
 def plan_conflict(operation: PlanOperation, plan: ActionPlan) -> Conflict:
     """Return the exception for an operation that a plan does not allow."""
     if operation in APPROVALS and not settings.PLAN_APPROVAL:
-        return Conflict(NO_APPROVAL)
+        return Conflict(NO_APPROVAL.text)
     if operation in APPROVALS and plan.state in PLAN_STATES[operation]:
-        return Conflict(APPROVAL_MESSAGES[operation].format(uuid=plan.uuid, approved_by=plan.approved_by))
+        return Conflict(APPROVAL_MESSAGES[operation].fill(uuid=plan.uuid, approved_by=plan.approved_by))
     states = ", ".join(state for state in State if state in PLAN_STATES[operation])
-    return Conflict(MESSAGES[operation].format(uuid=plan.uuid, state=plan.state, states=states))
+    return Conflict(MESSAGES[operation].fill(uuid=plan.uuid, state=plan.state, states=states))

@@ -1,14 +1,26 @@
 """The message of an ended plan: a summary that fits into its status_message."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionEvent
 from actions.models.querysets import ActionQuerySet
+from plans.messages import (
+    ACTIONS,
+    AND_MORE,
+    BY_USER,
+    ONE_ACTION,
+    PARTLY_REVERTED,
+    REVERTED,
+    SKIPPED_SENTENCE,
+    SOME,
+    SOME_CANCELLED,
+    SOME_FAILED,
+    SOME_SKIPPED,
+)
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 
-SKIPPED = "One or more actions were skipped."
+SKIPPED = SKIPPED_SENTENCE.text
 # The message has no space for more actions.
 NAMEABLE = STATUS_MESSAGE_LENGTH // 36
 # The length that the list of failed actions leaves for each of the lists of skipped and of cancelled actions: their
@@ -47,27 +59,22 @@ def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str =
     if failed:
         undone = describe_rollback(actions)
         kept = len(f" {undone}") + KEPT_FOR_OTHERS * (bool(skipped) + bool(cancelled))
-        lead = f"{text} {failed} of {format_count(total)} failed".lstrip()
+        lead = f"{text} {SOME_FAILED.fill(number=failed, total=format_count(total))}".lstrip()
         listed = list_mentions(lead, make_mentions(actions, "FAILED"), failed, STATUS_MESSAGE_LENGTH - kept)
         text = f"{listed} {undone}".rstrip()
     if skipped:
-        lead = f"{text} {skipped} of {total}{' skipped' if failed else ''}"
+        lead = f"{text} {(SOME_SKIPPED if failed else SOME).fill(number=skipped, total=total)}"
         length = STATUS_MESSAGE_LENGTH - (KEPT_FOR_OTHERS if cancelled else 0)
         text = list_mentions(lead, make_mentions(actions, "SKIPPED"), skipped, length)
     if cancelled:
-        lead = f"{text} {cancelled} of {total if text else format_count(total)} cancelled".lstrip()
+        lead = SOME_CANCELLED.fill(number=cancelled, total=total if text else format_count(total))
+        lead = f"{text} {lead}".lstrip()
         text = list_mentions(lead, make_mentions(actions, "CANCELLED"), cancelled, STATUS_MESSAGE_LENGTH)
     return text or None
 
 
-def lead_with_counts(message: str) -> str:
-    """Return the message of an ended plan for the console: counts first, without the sentence that clients match."""
-    rest = message.removeprefix(SKIPPED).lstrip()
-    return re.sub(r"^(\d+ of \d+):", r"\1 skipped:", rest) if rest else message
-
-
 def format_count(number: int) -> str:
-    return "1 action" if number == 1 else f"{number} actions"
+    return ONE_ACTION.text if number == 1 else ACTIONS.fill(number=number)
 
 
 def describe_rollback(actions: ActionQuerySet) -> str:
@@ -78,8 +85,8 @@ def describe_rollback(actions: ActionQuerySet) -> str:
     undone = results.count(ActionEvent.Result.SUCCESS)
     if not results:
         return ""
-    sentence = f"{format_count(undone)} reverted"
-    return f"{sentence}, {len(results) - undone} could not be." if undone < len(results) else f"{sentence}."
+    message = PARTLY_REVERTED if undone < len(results) else REVERTED
+    return message.fill(total=format_count(undone), number=len(results) - undone)
 
 
 def make_mentions(actions: ActionQuerySet, state: str) -> list[Mention]:
@@ -89,7 +96,7 @@ def make_mentions(actions: ActionQuerySet, state: str) -> list[Mention]:
 
 def make_mention(action: Action) -> Mention:
     if action.skipped_by:
-        return Mention(f"{action.uuid} by {action.skipped_by}", action.reason)
+        return Mention(BY_USER.fill(uuid=action.uuid, user=action.skipped_by), action.reason)
     message = action.status_message or ""
     for known in (SKIPPED_AUTOMATICALLY, FAILED_IN, NOT_EXECUTED):
         message = message.removeprefix(known)
@@ -110,4 +117,4 @@ def list_mentions(lead: str, first: Iterable[Mention], total: int, length: int) 
 
 
 def describe_rest(more: int) -> str:
-    return f" and {more} more." if more else "."
+    return f"{AND_MORE.fill(list='', number=more)}." if more else "."

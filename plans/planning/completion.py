@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 from actions.models import Action, ActionEvent
+from plans.messages import ACTION_STUCK, NOT_ABORTED, NOT_BEGUN
 from plans.models import ActionPlan
 from plans.models.summaries import summarize
 from watcher_site.outbox import payloads
 
 State = Action.State
-STUCK = "Action was cancelled: its parents wait for each other."
+STUCK = ACTION_STUCK.text
 
 
 def complete_plan(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> None:
@@ -24,13 +25,13 @@ def complete_plan(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = Fal
     cancelling = plan.state == ActionPlan.State.CANCELLING
     opening = (plan.status_message or "") if cancelling else ""
     if cancelling and has_failed_abort(plan):
-        plan.fail(summarize(plan.actions.all(), counts, f"{opening} One or more actions could not be aborted."))
+        plan.fail(summarize(plan.actions.all(), counts, f"{opening} {NOT_ABORTED.text}"))
     elif cancelling and counts.get(State.CANCELLED):
         plan.finish_cancel(summarize(plan.actions.all(), counts, opening))
     elif counts.get(State.FAILED):
         plan.fail(summarize(plan.actions.all(), counts))
     elif stuck:
-        plan.fail("One or more actions could not begin: their parents wait for each other.")
+        plan.fail(NOT_BEGUN.text)
     elif counts.get(State.CANCELLED) and has_cancelled_by_signal(plan):
         plan.finish_cancel(summarize(plan.actions.all(), counts))
     else:

@@ -11,6 +11,7 @@ from actions.exclusions.matching import excluded_permanently
 from actions.graph.propagation import skip_planned
 from actions.graph.proposals import BATCH, ProposedAction, check_graph, write_actions
 from actions.models import Action
+from plans.messages import NOTHING_TO_DO
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.outbox.kinds import CREATE
 from watcher_site.outbox.writing import announce, announce_changes
@@ -50,7 +51,7 @@ def propose(
         global_efficacy=list(global_efficacy),
     )
     if not actions:
-        plan.succeed("There was nothing to do.")
+        plan.succeed(NOTHING_TO_DO.text)
     plan.save()
     announce(ActionPlan.notified_as, [CREATE], [plan.pk])
     write_actions(plan.pk, actions, excluded=excluded)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from actions.event_details import generic_message
 from plans.console.graph.layers import Layer
 from plans.console.graph.picture import Box, Stroke, shorten_label
+from watcher_site.messages import translate_message
 from watcher_site.templatetags.console import state_bar
 from watcher_site.templatetags.names import visible
 from watcher_site.web.addresses import page_address
@@ -52,7 +53,7 @@ def draw_box(box: Box, details: bool) -> str:
     kind, state = escape(action.action_type), escape(action.state)
     short_kind, kind_label = escape(shorten_label(action.action_type, TYPE_LENGTH)), escape(box.type_label)
     message = action.status_message if details else generic_message(action.state, action.status_message)
-    message = f": {escape(visible(message))}" if message else ""
+    message = f": {escape(visible(translate_message(message)))}" if message else ""
     name, first_line, second_line = (
         (f"{label} {short_kind}", label, short_kind) if label else (kind_label, kind_label, "")
     )

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from actions.engine.execution import INTERRUPTED, LOST_PROCESSES
-from actions.engine.phases import TOO_LONG
+from actions.messages import TOO_LONG
 from actions.models import Action, ActionEvent
 from cluster.models import Pool, Server, Volume
 from cluster.models.storage import USAGE_COLUMNS
@@ -35,7 +35,7 @@ LEGITIMATE = {
 FREE_SERVER = {"task_state": None, "destination": None, "new_flavor": None, "operation_owner": ""}
 FREE_VOLUME = {"migration_status": None, "destination": None, "operation_owner": ""}
 # An action that hangs is no longer waited for, and may have had its effect or not.
-TIMED_OUT = TOO_LONG.partition("{")[0]
+TIMED_OUT = TOO_LONG.opening
 # An action that was interrupted too often, which no storm may cause: its effect and its state are certain.
 GIVEN_UP = (LOST_PROCESSES.partition("{}")[2], INTERRUPTED.partition("{}")[0])
 

@@ -14,7 +14,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.templatetags.console import shortened, state_badge, until, when
 from watcher_site.templatetags.names import brief, copy_button, name, plan_link, short, visible
 from watcher_site.web.addresses import page_address
@@ -134,6 +134,14 @@ class MessageColumn(tables.Column):
 
     def render(self, value: str) -> SafeString:
         return format_html('<span class="first-lines" title="{}">{}</span>', value, shortened(value))
+
+
+class StoredMessageColumn(MessageColumn):
+    """A column of messages in the language of the reader, with the stored text on hovering."""
+
+    def render(self, value: str) -> SafeString:
+        shown = shortened(translate_message(value))
+        return format_html('<span class="first-lines" title="{}">{}</span>', value, shown)
 
 
 class NumberColumn(tables.Column):

@@ -20,7 +20,7 @@ from django.views.generic import View
 
 from watcher_site.console.keystone_login import begin_recorded_session, find_scopes_and_token, redirect_to_scope_choice
 from watcher_site.console.resumable_forms import redirect_with_form
-from watcher_site.history.logins import KEYSTONE_REASON, record_refused_login
+from watcher_site.history.logins import KEYSTONE_REFUSED_BECAUSE, record_refused_login
 from watcher_site.keystone.login import KeystoneUnavailable, LoginFailed, read_token, revoke_tokens
 from watcher_site.keystone.tokens import TOKEN
 from watcher_site.openid.accounts import find_or_make_account
@@ -120,7 +120,7 @@ class SingleSignOnEnd(View):
         except KeystoneUnavailable as refusal:
             return abort_login(request, refusal)
         except LoginFailed as refusal:
-            record_refused_login(str, "", request, f"{KEYSTONE_REASON} {refusal}")
+            record_refused_login(str, "", request, KEYSTONE_REFUSED_BECAUSE.fill(reason=refusal))
             return abort_login(request, refusal)
         if granted is None:
             return redirect_to_scope_choice(request, unscoped, started["target"], started["kept"])

@@ -24,7 +24,7 @@ from watcher_site.console.lists.filters import ObjectFilter
 from watcher_site.console.pages import ListPage, Page
 from watcher_site.history.event_labels import describe_event
 from watcher_site.history.reading import FILTERS, FORMATS, details_in_words, download, narrow
-from watcher_site.messages import UUIDS
+from watcher_site.messages import UUIDS, translate_message
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.templatetags.console import find_links, head, linked, short
@@ -64,7 +64,9 @@ class HistoryTable(tables.Table):
     def render_message(self, value: str, record: HistoryEntry) -> SafeString:
         if not (value or record.details or record.request_id):
             return mark_safe("")
-        message, details = (self.with_links(text) for text in (value, details_in_words(record.details)))
+        message, details = (
+            self.with_links(text) for text in (translate_message(value), details_in_words(record.details))
+        )
         text = format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', message, details)
         return format_html("<div>{}{}</div>", text, link_to_request(record.request_id)) if record.request_id else text
 

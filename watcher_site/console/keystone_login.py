@@ -19,7 +19,7 @@ from django.views.generic import View
 from watcher_site.accounts.login_limits import LoginsLimited, login_of
 from watcher_site.console.pages import Page
 from watcher_site.console.resumable_forms import Login, redirect_with_form
-from watcher_site.history.logins import KEYSTONE_REASON, place_of, record_refused_login
+from watcher_site.history.logins import KEYSTONE_REFUSED, place_of, record_refused_login
 from watcher_site.history.recording import differences, record
 from watcher_site.keystone.login import (
     Granted,
@@ -80,7 +80,7 @@ class KeystoneLoginForm(forms.Form):
             except LoginFailed:
                 if attempt:
                     attempt.record_failure()
-                record_refused_login(str, "", self.request, KEYSTONE_REASON)
+                record_refused_login(str, "", self.request, KEYSTONE_REFUSED.text)
                 raise
             if attempt:
                 attempt.record_success()

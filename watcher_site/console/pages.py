@@ -29,7 +29,7 @@ from watcher_site.console.lists.saved_filters import saved_filters
 from watcher_site.console.paging import LimitedRows, drop_unknown_page_size
 from watcher_site.database.consistent_reads import consistent_reads
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.refusals import Conflict, Invalid, Refused, worded
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago
@@ -285,7 +285,7 @@ def perform_with_message(view: OperationView, record: Model | None) -> bool:
 
 def describe_problem(view: OperationView, problem: Exception, record: Model | None) -> str:
     if isinstance(problem, Refused):
-        return str(problem)
+        return translate_message(str(problem))
     if isinstance(problem, ConcurrentTransition):
         why = _("the state changed at the same time. Reload the page and try again.")
         return CANNOT % {"verb": view.verb, "why": why}

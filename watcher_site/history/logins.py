@@ -9,14 +9,18 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.http import HttpRequest
+from django.utils.translation import gettext_noop as _
 
-from watcher_site.history.recording import BEYOND, REFUSED, RateLimit, record
+from watcher_site.history.recording import REFUSED, RateLimit, record
+from watcher_site.messages import StoredMessage, translate_message
 from watcher_site.web.middleware import SlidingSession
 
 failure_limit = RateLimit(60)
-REASON = "Wrong name or password."
-KEYSTONE_REASON = "Keystone refused the login."
-TOKEN_REASON = "The token is unknown or has expired."  # noqa: S105 (a message, and no token)
+AND_FURTHER = StoredMessage(_("%(reason)s Further ones of the same minute are not listed."), reason=translate_message)
+WRONG_PASSWORD = StoredMessage(_("Wrong name or password."))
+KEYSTONE_REFUSED_BECAUSE = StoredMessage(_("Keystone refused the login. %(reason)s"))
+KEYSTONE_REFUSED = StoredMessage(_("Keystone refused the login."))
+UNKNOWN_TOKEN = StoredMessage(_("The token is unknown or has expired."))
 
 
 def connect_login_signals() -> None:
@@ -38,19 +42,19 @@ def record_logout(sender: Any, request: HttpRequest | None, user: Any, **_: Any)
 
 def record_failed_login(sender: Any, credentials: dict[str, Any], request: Any = None, **_: Any) -> None:
     name = str(credentials.get("username") or "").replace("\0", "")
-    record_refused_login(find_known_name, name, request, REASON)
+    record_refused_login(find_known_name, name, request, WRONG_PASSWORD.text)
 
 
 def record_bad_token(request: Any) -> None:
     """Record the use of an unknown or expired token."""
-    record_refused_login(str, "", request, TOKEN_REASON)
+    record_refused_login(str, "", request, UNKNOWN_TOKEN.text)
 
 
 def record_refused_login(find_name: Any, name: str, request: Any, reason: str) -> None:
     place = place_of(request)
     if not failure_limit.allows((name[:150], place.get("address"), reason)):
         return
-    message = f"{reason} {BEYOND}" if failure_limit.is_full else reason
+    message = AND_FURTHER.fill(reason=reason) if failure_limit.is_full else reason
     record("user.login", find_name(name), outcome=REFUSED, message=message, details=place)
 
 

@@ -230,7 +230,7 @@ def value_in_words(value: Any, nothing: Text = NONE) -> str:
 def object_in_words(value: Mapping[str, Any]) -> str:
     if value.keys() >= {"opens", "closes", "weekdays", "first_day", "last_day"}:
         return describe_hours(value)
-    return ", ".join(f"{name.replace('_', ' ')} {value_in_words(one)}" for name, one in value.items())
+    return ", ".join(f"{label_of(DETAILS, name)} {value_in_words(one)}" for name, one in value.items())
 
 
 def text_in_words(text: str) -> str:

@@ -13,12 +13,13 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext_noop as _
 from django.utils.translation import override
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
 from watcher_site.database.text import make_storable
 from watcher_site.database.writes import insert
-from watcher_site.messages import cut
+from watcher_site.messages import StoredMessage, cut
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import TEXT_LENGTH
 from watcher_site.refusals import Conflict, Refused, WrongState
@@ -33,7 +34,8 @@ MOST_VALUES = 50
 # The limit of refusals that a process records per minute.
 MOST_A_MINUTE = 120
 MINUTE = 60.0
-BEYOND = "Further ones of the same minute are not listed."
+CHANGED_AT_THE_SAME_TIME = StoredMessage(_("Its state was changed by someone else at the same time."))
+STATE_DOES_NOT_ALLOW = StoredMessage(_("Its state does not allow it."))
 READING = ".view"
 
 Details = Mapping[str, Any]
@@ -213,5 +215,5 @@ def describe_refusal(problem: BaseException) -> str:
         with override(None):
             return str(problem)
     if isinstance(problem, ConcurrentTransition):
-        return "Its state was changed by someone else at the same time."
-    return "Its state does not allow it."
+        return CHANGED_AT_THE_SAME_TIME.text
+    return STATE_DOES_NOT_ALLOW.text

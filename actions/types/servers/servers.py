@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from actions.messages import NEEDING_SERVER_GONE, NEEDING_SERVER_SERVED, NO_CAPACITY_NEEDED, SERVER_GONE
 from actions.types.base import (
     NAME_SCHEMA,
     SERVER_SCHEMA,
@@ -52,7 +53,7 @@ class ServerAction(ActionType, ABC):
 
     @property
     def not_found_message(self) -> str:
-        return f"Instance {self.server} no longer exists"
+        return SERVER_GONE.fill(server=self.server)
 
     def find(self) -> CloudServer | None:
         """Return the current server, or None if it was deleted."""
@@ -85,12 +86,12 @@ def require_need(input_parameters: Mapping[str, Any]) -> None:
         return
     reasons = [why_not_waiting(server) for server in servers]
     if all(reasons):
-        raise ActionSkipException(f"No capacity is needed: {reasons[0]}")
+        raise ActionSkipException(NO_CAPACITY_NEEDED.fill(finding=reasons[0]))
 
 
 def why_not_waiting(server: str) -> str | None:
     try:
         details = cloud().find_server(server)
     except ServerNotFound:
-        return f"instance {server} no longer exists"
-    return None if details.status == WAITING else f"instance {server} is {details.status}, and waits no more"
+        return NEEDING_SERVER_GONE.fill(server=server)
+    return None if details.status == WAITING else NEEDING_SERVER_SERVED.fill(server=server, status=details.status)

@@ -8,10 +8,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import strip_tags
+from django.utils.translation import override
 
 from actions.models import Action
+from plans.console.messages import lead_with_counts, show_message
 from plans.models import ActionPlan
-from plans.models.summaries import lead_with_counts
 from tests.builders import action, make_plan, make_server
 from watcher_site.console.naming import find_names, name_objects
 
@@ -113,3 +114,19 @@ def test_plan_page_omits_a_truncated_uuid(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="FAILED")
     ActionPlan.objects.update(status_message="1 of 1 failed: Instance 156274ba-0b8c-4c…")
     assert "Instance …" in text_of(administrator, "plans:detail", plan.uuid)
+
+
+def test_summary_of_a_plan_is_in_the_language_of_the_reader() -> None:
+    one, two = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11", "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f12"
+    stored = (
+        "One or more actions were skipped. 3 of 5 actions failed:"
+        f" {one} (execute: Instance {two} not found), {two} (disk full, full) and 1 more. 1 action reverted."
+        f" 1 of 5 skipped: {two} by bob (2 of 3 failed: x, y). 1 of 5 cancelled: {one} (Action was cancelled by eve)."
+    )
+    with override("de"):
+        shown = show_message(stored)
+    assert shown == (
+        f"3 von 5 Aktionen fehlgeschlagen: {one} (Ausführung: Server {two} nicht gefunden), {two} (disk full, full)"
+        f" und 1 weitere. 1 Aktion zurückgenommen. 1 von 5 übersprungen: {two} durch bob (2 of 3 failed: x, y)."
+        f" 1 von 5 abgebrochen: {one} (Aktion von eve abgebrochen)."
+    )

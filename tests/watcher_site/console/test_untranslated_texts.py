@@ -12,9 +12,21 @@ from django.test import Client
 from django.urls import resolve, reverse
 from django.utils import translation
 
+from actions.models import Action
+from actions.operations.skipping import skip_action
+from plans.models import ActionPlan
+from plans.models.refusals import PlanOperation, plan_conflict
+from tests.actions.exclusions.builders import make_exclusion
+from tests.builders import action, make_plan
+from tests.plans.inline import run_waiting
+from watcher_site.history.recording import record_refusal
+from watcher_site.request_context import CallingContext, on_behalf_of
+
 pytestmark = pytest.mark.django_db
 # The elements whose texts are the site's own; others also have names, messages and words of the API.
 CHECKED = {"label", "legend", "h2", "h3", "th", "button", "summary"}
+# The classes of elements with stored messages.
+MESSAGES = {"message", "status-message", "first-lines"}
 WITHOUT_TEXT = {"area", "br", "hr", "img", "input", "link", "meta"}
 # Names of the demonstration and of plug-ins, words of the API, and units.
 NAMES = re.compile(
@@ -25,25 +37,44 @@ DOWNLOADS = {"history:export", "logout"}
 
 
 class Texts(HTMLParser):
-    """The texts of a page that are not within brackets."""
+    """The texts of a page that are not within brackets, and its messages without the parts that are."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.path: list[str] = []
+        self.messages: list[str] = []
+        self.message_level = 0
         self.found: list[str] = []
         self.feed(html)
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag not in WITHOUT_TEXT:
-            self.path.append(tag)
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in WITHOUT_TEXT:
+            return
+        self.path.append(tag)
+        is_message = tag == "q" or MESSAGES & set((dict(attrs).get("class") or "").split())
+        if is_message and not self.message_level:
+            self.message_level = len(self.path)
+            self.messages.append("")
 
     def handle_endtag(self, tag: str) -> None:
         while self.path and self.path.pop() != tag:
             pass
+        if len(self.path) < self.message_level:
+            self.message_level = 0
+            self.messages[-1] = without_brackets(self.messages[-1])
 
     def handle_data(self, data: str) -> None:
+        if self.message_level:
+            self.messages[-1] += data
         if CHECKED & set(self.path):
             self.found += [part.strip() for part in re.split("⟦[^⟧]*⟧", data)]
+
+
+def without_brackets(text: str) -> str:
+    """Return a text without the parts in brackets, which may contain others."""
+    while "⟦" in text and (shorter := re.sub("⟦[^⟦⟧]*⟧", "", text)) != text:
+        text = shorter
+    return " ".join(text.split())
 
 
 @pytest.fixture
@@ -90,3 +121,33 @@ def test_all_labels_and_headings_of_the_console_are_translatable(brackets: None,
     }
     assert len(shown) > 60
     assert found == {}
+
+
+def make_messages() -> list[ActionPlan]:
+    """Return a failed and a cancelled plan, with the messages, events and history that users see most."""
+    make_exclusion("backup", action_types=["sleep"], reason="night")
+    failed, cancelled = make_plan({"a": [], "b": ["a"], "c": [], "d": []}), make_plan({"a": []})
+    failed.actions.filter(pk=action(failed, "a").pk).update(input_parameters={"message": "a", "fail_execute": True})
+    failed.actions.filter(pk=action(failed, "d").pk).update(input_parameters={"duration": 1}, action_type="sleep")
+    failed.choose_on_failure("stop")
+    with on_behalf_of(lambda: CallingContext(user="rosa")):
+        skip_action(action(failed, "c").uuid, "rosa", "because")
+        failed.refresh_from_db()
+        failed.launch(CallingContext(user="rosa"))
+        cancelled.abandon("rosa")
+        record_refusal("action_plan.cancel", cancelled, str(plan_conflict(PlanOperation.CANCEL, cancelled)))
+    run_waiting()
+    return [failed, cancelled]
+
+
+def test_stored_messages_are_translatable(brackets: None, client: Client) -> None:
+    plans = make_messages()
+    client.force_login(User.objects.create_superuser("root"))
+    objects = [("plans:detail", plan) for plan in plans]
+    objects += [("actions:detail", one) for one in Action.objects.filter(action_plan__in=plans)]
+    paths = [reverse(name) for name in ("plans:list", "actions:list", "history:list")]
+    paths += [reverse(name, args=[one.uuid]) for name, one in objects]
+    found = {path: Texts(client.get(path).content.decode()).messages for path in paths}
+    assert sum(map(len, found.values())) > 30
+    untranslated = {re.sub(r"because|rosa|sleep", "", text) for texts in found.values() for text in texts}
+    assert {text for text in untranslated if WORD.search(text)} == set()

@@ -14,7 +14,7 @@ from tests.api import Caller
 from tests.builders import make_plan
 from tests.plans.applier.test_commits import counted
 from watcher_site.history import logins, recording
-from watcher_site.history.logins import BEYOND
+from watcher_site.history.logins import AND_FURTHER
 from watcher_site.models import HistoryEntry
 
 pytestmark = pytest.mark.django_db
@@ -147,7 +147,7 @@ def test_recorded_failed_logins_are_limited(client: Client, db: None) -> None:
     for number in range(logins.failure_limit.most + 20):
         client.get("/v1/audits", headers={"X-Auth-Token": "made-up"}, REMOTE_ADDR=f"192.0.2.{number}")
     assert HistoryEntry.objects.count() == logins.failure_limit.most
-    assert BEYOND in HistoryEntry.objects.order_by("-pk")[0].message
+    assert AND_FURTHER.read(HistoryEntry.objects.order_by("-pk")[0].message)
 
 
 def test_refused_metrics_request_is_recorded(stranger: User) -> None:

@@ -1,0 +1,82 @@
+"""Messages that are stored in English, and shown in the language of the reader."""
+
+from uuid import uuid4
+
+import pytest
+from django.utils.translation import override
+
+from actions.messages import SKIPPED_BECAUSE
+from watcher_site.messages import PLACEHOLDER, StoredMessage, stored_messages, translate_message
+
+SERVER = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
+# Values for the placeholders whose patterns are restricted.
+VALUES = {
+    "uuid": SERVER,
+    "number": "3",
+    "total": "5 actions",
+    "list": SERVER,
+    "run": "The run",
+    "field": "State",
+    "finding": f"Action was skipped automatically: Instance {SERVER} not found",
+}
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        (
+            "Action skipped by user. Reason: the nightly backup",
+            "Aktion von einer Person übersprungen. Grund: the nightly backup",
+        ),
+        (
+            f"Action was skipped automatically: Instance {SERVER} not found",
+            f"Aktion automatisch übersprungen: Server {SERVER} nicht gefunden",
+        ),
+        (
+            "Action was skipped automatically: It is excluded by 'night'. Reason: backup Note: seen",
+            "Aktion automatisch übersprungen: Sie ist durch 'night' ausgeschlossen. Grund: backup Anmerkung: seen",
+        ),
+        ("Action failed in pre_condition: disk full", "Aktion fehlgeschlagen (Vorbedingung): disk full"),
+        ("Action failed in completion: disk full", "Aktion fehlgeschlagen (Abschluss): disk full"),
+        (
+            "Action failed in execute: It took longer than 5 seconds, and did not stop",
+            "Aktion fehlgeschlagen (Ausführung): Sie dauerte länger als 5 Sekunden und hielt nicht an",
+        ),
+        ("Action was cancelled by 100%(user)s.", "Aktion von 100%(user)s abgebrochen."),
+        (
+            "The run of 2026-11-26 10:00:00 UTC failed: Wrong name or password.",
+            "Der Lauf von 2026-11-26 10:00:00 UTC ist fehlgeschlagen: Falscher Name oder falsches Passwort.",
+        ),
+    ],
+)
+def test_stored_message_is_translated_with_its_values(stored: str, shown: str) -> None:
+    with override("de"):
+        assert translate_message(stored) == shown
+    assert translate_message(stored) == stored
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "The disk failed: it is full", "Read the log. Note: it is long", "web-1, web-2 and 3 more", "Action was"],
+)
+def test_other_text_is_shown_unchanged(text: str) -> None:
+    with override("de"):
+        assert translate_message(text) == text
+
+
+def test_cut_value_stays_in_english() -> None:
+    with override("de"):
+        shown = translate_message("Action was skipped automatically: Instance 156274ba-0b8c is not running on sou…")
+    assert shown == "Aktion automatisch übersprungen: Instance 156274ba-0b8c is not running on sou…"
+
+
+@pytest.mark.parametrize("message", stored_messages, ids=lambda message: message.text)
+def test_text_of_each_message_is_read_by_this_message_first(message: StoredMessage) -> None:
+    values = {name: VALUES.get(name, f"a value {uuid4()}") for name in PLACEHOLDER.findall(message.text)}
+    text = message.fill(**values)
+    assert next(one for one in stored_messages if one.read(text) is not None) is message
+    assert message.read(text) == values
+
+
+def test_opening_is_the_text_before_the_first_value() -> None:
+    assert SKIPPED_BECAUSE.opening == "Action was skipped automatically:"
