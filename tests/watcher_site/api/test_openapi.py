@@ -27,8 +27,14 @@ def validator() -> Any:
     return jsonschema_rs.validator_for(json.loads(SPECIFICATION.read_text()))
 
 
+DOCUMENTS: dict[str, bytes] = {}
+
+
 def document(api: Caller, version: str) -> Any:
-    return api.get(f"/openapi.json?version={version}").json()
+    """Return the document of a version, which is the same for each caller and takes long to generate."""
+    if version not in DOCUMENTS:
+        DOCUMENTS[version] = api.get(f"/openapi.json?version={version}").content
+    return json.loads(DOCUMENTS[version])
 
 
 @pytest.mark.parametrize("version", EVERY_VERSION)
