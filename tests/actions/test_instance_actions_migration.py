@@ -2,28 +2,29 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from actions.models import InstanceAction
+from tests.migrated_database import empty_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def former() -> Iterator[Any]:
-    """Yield the models before the migration, and migrate to the newest tables afterwards."""
+def former(db: None, tmp_path: Path) -> Iterator[Any]:
+    """Yield the models before the migration, in a database of their own."""
     before = [("actions", "0012_instance_actions")]
-    executor = MigrationExecutor(connection)
-    executor.migrate(before)
-    yield executor.loader.project_state(before).apps
-    call_command("migrate", verbosity=0)
+    with empty_database(tmp_path):
+        executor = MigrationExecutor(connection)
+        executor.migrate(before)
+        yield executor.loader.project_state(before).apps
 
 
 def test_migration_records_started_actions_that_name_a_server(former: Any) -> None:

@@ -1,22 +1,24 @@
 """The migration that adds names and targets to existing actions."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+
+from tests.migrated_database import empty_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture
-def newest_tables_afterwards() -> Iterator[None]:
-    yield
-    call_command("migrate", verbosity=0)
+@pytest.fixture(autouse=True)
+def own_database(db: None, tmp_path: Path) -> Iterator[None]:
+    with empty_database(tmp_path):
+        yield
 
 
-def test_existing_actions_get_the_names_and_targets_of_new_ones(newest_tables_afterwards: None) -> None:
+def test_existing_actions_get_the_names_and_targets_of_new_ones() -> None:
     executor = MigrationExecutor(connection)
     before = [("actions", "0002_reason_of_skip"), ("plans", "0001_initial")]
     executor.migrate(before)
