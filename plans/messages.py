@@ -36,6 +36,9 @@ NOT_CONTINUABLE = StoredMessage(
 NOT_APPROVABLE = StoredMessage(_("Action plan %(uuid)s is %(state)s: its start can no longer be approved."))
 NOT_WITHDRAWABLE = StoredMessage(_("Action plan %(uuid)s is %(state)s: its approval can no longer be withdrawn."))
 ALREADY_APPROVED = StoredMessage(_("Action plan %(uuid)s is already approved by %(approved_by)s."))
+ACTIONS_CHANGED = StoredMessage(
+    _("The actions of action plan %(uuid)s have changed since they were shown. Review them before the approval.")
+)
 NOT_APPROVED = StoredMessage(_("Action plan %(uuid)s is not approved."))
 NO_APPROVAL = StoredMessage(_("Action plans start without an approval on this site: WATCHER_PLAN_APPROVAL is false."))
 REQUIRES_APPROVAL = StoredMessage(_("Action plan %(uuid)s requires the approval of another user."))

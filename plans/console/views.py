@@ -32,7 +32,7 @@ from plans.models.refusals import (
     is_plan_allowing,
     lacks_approval,
 )
-from plans.operations.approval import approve_plan, withdraw_approval
+from plans.operations.approval import approve_plan, version_of_actions, withdraw_approval
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import describe_plan_window, describe_waiting
@@ -128,6 +128,7 @@ class ActionPlanPage(FollowedPage):
             updated_every=UPDATED_EVERY.get(plan.state),
             missing_service=self.missing_service,
             allowed=allowed,
+            actions_version=version_of_actions(self.states),
             lacks_approval=lacks_approval(plan, self.request.user.get_username()),
             offers_resume=plan.is_suspended or Action.State.SUSPENDED in counts,
             continuation=continuation,
@@ -197,7 +198,7 @@ class Approve(ActionPlanOperationView):
     verb = _("approve the action plan")
 
     def perform(self, record: ActionPlan) -> str:
-        approve_plan(record, self.request.user.get_username())
+        approve_plan(record, self.request.user.get_username(), self.request.POST.get("shown_actions", ""))
         return gettext("Action plan approved. Another user can start it.")
 
 

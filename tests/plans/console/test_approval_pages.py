@@ -1,6 +1,7 @@
 """The approval of plans on the pages of the console."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from actions.operations.skipping import skip_action
+from actions.operations.dependencies import change_dependencies
+from actions.operations.skipping import change_reason, restore_action, skip_action
 from plans.models import ActionPlan
 from tests.builders import action, make_audit, make_plan, make_strategy
 from tests.conftest import person
@@ -44,7 +46,15 @@ def page(client: Client, plan: ActionPlan, **headers: str) -> str:
 
 
 def press(client: Client, verb: str, plan: ActionPlan, **fields: Any) -> str:
+    """Press a button of the current page; ``shown_actions`` is the version of the actions on an earlier page."""
+    if verb == "approve":
+        fields = {"shown_actions": shown_actions(page(client, plan)), **fields}
     return client.post(reverse(f"plans:{verb}", args=[plan.uuid]), fields, follow=True).content.decode()
+
+
+def shown_actions(text: str) -> str:
+    version = re.search(r'name="shown_actions" value="(\w+)"', text)
+    return version[1] if version else ""
 
 
 def buttons(text: str) -> set[str]:
@@ -145,6 +155,59 @@ def test_restore_is_not_offered_in_an_approved_plan_that_was_started(alice: Clie
     assert 'id="restore"' not in alice.get(reverse("actions:detail", args=[one.uuid])).content.decode()
     text = alice.post(reverse("actions:restore", args=[one.uuid]), follow=True).content.decode()
     assert "The plan was approved and started: its actions can no longer be restored." in text
+
+
+def skip_a(plan: ActionPlan) -> None:
+    skip_action(action(plan, "a").uuid, "alice")
+
+
+def restore_c(plan: ActionPlan) -> None:
+    restore_action(action(plan, "c").uuid)
+
+
+def exchange(plan: ActionPlan) -> None:
+    skip_a(plan)
+    restore_c(plan)
+
+
+def make_b_wait(plan: ActionPlan) -> None:
+    change_dependencies(action(plan, "b").uuid, lambda _: [action(plan, "a").uuid])
+
+
+def make_plan_with_skip() -> ActionPlan:
+    plan = make_plan({"a": [], "b": [], "c": []})
+    skip_action(action(plan, "c").uuid, "alice")
+    return plan
+
+
+@pytest.mark.parametrize("change", [skip_a, restore_c, exchange, make_b_wait])
+def test_approval_of_actions_that_have_changed_is_refused(bob: Client, change: Callable[[ActionPlan], None]) -> None:
+    plan = make_plan_with_skip()
+    earlier = shown_actions(page(bob, plan))
+    change(plan)
+    text = press(bob, "approve", plan, shown_actions=earlier)
+    assert "have changed since they were shown. Review them before the approval." in text
+    assert ActionPlan.objects.get().approved_by is None
+    assert "Action plan approved." in press(bob, "approve", plan, shown_actions=shown_actions(text))
+
+
+def test_approval_covers_actions_whose_skip_has_another_reason(bob: Client) -> None:
+    plan = make_plan_with_skip()
+    earlier = shown_actions(page(bob, plan))
+    change_reason(action(plan, "c").uuid, "backup")
+    assert "Action plan approved." in press(bob, "approve", plan, shown_actions=earlier)
+
+
+def test_approval_without_the_version_of_the_page_is_refused(bob: Client) -> None:
+    assert "have changed since they were shown." in press(bob, "approve", make_plan({"a": []}), shown_actions="")
+    assert ActionPlan.objects.get().approved_by is None
+
+
+def test_refused_approval_is_shown_in_german_and_recorded_in_english(bob: Client) -> None:
+    plan = make_plan({"a": []})
+    answer = bob.post(reverse("plans:approve", args=[plan.uuid]), headers={"accept-language": "de"}, follow=True)
+    assert f"Die Aktionen von Aktionsplan {plan.uuid} haben sich geändert" in answer.content.decode()
+    assert HistoryEntry.objects.get(outcome="refused").message.startswith("The actions of action plan")
 
 
 @pytest.mark.parametrize("is_required", [False, True])

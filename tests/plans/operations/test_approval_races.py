@@ -3,11 +3,14 @@
 import pytest
 from pytest_django import Settings
 
+from actions.operations import skipping
 from actions.operations.skipping import restore_action, skip_action
 from plans.models import ActionPlan
-from plans.operations.approval import approve_plan, withdraw_approval
+from plans.operations.approval import approve_plan, version_of_actions, withdraw_approval
 from tests.builders import action, make_plan
+from tests.interleaving import Rival, interrupt_before
 from tests.plans.test_races import ROUNDS, Race
+from watcher_site.refusals import Conflict
 from watcher_site.request_context import CallingContext
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -90,3 +93,43 @@ def test_approval_that_precedes_a_concurrent_restore_is_withdrawn() -> None:
             assert won == [True, True]
             found, restored = again(plan), action(plan, "a")
             assert found.approved_by is None or found.approved_at > restored.updated_at
+
+
+def shown(plan: ActionPlan) -> str:
+    return version_of_actions(plan.actions.all().latest_changes())
+
+
+def test_no_approval_of_the_shown_actions_covers_a_concurrent_restore() -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan_with_skipped_action()
+            skipped, version = action(plan, "a").uuid, shown(plan)
+            _, restored = race.run(
+                lambda plan=plan, version=version: approve_plan(plan, "bob", version),
+                lambda skipped=skipped: restore_action(skipped),
+            )
+            assert restored
+            # The restore withdraws an approval that was first. An approval that was second is refused.
+            assert again(plan).approved_by is None
+
+
+def test_approval_waits_for_a_restore_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan_with_skipped_action()
+    version = shown(plan)
+    approval = Rival(lambda: approve_plan(plan, "bob", version))
+    interrupt_before(monkeypatch, skipping, "withdraw_approvals", approval)
+    restore_action(action(plan, "a").uuid)
+    with pytest.raises(Conflict, match="have changed since they were shown"):
+        approval.result()
+    assert again(plan).approved_by is None
+
+
+def test_approval_waits_for_a_skip_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan_with_skipped_action()
+    version = shown(plan)
+    approval = Rival(lambda: approve_plan(plan, "bob", version))
+    interrupt_before(monkeypatch, skipping, "save_together", approval)
+    skip_action(action(plan, "b").uuid, "alice")
+    with pytest.raises(Conflict, match="have changed since they were shown"):
+        approval.result()
+    assert again(plan).approved_by is None
