@@ -33,6 +33,23 @@ RESULTS: Mapping[str, Text] = {
 }
 
 
+# The states of actions within sentences; elsewhere they are shown as in the API.
+STATE_WORDS: Mapping[str, Text] = {
+    Action.State.PENDING: pgettext_lazy("state", "pending"),
+    Action.State.ONGOING: pgettext_lazy("state", "ongoing"),
+    Action.State.SUSPENDED: pgettext_lazy("state", "suspended"),
+    Action.State.CANCELLING: pgettext_lazy("state", "cancelling"),
+    Action.State.SUCCEEDED: pgettext_lazy("state", "succeeded"),
+    Action.State.FAILED: pgettext_lazy("state", "failed"),
+    Action.State.SKIPPED: pgettext_lazy("state", "skipped"),
+    Action.State.CANCELLED: pgettext_lazy("state", "cancelled"),
+}
+
+
+def state_word(state: str) -> Text:
+    return STATE_WORDS[state]
+
+
 def result_label(result: str | None) -> Text:
     """Return the label of the result of a phase, which has none while it runs."""
     return RESULTS.get(result, result) if result else _("running")

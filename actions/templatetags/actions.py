@@ -8,7 +8,7 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 
-from actions.console.descriptions import describe_parameters, result_label
+from actions.console.descriptions import describe_parameters, result_label, state_word
 from actions.event_details import HOST_RIGHT, generic_message, sees_details, without_error
 from actions.messages import phase_label
 from actions.models import Action, ActionEvent
@@ -24,6 +24,7 @@ register.filter(resource)
 register.filter(describe_parameters)
 register.filter(phase_label)
 register.filter(result_label)
+register.filter(state_word)
 
 SHOWN, MOST = 10, 200
 

@@ -130,3 +130,11 @@ def test_summary_of_a_plan_is_in_the_language_of_the_reader() -> None:
         f" und 1 weitere. 1 Aktion zurückgenommen. 1 von 5 übersprungen: {two} durch bob (2 of 3 failed: x, y)."
         f" 1 von 5 abgebrochen: {one} (Aktion von eve abgebrochen)."
     )
+
+
+def test_counts_of_an_ended_plan_are_in_the_language_of_the_reader(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []}, state="SUCCEEDED")
+    Action.objects.filter(pk=action(plan, "a").pk).update(state="SKIPPED")
+    Action.objects.filter(pk=action(plan, "b").pk).update(state="SUCCEEDED")
+    answer = administrator.get(reverse("plans:detail", args=[plan.uuid]), headers={"accept-language": "de"})
+    assert "1 erfolgreich, 1 übersprungen" in " ".join(strip_tags(answer.content.decode()).split())
