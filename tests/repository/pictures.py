@@ -1,7 +1,7 @@
 """The pictures of the console in docs/pictures/, made by ``python -m tests.repository.pictures`` (``make pictures``).
 
 The script starts the site with its demonstration on a new SQLite database, performs the first steps of the tutorial
-in Chromium, and saves a picture of each page.
+in Chromium, and saves a picture of each page. A second site has the settings of the other pictures.
 """
 
 import os
@@ -32,9 +32,12 @@ PICTURES = {
     "search": 560,
     "documentation": 800,
     "skip-dialog": 800,
-    "plan": 1180,
+    "plan": 1290,
     "running-plan": 800,
     "timeline": 760,
+    "approval": 620,
+    "mail-subscription": 640,
+    "subscription": 560,
 }
 # The language, colours and time zone must not depend on the machine.
 CONTEXT = {
@@ -45,19 +48,29 @@ CONTEXT = {
 }
 # Long enough to photograph running actions.
 SECONDS_PER_MIGRATION = 3
+# The settings of the pictures of optional parts. No message is sent during the pictures.
+OPTIONS = {
+    "WATCHER_PLAN_APPROVAL": "true",
+    "EMAIL_URL": "smtp://mail.example.org:25",
+    "WATCHER_EMAIL_FROM": "Watcher <watcher@example.org>",
+}
 
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
+    # The others stay until they are replaced, because `make docs` requires them.
     for picture in FOLDER.glob("*.png"):
-        picture.unlink()
+        if picture.stem not in PICTURES:
+            picture.unlink()
     with started_site() as address, browser_page(base_url=address, **CONTEXT) as page:
         take_pictures(page)
+    with started_site(**OPTIONS) as address, browser_page(base_url=address, **CONTEXT) as page:
+        take_pictures_of_options(page)
 
 
 @contextmanager
-def started_site() -> Iterator[str]:
-    """Start the site as ``make run`` does, and return its address when it responds."""
+def started_site(**settings: str) -> Iterator[str]:
+    """Start the site as ``make run`` does, with further settings, and return its address when it responds."""
     port = free_port_number()
     with TemporaryDirectory() as folder:
         environment = {
@@ -70,6 +83,7 @@ def started_site() -> Iterator[str]:
             "WATCHER_HOST": "control-1",
             "WATCHER_HTTPS": "false",
             "WATCHER_LOG_LEVEL": "WARNING",
+            **settings,
         }
         command = [sys.executable, "-m", "watcher_site.processes.start"]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
@@ -101,11 +115,7 @@ def save(page: Page, name: str) -> None:
 
 def take_pictures(page: Page) -> None:
     """Perform the steps of docs/tutorial.md, "Skip an action and run the plan"."""
-    page.goto("/console/login/")
-    page.get_by_label("Username").fill("admin")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Overview")
+    log_in(page)
     save(page, "overview")
 
     page.goto("/console/search/?q=compute-03")
@@ -113,8 +123,7 @@ def take_pictures(page: Page) -> None:
     page.goto("/docs/")
     save(page, "documentation")
 
-    page.goto("/console/plans/")
-    page.get_by_role("link", name=re.compile("compute-03")).first.click()
+    open_plan(page)
     row(page, "ci-runner-1").get_by_role("button", name="Skip migrate").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Reason").fill("Not before Sunday")
@@ -136,8 +145,37 @@ def take_pictures(page: Page) -> None:
     save(page, "timeline")
 
 
+def take_pictures_of_options(page: Page) -> None:
+    log_in(page)
+    open_plan(page)
+    save(page, "approval")
+
+    page.goto("/console/notifications/new/?kind=mail")
+    page.get_by_label("Name").fill("operators")
+    page.get_by_label("Addresses").fill("operators@example.org\nrosa@example.org")
+    page.get_by_label("Events").fill("action_plan.* *.error")
+    save(page, "mail-subscription")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("operators")
+    save(page, "subscription")
+
+
+def log_in(page: Page) -> None:
+    page.goto("/console/login/")
+    page.get_by_label("Username").fill("admin")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Overview")
+
+
+def open_plan(page: Page) -> None:
+    page.goto("/console/plans/")
+    page.get_by_role("link", name=re.compile("compute-03")).first.click()
+
+
 def row(page: Page, server: str) -> Locator:
-    return page.get_by_role("row").filter(has=page.get_by_role("cell", name=re.compile(rf"^{server}\b")))
+    # Cells with the actions that an action waits for may name the server, too.
+    return page.get_by_role("row").filter(has=page.locator("td.resource", has_text=re.compile(rf"^\s*{server}\b")))
 
 
 if __name__ == "__main__":
