@@ -141,10 +141,7 @@ def python_passages(path: Path, source: str) -> Iterator[Passage]:
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     nodes = list(ast.walk(ast.parse(source)))
     docstrings = {node.body[0].value for node in nodes if isinstance(node, documented) and ast.get_docstring(node)}
-    kept = {text for node in nodes for text in contract_texts(node)}
     for node in nodes:
-        if node in kept:
-            continue
         if isinstance(node, ast.Constant) and node in docstrings:
             yield Passage(path, node.lineno, OPENING, node.value)
             yield Passage(path, node.lineno, TEXT, node.value)
@@ -158,14 +155,6 @@ def python_passages(path: Path, source: str) -> Iterator[Passage]:
         if token.type == tokenize.COMMENT:
             yield Passage(path, token.start[0], TEXT, token.string)
     yield Passage(path, 1, NAME, as_words(path.stem))
-
-
-def contract_texts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the texts that do not change: help texts of models, which are in migrations."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("models.", "FilledCharField")):
-        for keyword in node.keywords:
-            if keyword.arg == "help_text":
-                yield from ast.walk(keyword.value)
 
 
 def is_program_text(path: Path, text: str) -> bool:

@@ -100,12 +100,12 @@ class Action(StatefulModel):
     ]
 
     name = FilledCharField("make_name", max_length=255, default="", db_default="")
-    target = FilledCharField("make_target", max_length=255, null=True, help_text="what it acts on, mostly a UUID")
+    target = FilledCharField("make_target", max_length=255, null=True, help_text="the changed object, usually a UUID")
     outputs = models.JSONField(
-        default=dict, db_default={}, editable=False, help_text="what came of it, and why it failed"
+        default=dict, db_default={}, editable=False, help_text="the result, or the error if the action failed"
     )
     data = models.JSONField(
-        default=dict, db_default={}, editable=False, help_text="what its type keeps from one run to the next"
+        default=dict, db_default={}, editable=False, help_text="data that the action type stores between attempts"
     )
     action_plan = models.ForeignKey("plans.ActionPlan", models.CASCADE, related_name="actions")
     action_type = models.CharField(max_length=255)
@@ -113,11 +113,15 @@ class Action(StatefulModel):
     state = FSMField(max_length=20, choices=State, default=State.PENDING, protected=True, editable=False)
     status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
     control = models.CharField(
-        max_length=10, choices=Signal, null=True, editable=False, help_text="the signal that it has not honoured yet"
+        max_length=10,
+        choices=Signal,
+        null=True,
+        editable=False,
+        help_text="the signal that the action has not processed yet",
     )
-    skipped_by = models.CharField(max_length=255, null=True, help_text="the user name of who skipped it")
+    skipped_by = models.CharField(max_length=255, null=True, help_text="the name of the user who skipped the action")
     reason = models.CharField(
-        max_length=REASON_LENGTH, default="", db_default="", help_text="what a person wrote about its being skipped"
+        max_length=REASON_LENGTH, default="", db_default="", help_text="the reason for the skip that a user gave"
     )
     exclusion = models.ForeignKey(
         Exclusion,
@@ -126,11 +130,14 @@ class Action(StatefulModel):
         editable=False,
         related_name="actions",
         db_index=False,
-        help_text="the rule that it was skipped by",
+        help_text="the rule that skipped the action",
     )
     attempt = models.PositiveIntegerField(default=0, editable=False)
     losses = models.PositiveSmallIntegerField(
-        default=0, db_default=0, editable=False, help_text="how many processes were lost while they executed it"
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="number of processes that died while they executed the action",
     )
     # There is no constraint: the database would lock the applier's row at each beginning. Rows of services that own
     # actions are never deleted.
@@ -142,20 +149,24 @@ class Action(StatefulModel):
         related_name="actions",
         db_constraint=False,
         db_index=False,
-        help_text="the applier or the worker that executes it",
+        help_text="the applier or worker that executes the action",
     )
-    timeout = models.PositiveIntegerField(null=True, help_text="in seconds; null or 0: the site's default")
-    interval = models.PositiveIntegerField(default=0, db_default=0, help_text="in seconds; 0: it is not repeated")
-    start_time = models.DateTimeField(null=True, editable=False, help_text="when its execution last began")
-    end_time = models.DateTimeField(null=True, editable=False, help_text="when its execution ended")
+    timeout = models.PositiveIntegerField(null=True, help_text="seconds; null or 0: the default of the site")
+    interval = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="seconds between repetitions; 0: the action is not repeated"
+    )
+    start_time = models.DateTimeField(null=True, editable=False, help_text="time at which the last execution began")
+    end_time = models.DateTimeField(null=True, editable=False, help_text="time at which the last execution ended")
     retries = models.PositiveIntegerField(
-        default=0, db_default=0, editable=False, help_text="how often it was put off"
+        default=0, db_default=0, editable=False, help_text="number of deferrals that count as retries"
     )
-    due_time = models.DateTimeField(null=True, editable=False, help_text="before which it does not begin again")
+    due_time = models.DateTimeField(null=True, editable=False, help_text="earliest time of the next execution")
     waits_until = models.DateTimeField(
-        null=True, editable=False, help_text="how long it may wait, for what it derived or for what is in its way"
+        null=True, editable=False, help_text="end of the wait for derived actions, for a lock or for a known time"
     )
-    lock_holder = models.UUIDField(null=True, editable=False, help_text="the action whose lock it waits for")
+    lock_holder = models.UUIDField(
+        null=True, editable=False, help_text="UUID of the action whose lock this action waits for"
+    )
     derived_from = models.ForeignKey(
         "self",
         models.CASCADE,
@@ -163,24 +174,27 @@ class Action(StatefulModel):
         editable=False,
         related_name="derived",
         db_index=False,
-        help_text="the action that made it while it ran, or will take it up then, and waits for it",
+        help_text="the action that created this one while it ran, or will adopt this planned one, and waits for it",
     )
     has_derived = models.BooleanField(
-        default=False, db_default=False, editable=False, help_text="it made others: when they have ended, it goes on"
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="whether the action has derived actions, and continues after their end",
     )
     has_planned = models.BooleanField(
         default=False,
         db_default=False,
         editable=False,
-        help_text="others that it is to derive were written into the plan with it",
+        help_text="whether the plan was created with actions that this action will derive",
     )
     is_planned = models.BooleanField(
         default=False,
         db_default=False,
         editable=False,
-        help_text="it was written into the plan with the one that is to derive it",
+        help_text="whether the plan was created with this action, which another action will derive",
     )
-    initial_data = models.JSONField(null=True, editable=False, help_text="the data that it was proposed with, if any")
+    initial_data = models.JSONField(null=True, editable=False, help_text="data of the proposal; null: none")
     parents = models.ManyToManyField(
         "self",
         symmetrical=False,

@@ -35,11 +35,11 @@ class Exclusion(Record):
 
     name = models.CharField(max_length=NAME_LENGTH)
     reason = models.CharField(max_length=TEXT_LENGTH, default="", blank=True)
-    owner = models.CharField(max_length=TEXT_LENGTH, help_text="who answers for it: a person or a team")
+    owner = models.CharField(max_length=TEXT_LENGTH, help_text="the person or team that is responsible for the rule")
     action_types = models.JSONField(default=list)
-    targets = models.JSONField(default=dict, help_text="identifiers by kind")
-    window = models.JSONField(null=True, help_text="the hours in which it is in force")
-    zone = models.CharField(max_length=64, default="UTC", help_text="of the window")
+    targets = models.JSONField(default=dict, help_text="identifiers of objects by kind")
+    window = models.JSONField(null=True, help_text="the hours in which the rule applies; null: all")
+    zone = models.CharField(max_length=64, default="UTC", help_text="time zone of the window")
     expires_at = models.DateTimeField(null=True)
     enabled = models.BooleanField(default=True, db_default=True)
 

@@ -44,14 +44,16 @@ class InstanceAction(WrittenOnce, models.Model):
     action = models.ForeignKey(
         "actions.Action", models.SET_NULL, null=True, db_index=False, related_name="instance_actions"
     )
-    verb = models.CharField(max_length=64, help_text="what Nova calls it: create, live-migration, rebuild …")
+    verb = models.CharField(max_length=64, help_text="Nova's name of the operation: create, live-migration, rebuild …")
     request_id = models.CharField(
-        max_length=64, help_text="the id of the request, or one that follows from the action"
+        max_length=64, help_text="id of the request, or an id derived from the UUID of the action"
     )
     user_id = models.CharField(
-        max_length=255, null=True, help_text="of who asked for it, where that is not the plan's"
+        max_length=255, null=True, help_text="the user who requested the operation; null: the user of the plan"
     )
-    project_id = models.CharField(max_length=255, null=True, help_text="in which they did so, where that is known")
+    project_id = models.CharField(
+        max_length=255, null=True, help_text="project of the request; null: the project of the plan"
+    )
     start_time = models.DateTimeField(default=timezone.now)
     # A copy of the action and its events, made before these are purged.
     updated_at = models.DateTimeField(null=True, editable=False)

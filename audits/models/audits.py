@@ -75,11 +75,11 @@ class Audit(StatefulModel, Named):
     )
     scope = models.JSONField(default=list)
     auto_trigger = models.BooleanField(default=False)
-    force = models.BooleanField(default=False, help_text="run although an action plan is ONGOING")
+    force = models.BooleanField(default=False, help_text="whether the audit runs while an action plan is ONGOING")
     next_run_time = models.DateTimeField(null=True)
     start_time = models.DateTimeField(null=True)
     end_time = models.DateTimeField(null=True)
-    hostname = models.CharField(max_length=255, null=True, help_text="of the decision engine that runs it, or ran it")
+    hostname = models.CharField(max_length=255, null=True, help_text="host of the last decision engine of the audit")
     decision_engine = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="audits")
 
     objects = AuditQuerySet.as_manager()

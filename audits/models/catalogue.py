@@ -32,7 +32,7 @@ class Goal(Named):
 
     display_name = models.CharField(max_length=NAME_LENGTH)
     efficacy_specification = models.JSONField(
-        default=list, help_text="the indicators that its strategies compute: name, description, unit, schema"
+        default=list, help_text="name, description, unit and schema of each indicator of its strategies"
     )
 
     objects = NamedQuerySet.as_manager()
@@ -52,7 +52,7 @@ class Strategy(Named):
 
     display_name = models.CharField(max_length=NAME_LENGTH)
     goal = models.ForeignKey(Goal, models.CASCADE, related_name="strategies")
-    parameters_spec = models.JSONField(default=dict, help_text="the JSON Schema of its parameters")
+    parameters_spec = models.JSONField(default=dict, help_text="JSON Schema of the parameters")
 
     objects = NamedQuerySet.as_manager()
 

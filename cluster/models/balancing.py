@@ -48,9 +48,9 @@ class BalancingMember(models.Model):
 
     pool = models.ForeignKey(BalancingPool, models.CASCADE, related_name="members")
     server = models.ForeignKey(Server, models.CASCADE, related_name="+")
-    port = models.PositiveIntegerField(help_text="where the server takes connections")
-    weight = models.PositiveIntegerField(default=1, help_text="its share of new connections")
-    connections = models.PositiveIntegerField(default=0, help_text="those that are open now")
+    port = models.PositiveIntegerField(help_text="port on which the server accepts connections")
+    weight = models.PositiveIntegerField(default=1, help_text="share of new connections relative to other members")
+    connections = models.PositiveIntegerField(default=0, help_text="number of open connections")
 
     class Meta:
         ordering = ["pk"]

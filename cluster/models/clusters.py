@@ -21,13 +21,18 @@ MAX_PRIORITY = 1000
 
 def project_field() -> models.CharField:
     return models.CharField(
-        max_length=255, default="", db_default="", blank=True, help_text="that it belongs to; empty: to none"
+        max_length=255, default="", db_default="", blank=True, help_text="project of the object; empty: none"
     )
 
 
 def user_field() -> models.CharField:
     return models.CharField(
-        max_length=255, default="", db_default="", blank=True, editable=False, help_text="of the person who created it"
+        max_length=255,
+        default="",
+        db_default="",
+        blank=True,
+        editable=False,
+        help_text="the user who created the object",
     )
 
 
@@ -65,7 +70,9 @@ class Profile(Record):
     name = models.CharField(max_length=NAME_LENGTH)
     type = models.CharField(max_length=255, choices=Type, default=Type.SERVER)
     spec = models.JSONField()
-    metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the profile itself")
+    metadata = models.JSONField(
+        default=dict, blank=True, help_text="notes of users about the profile, not for its servers"
+    )
     project_id = project_field()
 
     objects = ProfileQuerySet.as_manager()
@@ -134,17 +141,21 @@ class Cluster(StatefulModel):
     name = models.CharField(max_length=NAME_LENGTH)
     profile = models.ForeignKey(Profile, models.PROTECT, related_name="clusters")
     min_size = models.PositiveIntegerField(default=0)
-    max_size = models.IntegerField(default=UNLIMITED, help_text=f"{UNLIMITED}: there is no limit")
-    desired_capacity = models.PositiveIntegerField(default=0, help_text="how many nodes are wanted")
-    timeout = models.PositiveIntegerField(default=0, help_text="of its actions, in seconds; 0: the site's default")
-    metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the cluster itself")
+    max_size = models.IntegerField(default=UNLIMITED, help_text=f"{UNLIMITED}: unlimited")
+    desired_capacity = models.PositiveIntegerField(default=0, help_text="desired number of nodes")
+    timeout = models.PositiveIntegerField(
+        default=0, help_text="timeout of its actions in seconds; 0: the default of the site"
+    )
+    metadata = models.JSONField(
+        default=dict, blank=True, help_text="notes of users about the cluster, not for its servers"
+    )
     project_id = project_field()
     user_id = user_field()
     trust = trust_field("clusters")
-    next_index = models.PositiveIntegerField(default=1, editable=False, help_text="of the node that joins next")
+    next_index = models.PositiveIntegerField(default=1, editable=False, help_text="index of the next node that joins")
     status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
     status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
-    init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation began")
+    init_at = models.DateTimeField(null=True, editable=False, help_text="time at which the creation began")
 
     objects = ClusterQuerySet.as_manager()
 
@@ -238,9 +249,11 @@ class PolicyBinding(Record):
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="policy_bindings")
     policy = models.ForeignKey(Policy, models.PROTECT, related_name="bindings")
     # Policies are applied in ascending order.
-    priority = models.PositiveIntegerField(help_text="the smaller, the earlier it is asked")
+    priority = models.PositiveIntegerField(help_text="policies with smaller values are checked first")
     enabled = models.BooleanField(default=True)
-    last_op = models.DateTimeField(null=True, editable=False, help_text="when what it is about was last done")
+    last_op = models.DateTimeField(
+        null=True, editable=False, help_text="time of the last scaling to which the policy applied"
+    )
 
     objects = PolicyBindingQuerySet.as_manager()
 

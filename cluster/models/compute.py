@@ -77,13 +77,15 @@ class ComputeNode(Record):
     disk_gb_reserved = models.PositiveIntegerField(default=0)
     disk_ratio = models.FloatField(default=1.0)
     allocation_units = models.JSONField(
-        null=True, editable=False, help_text="by resource: min_unit, max_unit and step_size of what one server takes"
+        null=True,
+        editable=False,
+        help_text="min_unit, max_unit and step_size of the allocation of a server, by resource",
     )
     forced_down = models.BooleanField(
-        default=False, db_default=False, help_text="whether a person, or a program that fences, told the cloud so"
+        default=False, db_default=False, help_text="whether an operator or a fencing program marked the node as down"
     )
     reported_at = models.DateTimeField(
-        null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
+        null=True, editable=False, help_text="time of the newest notification of the cloud whose content was stored"
     )
 
     objects = ComputeNodeQuerySet.as_manager()
@@ -126,7 +128,7 @@ class HostAggregate(Record):
     metadata = models.JSONField(default=dict, blank=True)
     nodes = models.ManyToManyField(ComputeNode, related_name="aggregates")
     reported_at = models.DateTimeField(
-        null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
+        null=True, editable=False, help_text="time of the newest notification of the cloud whose content was stored"
     )
 
     objects = RecordQuerySet.as_manager()
@@ -224,7 +226,7 @@ class Server(Record):
         models.PROTECT,
         null=True,
         related_name="arriving_servers",
-        help_text="where it is being migrated to; it takes room on both nodes until then",
+        help_text="target of the current migration; the server reserves capacity on both nodes until its end",
     )
     state = models.CharField(max_length=20, choices=State, default=State.ACTIVE)
     task_state = models.CharField(max_length=64, null=True, blank=True)
@@ -235,50 +237,56 @@ class Server(Record):
         db_default="",
         blank=True,
         editable=False,
-        help_text="of whoever had it created: there is one of each",
+        help_text="token of the creation: a repeated creation with the same token finds this server",
     )
     flavor = models.CharField(
-        max_length=255, default="", db_default="", blank=True, help_text="the name of the flavor it has"
+        max_length=255, default="", db_default="", blank=True, help_text="name of the current flavor"
     )
     new_flavor = models.ForeignKey(
         Flavor,
         models.PROTECT,
         null=True,
         related_name="+",
-        help_text="what it is being resized to; it takes room for the larger of both until then",
+        help_text="target of the current resize; the server reserves the larger amounts until its end",
     )
     vcpus = models.PositiveIntegerField()
     memory = models.PositiveIntegerField(help_text="MB")
     disk = models.PositiveIntegerField(help_text="GB")
     metadata = models.JSONField(default=dict, blank=True)
     image = models.CharField(
-        max_length=255, default="", db_default="", blank=True, help_text="the id of what it was built from"
+        max_length=255,
+        default="",
+        db_default="",
+        blank=True,
+        help_text="id of the image from which the server was built",
     )
     project_id = models.CharField(max_length=255, default="", blank=True)
     user_id = models.CharField(
-        max_length=255, default="", db_default="", blank=True, help_text="of whoever asked for it"
+        max_length=255, default="", db_default="", blank=True, help_text="the user who requested the server"
     )
-    launched_at = models.DateTimeField(null=True, editable=False, help_text="when it first ran, where that is known")
-    fault = models.JSONField(null=True, editable=False, help_text="why it is in ERROR or PENDING, as Nova tells it")
+    launched_at = models.DateTimeField(
+        null=True, editable=False, help_text="time at which the server first ran; null: never, or unknown"
+    )
+    fault = models.JSONField(null=True, editable=False, help_text="reason for ERROR or PENDING, in Nova's format")
     given_up_at = models.DateTimeField(
         null=True,
         editable=False,
-        help_text="when its waiting for capacity was ended, where the cloud can not note that",
+        help_text="time at which the wait for capacity was ended, for clouds that cannot store it",
     )
     unhealthy_reason = models.CharField(
         max_length=STATUS_MESSAGE_LENGTH,
         null=True,
         editable=False,
-        help_text="why a person says that it is unhealthy; null: nobody does",
+        help_text="reason for which a user marked the server unhealthy; null: not marked",
     )
     locked = models.BooleanField(default=False)
     pinned_az = models.CharField(max_length=255, default="", blank=True)
     flavor_extra_specs = models.JSONField(default=dict, blank=True)
     cloud_updated_at = models.DateTimeField(
-        null=True, editable=False, help_text="when the cloud changed it last, by the cloud's own clock"
+        null=True, editable=False, help_text="time of the last change in the cloud, by the cloud's clock"
     )
     reported_at = models.DateTimeField(
-        null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
+        null=True, editable=False, help_text="time of the newest notification of the cloud whose content was stored"
     )
 
     objects = ServerQuerySet.as_manager()
@@ -348,12 +356,12 @@ class ServerWait(models.Model):
 
     server = models.OneToOneField(Server, models.CASCADE, related_name="wait")
     since = models.DateTimeField()
-    searches = models.PositiveIntegerField(default=0, db_default=0, help_text="how often a place was searched for it")
+    searches = models.PositiveIntegerField(default=0, db_default=0, help_text="number of searches for a compute node")
     next_search = models.DateTimeField(
-        null=True, help_text="before which none is searched, unless a host has capacity"
+        null=True, help_text="earliest time of the next search, unless a compute node has capacity before"
     )
     had_host = models.BooleanField(
-        default=False, db_default=False, help_text="whether a host had capacity for it at the last search"
+        default=False, db_default=False, help_text="whether a compute node had capacity at the last search"
     )
 
     objects = ServerWaitQuerySet.as_manager()

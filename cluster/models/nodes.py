@@ -74,33 +74,45 @@ class Node(StatefulModel):
     name = models.CharField(max_length=NAME_LENGTH)
     profile = models.ForeignKey(Profile, models.PROTECT, related_name="nodes")
     cluster = models.ForeignKey(
-        Cluster, models.PROTECT, null=True, editable=False, related_name="nodes", help_text="the one it is a member of"
+        Cluster,
+        models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="nodes",
+        help_text="cluster of the node; null: none",
     )
     index = models.IntegerField(
-        default=NO_INDEX, db_default=NO_INDEX, editable=False, help_text="in the order of joining its cluster"
+        default=NO_INDEX,
+        db_default=NO_INDEX,
+        editable=False,
+        help_text="position in the order in which nodes joined the cluster",
     )
-    role = models.CharField(max_length=255, default="", blank=True, help_text="what it is for, in a word of its owner")
-    metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the node itself")
+    role = models.CharField(max_length=255, default="", blank=True, help_text="purpose of the node, a free text")
+    metadata = models.JSONField(
+        default=dict, blank=True, help_text="notes of users about the node, not for its server"
+    )
     project_id = project_field()
     user_id = user_field()
     trust = trust_field("nodes")
     tainted = models.BooleanField(
-        default=False, db_default=False, help_text="it is the first to go when its cluster shrinks"
+        default=False, db_default=False, help_text="whether the node is removed first when the cluster is reduced"
     )
-    data = models.JSONField(default=dict, db_default={}, editable=False, help_text="what policies decided about it")
+    data = models.JSONField(
+        default=dict, db_default={}, editable=False, help_text="decisions of policies about the node"
+    )
     status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
     status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
     unhealthy_reason = models.CharField(
         max_length=STATUS_MESSAGE_LENGTH,
         null=True,
         editable=False,
-        help_text="why a person says that it is unhealthy, whatever its server seems to be; null: nobody does",
+        help_text="reason for which a user marked the node unhealthy, regardless of its server; null: not marked",
     )
-    init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation first began")
+    init_at = models.DateTimeField(null=True, editable=False, help_text="time at which the creation first began")
     # Not a foreign key, because the site's table may not contain the server yet, or no longer.
-    physical_id = models.UUIDField(null=True, editable=False, help_text="the UUID of its server")
+    physical_id = models.UUIDField(null=True, editable=False, help_text="UUID of the server")
     generation = models.PositiveIntegerField(
-        default=0, db_default=0, editable=False, help_text="how often its server was replaced"
+        default=0, db_default=0, editable=False, help_text="number of replacements of the server"
     )
 
     objects = NodeQuerySet.as_manager()

@@ -166,26 +166,33 @@ class Stack(StackPart):
     transition_fields = [*StackPart.transition_fields, "template", "revision", "name", "timeout_mins"]
 
     project_id = models.CharField(max_length=255, default="", blank=True)
-    user_id = models.CharField(max_length=255, default="", blank=True, help_text="of whoever asked for it")
+    user_id = models.CharField(max_length=255, default="", blank=True, help_text="the user who requested the stack")
     trust = models.ForeignKey(
         "cluster.Trust",
         models.SET_NULL,
         null=True,
         editable=False,
         related_name="stacks",
-        help_text="by which its servers are created in the project; of a root stack",
+        help_text="trust by which the servers are created in the project; only of root stacks",
     )
-    template = models.JSONField(default=dict, help_text="what its resources are to be, or are being made")
+    template = models.JSONField(default=dict, help_text="the template that describes the desired resources")
     revision = models.PositiveIntegerField(
-        default=0, editable=False, help_text="how many operations on it began: what was planned before fits no more"
+        default=0,
+        editable=False,
+        help_text="number of operations that began; actions that were planned before the last one are stale",
     )
     timeout_mins = models.PositiveIntegerField(
         null=True,
         blank=True,
-        help_text="how long an operation on it may take, beside its pauses; null: as the site has it",
+        help_text="timeout of an operation in minutes, without suspended time; null: the default of the site",
     )
     root = models.ForeignKey(
-        "self", models.CASCADE, null=True, editable=False, related_name="descendants", help_text="null: it is one"
+        "self",
+        models.CASCADE,
+        null=True,
+        editable=False,
+        related_name="descendants",
+        help_text="root of the tree; null: the stack is a root",
     )
     parent_resource = models.ForeignKey(
         "StackResource", models.CASCADE, null=True, editable=False, related_name="nested_stacks"
@@ -256,16 +263,21 @@ class StackResource(StackPart):
 
     stack = models.ForeignKey(Stack, models.CASCADE, related_name="resources")
     type = models.CharField(max_length=20, choices=Type)
-    properties = models.JSONField(default=dict, help_text="as the template had them when it was last made or changed")
-    depends_on = models.JSONField(default=list, help_text="the names of the resources that come before it")
+    properties = models.JSONField(default=dict, help_text="properties in the template of the last creation or update")
+    depends_on = models.JSONField(default=list, help_text="names of the resources that are created before this one")
     physical_id = models.CharField(
-        max_length=255, null=True, editable=False, help_text="the UUID of its server, or of the stack within"
+        max_length=255, null=True, editable=False, help_text="UUID of the server or of the nested stack"
     )
     former_physical_id = models.CharField(
-        max_length=255, null=True, editable=False, help_text="of what it took the place of, until that is deleted"
+        max_length=255,
+        null=True,
+        editable=False,
+        help_text="physical_id of the replaced counterpart, until that is deleted",
     )
-    generation = models.PositiveIntegerField(default=0, editable=False, help_text="how often it was replaced")
-    made_at = models.DateTimeField(null=True, editable=False, help_text="when what there is for it was created")
+    generation = models.PositiveIntegerField(default=0, editable=False, help_text="number of replacements")
+    made_at = models.DateTimeField(
+        null=True, editable=False, help_text="time at which the current counterpart was created"
+    )
 
     objects = StackResourceQuerySet.as_manager()
 

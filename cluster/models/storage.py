@@ -145,23 +145,25 @@ class Volume(Record):
         models.PROTECT,
         null=True,
         related_name="arriving_volumes",
-        help_text="where it is being moved to; it takes room in both pools until then",
+        help_text="target of the current migration; the volume reserves capacity in both pools until its end",
     )
     migration_status = models.CharField(max_length=64, null=True, blank=True)
     operation_owner = models.CharField(max_length=64, default="", db_default="", blank=True, editable=False)
     volume_type = models.ForeignKey(VolumeType, models.PROTECT, null=True, related_name="volumes")
     multiattach = models.BooleanField(default=False)
     bootable = models.BooleanField(default=False)
-    snapshot_id = models.CharField(max_length=255, default="", blank=True, help_text="the snapshot it was made from")
-    has_snapshots = models.BooleanField(default=False, help_text="whether snapshots of it exist")
+    snapshot_id = models.CharField(
+        max_length=255, default="", blank=True, help_text="id of the snapshot from which the volume was created"
+    )
+    has_snapshots = models.BooleanField(default=False, help_text="whether the volume has snapshots")
     project_id = models.CharField(max_length=255, default="", blank=True)
     metadata = models.JSONField(default=dict, blank=True)
     servers = models.ManyToManyField(Server, through="VolumeAttachment", related_name="volumes")
     cloud_updated_at = models.DateTimeField(
-        null=True, editable=False, help_text="when the cloud changed it last, by the cloud's own clock"
+        null=True, editable=False, help_text="time of the last change in the cloud, by the cloud's clock"
     )
     reported_at = models.DateTimeField(
-        null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
+        null=True, editable=False, help_text="time of the newest notification of the cloud whose content was stored"
     )
 
     objects = VolumeQuerySet.as_manager()

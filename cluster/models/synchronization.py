@@ -31,10 +31,10 @@ class Synchronization(models.Model):
         default="",
         db_default="",
         blank=True,
-        help_text="the id of the project that the site logs in to",
+        help_text="id of the project of the site's login",
     )
     user = models.CharField(
-        max_length=255, default="", db_default="", blank=True, help_text="the id of the user that the site logs in as"
+        max_length=255, default="", db_default="", blank=True, help_text="id of the user of the site's login"
     )
 
     def __str__(self) -> str:

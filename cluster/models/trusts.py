@@ -22,14 +22,14 @@ class Trust(models.Model):
     It is not a secret, because only the trustee can use it, but API responses and pages do not contain it.
     """
 
-    keystone_id = models.CharField(max_length=255, help_text="the id of the trust")
+    keystone_id = models.CharField(max_length=255, help_text="id of the trust in Keystone")
     project_id = models.CharField(max_length=255)
-    user_id = models.CharField(max_length=255, help_text="the id that Keystone has for the trustor")
+    user_id = models.CharField(max_length=255, help_text="id of the trustor in Keystone")
     user_name = models.CharField(max_length=255)
-    roles = models.JSONField(default=list, help_text="the names of the roles that are delegated")
+    roles = models.JSONField(default=list, help_text="names of the delegated roles")
     created_at = models.DateTimeField(default=timezone.now)
-    used_at = models.DateTimeField(default=timezone.now, help_text="when a request last chose it")
-    failed_at = models.DateTimeField(null=True, help_text="when Keystone refused it")
+    used_at = models.DateTimeField(default=timezone.now, help_text="time of the last request that used the trust")
+    failed_at = models.DateTimeField(null=True, help_text="time at which Keystone refused the trust")
 
     objects = TrustQuerySet.as_manager()
 

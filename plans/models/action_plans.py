@@ -56,8 +56,8 @@ class ActionPlan(StatefulModel):
     class OnFailure(models.TextChoices):
         """The handling of actions that depend on an action which failed or was cancelled."""
 
-        CONTINUE = "continue", "they are executed all the same"
-        STOP = "stop", "they fail, or are cancelled, with it"
+        CONTINUE = "continue", "dependent actions are executed"
+        STOP = "stop", "dependent actions fail or are cancelled, too"
 
     FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
     RUNNING = RUNNING_PLAN
@@ -89,35 +89,47 @@ class ActionPlan(StatefulModel):
         max_length=20, choices=OnFailure, default=OnFailure.CONTINUE, db_default=OnFailure.CONTINUE
     )
     global_efficacy = models.JSONField(default=list)
-    hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
+    hostname = models.CharField(max_length=255, null=True, help_text="host of the last applier of the plan")
     applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
     context = models.TextField(
-        null=True, editable=False, help_text="who started it, and in which request, sealed, until it has ended"
+        null=True, editable=False, help_text="the encrypted calling context of the start, until the plan ends"
     )
     started_by = models.CharField(
-        max_length=255, null=True, editable=False, help_text="the user name of who started it"
+        max_length=255, null=True, editable=False, help_text="the name of the user who started the plan"
     )
     project_id = models.CharField(
-        max_length=255, null=True, editable=False, help_text="in which they did so, where that is known"
+        max_length=255, null=True, editable=False, help_text="project of the start; null: unknown"
     )
-    start_time = models.DateTimeField(null=True, editable=False, help_text="when an applier began it")
-    end_time = models.DateTimeField(null=True, editable=False, help_text="when it got its final state")
+    start_time = models.DateTimeField(null=True, editable=False, help_text="time at which an applier claimed the plan")
+    end_time = models.DateTimeField(
+        null=True, editable=False, help_text="time at which the plan reached its final state"
+    )
     # These columns are not in transition_fields: a transition would write the values that it read earlier.
     suspended_by = models.CharField(
-        max_length=255, null=True, editable=False, help_text="the user name of who has it begin nothing more for now"
+        max_length=255,
+        null=True,
+        editable=False,
+        help_text="the name of the user who suspended the plan; null: not suspended",
     )
     signals = models.PositiveIntegerField(
-        default=0, db_default=0, editable=False, help_text="given to it and its actions: its applier looks at them"
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="number of signals to the plan and its actions; a change notifies the applier",
     )
 
     approved_by = models.CharField(
         max_length=255, null=True, editable=False, help_text="the name of the user who approved the start"
     )
-    approved_at = models.DateTimeField(null=True, editable=False, help_text="when this user approved it")
+    approved_at = models.DateTimeField(null=True, editable=False, help_text="time of the approval")
 
-    start_at = models.DateTimeField(null=True, help_text="before which nothing of it begins")
-    zone = models.CharField(max_length=64, default="UTC", db_default="UTC", help_text="of the times that people gave")
-    window = models.JSONField(null=True, help_text="the maintenance window within which it begins, and its actions do")
+    start_at = models.DateTimeField(null=True, help_text="time before which no action of the plan begins")
+    zone = models.CharField(
+        max_length=64, default="UTC", db_default="UTC", help_text="time zone of the times that users enter"
+    )
+    window = models.JSONField(
+        null=True, help_text="the maintenance window in which the plan and its actions begin; null: any time"
+    )
     # The next period in which actions may begin, computed from these columns.
     opens_at = models.DateTimeField(null=True, editable=False)
     closes_at = models.DateTimeField(null=True, editable=False)
@@ -127,7 +139,7 @@ class ActionPlan(StatefulModel):
         null=True,
         related_name="continuations",
         db_index=False,
-        help_text="the plan whose actions it does anew that did not succeed there",
+        help_text="the plan whose unsuccessful actions this plan repeats",
     )
 
     objects = ActionPlanQuerySet.as_manager()

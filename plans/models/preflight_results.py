@@ -20,15 +20,18 @@ class PreflightResult(models.Model):
     action_plan = models.ForeignKey(
         ActionPlan, models.CASCADE, related_name="preflight_results", db_index=False, db_constraint=False
     )
-    shows_details = models.BooleanField(help_text="whether the messages say why derived actions have failed")
+    shows_details = models.BooleanField(help_text="whether the messages contain the errors of derived actions")
     version = models.CharField(
-        max_length=64, help_text="of the plan, the exclusions and the cloud it was computed from"
+        max_length=64,
+        help_text="versions of the plan, the exclusions and the cloud from which the result was computed",
     )
     computed_at = models.DateTimeField()
     prospects = models.JSONField(help_text="key, outcome and message of each unfinished action, in order")
-    ended = models.JSONField(default=dict, help_text="how many actions had ended, by state")
-    is_mirrored = models.BooleanField(default=False, help_text="whether the cloud is known from a copy of it")
-    read_at = models.DateTimeField(null=True, help_text="when that copy was last read completely")
+    ended = models.JSONField(default=dict, help_text="number of ended actions by state")
+    is_mirrored = models.BooleanField(
+        default=False, help_text="whether the result was computed from a copy of a real cloud"
+    )
+    read_at = models.DateTimeField(null=True, help_text="time of the last complete reading of that copy")
 
     class Meta:
         constraints = [

@@ -80,7 +80,9 @@ class HistoryEntry(models.Model):
     uuid = models.UUIDField(default=uuid4, unique=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     user = models.CharField(max_length=TEXT_LENGTH, default="")
-    user_id = models.CharField(max_length=TEXT_LENGTH, null=True, help_text="that Keystone has for them")
+    user_id = models.CharField(
+        max_length=TEXT_LENGTH, null=True, help_text="id of the user in Keystone; null: an account of the site"
+    )
     project_id = models.CharField(max_length=TEXT_LENGTH, default="")
     request_id = models.CharField(max_length=TEXT_LENGTH, default="")
     deed = models.CharField(max_length=EVENT_LENGTH)

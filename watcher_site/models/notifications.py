@@ -40,16 +40,18 @@ class Notification(models.Model):
 
     # No query looks up notifications by UUID, and an index would slow down changes.
     uuid = models.UUIDField(default=uuid4, editable=False)
-    kind = models.CharField(max_length=TYPE_LENGTH, help_text="of the object, which the payload is made by")
+    kind = models.CharField(max_length=TYPE_LENGTH, help_text="kind of the object, which determines the payload")
     event_type = models.CharField(max_length=TYPE_LENGTH)
     priority = models.CharField(max_length=7)
     object_uuid = models.UUIDField()
-    old_state = models.CharField(max_length=20, null=True, help_text="null where the state is as it was")
-    snapshot = models.JSONField(help_text="the object as the change left it")
-    fault = models.JSONField(null=True, help_text="what went wrong, in events that tell of an error")
+    old_state = models.CharField(
+        max_length=20, null=True, help_text="state before the change; null: the state did not change"
+    )
+    snapshot = models.JSONField(help_text="the state of the object after the change")
+    fault = models.JSONField(null=True, help_text="the error, in events that report one")
     host = models.CharField(max_length=NAME_LENGTH)
     person = models.CharField(
-        max_length=NAME_LENGTH, null=True, help_text="user who caused the change; null: the site itself"
+        max_length=NAME_LENGTH, null=True, help_text="the user who caused the change; null: the site itself"
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     is_dispatched = models.BooleanField(default=False)
@@ -87,16 +89,23 @@ class Subscription(Record):
 
     name = models.CharField(max_length=NAME_LENGTH)
     kind = models.CharField(max_length=15, choices=Kind, default=Kind.WEBHOOK, db_default=Kind.WEBHOOK)
-    url = models.CharField(max_length=URL_LENGTH, help_text="of slack only scheme and host; of mail empty")
-    addresses = models.JSONField(null=True, help_text="addresses of e-mail; null: another kind")
+    url = models.CharField(
+        max_length=URL_LENGTH, help_text="URL of the receiver: for slack only scheme and host; for mail empty"
+    )
+    addresses = models.JSONField(null=True, help_text="addresses of e-mail; null for other kinds")
     secret = models.TextField(
-        editable=False, help_text="sealed: key that signs notifications of a webhook, or URL of slack; of mail empty"
+        editable=False,
+        help_text="encrypted: the key that signs notifications to a webhook, or the URL of slack; empty for mail",
     )
     event_types = models.JSONField(default=list, help_text="patterns such as action.* or *.error")
     enabled = models.BooleanField(default=True)
     # Written only by relays. Changes of a subscription do not affect these, except that they reset a pause.
-    failures = models.PositiveIntegerField(default=0, editable=False, help_text="times in a row it did not answer")
-    due_time = models.DateTimeField(null=True, editable=False, help_text="before which nothing is sent to it")
+    failures = models.PositiveIntegerField(
+        default=0, editable=False, help_text="number of consecutive failed deliveries"
+    )
+    due_time = models.DateTimeField(
+        null=True, editable=False, help_text="time before which no notification is sent to the receiver"
+    )
     last_success = models.DateTimeField(null=True, editable=False)
     problem = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
 
@@ -187,11 +196,15 @@ class Delivery(models.Model):
         db_index=False,
         help_text="null: the message broker",
     )
-    line = models.UUIDField(editable=False, help_text="of one object: a receiver is told of it one after the other")
+    line = models.UUIDField(
+        editable=False, help_text="UUID of the object: its notifications are sent to a receiver in order"
+    )
     state = models.CharField(max_length=15, choices=State, default=State.PENDING)
     attempts = models.PositiveIntegerField(default=0)
-    due_time = models.DateTimeField(null=True, help_text="before which it is not tried again")
-    problem = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, help_text="why it was not delivered yet")
+    due_time = models.DateTimeField(null=True, help_text="earliest time of the next attempt")
+    problem = models.CharField(
+        max_length=STATUS_MESSAGE_LENGTH, null=True, help_text="reason for the failure of the last attempt"
+    )
     relay = models.ForeignKey(
         Service,
         models.SET_NULL,

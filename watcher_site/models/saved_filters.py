@@ -27,9 +27,9 @@ class SavedFilter(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="saved_filters")
     keystone_user_id = models.CharField(max_length=255, null=True)
-    page = models.CharField(max_length=100, help_text="the name of the list in the URL configuration")
+    page = models.CharField(max_length=100, help_text="name of the URL pattern of the list")
     name = models.CharField(max_length=NAME_LENGTH)
-    query = models.CharField(max_length=QUERY_LENGTH, help_text="the parameters of the list, as in its address")
+    query = models.CharField(max_length=QUERY_LENGTH, help_text="query string of the list")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     objects = SavedFilterQuerySet.as_manager()

@@ -68,14 +68,21 @@ class Service(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(null=True, editable=False)
     deleted_at = models.DateTimeField(null=True, editable=False)
-    told_status = models.CharField(max_length=10, null=True, editable=False, help_text="that notifications told last")
-    lag = models.FloatField(null=True, editable=False, help_text="by how many seconds a listener is behind the cloud")
-    handled = models.BigIntegerField(null=True, editable=False, help_text="messages that a listener has handled")
+    told_status = models.CharField(
+        max_length=10, null=True, editable=False, help_text="the status in the last notification"
+    )
+    lag = models.FloatField(null=True, editable=False, help_text="seconds by which a listener lags behind the cloud")
+    handled = models.BigIntegerField(
+        null=True, editable=False, help_text="number of messages that a listener has processed"
+    )
     skipped = models.BigIntegerField(
-        null=True, editable=False, help_text="messages among them that it could not read or write"
+        null=True, editable=False, help_text="number of these messages that it could not read or store"
     )
     problem = models.CharField(
-        max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False, help_text="why a listener receives nothing"
+        max_length=STATUS_MESSAGE_LENGTH,
+        null=True,
+        editable=False,
+        help_text="reason for which a listener receives no messages",
     )
 
     objects = ServiceQuerySet.as_manager()
