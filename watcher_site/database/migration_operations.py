@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib.postgres.operations import AddIndexConcurrently
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, transaction
 from django.db.models import QuerySet
 
@@ -35,6 +35,26 @@ class AddIndexOnline(AddIndexConcurrently):
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         if schema_editor.connection.vendor != "postgresql":
             return migrations.AddIndex.database_backwards(self, app_label, schema_editor, from_state, to_state)
+        return super().database_backwards(app_label, schema_editor, from_state, to_state)
+
+
+class RemoveIndexOnline(RemoveIndexConcurrently):
+    """Remove an index, on PostgreSQL without locking the table. Requires ``atomic = False``.
+
+    The migration can be applied again after an interruption.
+    """
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        if schema_editor.connection.vendor != "postgresql":
+            return migrations.RemoveIndex.database_forwards(self, app_label, schema_editor, from_state, to_state)
+        if find_validity(schema_editor, self.name) is not None:
+            with lock_waits_of(schema_editor.connection, 0):
+                super().database_forwards(app_label, schema_editor, from_state, to_state)
+        return None
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        if schema_editor.connection.vendor != "postgresql":
+            return migrations.RemoveIndex.database_backwards(self, app_label, schema_editor, from_state, to_state)
         return super().database_backwards(app_label, schema_editor, from_state, to_state)
 
 

@@ -35,10 +35,8 @@ class Change:
         """Return the UPDATE and its values."""
         # SQLite stores times as texts.
         adapt = database.ops.adapt_datetimefield_value
-        found = [value for value in self.guards.values() if value is not None]
-        guards = [adapt(value) if isinstance(value, datetime) else value for value in found]
-        nulls = frozenset([column for column, value in self.guards.items() if value is None])
-        sql = compose_update(type(self.row), self.fields, tuple(self.guards), nulls)
+        guards = [adapt(value) if isinstance(value, datetime) else value for value in self.guards.values()]
+        sql = compose_update(type(self.row), self.fields, tuple(self.guards))
         params = [*values_of([self.row], self.fields, database), self.row.pk, *guards]
         for condition in self.conditions:
             sql = f"{sql} AND EXISTS ({condition.sql})"
@@ -164,13 +162,14 @@ def record_fields(model: type[models.Model]) -> tuple[str, ...]:
 
 
 @cache
-def compose_update(
-    model: type[models.Model], fields: tuple[str, ...], guards: tuple[str, ...], nulls: frozenset[str]
-) -> str:
+def compose_update(model: type[models.Model], fields: tuple[str, ...], guards: tuple[str, ...]) -> str:
     quote = connection.ops.quote_name
+    # Without statistics, PostgreSQL could find the row by an index of a guarded column, such as the state of thousands
+    # of rows. It uses no index for this operator, so that it finds the row by its key.
+    is_equal = "IS NOT DISTINCT FROM" if connection.vendor == "postgresql" else "IS"
     meta: Any = model._meta
     columns = ", ".join(f"{quote(column.column)} = %s" for column in columns_of(model, fields))
-    conditions = [f"{quote(column)} {'IS NULL' if column in nulls else '= %s'}" for column in guards]
+    conditions = [f"{quote(column)} {is_equal} %s" for column in guards]
     where = " AND ".join([f"{quote(meta.pk.column)} = %s", *conditions])
     return f"UPDATE {quote(meta.db_table)} SET {columns} WHERE {where}"  # noqa: S608 (names of our own)
 

@@ -209,7 +209,12 @@ def test_continuations_of_a_plan_are_found_by_an_index() -> None:
 
 def test_actions_are_counted_by_state_from_an_index() -> None:
     rows = Action.objects.present().filter(state=Action.State.PENDING).values("pk").order_by()
-    assert "using action_present_state" in explain(rows[:100])
+    assert "Index Only Scan using action_state_key" in explain(rows[:100])
+
+
+def test_ready_actions_find_their_parents_by_key() -> None:
+    plan = explain(Action.objects.ready().filter(action_plan=1).order_by("pk"))
+    assert "using actions_action_pkey on actions_action u0" in plan, plan
 
 
 @pytest.mark.parametrize("name", ["since", "before"])

@@ -1,7 +1,7 @@
 """The operations that new migrations may contain, as processes of the previous release run meanwhile.
 
 Landed migrations are never changed; those before the baseline are exempt. django-migration-linter 6.0 does not replace
-these rules: it warns of every index, however small the table, and knows neither `AddIndexOnline` nor `RunInBatches`.
+these rules: it warns of every index, however small the table, and does not know the operations of the site.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,12 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ModelState, ProjectState
 from django.db.models.fields import NOT_PROVIDED
 
-from watcher_site.database.migration_operations import AddIndexOnline, RunInBatches, find_validity
+from watcher_site.database.migration_operations import (
+    AddIndexOnline,
+    RemoveIndexOnline,
+    RunInBatches,
+    find_validity,
+)
 from watcher_site.models import HistoryEntry
 
 # The newest migration of each app that was made before these rules.
@@ -73,8 +78,10 @@ def faults(migration: migrations.Migration) -> list[str]:
 
 def fault_of(operation: Any, migration: migrations.Migration) -> str:
     is_large = f"{migration.app_label}.{getattr(operation, 'model_name_lower', '')}" in LARGE
-    if isinstance(operation, AddIndexOnline | RunInBatches):
+    if isinstance(operation, AddIndexOnline | RemoveIndexOnline | RunInBatches):
         return "the migration has to be atomic = False" if migration.atomic else ""
+    if isinstance(operation, migrations.RemoveIndex) and is_large:
+        return "use RemoveIndexOnline: the table is large"
     if isinstance(operation, migrations.AddIndex) and is_large:
         return "use AddIndexOnline: the table is large"
     if isinstance(operation, migrations.RunPython | migrations.RunSQL):
@@ -124,6 +131,8 @@ INDEX = models.Index("name", name="some_index")
     [
         (migrations.AddIndex("action", INDEX), True),
         (AddIndexOnline("action", INDEX), True),
+        (migrations.RemoveIndex("action", "some_index"), True),
+        (RemoveIndexOnline("action", "some_index"), True),
         (migrations.AddField("exclusion", "some", models.IntegerField(default=0)), True),
         (migrations.AddField("action", "some", models.IntegerField(null=True, db_index=True)), True),
         (migrations.RunPython(migrations.RunPython.noop), False),
@@ -150,6 +159,8 @@ def test_migration_that_locks_two_tables_in_one_transaction_is_refused() -> None
     [
         ([migrations.AddIndex("exclusion", INDEX)], True),
         ([AddIndexOnline("action", INDEX)], False),
+        ([migrations.RemoveIndex("exclusion", "some_index")], True),
+        ([RemoveIndexOnline("action", "some_index")], False),
         ([migrations.AddField("action", "some", models.IntegerField(default=0, db_default=0))], True),
         ([migrations.AddField("action", "some", models.IntegerField(null=True))], True),
         ([RunInBatches("action", list)], False),
@@ -174,8 +185,8 @@ def names_of_indexes() -> set[str]:
         return set(connection.introspection.get_constraints(cursor, HistoryEntry._meta.db_table))
 
 
-def apply(operation: Any, backwards: bool = False) -> None:
-    before = history_state()
+def apply(operation: Any, backwards: bool = False, before: ProjectState | None = None) -> None:
+    before = before or history_state()
     after = before.clone()
     operation.state_forwards("watcher_site", after)
     with connection.schema_editor(atomic=False) as editor:
@@ -196,6 +207,21 @@ def test_add_index_online_is_idempotent() -> None:
     finally:
         apply(operation, backwards=True)
     assert "test_online" not in names_of_indexes()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_remove_index_online_is_idempotent() -> None:
+    addition = AddIndexOnline("historyentry", models.Index("id", name="test_online"))
+    operation, with_index = RemoveIndexOnline("historyentry", "test_online"), history_state()
+    addition.state_forwards("watcher_site", with_index)
+    apply(addition)
+    apply(operation, before=with_index)
+    assert "test_online" not in names_of_indexes()
+    if connection.vendor == "postgresql":
+        apply(operation, before=with_index)
+    apply(operation, backwards=True, before=with_index)
+    assert "test_online" in names_of_indexes()
+    apply(addition, backwards=True)
 
 
 @pytest.mark.postgresql

@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test.utils import CaptureQueriesContext
 
+from tests.builders import make_plan
 from watcher_site.backends import account_by_key
 from watcher_site.database import writes
 
@@ -57,3 +58,24 @@ def test_repeated_orm_query_is_not_prepared() -> None:
     for name in map(str, range(20)):
         list(User.objects.filter(username=name))
     assert count_prepared("auth_user") == 0
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db
+def test_guarded_row_is_found_by_its_key() -> None:
+    row = make_plan({"a": []}).actions.get()
+    change = writes.Change(row, ("updated_at",), {"state": row.state, "owner_id": None, "deleted_at": None})
+    sql, values = change.compose(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {sql}", values)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Scan using actions_action_pkey" in plan
+
+
+@pytest.mark.parametrize(("guard", "is_written"), [(None, True), ("Rosa", False)])
+@pytest.mark.django_db
+def test_guard_without_a_value_matches_only_null(guard: str | None, is_written: bool) -> None:
+    row = make_plan({"a": []}).actions.get()
+    change = writes.Change(row, ("updated_at",), {"state": row.state, "skipped_by": guard})
+    assert change.write(connection) is is_written
