@@ -115,7 +115,7 @@ WOULD_NOT_BE_EXECUTED_AS_PARENT_FAILS = StoredMessage(
 WOULD_NOT_BE_EXECUTED_AS_PARENT_IS_CANCELLED = StoredMessage(
     _("would not be executed: action %(uuid)s, which it depends on, was cancelled.")
 )
-NOT_FORESEEN = StoredMessage(_("What actions of type %(type)s do is not foreseen."))
+NOT_FORESEEN = StoredMessage(_("The result of actions of type %(type)s cannot be predicted."))
 # Plans.
 PLAN_FAILED_SENTENCE = StoredMessage(_("One or more actions failed."))
 SET_ASIDE_AFTER_ERROR = StoredMessage(

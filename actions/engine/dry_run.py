@@ -20,6 +20,7 @@ from actions.types.base import (
 from cluster.drivers.ownership import acting_for
 
 State = Action.State
+UNPREDICTABLE = "Its result after their end cannot be predicted."
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class DryRun(ActionPhases):
         unknown = [end for end in ends if not end.state]
         if unknown and not any(end.state in DECISIVE for end in ends):
             name, why = unknown[0].name, unknown[0].status_message
-            return Foresight(None, f"{len(unknown)} of the actions that it derives cannot be foreseen: {name}: {why}")
+            return Foresight(None, f"{len(unknown)} of the actions that it derives cannot be predicted: {name}: {why}")
         self.known, self.derived = ends, None
         return self.guarded(self.continue_after_derived)
 
@@ -98,8 +99,10 @@ class DryRun(ActionPhases):
         except CannotBeForeseen as reason:
             return Foresight(None, str(reason))
         except Exception as problem:
-            self.log.warning("foresight broke off", exc_info=problem)
-            return Foresight(None, f"What it would do is not foreseen: that broke off with {type(problem).__name__}.")
+            self.log.warning("dry run failed", exc_info=problem)
+            return Foresight(
+                None, f"Its result cannot be predicted: the dry run failed with {type(problem).__name__}."
+            )
         if self.derived is not None:
             return Foresight(None, None, self.derived, self)
         return Foresight(action.state, action.status_message)
@@ -107,7 +110,7 @@ class DryRun(ActionPhases):
     def begin_or_recover(self) -> bool:
         action = self.action
         if action.has_derived:
-            raise CannotBeForeseen("It waits for actions that it derived, and what it does then is not foreseen.")
+            raise CannotBeForeseen(f"It waits for actions that it derived. {UNPREDICTABLE}")
         if action.state == State.CANCELLING or action.control == Action.Signal.CANCEL:
             raise CannotBeForeseen("It is being aborted.")
         if action.state == State.PENDING:
@@ -130,7 +133,7 @@ class DryRun(ActionPhases):
     write_beginning = end = write
 
     def check_exclusions(self) -> None:
-        """Raise nothing: the preflight matches the exclusions with all actions of a plan at once."""
+        """Do nothing, because the preflight matches the exclusions with all actions of a plan at once."""
 
     def find_derived(self) -> Sequence[DerivedAction]:
         return self.known
@@ -169,19 +172,16 @@ class DryRun(ActionPhases):
         return problem
 
     def record_failure(self, phase: ActionEvent, problem: BaseException) -> None:
-        """Record nothing: the preflight reports the failure."""
+        """Do nothing, because the preflight reports the failure."""
 
     def defer(self, execute: ActionEvent) -> bool:
         raise CannotBeForeseen(f"It would be tried again later: {self.outcome.reason}")
 
     def derive(self, execute: ActionEvent) -> bool:
         if not self.action_type.inherits_foresight:
-            does = (
-                "derives actions, and what these do"
-                if self.outcome.derived
-                else "waits for actions that it derives, and what it does then"
-            )
-            raise CannotBeForeseen(f"It {does} is not foreseen.")
+            if self.outcome.derived:
+                raise CannotBeForeseen("It derives actions, whose results cannot be predicted.")
+            raise CannotBeForeseen(f"It waits for actions that it derives. {UNPREDICTABLE}")
         self.derived = self.outcome.derived
         self.action.wait_for_derived(self.outcome.reason)
         return True

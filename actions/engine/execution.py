@@ -121,7 +121,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         except LOST_DATABASE:
             raise
         except BaseException as problem:
-            self.log.error("action broke off", exc_info=problem)
+            self.log.error("action failed unexpectedly", exc_info=problem)
             return self.end_after_error(type(problem).__name__)
 
     def acting(self) -> AbstractContextManager[None]:
@@ -190,7 +190,10 @@ class Execution(Signalled, Derivation, ActionPhases):
         return False
 
     def operations(self) -> list[InstanceAction]:
-        """Return rows for the operations on servers that begin with the action, except of those with earlier rows."""
+        """Return rows for the operations on servers that begin with the action.
+
+        A row that exists already, of an earlier attempt, is not written again (`WrittenOnce`).
+        """
         return [
             operation_of(self.action, self.began, *operation)
             for operation in self.action_type.affected(self.action_type.input_parameters).operations.items()

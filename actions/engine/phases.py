@@ -141,7 +141,7 @@ class ActionPhases(PhaseRecord, ABC):
 
     @abstractmethod
     def check_exclusions(self) -> None:
-        """Raises: `ActionExcluded`."""
+        """Raise `ActionExcluded` if an exclusion prevents the execution of the action."""
 
     @abstractmethod
     def call(self) -> Outcome:
@@ -252,9 +252,8 @@ class ActionPhases(PhaseRecord, ABC):
 
     def conclude(self, phase: ActionEvent, problem: BaseException | None, **how: Any) -> bool:
         """Call post_condition, and end the action: FAILED with the first error, or SUCCEEDED."""
-        self.checkpoint.is_interruptible = (
-            False  # The result stays if the action is cancelled or times out from here on.
-        )
+        # From here on, a cancellation or a timeout does not change the result.
+        self.checkpoint.is_interruptible = False
         post = self.begin("post_condition")
         post_problem = self.perform(post, self.action_type.post_condition)
         if problem:
@@ -348,9 +347,9 @@ def find_flaw(outcome: object, has_planned: bool = False) -> str | None:
     if outcome.answer is Answer.WAIT and not outcome.derived and not has_planned:
         return "waits, and derives no action to wait for"
     if outcome.answer is not Answer.WAIT and outcome.derived:
-        return f"derives actions, and answers {outcome.answer.name} in the place of WAIT"
+        return f"derives actions, and answers {outcome.answer.name} instead of WAIT"
     invalid = [child for child in outcome.derived if not isinstance(child, ProposedAction)]
-    return f"derives what is no ProposedAction, but {invalid[0]!r:.40}" if invalid else None
+    return f"derives an object that is no ProposedAction: {invalid[0]!r:.40}" if invalid else None
 
 
 class ActionExcluded(ActionSkipException):

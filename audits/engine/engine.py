@@ -175,10 +175,12 @@ class DecisionEngine(Worker):
                 if self.may_retry(audit):
                     outcome = "interrupted"
                     raise
-                self.fail(Audit.objects.get(pk=audit.pk), f"The database broke it off {MOST_INTERRUPTIONS} times.")
+                self.fail(
+                    Audit.objects.get(pk=audit.pk), f"Its run lost the database connection {MOST_INTERRUPTIONS} times."
+                )
             except Exception as problem:
                 # The message may contain secrets, and is only logged.
-                log.exception("audit broke off")
+                log.exception("audit failed unexpectedly")
                 self.fail(audit, type(problem).__name__)
             finally:
                 strategy = audit.strategy.name if audit.strategy else audit.goal.name

@@ -139,7 +139,7 @@ class HTTPReceiver(SequentialReceiver):
         except (requests.RequestException, OSError) as problem:
             if has_no_address(problem):
                 raise Unreachable("Its host has no address.") from None
-            raise Unreachable("It could not be connected to, or broke the connection off.") from None
+            raise Unreachable("It could not be connected to, or it closed the connection.") from None
 
     def close(self) -> None:
         super().close()

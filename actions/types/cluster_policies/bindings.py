@@ -55,7 +55,7 @@ class PolicyAction(ClusterAction, ABC):
         self.require_possible(cluster, policy)
         policy_type = plugins.load("POLICY_TYPES").get(policy.type)
         if policy_type is not None and not policy_type.decides:
-            raise CannotBeForeseen(f"What policy '{policy.name}' does in the cloud is not foreseen.")
+            raise CannotBeForeseen(f"The effect of policy '{policy.name}' in the cloud cannot be predicted.")
         return DONE
 
     def execute(self) -> Outcome:

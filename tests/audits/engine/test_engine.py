@@ -406,7 +406,7 @@ def test_audit_fails_after_the_maximum_number_of_database_errors(engine: Decisio
     engine.run_next_audit()
     failed = Audit.objects.get(pk=audit.pk)
     assert failed.state == Audit.State.FAILED
-    assert failed.status_message == f"The database broke it off {MOST_INTERRUPTIONS} times."
+    assert failed.status_message == f"Its run lost the database connection {MOST_INTERRUPTIONS} times."
     assert not engine.run_next_audit()
 
 

@@ -164,7 +164,7 @@ def test_dependents_of_a_failed_derived_action_fail() -> None:
     ActionParent.objects.create(child=deriving, parent=action(plan, "b"))
     [_, (b, _), (last, message)] = predicted(preflight(plan))
     assert (b, last) == ("FAILED", "UNKNOWN")
-    assert message == "It waits for actions that it derived, and what it does then is not foreseen."
+    assert message == "It waits for actions that it derived. Its result after their end cannot be predicted."
 
 
 @pytest.mark.parametrize("on_failure", ["continue", "stop"])
@@ -195,7 +195,7 @@ def test_planned_actions_are_foreseen_but_not_their_waiting_origin(monkeypatch: 
     plan = plan_to_derive({"a": []}, {"a": {"x": []}}, {"x": {"fail_pre_condition": True}})
     [(a, said), (x, _)] = predicted(preflight(plan))
     assert (a, x) == ("UNKNOWN", "FAILED")
-    assert said == "It waits for actions that it derives, and what it does then is not foreseen."
+    assert said == "It waits for actions that it derives. Its result after their end cannot be predicted."
 
 
 def test_actions_in_a_cycle_would_be_cancelled() -> None:
@@ -209,8 +209,8 @@ def test_actions_in_a_cycle_would_be_cancelled() -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (WithoutForesee, "What actions of type blind do is not foreseen."),
-        (FailingForesee, "What it would do is not foreseen: that broke off with LookupError."),
+        (WithoutForesee, "The result of actions of type blind cannot be predicted."),
+        (FailingForesee, "Its result cannot be predicted: the dry run failed with LookupError."),
         (UnforeseeableType, "It depends on the weather."),
     ],
 )
@@ -283,7 +283,7 @@ def test_suspended_action_is_foreseen_as_resumed() -> None:
         (Outcome(Answer.RETRY, "No luck"), ("UNKNOWN", "It would be tried again later: No luck")),
         (
             Outcome(Answer.WAIT, derived=[ProposedAction("nop", {"message": ""})]),
-            ("UNKNOWN", "It derives actions, and what these do is not foreseen."),
+            ("UNKNOWN", "It derives actions, whose results cannot be predicted."),
         ),
         (Outcome(Answer.CANCEL, "No use."), ("CANCELLED", "Action execution cancelled. No use.")),
         (Outcome(Answer.TIMEOUT, "Too slow"), ("FAILED", "Action failed in execute: Too slow")),

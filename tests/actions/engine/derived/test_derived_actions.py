@@ -194,11 +194,11 @@ ONE, TWO = UUID(int=1), UUID(int=2)
         (Outcome(Answer.WAIT), "execute of actions of type nop waits, and derives no action to wait for"),
         (
             Outcome(Answer.OK, derived=[ProposedAction("nop", {})]),
-            "execute of actions of type nop derives actions, and answers OK in the place of WAIT",
+            "execute of actions of type nop derives actions, and answers OK instead of WAIT",
         ),
         (
             Outcome(Answer.WAIT, derived=["nop"]),  # type: ignore[list-item]
-            "execute of actions of type nop derives what is no ProposedAction, but 'nop'",
+            "execute of actions of type nop derives an object that is no ProposedAction: 'nop'",
         ),
         (
             Outcome(Answer.WAIT, derived=[ProposedAction("nop", {}, [ONE], ONE)]),
