@@ -277,13 +277,14 @@ class Action(StatefulModel):
 
     @property
     def touched_fields(self) -> list[str]:
-        """Return the columns to write; outputs and waiting times only if they may have changed, which is rare."""
-        further = {
-            "outputs": self.outputs or self.retries,
-            "waits_until": self.waits_until,
-            "lock_holder": self.waits_until,
-        }
-        return [*self.transition_fields, *(name for name, is_touched in further.items() if is_touched)]
+        """Return the columns to write; outputs and waits only if they may have changed, which is rare."""
+        columns = [*self.transition_fields]
+        if self.outputs or self.retries:
+            columns.append("outputs")
+        if self.waits_until:
+            # A lock holder is stored only together with the end of the wait.
+            columns += ["waits_until", "lock_holder"]
+        return columns
 
     def take(self, owner: int | None) -> None:
         """Start a new attempt, owned by the service with this primary key."""

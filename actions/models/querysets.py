@@ -142,9 +142,9 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.model.action_plan.get_queryset().select_related("audit").annotate(operation=self.plan_operation())
 
     def plan_operation(self) -> Case:
-        """Return the operation of plans of an outer query that have no audit: the type and name of an action.
+        """Return the operation of a plan of an outer query that has no audit: the type and object of its first action.
 
-        It is the first action that is not derived.
+        Derived actions do not count.
         """
         first = self.model.objects.present().filter(action_plan=OuterRef("pk"), derived_from=None).order_by("pk")
         name = Coalesce(KeyTextTransform("resource_name", "input_parameters"), Value(""), output_field=TextField())
@@ -194,7 +194,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.present().filter(owner__in=living_workers())
 
     def runnable_or_running(self) -> Self:
-        """Select, in one statement, the actions that may begin and those that a living worker owns."""
+        """Select the actions that may begin or that a living worker owns, in one statement."""
         return self.present().filter(self.ready_condition() | Q(owner__in=living_workers()))
 
     def release(self, owner: int) -> int:

@@ -80,7 +80,7 @@ class Applier(Worker):
         self.next_poll = time.monotonic() + settings.POLL_INTERVAL
         if self.heartbeat.lost:
             self.renew()
-        # The plans of other appliers are opened by these.
+        # Each applier renews the hours of its own plans.
         renew_hours(self.plans.filter(Q(applier=None) | Q(applier=self.service)), self.guarding)
         if self.runs:
             fail_overdue_actions(self.service, self.guarding)
@@ -108,7 +108,10 @@ class Applier(Worker):
         current = {pk: row for pk, *row in found}
         for run in self.runs.values():
             with self.guarding(run.plan_pk):
-                self.apply_row(run, *current.get(run.plan_pk, [None] * 6))
+                if run.plan_pk in current:
+                    self.apply_row(run, *current[run.plan_pk])
+                else:
+                    self.lose(run)
         self.find_suspended()
 
     def apply_row(self, run: PlanRun, state: Any, owner: Any, suspended_by: Any, signals: Any, *hours: Any) -> None:

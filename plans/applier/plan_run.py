@@ -104,7 +104,7 @@ class PlanRun:
         self.scans = deque([pages(READY, plan=self.plan_pk)])
 
     def recover(self) -> int:
-        """Queue every action for recovery that a lost worker left or that is recalled, and return their number."""
+        """Queue the actions to recover, and return their number (`ActionQuerySet.interrupted`)."""
         self.interrupted = deque(self.actions.interrupted().exclude(pk__in=self.running).order_by("pk"))
         return len(self.interrupted)
 

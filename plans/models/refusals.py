@@ -99,8 +99,8 @@ MESSAGES = {
     PlanOperation.APPROVE: NOT_APPROVABLE,
     PlanOperation.WITHDRAW_APPROVAL: NOT_WITHDRAWABLE,
 }
-# The values of `is_approved` of the plans whose approval can be given and withdrawn, and the messages of the others.
-APPROVALS = {PlanOperation.APPROVE: False, PlanOperation.WITHDRAW_APPROVAL: True}
+# Only plans without an approval can be approved, and only approved plans can lose their approval.
+REQUIRES_APPROVED = {PlanOperation.APPROVE: False, PlanOperation.WITHDRAW_APPROVAL: True}
 APPROVAL_MESSAGES = {
     PlanOperation.APPROVE: ALREADY_APPROVED,
     PlanOperation.WITHDRAW_APPROVAL: NOT_APPROVED,
@@ -109,7 +109,9 @@ APPROVAL_MESSAGES = {
 
 def is_plan_allowing(operation: PlanOperation, plan: ActionPlan, user: Any = None) -> bool:
     """Return whether a plan allows an operation, and whether this user, if one is given, has the permission."""
-    if operation in APPROVALS and not (settings.PLAN_APPROVAL and APPROVALS[operation] == plan.is_approved):
+    if operation in REQUIRES_APPROVED and (
+        not settings.PLAN_APPROVAL or plan.is_approved != REQUIRES_APPROVED[operation]
+    ):
         return False
     is_permitted = user is None or may(
         user, PLAN_PERMISSIONS[operation], target_of(plan), PLAN_POLICIES.get(operation, "")
@@ -131,9 +133,9 @@ def require_plan_allowing(operation: PlanOperation, plan: ActionPlan) -> None:
 
 def plan_conflict(operation: PlanOperation, plan: ActionPlan) -> Conflict:
     """Return the exception for an operation that a plan does not allow."""
-    if operation in APPROVALS and not settings.PLAN_APPROVAL:
+    if operation in REQUIRES_APPROVED and not settings.PLAN_APPROVAL:
         return Conflict(NO_APPROVAL.text)
-    if operation in APPROVALS and plan.state in PLAN_STATES[operation]:
+    if operation in REQUIRES_APPROVED and plan.state in PLAN_STATES[operation]:
         return Conflict(APPROVAL_MESSAGES[operation].fill(uuid=plan.uuid, approved_by=plan.approved_by))
     states = ", ".join(state for state in State if state in PLAN_STATES[operation])
     return Conflict(MESSAGES[operation].fill(uuid=plan.uuid, state=plan.state, states=states))

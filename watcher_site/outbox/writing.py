@@ -28,7 +28,7 @@ from watcher_site.models import Notification, Subscription
 from watcher_site.models.notifications import NAME_LENGTH
 from watcher_site.monitoring.metrics import state_changes
 from watcher_site.outbox.kinds import DELETE, ERROR, INFO, WARNING, Event, Kind
-from watcher_site.request_context import current_caller
+from watcher_site.request_context import CallingContext, current_caller
 
 SECONDS = 1.0
 # The maximum number of keys in one statement.
@@ -146,8 +146,8 @@ class Announcement:
 
 def find_person() -> str | None:
     """Return the name of the user who caused the current change, or None for the work of the site itself."""
-    caller = current_caller()
-    return make_storable(str(caller.get("user") or ""), NAME_LENGTH) or None if caller else None
+    caller = current_caller() or CallingContext()
+    return make_storable(str(caller.get("user") or ""), NAME_LENGTH) or None
 
 
 def as_json(value: Any) -> str | None:
@@ -174,15 +174,15 @@ def snapshot_of(kind: str, changed: str | None = None) -> tuple[str, list[Any]]:
 
 @cache
 def insertion(is_typed: bool) -> str:
+    """Return the INSERT of notifications. Its placeholders are the kind, old state, host, user and time."""
     uuid = "gen_random_uuid()" if is_typed else "lower(hex(randomblob(16)))"
-    constants = (
-        "%s::text, {}, %s::text, {}, %s::text, %s::text, %s::timestamptz" if is_typed else "%s, {}, %s, {}, %s, %s, %s"
-    )
-    kind, old_state, host = constants.split(", {}, ")
+    text, time = ("%s::text", "%s::timestamptz") if is_typed else ("%s", "%s")
     table = connection.ops.quote_name(Notification._meta.db_table)
     return (
-        f"INSERT INTO {table} ({COLUMNS}) SELECT {uuid}, {kind}, event_type, priority, object_uuid, {old_state},"  # noqa: S608
-        f" snapshot, fault, {host}, false FROM source CROSS JOIN events ORDER BY source.id, events.place"
+        f"INSERT INTO {table} ({COLUMNS})"  # noqa: S608
+        f" SELECT {uuid}, {text}, event_type, priority, object_uuid, {text}, snapshot, fault, {text}, {text}, {time},"
+        " false"
+        " FROM source CROSS JOIN events ORDER BY source.id, events.place"
     )
 
 
