@@ -110,11 +110,11 @@ def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
     require_plan_allowing(PlanOperation.PREFLIGHT, plan)
     actions = {action.pk: action for action in Action.objects.filter(action_plan=plan).unfinished().order_by("pk")}
     ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
-    walk = PreflightRun(plan, actions, parents_among(plan, actions), excluded_now(pending_actions(actions)))
-    walk.record_ended_parents(ended_parents(plan))
+    run = PreflightRun(plan, actions, parents_among(plan, actions), excluded_now(pending_actions(actions)))
+    run.record_ended_parents(ended_parents(plan))
     if any(action.has_planned for action in actions.values()):
-        walk.record_ended_derived(ended_derived(plan, details))
-    return Preflight(walk.prospects(), ended, *freshness())
+        run.record_ended_derived(ended_derived(plan, details))
+    return Preflight(run.prospects(), ended, *freshness())
 
 
 def pending_actions(actions: Mapping[int, Action]) -> list[Action]:
@@ -129,7 +129,7 @@ def freshness() -> tuple[bool, datetime | None]:
 
 
 def parents_among(plan: ActionPlan, actions: Mapping[int, Action]) -> dict[int, list[int]]:
-    """Return for each of these actions the ones on which it depends."""
+    """Return the parents of each of these actions that are also among them, by key."""
     parents: dict[int, list[int]] = {key: [] for key in actions}
     links = ActionParent.objects.filter(child__action_plan=plan).exclude(child__state__in=Action.FINAL)
     for child, parent in links.values_list("child", "parent"):
@@ -270,18 +270,23 @@ class PreflightRun:
         excluded = excluded_now([self.with_stored_target(one) for one in [*unknown, *within]])
         self.looked_up |= {rule_key(one): excluded.get(one.uuid) for one in [*unknown, *within]}
 
-    def foresee_action(self, action: Action) -> Foresight:
-        key, is_spared = action.pk, action.has_derived or action.state != State.PENDING
+    def inherit_end(self, action: Action) -> Foresight | None:
+        """Return the end of an action that is not executed because of a parent or its origin, and record it."""
+        if action.has_derived or action.state != State.PENDING:
+            return None
+        key = action.pk
         parents = (*self.ended_parents[key], *self.parents[key])
-        inherited = [self.ends[parent] for parent in parents if parent in self.ends]
-        if inherited and not is_spared:
+        if inherited := [self.ends[parent] for parent in parents if parent in self.ends]:
             # The first parent that ended determines the end of the action.
             self.ends[key] = min(inherited, key=itemgetter(0))
             self.underived[key] = self.ends[key][1]
-            return self.ends[key][1]
-        if action.derived_from_id in self.underived and not is_spared:
+        elif action.derived_from_id in self.underived:
             self.underived[key] = self.underived[action.derived_from_id]
-            return self.underived[key]
+        return self.underived.get(key)
+
+    def foresee_action(self, action: Action) -> Foresight:
+        if inherited := self.inherit_end(action):
+            return inherited
         origin = self.foreseen.get(action.derived_from_id) if action.derived_from_id else None
         if origin and origin.state is None and has_base_type(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST):
             # Its origin may create its target.

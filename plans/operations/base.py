@@ -241,14 +241,11 @@ def plan_action(
     derived = decide(planned)
     if not options.plan_only and planned.only_derives:
         require_effect(action_type, [one for one in derived if one.derived_from is None])
-    uuid, timeout = UUID(context.action_uuid), seconds_allowed
+    action = ProposedAction(action_type, parameters, uuid=UUID(context.action_uuid), timeout=seconds_allowed)
     if not options.plan_only:
-        return write_plan(
-            ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], target, options, event
-        )
-    action = ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout, data=context.data)
-    others = [replace(one, derived_from=one.derived_from or uuid) for one in derived]
-    return write_plan(action, others, target, options, event)
+        return write_plan(action, [], target, options, event)
+    others = [replace(one, derived_from=one.derived_from or action.uuid) for one in derived]
+    return write_plan(replace(action, data=context.data), others, target, options, event)
 
 
 def decide(action: Any) -> list[ProposedAction]:
@@ -295,11 +292,8 @@ def find_profile(identifier: Any, project: str) -> Profile:
     if not isinstance(identifier, str):
         raise Invalid("profile: must be a text.")
     found = Profile.objects.present().usable_in(project).named(identifier).first()
-    try:
-        return lock_present(found) if found else profile_not_found(identifier)
-    except NotFound:
-        return profile_not_found(identifier)
-
-
-def profile_not_found(identifier: str) -> Profile:
+    if found is not None:
+        with suppress(NotFound):
+            locked: Profile = lock_present(found)
+            return locked
     raise Invalid(f"profile: there is no profile {identifier}.")
