@@ -94,18 +94,21 @@ def check_policy_file(**_: Any) -> list[CheckMessage]:
         rules = load_rules(settings.POLICY_FILE)
     except PolicyFault:  # The error appeared after the settings were read: it is in the log and in /readyz.
         return []
-    permissions = {
-        f"{options.app_label}.{codename}"
-        for options in (model._meta for model in apps.get_models())
-        for codename in [
-            *(get_permission_codename(verb, options) for verb in options.default_permissions),
-            *(codename for codename, _ in options.permissions),
-        ]
-    }
     return [
         Warning(f"WATCHER_POLICY_FILE: {problem}", id="watcher_site.W003")
-        for problem in find_ineffective(rules, known_policies(), permissions)
+        for problem in find_ineffective(rules, known_policies(), all_permissions())
     ]
+
+
+def all_permissions() -> set[str]:
+    """Return the permissions of all models, such as plans.start_actionplan."""
+    permissions = set()
+    for model in apps.get_models():
+        options = model._meta
+        codenames = [get_permission_codename(verb, options) for verb in options.default_permissions]
+        codenames += [codename for codename, _ in options.permissions]
+        permissions |= {f"{options.app_label}.{codename}" for codename in codenames}
+    return permissions
 
 
 FORMER_VARIABLES = {

@@ -72,7 +72,9 @@ def require_visible(field: str, text: str) -> None:
     """Raise `Invalid` with the field for a text with invisible characters."""
     for character in text:
         if category(character) in INVISIBLE:
-            raise Invalid(f"{field}: must hold no control or format characters, and holds U+{ord(character):04X}.")
+            raise Invalid(
+                f"{field}: must not contain control or format characters, but contains U+{ord(character):04X}."
+            )
 
 
 def require_addressable_name(name: str, reserved: Collection[str]) -> None:

@@ -171,7 +171,7 @@ def require_json(field: str, value: Any) -> None:
     try:
         json.dumps(value)
     except (TypeError, ValueError) as problem:
-        raise ActionFailed(f"{field}: must hold nothing but JSON.") from problem
+        raise ActionFailed(f"{field}: must contain only JSON values.") from problem
 
 
 def make_outputs_storable(action: Action) -> None:

@@ -48,7 +48,7 @@ def identify(kind: str, texts: Sequence[Any]) -> set[str]:
     """
     singular, form = KINDS[kind]
     if not all(is_name(text) for text in texts):
-        raise Invalid(f"targets.{kind}: must hold texts, each {form}.")
+        raise Invalid(f"targets.{kind}: must contain texts, each {form}.")
     names = [text.strip() for text in texts]
     identifiers = FINDERS[kind](set(names)) if names else {}
     if missing := [name for name in dict.fromkeys(names) if not identifiers.get(name)]:

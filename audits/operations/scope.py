@@ -81,7 +81,7 @@ def check_parts(parts: Sequence[str]) -> None:
     if len(set(parts)) < len(parts):
         raise Invalid(f"scope: must not hold {parts[0]} twice.")
     if parts == ["storage"]:
-        raise Invalid("scope: must hold compute beside storage.")
+        raise Invalid("scope: must contain compute besides storage.")
 
 
 def check_rules(rules: Sequence[Mapping[str, Any]]) -> None:

@@ -80,7 +80,7 @@ def find_property_flaw(properties: Mapping[str, Any]) -> str | None:
         return f"networks: must be a list, or one of {', '.join(CHOSEN_NETWORKS)}."
     for number, tag in enumerate(properties.get("tags") or ()):
         if "," in tag or "/" in tag:
-            return f"tags.{number}: must hold neither a comma nor a slash."
+            return f"tags.{number}: must contain neither a comma nor a slash."
     for number, network in enumerate(() if isinstance(networks, str) else networks):
         if flaw := find_flaw_of_network(network):
             return f"networks.{number}: {flaw}"
@@ -110,7 +110,7 @@ def find_flaw_of_device(device: Mapping[str, Any]) -> str | None:
     if short and "uuid" in device:
         return f"uuid: is for source_type; {short[0]} names the source."
     if not short and (device["source_type"] == "blank") == ("uuid" in device):
-        return "uuid: must be there, unless source_type is blank."
+        return "uuid: is required unless source_type is blank."
     return None
 
 

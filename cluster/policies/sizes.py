@@ -63,10 +63,10 @@ def find_flaw(adjustment: str | None, number: float | None, *, is_bounded: bool)
         is_bounded: whether the request changes the bounds, so that the adjustment is optional.
     """
     if adjustment is None and number is None:
-        return None if is_bounded else "adjustment_type: must be there, unless min_size or max_size is."
+        return None if is_bounded else "adjustment_type: is required unless min_size or max_size is given."
     if adjustment is None or number is None:
         present, missing = ("number", "adjustment_type") if number is not None else ("adjustment_type", "number")
-        return f"{missing}: must be there, as {present} is."
+        return f"{missing}: is required with {present}."
     if adjustment == AdjustmentType.CHANGE_IN_PERCENTAGE and abs(number) > MAX_PERCENT:
         return f"number: must be a percentage from -{MAX_PERCENT} to {MAX_PERCENT}."
     if adjustment != AdjustmentType.CHANGE_IN_PERCENTAGE and number != int(number):

@@ -83,11 +83,13 @@ class Mirror:
     def match_table(self, collection: Collection, items: Iterable[Item]) -> MirroredTable:
         """Mark rows without an item as deleted, and match the items with the other rows."""
         rows = collection.rows()
-        fresher = [row for row in rows if row.updated_at and row.updated_at >= self.since]
         by_key = {str(item[collection.key]): item for item in items}
-        fresh_keys = {
-            key for row in fresher for key in [identify(row, collection)] if not is_newer(by_key.get(key), row)
-        }
+        fresh_keys = set()
+        for row in rows:
+            key = identify(row, collection)
+            is_fresher = row.updated_at and row.updated_at >= self.since
+            if is_fresher and not is_newer(by_key.get(key), row):
+                fresh_keys.add(key)
         staying = fresh_keys | by_key.keys()
         gone = [row for row in rows if not row.deleted_at and identify(row, collection) not in staying]
         removed = mark_deleted(collection, gone)

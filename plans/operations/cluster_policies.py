@@ -56,7 +56,7 @@ def update_policy(
 ) -> Operation:
     """Change the priority of a cluster's policy, enable it, or disable it. Raises: as `attach_policy`; `NotFound`."""
     if priority is None and enabled is None:
-        raise Invalid("enabled: must be there, unless priority is.")
+        raise Invalid("enabled: is required unless priority is given.")
     current = lock_for_operation("CLUSTER_UPDATE_POLICY", cluster, options)
     require_attached(current, policy)
     if priority is not None:

@@ -53,7 +53,7 @@ def create_node(
     joined = cluster_to_join(cluster, project_id, options) if cluster else None
     made_from = named or (joined.profile if joined else None)
     if made_from is None:
-        raise Invalid("profile: must be there, unless cluster is.")
+        raise Invalid("profile: is required unless cluster is given.")
     node = Node(
         name=checked_name(name),
         profile=made_from,

@@ -37,9 +37,7 @@ def test_unconfigured_cloud_of_the_data_source_is_refused(
 def test_unconfigured_cloud_of_the_data_source_ends_the_command_with_status_2() -> None:
     ended = run("manage.py", "check", WATCHER_DATASOURCE=BEHIND_KEYSTONE[0], OS_CLOUD="nowhere")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert ended.stderr.startswith(
-        "WATCHER_DATASOURCE: aetos needs a cloud. OS_CLOUD and clouds.yaml do not lead to a"
-    )
+    assert ended.stderr.startswith("WATCHER_DATASOURCE: aetos needs a cloud. OS_CLOUD and clouds.yaml do not define a")
 
 
 def test_data_source_without_a_cloud_needs_no_configuration() -> None:

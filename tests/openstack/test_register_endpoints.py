@@ -99,7 +99,7 @@ def test_unknown_role_creates_neither_user_nor_service(keystone: KeystoneService
 def test_wrong_password_is_refused_with_status_2(keystone: KeystoneService, tmp_path: Path) -> None:
     file = tmp_path / "clouds.yaml"
     file.write_text(file.read_text().replace(PASSWORD, "wrong"))
-    with pytest.raises(CommandError, match="The cloud refuses our credentials") as refusal:
+    with pytest.raises(CommandError, match="The cloud rejects the credentials of the site") as refusal:
         register(URL)
     assert refusal.value.returncode == 2
 

@@ -222,7 +222,7 @@ def read_choice(name: str, default: str, choices: Collection[str]) -> str:
 
 def read_numbers(name: str, default: dict[str, int]) -> dict[str, int]:
     """Read a table of positive integers, such as nop=70,migrate=30."""
-    rule = "must hold whole numbers of at least 1, like nop=70,migrate=30."
+    rule = "must contain whole numbers of at least 1, like nop=70,migrate=30."
     numbers = read(env.dict, name, default, rule=rule, subcast_values=int)
     if any(number < 1 for number in numbers.values()):
         refuse(name, rule)

@@ -19,9 +19,9 @@ from watcher_site.validation import require_visible
 
 PORTS = {"http": 80, "https": 443}
 INVALID_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
-PRIVATE = "leads to a private address, and WATCHER_WEBHOOK_PRIVATE_ADDRESSES is off"
-# The global unicast addresses (RFC 4291, 2.5.4), which exclude those of NAT64, which contain an IPv4 address (RFC
-# 6052).
+PRIVATE = "has a private address, and WATCHER_WEBHOOK_PRIVATE_ADDRESSES is false"
+# The global unicast addresses (RFC 4291, 2.5.4). Addresses of NAT64 (RFC 6052), which contain an IPv4 address, are not
+# among them.
 GLOBAL_UNICAST = ip_network("2000::/3")
 
 
@@ -56,15 +56,17 @@ def parse_target(url: str) -> Target:
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise Invalid("url: the host makes no sense: an address of IPv6 stands between [ and ].") from None
+        raise Invalid("url: the host is invalid: an IPv6 address must be enclosed in [ and ].") from None
     if parts.scheme not in PORTS or any(character.isspace() for character in url):
-        raise Invalid("url: must begin with https:// or http:// and a host, and hold no blanks.")
+        raise Invalid("url: must begin with https:// or http:// and a host, and must not contain spaces.")
     if parts.username is not None or parts.password is not None:
-        raise Invalid("url: must hold no user and no password: everybody reads it who may change the subscription.")
+        raise Invalid(
+            "url: must not contain a user or a password, which all users who may change the subscription can read."
+        )
     if not parts.hostname:
-        raise Invalid(f"url: there is no host behind {parts.scheme}://.")
+        raise Invalid(f"url: has no host after {parts.scheme}://.")
     if parts.fragment:
-        raise Invalid("url: must hold no fragment (#).")
+        raise Invalid("url: must not contain a fragment (#).")
     return Target(parts.hostname, port_of(parts))
 
 
@@ -79,11 +81,11 @@ def port_of(parts: SplitResult) -> int:
 def require_sendable(url: str, target: Target) -> None:
     """Refuse a URL that the HTTP library would change, such as by escaping a percent sign that begins no escape."""
     if stray := INVALID_ESCAPE.search(url):
-        raise Invalid(f"url: {stray[0]} is no escape: a percent sign is written %25.")
+        raise Invalid(f"url: {stray[0]} is not a valid escape: write a percent sign as %25.")
     try:
         requests.Request("POST", url).prepare()
     except (requests.RequestException, UnicodeError, ValueError):
-        raise Invalid(f"url: {target.host} can be no host.") from None
+        raise Invalid(f"url: {target.host} is not a valid host.") from None
 
 
 def require_address(host: str, port: int) -> None:

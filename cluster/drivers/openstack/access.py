@@ -142,18 +142,20 @@ def translated(missing: CloudError | None = None) -> Iterator[None]:
     except sdk.HttpException as problem:
         raise translate_http_error(problem) from problem
     except (keystone.Unauthorized, keystone.Forbidden, keystone.AuthorizationFailure) as problem:
-        raise CloudMisconfigured(f"The cloud refuses our credentials: {explain(problem)}") from problem
+        raise CloudMisconfigured(f"The cloud rejects the credentials of the site: {explain(problem)}") from problem
     except keystone.ConnectionError as problem:
         raise AnswerLost(f"The cloud does not answer: {explain(problem)}") from problem
     except (keystone.HttpServerError, keystone.DiscoveryFailure) as problem:
         raise CloudUnavailable(f"The cloud does not answer: {explain(problem)}") from problem
     except (sdk.ConfigException, keystone.AuthPluginException) as problem:
-        raise CloudMisconfigured(f"OS_CLOUD and clouds.yaml do not lead to a cloud: {explain(problem)}") from problem
+        raise CloudMisconfigured(
+            f"OS_CLOUD and clouds.yaml do not define a usable cloud: {explain(problem)}"
+        ) from problem
     except (sdk.SDKException, keystone.ClientException) as problem:
         raise CloudError(f"The cloud cannot be queried: {explain(problem)}") from problem
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         # openstacksdk raises these for responses that are not JSON or have an unexpected structure.
-        raise CloudError(f"The cloud's answer makes no sense: {type(problem).__name__}") from problem
+        raise CloudError(f"The cloud's response is invalid: {type(problem).__name__}") from problem
 
 
 def translate_http_error(problem: sdk.HttpException) -> CloudError:
@@ -161,11 +163,11 @@ def translate_http_error(problem: sdk.HttpException) -> CloudError:
     status = problem.status_code or 0
     reason = join_lines(problem.details or "") or explain(problem)
     if status == 401:
-        return CloudMisconfigured(f"The cloud refuses our credentials: {reason}")
+        return CloudMisconfigured(f"The cloud rejects the credentials of the site: {reason}")
     if status == 403 and reason.startswith(QUOTA_EXCEEDED):
         return OperationRefused(f"The quota of the project does not allow it: {reason}")
     if status == 403:
-        return CloudMisconfigured(f"The cloud does not give us the right to do it: {reason}")
+        return CloudMisconfigured(f"The cloud denies the site the permission: {reason}")
     if status == 429 or status >= 500:
         place = urlsplit(str(problem.url or "")).netloc
         kind = AnswerLost if status in PROXY_FAILURES else CloudUnavailable

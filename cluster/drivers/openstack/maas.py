@@ -135,7 +135,7 @@ def make_error(status: int, reason: str) -> CloudError:
     if status == 401:
         return CloudMisconfigured(f"MAAS refuses WATCHER_MAAS_API_KEY{reason}")
     if status == 403:
-        return CloudMisconfigured(f"MAAS does not give us the right to do it{reason}")
+        return CloudMisconfigured(f"MAAS denies the site the permission{reason}")
     if status == TOO_MANY_REQUESTS or status >= 500:
         return CloudUnavailable(f"MAAS answered with status {status}{reason}")
     if status in (404, 410) or status < 400:

@@ -77,7 +77,7 @@ def test_deferred_attempt_stores_no_outputs(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ({"x": "\0"}, "outputs.x: must not hold NUL characters."),
         ({"x": float("nan")}, "outputs.x: must not hold numbers without an end."),
-        ({"x": object()}, "outputs: must hold nothing but JSON."),
+        ({"x": object()}, "outputs: must contain only JSON values."),
     ],
 )
 def test_unstorable_outputs_are_replaced_by_an_error_and_the_action_succeeds(
@@ -157,7 +157,7 @@ def test_worker_of_an_earlier_attempt_cannot_save_data(monkeypatch: pytest.Monke
     ("data", "words"),
     [
         ({"x": "\0"}, "data.x: must not hold NUL characters."),
-        ({"x": object()}, "data: must hold nothing but JSON."),
+        ({"x": object()}, "data: must contain only JSON values."),
         (["x"], "data: must be an object."),
     ],
 )

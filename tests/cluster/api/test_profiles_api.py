@@ -173,7 +173,7 @@ def test_networks_user_data_and_tags_are_accepted_from_1_15_on(api: Caller, clou
         ({"networks": [{"port": "p", "fixed_ip": "10.0.0.1"}]}, "spec: networks.0: fixed_ip: is for a network"),
         (
             {"block_device_mapping_v2": [{"source_type": "image"}]},
-            "spec: block_device_mapping_v2.0: uuid: must be there",
+            "spec: block_device_mapping_v2.0: uuid: is required",
         ),
         ({"availability_zone": "nowhere"}, "spec: availability_zone: the cloud has no availability zone nowhere."),
         ({"personality": []}, "spec: Additional properties are not allowed ('personality'"),

@@ -375,7 +375,7 @@ def test_refused_renewed_token_is_reported(kind: Kind, source: Datasource, emula
 def test_wrong_password_is_reported_and_not_retried(source: Datasource, emulator: Emulator) -> None:
     emulator.password = "another password"
     message = refusal(source)
-    assert message.startswith("cannot be queried: The cloud refuses our credentials: ")
+    assert message.startswith("cannot be queried: The cloud rejects the credentials of the site: ")
     assert PASSWORD not in message
     assert emulator.count(TOKENS) == 1
 
@@ -427,5 +427,5 @@ def test_plain_text_refusal_of_aetos_is_reported(emulator: Emulator) -> None:
 def test_unconfigured_cloud_is_reported(source: Datasource, settings: Settings) -> None:
     settings.OPENSTACK_CLOUD = "nowhere"
     message = refusal(datasource())
-    reason = "OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud nowhere was not found."
+    reason = "OS_CLOUD and clouds.yaml do not define a usable cloud: Cloud nowhere was not found."
     assert message == f"cannot be queried: {reason}"

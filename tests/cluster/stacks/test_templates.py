@@ -207,7 +207,7 @@ def test_optional_server_properties_are_kept_and_empty_ones_omitted():
             {"block_device_mapping_v2": [{"boot_index": 0}]},
             "block_device_mapping_v2[0]: must have one of source_type, ",
         ),
-        ({"tags": ["a/b"]}, "tags[0]: must hold neither a comma nor a slash."),
+        ({"tags": ["a/b"]}, "tags[0]: must contain neither a comma nor a slash."),
         ({"security_groups": "web"}, "security_groups: 'web' is not of type 'array'"),
         ({"user_data": "\u00e9" * 30_000}, "user_data: must not have more than 65535 bytes in base64."),
     ],

@@ -50,7 +50,7 @@ def test_sync_without_nova_fails_with_status_1(nova: Nova, control_plane: Contro
 def test_sync_without_permissions_fails_with_status_2(nova: Nova, settings: Settings) -> None:
     settings.OPENSTACK_CLOUD = "member"
     load_driver().access.connection = None
-    with pytest.raises(CommandError, match=r"The cloud does not give us the right to do it: .*os-services") as caught:
+    with pytest.raises(CommandError, match=r"The cloud denies the site the permission: .*os-services") as caught:
         call_command("sync_cluster")
     load_driver().access.connection = None
     assert caught.value.returncode == 2

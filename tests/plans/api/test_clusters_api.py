@@ -172,9 +172,9 @@ def test_cluster_with_nodes_is_not_deleted_without_force(api: Caller) -> None:
 
 
 RESIZES: list[tuple[dict[str, Any], str]] = [
-    ({}, "adjustment_type: must be there, unless min_size or max_size is."),
-    ({"number": 1}, "adjustment_type: must be there, as number is."),
-    ({"adjustment_type": "EXACT_CAPACITY"}, "number: must be there, as adjustment_type is."),
+    ({}, "adjustment_type: is required unless min_size or max_size is given."),
+    ({"number": 1}, "adjustment_type: is required with number."),
+    ({"adjustment_type": "EXACT_CAPACITY"}, "number: is required with adjustment_type."),
     ({"adjustment_type": "SOMEHOW", "number": 1}, "adjustment_type"),
     ({"adjustment_type": "EXACT_CAPACITY", "number": -1}, "number: must not be below 0."),
     ({"adjustment_type": "EXACT_CAPACITY", "number": 1.5}, "number: must be a whole number of nodes."),

@@ -135,7 +135,7 @@ def test_deletion_redirects_to_its_plan(browser: Client) -> None:
     [
         ("scale-out", {"count": "9"}, "greater than the cluster&#x27;s max_size (5)."),
         ("scale-out", {"count": "0"}, "greater than or equal to 1"),
-        ("resize", {}, "Must be there, unless min_size or max_size is."),
+        ("resize", {}, "Is required unless min_size or max_size is given."),
         ("resize", {"adjustment_type": "EXACT_CAPACITY", "number": "7"}, "The target capacity (7) is greater"),
         ("change", {"name": "web", "timeout": "0"}, "This field is required."),
         ("attach", {}, "This field is required."),

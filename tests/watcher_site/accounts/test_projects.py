@@ -53,7 +53,7 @@ def test_unknown_user_is_refused(command: str) -> None:
 
 @pytest.mark.parametrize("project", ["p\u202e1", "p\n1", "p\t1"])
 def test_project_id_with_invisible_characters_is_refused(ines: User, project: str) -> None:
-    with pytest.raises(CommandError, match=r"^project: must hold no control or format characters"):
+    with pytest.raises(CommandError, match=r"^project: must not contain control or format characters"):
         run("add_project_member", "ines", project)
     assert not projects_of(ines)
 

@@ -86,7 +86,7 @@ def test_node_is_created_in_a_cluster(api: Caller) -> None:
     ("body", "status", "words"),
     [
         ({"name": "new", "cluster": "nope"}, 400, "cluster: there is no cluster nope."),
-        ({"name": "new"}, 400, "profile: must be there, unless cluster is."),
+        ({"name": "new"}, 400, "profile: is required unless cluster is given."),
         ({"name": "new", "cluster": "web"}, 409, "cluster: The target capacity (4) is greater than the cluster's"),
     ],
 )

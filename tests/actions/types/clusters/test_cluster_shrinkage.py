@@ -231,9 +231,9 @@ def test_resize_stores_new_bounds() -> None:
 @pytest.mark.parametrize(
     ("inputs", "words"),
     [
-        ({}, "adjustment_type: must be there, unless min_size or max_size is."),
-        ({"number": 1}, "adjustment_type: must be there, as number is."),
-        ({"adjustment_type": "EXACT_CAPACITY"}, "number: must be there, as adjustment_type is."),
+        ({}, "adjustment_type: is required unless min_size or max_size is given."),
+        ({"number": 1}, "adjustment_type: is required with number."),
+        ({"adjustment_type": "EXACT_CAPACITY"}, "number: is required with adjustment_type."),
         ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": 0}, "number: must not be 0."),
         ({"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": 0}, "number: must not be 0."),
         ({"adjustment_type": "EXACT_CAPACITY", "number": -1}, "number: must not be below 0."),

@@ -181,7 +181,7 @@ def test_polling_continues_while_maas_is_unavailable(maas: EmulatedMaas, node: s
     ("status", "kind", "message"),
     [
         ("Ready", OperationRefused, "MAAS refused it: Can't start node: it hasn't been allocated"),
-        ("Locked", CloudMisconfigured, "MAAS does not give us the right to do it"),
+        ("Locked", CloudMisconfigured, "MAAS denies the site the permission"),
     ],
 )
 def test_refusal_has_the_message_of_maas(

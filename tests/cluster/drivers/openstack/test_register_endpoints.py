@@ -25,7 +25,7 @@ def test_unknown_cloud_is_refused(settings: Settings, monkeypatch: pytest.Monkey
     (tmp_path / "clouds.yaml").write_text("clouds: {}\n")
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
     settings.OPENSTACK_CLOUD = "nowhere"
-    with pytest.raises(CommandError, match=r"OS_CLOUD and clouds.yaml do not lead to a cloud") as refusal:
+    with pytest.raises(CommandError, match=r"OS_CLOUD and clouds.yaml do not define a usable cloud") as refusal:
         call_command("register_endpoints", "https://watcher.example.org")
     assert refusal.value.returncode == 2
 

@@ -87,7 +87,7 @@ def test_server_error_of_keystone_fails_with_status_1(emulator: Emulator) -> Non
 def test_wrong_password_fails_with_status_2(emulator: Emulator) -> None:
     emulator.password = "another"
     code, message = refusal()
-    assert (code, message.split(":")[0]) == (MISCONFIGURED, "The cloud refuses our credentials")
+    assert (code, message.split(":")[0]) == (MISCONFIGURED, "The cloud rejects the credentials of the site")
 
 
 def test_expired_token_is_renewed(emulator: Emulator) -> None:
@@ -101,7 +101,7 @@ def test_missing_permission_fails_with_status_2(emulator: Emulator) -> None:
     code, message = refusal()
     assert code == MISCONFIGURED
     assert message == (
-        "The cloud does not give us the right to do it: Policy doesn't allow os_compute_api:os-services:list."
+        "The cloud denies the site the permission: Policy doesn't allow os_compute_api:os-services:list."
     )
 
 
@@ -109,7 +109,7 @@ def test_cloud_missing_from_clouds_yaml_fails_with_status_2(emulator: Emulator, 
     settings.OPENSTACK_CLOUD = "another"
     code, message = refusal()
     assert code == MISCONFIGURED
-    assert message == "OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud another was not found."
+    assert message == "OS_CLOUD and clouds.yaml do not define a usable cloud: Cloud another was not found."
 
 
 def test_cloud_without_nova_fails_with_status_2(emulator: Emulator) -> None:
@@ -153,7 +153,7 @@ def test_synchronization_fails_if_a_list_changes_at_each_attempt(emulator: Emula
 def test_response_other_than_json_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("os-aggregates", 200)
     code, message = refusal()
-    assert (code, message.split(":")[0]) == (UNAVAILABLE, "The cloud's answer makes no sense")
+    assert (code, message.split(":")[0]) == (UNAVAILABLE, "The cloud's response is invalid")
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,6 @@ def test_command_line_error_is_one_line(emulator: Emulator, tmp_path: Path) -> N
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (MISCONFIGURED, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("CommandError: The cloud refuses our credentials: The request you have made requires auth")
+    assert line.startswith(
+        "CommandError: The cloud rejects the credentials of the site: The request you have made requires auth"
+    )
