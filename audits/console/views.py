@@ -109,7 +109,7 @@ class AuditPage(FollowedPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         audit: Audit = self.object
         return super().get_context_data(
-            plans=audit.action_plans.present().with_progress().order_by("-pk")[:20],
+            plans=audit.action_plans.present().with_progress().select_related("strategy").order_by("-pk")[:20],
             moving=audit.state in {Audit.State.PENDING, Audit.State.ONGOING},
             may_delete=audit.state in audit.DELETABLE,
             may_suspend=audit.audit_type == Audit.Type.CONTINUOUS and audit.state == Audit.State.ONGOING,

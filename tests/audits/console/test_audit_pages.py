@@ -153,6 +153,17 @@ def test_deletion_of_an_ongoing_audit_is_refused_with_the_reason(administrator: 
     assert Audit.objects.present().exists()
 
 
+@pytest.mark.parametrize("size", [1, 20])
+def test_page_query_count_does_not_depend_on_the_number_of_plans(
+    administrator: Client, django_assert_num_queries: Any, size: int
+) -> None:
+    audit = make_audit()
+    for _ in range(size):
+        make_plan({"a": []}, audit=audit, strategy=audit.strategy)
+    with django_assert_num_queries(5):
+        administrator.get(reverse("audits:detail", args=[audit.uuid]))
+
+
 @pytest.mark.parametrize("size", [1, 30])
 def test_list_query_count_does_not_depend_on_the_number_of_audits(
     administrator: Client, django_assert_num_queries: Any, size: int
