@@ -17,7 +17,7 @@ def check_series(**_: Any) -> list[CheckMessage]:
     }
     known = ", ".join(METRICS)
     return [
-        Error(f"WATCHER_{name}: {stray} is no metric; there are {known}.", id="cluster.E001")
+        Error(f"WATCHER_{name}: {stray} is not a metric; there are {known}.", id="cluster.E001")
         for name, table in tables.items()
         for stray in sorted(table.keys() - METRICS.keys())
     ]

@@ -518,11 +518,11 @@ GNOCCHI_METRICS = read(
 GNOCCHI_POLLING_INTERVAL = read_number("WATCHER_GNOCCHI_POLLING_INTERVAL", 300, least=1, most=86400)
 for name in (PROMETHEUS_SERVER_LABEL, PROMETHEUS_NODE_LABEL, *PROMETHEUS_METRICS.values()):
     if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", name):
-        refuse("WATCHER_PROMETHEUS_…", f"{name} is no name of a label or a series.")
+        refuse("WATCHER_PROMETHEUS_…", f"{name} is not the name of a label or a series.")
 for name in GNOCCHI_METRICS.values():
     # An asterisk or a question mark would match several metrics.
     if not re.fullmatch(r"[\w.:-]+", name):
-        refuse("WATCHER_GNOCCHI_METRICS", f"{name} is no name of a metric of Gnocchi.")
+        refuse("WATCHER_GNOCCHI_METRICS", f"{name} is not the name of a metric of Gnocchi.")
 CLOUD = read(env.str, "WATCHER_CLOUD", "cluster.drivers.embedded.EmbeddedCloud")
 # The duration of an operation of the embedded cloud in seconds.
 EMBEDDED_CLOUD_SECONDS = read_number("WATCHER_EMBEDDED_CLOUD_SECONDS", 2, least=0)

@@ -349,7 +349,7 @@ def find_flaw(outcome: object, has_planned: bool = False) -> str | None:
     if outcome.answer is not Answer.WAIT and outcome.derived:
         return f"derives actions, and answers {outcome.answer.name} instead of WAIT"
     invalid = [child for child in outcome.derived if not isinstance(child, ProposedAction)]
-    return f"derives an object that is no ProposedAction: {invalid[0]!r:.40}" if invalid else None
+    return f"derives an object that is not a ProposedAction: {invalid[0]!r:.40}" if invalid else None
 
 
 class ActionExcluded(ActionSkipException):

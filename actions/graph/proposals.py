@@ -60,10 +60,11 @@ def check_graph(actions: Sequence[ProposedAction]) -> None:
     origins = {action.uuid: action.derived_from for action in actions}
     for action in actions:
         if strays := [parent for parent in action.parents if parent not in origins]:
-            raise Invalid(f"parents: {strays[0]}, parent of action {action.uuid}, is no action of the plan.")
+            raise Invalid(f"parents: {strays[0]}, parent of action {action.uuid}, is not an action of the plan.")
         if action.derived_from and action.derived_from not in origins:
             raise Invalid(
-                f"derived_from: {action.derived_from}, which derives action {action.uuid}, is no action of the plan."
+                f"derived_from: {action.derived_from}, which derives action {action.uuid}, is not an action of the"
+                " plan."
             )
     check_cycles({child: [origin] for child, origin in origins.items() if origin}, "derived_from", DERIVING)
     for action in actions:

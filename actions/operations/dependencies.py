@@ -59,7 +59,7 @@ def find_keys(action: Action, parents: Iterable[UUID]) -> dict[UUID, int]:
     origin = action.derived_from.uuid if action.derived_from else None
     for uuid in uuids:
         if uuid not in parents_by_uuid:
-            raise Invalid(f"{FIELD}: {uuid} is no action of the plan.")
+            raise Invalid(f"{FIELD}: {uuid} is not an action of the plan.")
         check_edge(FIELD, (action.uuid, origin), (uuid, parents_by_uuid[uuid][1]))
     if origin and origin not in uuids:
         raise Invalid(f"{FIELD}: action {action.uuid} is derived from {origin}, and always waits for it.")

@@ -156,7 +156,7 @@ class Audit(StatefulModel, Named):
         """
         self.next_run_time, self.status_message = self.schedule.following(self.next_run_time or now, now), None
         if self.next_run_time is None:
-            raise Invalid("The audit cannot go on: no run would come before its end_time.")
+            raise Invalid("The audit cannot be resumed: it has no further run before its end_time.")
 
     # The operations of users, for API, console and commands. Clients match the message of a cancellation.
 

@@ -95,7 +95,7 @@ def delete_audit_template(template: AuditTemplate) -> None:
 def apply_changes(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
     """Apply the changes to a template in memory, and validate the result."""
     if unknown := changes.keys() - FIELDS:
-        raise Invalid(f"{min(unknown)}: is no attribute of an audit template that can be changed.")
+        raise Invalid(f"{min(unknown)}: is not an attribute of an audit template that can be changed.")
     if "name" in changes:
         template.name = checked_text("name", changes["name"], NAME_LENGTH)
         if not template.name:

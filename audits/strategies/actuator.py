@@ -56,12 +56,14 @@ class Actuator(Strategy):
 def check_action(field: str, action: Mapping[str, Any]) -> None:
     """Raise `Invalid` unless the action type exists, and its schema allows the input parameters."""
     if unknown := action.keys() - ACTION["properties"]:
-        raise Invalid(f"{field}.{min(unknown)}: is no attribute of an action.")
+        raise Invalid(f"{field}.{min(unknown)}: is not an attribute of an action.")
     installed: Mapping[str, type[ActionType]] = load("ACTION_TYPES")
     if action["action_type"] not in installed:
         raise Invalid(f"{field}.action_type: there is no action type {cut(action['action_type'], SHOWN)}.")
     if "resource_id" in action["input_parameters"]:
-        raise Invalid(f"{field}.input_parameters.resource_id: must stand beside the input_parameters, not among them.")
+        raise Invalid(
+            f"{field}.input_parameters.resource_id: must be given next to the input_parameters, not among them."
+        )
     target = {name: action[name] for name in ("resource_id",) if name in action}
     violation = find_violation(installed[action["action_type"]].validator, {**action["input_parameters"], **target})
     if violation:

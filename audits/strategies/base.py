@@ -73,7 +73,7 @@ class Solution:
             Invalid: the parameters contain ``resource_id``, or the name or the timeout is invalid.
         """
         if "resource_id" in input_parameters:
-            raise Invalid("resource_id: must be given beside the input_parameters, not among them.")
+            raise Invalid("resource_id: must be given next to the input_parameters, not among them.")
         if len(name) > NAME_LENGTH:
             raise Invalid(f"name: must have at most {NAME_LENGTH} characters, and has {len(name)}.")
         if timeout is not None and not 0 <= timeout <= LONGEST_TIMEOUT:

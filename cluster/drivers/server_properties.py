@@ -100,7 +100,7 @@ def find_flaw_of_network(network: Mapping[str, Any]) -> str | None:
     with suppress(ValueError):
         ip_address(network["fixed_ip"])
         return None
-    return f"fixed_ip: {network['fixed_ip']} is no IP address."
+    return f"fixed_ip: {network['fixed_ip']} is not an IP address."
 
 
 def find_flaw_of_device(device: Mapping[str, Any]) -> str | None:

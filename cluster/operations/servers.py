@@ -82,7 +82,7 @@ def checked_request(attributes: Any) -> Mapping[str, Any]:
     if violation := find_violation(VALIDATOR, attributes):
         raise Invalid(f"server: {violation}")
     if not attributes["name"].strip():
-        raise Invalid("server: name: must have a character that is no blank.")
+        raise Invalid("server: name: must have a character that is not a space.")
     checked: Mapping[str, Any] = attributes
     return checked
 

@@ -86,7 +86,7 @@ class Entry:
         except ValueError:
             moment = None
         if moment is None:
-            raise InvalidValue([*self.path, "created_at"], f"{value!r} is no date with a time.")
+            raise InvalidValue([*self.path, "created_at"], f"{value!r} is not a date with a time.")
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

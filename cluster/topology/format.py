@@ -163,7 +163,7 @@ def make_invalid_value(problem: ValidationError) -> InvalidValue:
         kind = next((KINDS[part] for part in reversed(path) if isinstance(part, str)), "topology")
         properties = cast(dict[str, Any], problem.schema)["properties"]
         stray = next(name for name in cast(dict[str, Any], problem.instance) if name not in properties)
-        return InvalidValue([*path, stray], f"is no attribute of a {kind}.")
+        return InvalidValue([*path, stray], f"is not an attribute of a {kind}.")
     if problem.validator == "anyOf":
         problem = (problem.context or [problem])[0]
     return InvalidValue(path, f"{cut(problem.message)}.")

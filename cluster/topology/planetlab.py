@@ -82,7 +82,7 @@ def read_traces(path: Path) -> list[Trace]:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             return list(parse_traces(path, csv.reader(file)))
     except (gzip.BadGzipFile, EOFError, ValueError, zlib.error, csv.Error) as problem:
-        raise Invalid(f"{path}: is no gzipped CSV file: {problem}.") from problem
+        raise Invalid(f"{path}: is not a gzipped CSV file: {problem}.") from problem
     except OSError as problem:
         raise Invalid(f"{path}: cannot be read: {problem.strerror}.") from problem
 

@@ -243,7 +243,7 @@ def del_nodes(
     current = lock_for_operation("CLUSTER_DEL_NODES", cluster, options)
     for node in found:
         if node.cluster_id != current.pk:
-            raise Conflict(f"nodes: node {node.uuid} is no member of cluster {current.uuid}.")
+            raise Conflict(f"nodes: node {node.uuid} is not a member of cluster {current.uuid}.")
     inputs = {"nodes": [str(one.uuid) for one in found], "destroy_after_deletion": destroy_after_deletion}
     return plan_cluster_action("CLUSTER_DEL_NODES", current, options, **inputs)
 
@@ -320,4 +320,4 @@ def parse_uuid_of_node(uuid: Any) -> UUID:
     try:
         return UUID(str(uuid))
     except ValueError:
-        raise Invalid(f"nodes: {uuid} is no UUID.") from None
+        raise Invalid(f"nodes: {uuid} is not a UUID.") from None

@@ -16,7 +16,7 @@ BEHIND_KEYSTONE = ["cluster.datasources.aetos.Aetos", "cluster.datasources.gnocc
 def test_series_of_an_unknown_metric_is_reported(settings: Settings, name: str) -> None:
     setattr(settings, name, {"instance_cpu_usage": "cpu", "instance_cpu_util": "cpu"})
     [problem] = check_series()
-    assert str(problem.msg).startswith(f"WATCHER_{name}: instance_cpu_util is no metric; there are host_cpu_usage,")
+    assert str(problem.msg).startswith(f"WATCHER_{name}: instance_cpu_util is not a metric; there are host_cpu_usage,")
 
 
 @pytest.mark.parametrize("source", BEHIND_KEYSTONE)

@@ -81,7 +81,7 @@ BEYOND_SCHEMAS = re.compile(
             r"changes-since must be less|must be a percentage",
             r"must be in a year from|must be whsec_ and 24 to 64 bytes in base64",
             r"has a private address|has no address|Unsupported sort key|'' should be non-empty",
-            r"must have a character that is no blank|must be a time in ISO 8601|nor a cron expression",
+            r"must have a character that is not a space|must be a time in ISO 8601|nor a cron expression",
             r"must not contain control or format characters|template: |field may not be blank",
             r"number: must not be below",
             r"bytes in base64|networks: must be a list|neither a comma nor a slash|either network or port",

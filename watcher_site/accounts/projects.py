@@ -49,7 +49,7 @@ def remove_member(name: str, project: str) -> None:
     """
     removed, _ = ProjectMember.objects.filter(user=find_user(name), project_id=project).delete()
     if not removed:
-        raise NotFound(f"project: {name} is no member of {project}.")
+        raise NotFound(f"project: {name} is not a member of {project}.")
     record("project.remove_member", project, details={"user": name})
 
 

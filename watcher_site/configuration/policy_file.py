@@ -84,7 +84,9 @@ def find_ineffective(rules: dict[str, Any], policies: Collection[str], permissio
     """
     checks = [(name, check) for name, rule in rules.items() for check in list_checks(rule)]
     named = {check.match for _, check in checks if getattr(check, "kind", "") == "rule"}
-    strays = [f"{name} is no policy, and no rule refers to it." for name in rules if name not in {*policies, *named}]
+    strays = [
+        f"{name} is not a policy, and no rule refers to it." for name in rules if name not in {*policies, *named}
+    ]
     required = {(name, check.match) for name, check in checks if getattr(check, "kind", "") == "right"}
     unknown = sorted((name, right) for name, right in required if "." in right and right not in permissions)
     return strays + [f"{name}: there is no permission {right}." for name, right in unknown]

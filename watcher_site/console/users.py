@@ -280,7 +280,7 @@ class AddProject(MembershipView):
 
 class RemoveProject(MembershipView):
     history_event, verb = "project.remove_member", _("remove a project")
-    change, result = remove_member, _("%(name)s is no member of %(project)s.")
+    change, result = remove_member, _("%(name)s is not a member of %(project)s.")
 
 
 class RevokeTokenOfUser(TokenOperationView):

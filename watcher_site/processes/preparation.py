@@ -57,7 +57,7 @@ def require_free_port(address: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
     except socket.gaierror as problem:
-        raise Invalid(f"WATCHER_BIND: {address} is no address: {problem.strerror}.") from problem
+        raise Invalid(f"WATCHER_BIND: {address} is not an address: {problem.strerror}.") from problem
     except OSError as problem:
         reason = problem.strerror or problem
         raise Conflict(f"PORT: {address}:{port} cannot be served: {reason}. Choose another with PORT=….") from problem

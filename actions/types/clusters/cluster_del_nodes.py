@@ -42,7 +42,7 @@ class ClusterDelNodes(ClusterAction):
     def prepare(self, cluster: Cluster, data: Data) -> None:
         for node in named_nodes(self):
             if node.cluster_id != cluster.pk:
-                raise ActionFailed(f"Node {node.uuid} is no member of cluster {cluster.uuid}.")
+                raise ActionFailed(f"Node {node.uuid} is not a member of cluster {cluster.uuid}.")
         uuids = [str(node.uuid) for node in named_nodes(self)]
         data.setdefault("deletion", {"count": len(uuids), "candidates": uuids})
 

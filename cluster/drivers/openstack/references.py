@@ -116,7 +116,9 @@ def references_in_image(path: str, image: Any) -> Iterator[Reference]:
         devices = json.loads(devices) if isinstance(devices, str) else devices
         yield from references_of_devices(f"{path}.block_device_mapping", devices, SOURCES_IN_IMAGES)
     except (ValueError, TypeError, AttributeError) as problem:
-        raise OperationRefused(f"{path}: block_device_mapping of image {image.id} is no list of objects") from problem
+        raise OperationRefused(
+            f"{path}: block_device_mapping of image {image.id} is not a list of objects"
+        ) from problem
 
 
 def find_usable(cloud: Connection, kind: str, key: str, project: str) -> Any:

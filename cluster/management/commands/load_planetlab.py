@@ -46,5 +46,5 @@ class Command(commands.Command):
         try:
             servers, samples = load(file, at)
         except InvalidValue as problem:
-            raise Invalid(f"{file}: does not fit beside what is there already: {problem}") from problem
+            raise Invalid(f"{file}: conflicts with existing objects: {problem}") from problem
         self.stdout.write(f"{servers} servers, {samples} samples")

@@ -173,7 +173,9 @@ def require_valid(validator: Draft202012Validator, value: Any, path: Path) -> No
     """Raise `InvalidValue` with the path and the broken rule. Large values are truncated."""
     if error := best_match(validator.iter_errors(value)):
         rule = (
-            f"{cut(repr(error.instance))} is no name: {NAMES}" if error.validator == "pattern" else cut(error.message)
+            f"{cut(repr(error.instance))} is not a valid name: {NAMES}"
+            if error.validator == "pattern"
+            else cut(error.message)
         )
         raise InvalidValue([*path, *error.absolute_path], f"{rule}.")
 

@@ -58,7 +58,7 @@ def find(kind: str, names: list[str]) -> Markable:
 def find_by_uuid(kind: str, name: str) -> Markable:
     uuid = parse_uuid(name)
     if uuid is None:
-        raise Invalid(f"name: {name} is no UUID.")
+        raise Invalid(f"name: {name} is not a UUID.")
     found: Markable | None = MODELS[kind].objects.present().filter(uuid=uuid).first()
     if found is None:
         raise NotFound(f"{kind.capitalize()} {name} could not be found")

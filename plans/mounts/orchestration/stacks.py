@@ -153,7 +153,7 @@ def read_heat_flag(name: str, value: str) -> bool:
 def read_marker(text: str) -> UUID:
     found = parse_uuid(text)
     if found is None:
-        raise Invalid(f"marker: {text} is no id of a stack.")
+        raise Invalid(f"marker: {text} is not the id of a stack.")
     return found
 
 
@@ -244,5 +244,5 @@ def read_heat_depth(text: str) -> int:
     if text.lower() in ("true", "false"):
         return 1000 if text.lower() == "true" else 0
     if not (text.isascii() and text.isdigit()):
-        raise Invalid(f'nested_depth: "{text}" is no number.')
+        raise Invalid(f'nested_depth: "{text}" is not a number.')
     return int(text[:9])

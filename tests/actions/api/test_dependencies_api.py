@@ -109,7 +109,7 @@ def test_an_action_that_depends_on_itself_is_refused(newest: Caller, plan: Actio
 def test_dependency_on_an_action_of_another_plan_is_refused(newest: Caller, plan: ActionPlan) -> None:
     stranger = uuid(make_plan({"other": []}), "other")
     answer = newest.patch(f"/actions/{uuid(plan, 'a')}", [step("replace", value=[stranger])])
-    assert (answer.status_code, fault(answer)) == (400, f"depends_on: {stranger} is no action of the plan.")
+    assert (answer.status_code, fault(answer)) == (400, f"depends_on: {stranger} is not an action of the plan.")
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_audit_is_suspended_and_resumed(administrator: Client) -> None:
 
 def test_resume_after_end_time_is_refused_with_the_reason(administrator: Client) -> None:
     text = press(administrator, "resume", continuous_audit(state="SUSPENDED", end_time=NOON))
-    assert "The audit cannot go on" in text
+    assert "The audit cannot be resumed" in text
     assert Audit.objects.get().state == "SUSPENDED"
 
 

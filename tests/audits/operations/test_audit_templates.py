@@ -91,7 +91,7 @@ def test_strategy_of_a_template_is_removed() -> None:
         ({"goal": "unclassified"}, Invalid, "^'dummy' strategy does relate to the 'unclassified' goal"),
         ({"name": "taken"}, Conflict, "^An audit_template with UUID or name taken already exists$"),
         ({"scope": [{"storage": []}]}, Invalid, "^scope: "),
-        ({"uuid": "x"}, Invalid, "^uuid: is no attribute of an audit template that can be changed"),
+        ({"uuid": "x"}, Invalid, "^uuid: is not an attribute of an audit template that can be changed"),
     ],
 )
 def test_invalid_change_is_refused(changes: dict[str, Any], refused: type[Refused], text: str) -> None:

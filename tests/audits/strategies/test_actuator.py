@@ -20,7 +20,7 @@ WRONG = [
     ({"action_type": "stop", "input_parameters": {}}, "'resource_id' is a required property"),
     ({"action_type": "stop", "input_parameters": {"resource_id": SERVER}}, "actions.1.input_parameters.resource_id: "),
     (STOP | {"resource_id": "web-1"}, "actions.1.input_parameters: resource_id: "),
-    (NOP | {"weight": 3}, "actions.1.weight: is no attribute of an action."),
+    (NOP | {"weight": 3}, "actions.1.weight: is not an attribute of an action."),
     ({"action_type": "nop"}, "actions.1: 'input_parameters' is a required property"),
 ]
 

@@ -93,10 +93,10 @@ REFUSED = [
     ({}, "'resources' is a required property"),
     ({**of(), "outputs": {}}, "('outputs' was unexpected)"),
     ({**of(), "version": 2}, "version: 2 is not one of [1]"),
-    (of(**{"a/b": SMALL}), "resources: 'a/b' is no name: 1 to 255 letters"),
-    (of(**{"..": SMALL}), "resources: '..' is no name: 1 to 255 letters"),
-    (of(**{"web\n": SMALL}), "resources: 'web\\n' is no name: 1 to 255 letters"),
-    (of(**{"w" * 256: SMALL}), "is no name: 1 to 255 letters"),
+    (of(**{"a/b": SMALL}), "resources: 'a/b' is not a valid name: 1 to 255 letters"),
+    (of(**{"..": SMALL}), "resources: '..' is not a valid name: 1 to 255 letters"),
+    (of(**{"web\n": SMALL}), "resources: 'web\\n' is not a valid name: 1 to 255 letters"),
+    (of(**{"w" * 256: SMALL}), "is not a valid name: 1 to 255 letters"),
     (of(web={"type": "volume", "properties": {}}), "resources.web.type: 'volume' is not one of"),
     (of(web={"type": "server"}), "resources.web: 'properties' is a required property"),
     (of(web=server(size=1)), "resources.web.properties: Additional properties are not allowed ('size'"),
@@ -202,7 +202,7 @@ def test_optional_server_properties_are_kept_and_empty_ones_omitted():
     ("properties", "words"),
     [
         ({"networks": [{"network": "a", "port": "b"}]}, "networks[0]: must have either network or port."),
-        ({"networks": [{"network": "a", "fixed_ip": "x"}]}, "networks[0]: fixed_ip: x is no IP address."),
+        ({"networks": [{"network": "a", "fixed_ip": "x"}]}, "networks[0]: fixed_ip: x is not an IP address."),
         (
             {"block_device_mapping_v2": [{"boot_index": 0}]},
             "block_device_mapping_v2[0]: must have one of source_type, ",

@@ -74,10 +74,10 @@ def test_file_without_members_keeps_the_members(file: Path) -> None:
     ("pool", "rule"),
     [
         ({}, "balancing_pools[0]: 'name' is a required property."),
-        ({"name": "web", "colour": 1}, "balancing_pools[0].colour: is no attribute of a load-balancer pool."),
+        ({"name": "web", "colour": 1}, "balancing_pools[0].colour: is not an attribute of a load-balancer pool."),
         (
             {"name": "web", "members": [{"server": "web-1", "port": 80, "name": "x"}]},
-            "balancing_pools[0].members[0].name: is no attribute of a member of a pool.",
+            "balancing_pools[0].members[0].name: is not an attribute of a member of a pool.",
         ),
         (
             {"name": "web", "members": [{"server": "web-1", "port": 0}]},

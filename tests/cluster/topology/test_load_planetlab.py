@@ -70,7 +70,7 @@ def test_load_without_enough_capacity_changes_nothing(tmp_path: Path) -> None:
     # A server of another day that needs more memory than is free.
     Server.objects.update(memory=4000, name="of an earlier day")
     samples = Sample.objects.count()
-    with pytest.raises(CommandError, match=f"{path}: does not fit beside what is there already: ") as problem:
+    with pytest.raises(CommandError, match=f"{path}: conflicts with existing objects: ") as problem:
         call_command("load_planetlab", path)
     assert (problem.value.returncode, Server.objects.count(), Sample.objects.count()) == (2, 2, samples)
 
@@ -98,7 +98,7 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
 def test_truncated_file_is_refused(tmp_path: Path) -> None:
     path = Path(day(tmp_path, *map(trace, "abc")))
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(CommandError, match="is no gzipped CSV file: Compressed file ended"):
+    with pytest.raises(CommandError, match="is not a gzipped CSV file: Compressed file ended"):
         call_command("load_planetlab", str(path))
 
 
@@ -122,7 +122,7 @@ def test_invalid_row_is_reported_and_nothing_is_written(tmp_path: Path, rows: li
 def test_file_without_gzip_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "day.csv.gz"
     path.write_text(HEAD)
-    with pytest.raises(CommandError, match="is no gzipped CSV file: Not a gzipped file"):
+    with pytest.raises(CommandError, match="is not a gzipped CSV file: Not a gzipped file"):
         call_command("load_planetlab", str(path))
 
 

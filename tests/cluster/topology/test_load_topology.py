@@ -166,11 +166,11 @@ SMALL = '{"name": "web-1", "vcpus": 1, "memory": 1, "disk": 1, "node": "compute1
         (b'{\n"servers": "\xff"}', "2: is not UTF-8 text."),
         (b'{\n"servers": "\x00"}', "2: is not JSON: Invalid control character at."),
         ("[" * 100_000, "1: is nested too deeply."),
-        ('{\n"racks": []}', "2: racks: is no attribute of a topology."),
+        ('{\n"racks": []}', "2: racks: is not an attribute of a topology."),
         ('{"servers":\n\n"none"}', "3: servers: 'none' is not of type 'array'."),
         (
             servers('{"name": "web-1",\n"colour": "red", "vcpus": 1, "memory": 1, "disk": 1}'),
-            "5: servers[0].colour: is no attribute of a server.",
+            "5: servers[0].colour: is not an attribute of a server.",
         ),
         (
             servers(SMALL, '{"name": "web-2", "vcpus": 1, "memory": 1}'),
@@ -264,4 +264,4 @@ def test_error_is_reported_in_one_line_with_status_2(file: Path) -> None:
     file.write_text('{"racks": []}')
     command = start_command("load_topology", str(file))
     _, errors = command.communicate()
-    assert (command.returncode, errors.splitlines()[-1]) == (2, f"{file}:1: racks: is no attribute of a topology.")
+    assert (command.returncode, errors.splitlines()[-1]) == (2, f"{file}:1: racks: is not an attribute of a topology.")

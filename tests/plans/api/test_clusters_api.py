@@ -219,7 +219,7 @@ def test_nodes_of_other_clusters_cannot_leave_the_cluster(api: Caller) -> None:
     cluster, _ = make_cluster(), make_cluster("other", size=1)
     owned = Node.objects.get()
     answer = api.post(f"/clusters/{cluster.uuid}/del_nodes", {"nodes": [str(owned.uuid)]})
-    words = f"nodes: node {owned.uuid} is no member of cluster {cluster.uuid}."
+    words = f"nodes: node {owned.uuid} is not a member of cluster {cluster.uuid}."
     assert (answer.status_code, fault(answer)) == (409, words)
 
 

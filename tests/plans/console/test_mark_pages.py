@@ -141,7 +141,7 @@ def test_command_marks_resources_of_a_nested_stack(field: str) -> None:
     [
         (["resource", "shop"], "name: a resource has one for its stack and one for itself; 1 were given."),
         (["stack", "shop", "web"], "name: a stack has one for itself; 2 were given."),
-        (["server", "web-1"], "name: web-1 is no UUID."),
+        (["server", "web-1"], "name: web-1 is not a UUID."),
         (["node", str(uuid4())], "could not be found"),
         (["stack", "nope"], "The Stack (nope) could not be found."),
     ],

@@ -53,7 +53,7 @@ def test_action_that_is_its_own_parent_is_refused() -> None:
 
 def test_parent_outside_of_the_plan_is_refused_by_uuid() -> None:
     stranger = uuid4()
-    with pytest.raises(Invalid, match=f"^parents: {stranger}, parent of action .* is no action of the plan"):
+    with pytest.raises(Invalid, match=f"^parents: {stranger}, parent of action .* is not an action of the plan"):
         propose([ProposedAction("nop", {}, [stranger])])
 
 
@@ -122,7 +122,9 @@ def test_proposed_data_is_stored_as_initial_data() -> None:
 
 def test_origin_outside_of_the_plan_is_refused_by_uuid() -> None:
     stranger = uuid4()
-    with pytest.raises(Invalid, match=f"^derived_from: {stranger}, which derives action .*, is no action of the plan"):
+    with pytest.raises(
+        Invalid, match=f"^derived_from: {stranger}, which derives action .*, is not an action of the plan"
+    ):
         propose([ProposedAction("nop", {}, derived_from=stranger)])
 
 

@@ -43,7 +43,7 @@ def test_disabling_an_account_revokes_its_tokens(reader: User) -> None:
 
 
 def test_change_is_all_or_nothing(reader: User) -> None:
-    with pytest.raises(CommandError, match="rob is no member of gone"):
+    with pytest.raises(CommandError, match="rob is not a member of gone"):
         command("change_user", "rob", "--add-group", "member", "--remove-project", "gone", "--disable")
     assert (groups_of(reader), User.objects.get().is_active) == ({"reader"}, True)
 

@@ -41,7 +41,7 @@ def test_removed_member_keeps_the_other_projects(ines: User) -> None:
 
 
 def test_removing_a_user_who_is_no_member_is_refused(ines: User) -> None:
-    with pytest.raises(CommandError, match=r"^project: ines is no member of p1\.$"):
+    with pytest.raises(CommandError, match=r"^project: ines is not a member of p1\.$"):
         run("remove_project_member", "ines", "p1")
 
 

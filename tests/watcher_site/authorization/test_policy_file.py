@@ -56,7 +56,7 @@ def test_file_can_be_empty_or_json(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "warnings"),
     [
-        ('"actoin:update": "role:admin"\n', ["actoin:update is no policy, and no rule refers to it."]),
+        ('"actoin:update": "role:admin"\n', ["actoin:update is not a policy, and no rule refers to it."]),
         ('"operator": "role:x"\n"action:update": "rule:operator"\n', []),
         ('"action:update": "right:actions.fly"\n', ["action:update: there is no permission actions.fly."]),
         ('"action:update": "right:by_body or right:actions.skip_action or right:member"\n', []),

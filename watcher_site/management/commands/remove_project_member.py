@@ -17,4 +17,4 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, user: str, project: str, **options: Any) -> str:
         remove_member(user, project)
-        return f"user {user} is no member of project {project} any more"
+        return f"user {user} is not a member of project {project} any more"

@@ -142,7 +142,7 @@ def require(validator: Draft202012Validator, data: Any, kind: str) -> Mapping[st
         path = problem.json_path
         rule = f"a value breaks the rule {problem.validator!r}" if path != "$" else problem.message[:200]
         if not isinstance(data, Mapping):
-            rule = "it is no object"
+            rule = "it is not an object"
         raise UnusablePayload(f"{kind} {path} {problem.validator}", f"{kind}: {path}: {rule}.")
     payload: Mapping[str, Any] = data
     return payload
@@ -173,7 +173,7 @@ def parse_time(text: Any, kind: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except (TypeError, ValueError) as problem:
-        raise UnusablePayload(kind, f"{kind} is no time.") from problem
+        raise UnusablePayload(kind, f"{kind} is not a time.") from problem
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 

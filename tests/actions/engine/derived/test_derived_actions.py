@@ -198,7 +198,7 @@ ONE, TWO = UUID(int=1), UUID(int=2)
         ),
         (
             Outcome(Answer.WAIT, derived=["nop"]),  # type: ignore[list-item]
-            "execute of actions of type nop derives an object that is no ProposedAction: 'nop'",
+            "execute of actions of type nop derives an object that is not a ProposedAction: 'nop'",
         ),
         (
             Outcome(Answer.WAIT, derived=[ProposedAction("nop", {}, [ONE], ONE)]),
@@ -206,7 +206,7 @@ ONE, TWO = UUID(int=1), UUID(int=2)
         ),
         (
             Outcome(Answer.WAIT, derived=[ProposedAction("nop", {}, [TWO], ONE)]),
-            f"parents: {TWO}, parent of action {ONE}, is no action of the plan.",
+            f"parents: {TWO}, parent of action {ONE}, is not an action of the plan.",
         ),
         (
             Outcome(Answer.WAIT, derived=[ProposedAction("nop", {}, [], ONE), ProposedAction("nop", {}, [], ONE)]),

@@ -279,7 +279,7 @@ def test_del_nodes_deletes_the_nodes_if_requested() -> None:
 
 def test_del_nodes_refuses_a_node_of_another_cluster() -> None:
     cluster, other = make_cluster(size=1), make_cluster("other", size=1)
-    words = f"Node {uuid_of(other, 1)} is no member of cluster {cluster.uuid}."
+    words = f"Node {uuid_of(other, 1)} is not a member of cluster {cluster.uuid}."
     assert refusal(run("CLUSTER_DEL_NODES", cluster, nodes=[uuid_of(other, 1)])) == words
 
 

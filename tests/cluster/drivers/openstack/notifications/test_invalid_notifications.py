@@ -58,16 +58,16 @@ def receive(endpoint: Endpoint, event: str, payload: Any, **columns: Any) -> tup
         ("instance.lock", versioned("FlavorPayload", "1.0", {}), "instance: $: 'uuid' is a required property."),
         ("instance.lock", instance(uuid="secret"), "instance: $.uuid: a value breaks the rule 'pattern'."),
         ("instance.lock", instance(created_at="yesterday"), None),
-        ("instance.lock", instance(launched_at="soon"), "launched_at is no time."),
+        ("instance.lock", instance(launched_at="soon"), "launched_at is not a time."),
         ("instance.lock", instance(flavor=flavor(vcpus=-1)), "flavor: $.vcpus: a value breaks the rule 'minimum'."),
-        ("instance.lock", "text", "versioned payload: $: it is no object."),
-        ("instance.lock", None, "versioned payload: $: it is no object."),
+        ("instance.lock", "text", "versioned payload: $: it is not an object."),
+        ("instance.lock", None, "versioned payload: $: it is not an object."),
         ("service.update", service(disabled="yes"), "service: $.disabled: a value breaks the rule 'type'."),
         ("aggregate.create.end", aggregate(number=-1), "aggregate: $.id: a value breaks the rule 'minimum'."),
         ("volume.create.end", volume(size="10"), "volume: $.size: a value breaks the rule 'type'."),
         ("volume.create.end", volume(volume_attachment=[{}]), None),
         ("volume.create.end", {}, None),
-        ("volume.create.end", [], "volume: $: it is no object."),
+        ("volume.create.end", [], "volume: $: it is not an object."),
     ],
 )  # fmt: skip
 def test_invalid_payload_is_skipped_counted_and_logged_in_one_line(
@@ -83,7 +83,7 @@ def test_invalid_payload_is_skipped_counted_and_logged_in_one_line(
 @pytest.mark.parametrize("timestamp", [None, "", "yesterday", 5])
 def test_invalid_timestamp_is_skipped(synced: Emulator, endpoint: Endpoint, timestamp: Any) -> None:
     answer, lines = receive(endpoint, "instance.lock", instance(locked=True), timestamp=timestamp)
-    assert (answer, lines) == (HANDLED, ["notification skipped: timestamp is no time."])
+    assert (answer, lines) == (HANDLED, ["notification skipped: timestamp is not a time."])
     assert not Server.objects.get(uuid=SERVER).locked
 
 
