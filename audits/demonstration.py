@@ -181,7 +181,7 @@ def run_audit(audit: Audit) -> ActionPlan:
     engine = DecisionEngine()
     claimed = engine.claim(Audit.objects.filter(pk=audit.pk))
     if claimed:
-        engine.answer(claimed)
+        engine.run_audit(claimed)
     engine.service.retire()
     return ActionPlan.objects.get(audit=audit)
 

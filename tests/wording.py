@@ -74,6 +74,7 @@ RULES = [
     rule("Say whether …", "Say whether|Say if", "Return whether …", OPENING, enforced=[OPENING]),
     rule("Answer …", "Answer", "Return the response …, Respond with …", OPENING, enforced=[OPENING]),
     rule("Tell …", "Tell", "Return …, Send …, Notify …", OPENING, enforced=[OPENING]),
+    rule("Raises: …", "Raises:", "Return …. Raises: …, or Raise … if …", OPENING, enforced=[OPENING]),
     # Words.
     rule("anew", "anew", "again", TEXT, NAME, enforced=[TEXT]),
     rule("archaic adverb", "hence|lest|likewise|thereby|therein|thereof", "plain sentences", TEXT, enforced=[TEXT]),

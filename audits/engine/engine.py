@@ -84,7 +84,7 @@ class DecisionEngine(Worker):
         self.run_task(self.end_series)
         audit = self.next_audit()
         if audit:
-            self.answer(audit)
+            self.run_audit(audit)
         return audit is not None
 
     def run_task(self, task: Callable[[], None]) -> None:
@@ -157,7 +157,7 @@ class DecisionEngine(Worker):
                     return claimed
         return None
 
-    def answer(self, audit: Audit) -> None:
+    def run_audit(self, audit: Audit) -> None:
         """Run an audit that this engine owns. Errors fail the audit and not the engine."""
         attributes = {"watcher.audit": str(audit.uuid), "watcher.audit_type": audit.audit_type}
         with bound_contextvars(audit=str(audit.uuid)), tracing.span("run audit", attributes) as span:

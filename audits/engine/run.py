@@ -67,7 +67,7 @@ def run_strategy(audit: Audit) -> None:
         solution = strategy.solve(cluster, parameters)
     with phase_notifications(audit, PLANNER_PHASE, ends=False):
         plan = conclude(audit, strategy, parameters, solution)
-    log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
+    log.info("audit completed", action_plan=str(plan.uuid), state=plan.state)
 
 
 def load_cluster(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:

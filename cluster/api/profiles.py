@@ -117,7 +117,7 @@ class ProfileView(OwnedByProjects, NamedLookup, ResourceView):
         return super(OwnedByProjects, self).get_queryset()
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
-        """Raises: `Invalid`: profiles of several projects have the name."""
+        """Select the profile in the path. Raises: `Invalid`: profiles of several projects have the name."""
         profiles = super().lookup(identifier)
         if not is_uuid(identifier) and len(profiles.order_by().values_list("pk", flat=True)[:2]) > 1:
             raise ambiguous_identifier(identifier)

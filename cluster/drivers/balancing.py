@@ -76,7 +76,7 @@ class Balancer(ABC):
 
     @abstractmethod
     def find_pool(self, pool: str) -> BalancerPool:
-        """Raises: `BalancingPoolNotFound`."""
+        """Return a pool by its UUID or name. Raises: `BalancingPoolNotFound`."""
 
     @abstractmethod
     def members(self, pool: str) -> list[PoolMember]:
@@ -155,7 +155,7 @@ class DrainingBalancer(Balancer, ABC):
         end_draining(balancer_pool, uuid)
 
     def require_drained(self, pool: BalancerPool, server: str, grace_period: float, checkpoint: Checkpoint) -> None:
-        """Raises: `MemberDraining`."""
+        """Raise `MemberDraining` if a server still has connections and its grace period is not over."""
         draining, _ = Draining.objects.get_or_create(pool=pool.uuid, server=server)
         member = self.drain(pool, server, checkpoint)
         until = draining.since + timedelta(seconds=grace_period)

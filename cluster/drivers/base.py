@@ -236,7 +236,9 @@ class Cloud(ABC):
         Raises:
             CloudMisconfigured: the cloud exists only in the site's tables.
         """
-        raise CloudMisconfigured("WATCHER_CLOUD: this cloud lives in our own tables: nothing is read into them.")
+        raise CloudMisconfigured(
+            "WATCHER_CLOUD: this cloud exists only in the tables of the site, so there is nothing to read."
+        )
 
     def make_balancer(self) -> "Balancer":
         """Return the driver of the cloud's load balancers.
@@ -248,7 +250,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def find_server(self, server: str) -> CloudServer:
-        """Raises: `ServerNotFound`."""
+        """Return a server. Raises: `ServerNotFound`."""
 
     @abstractmethod
     def create_server(self, request: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
@@ -311,7 +313,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def find_compute_service(self, host: str) -> ComputeService:
-        """Raises: `ComputeServiceNotFound`."""
+        """Return the nova-compute service of a host. Raises: `ComputeServiceNotFound`."""
 
     @abstractmethod
     def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
@@ -400,7 +402,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def find_node(self, node: str) -> CloudNode:
-        """Raises: `NodeNotFound`."""
+        """Return the physical machine of a compute node. Raises: `NodeNotFound`."""
 
     @abstractmethod
     def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
@@ -423,15 +425,15 @@ class Cloud(ABC):
 
     @abstractmethod
     def find_volume(self, volume: str) -> CloudVolume:
-        """Raises: `VolumeNotFound`."""
+        """Return a volume. Raises: `VolumeNotFound`."""
 
     @abstractmethod
     def find_pool(self, pool: str) -> CloudPool:
-        """Raises: `PoolNotFound`."""
+        """Return a pool. Raises: `PoolNotFound`."""
 
     @abstractmethod
     def check_volume_type(self, volume_type: str) -> None:
-        """Raises: `VolumeTypeNotFound`."""
+        """Raise `VolumeTypeNotFound` if the cloud has no volume type of this name."""
 
     @abstractmethod
     def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:

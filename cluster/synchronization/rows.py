@@ -22,7 +22,7 @@ def describe_conflict(problem: Exception) -> str:
 
     The other lines of a database error contain the row, which may contain secrets.
     """
-    return f"What the cloud holds does not fit into our tables: {str(problem).partition(chr(10))[0]}"
+    return f"The tables of the site do not accept an object of the cloud: {str(problem).partition(chr(10))[0]}"
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ def test_strategy_with_samples_succeeds_a_week_after_the_load(
     goal = plugins.load("STRATEGIES")[strategy].goal
     audit = create_audit(audit_type="ONESHOT", goal=goal, strategy=strategy, name="measured", force=True)
     engine = DecisionEngine()
-    engine.answer(engine.claim(Audit.objects.filter(pk=audit.pk)))
+    engine.run_audit(engine.claim(Audit.objects.filter(pk=audit.pk)))
     audit.refresh_from_db()
     assert (audit.state, audit.status_message) == ("SUCCEEDED", None)
 

@@ -63,7 +63,7 @@ def checked_project(project: str) -> str:
 
 
 def find_user(name: str) -> Any:
-    """Raises: `NotFound`."""
+    """Return the user with a name. Raises: `NotFound`."""
     user = get_user_model().objects.filter(username=name).first()
     if user is None:
         raise NotFound(f"user: there is no user {name}.")

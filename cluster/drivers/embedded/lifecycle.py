@@ -73,7 +73,7 @@ class EmbeddedLifecycle(Cloud, ABC):
 
     @abstractmethod
     def lock(self, server: str) -> Server:
-        """Raises: `ServerNotFound`."""
+        """Return the locked row of a server. Raises: `ServerNotFound`."""
 
     @abstractmethod
     def wait(self, server: str, checkpoint: Checkpoint) -> None:

@@ -35,7 +35,7 @@ class Ironic:
         return POWER_STATES.get(machine.power_state, str(machine.power_state))
 
     def find_machine(self, hypervisor: Any) -> Any:
-        """Raises: `NodeNotFound` if Ironic does not know the machine, `CloudError` if there is no Ironic."""
+        """Return Ironic's node of a hypervisor. Raises: `NodeNotFound`, or `CloudError` if there is no Ironic."""
         machine = machine_of(hypervisor, self.read_machines())
         if machine is None:
             raise NodeNotFound(f"{hypervisor.name} in Ironic")

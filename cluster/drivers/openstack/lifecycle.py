@@ -233,7 +233,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         record_server_well(server)
 
     def find_built(self, server: str) -> Any:
-        """Raises: `OperationRefused` if the server was never built; Nova would respond with a conflict."""
+        """Return a server that was built. Raises: `OperationRefused`, where Nova would respond with a conflict."""
         details = self.fetch_server(server, self.access.read)
         if details.status == BROKEN and not details.launched_at:
             raise OperationRefused(f"Instance {server} was never built: it can only be created again")

@@ -74,7 +74,7 @@ class Maas:
             raise OperationFailed(f"Compute node {host} did not go {state}: MAAS reports an error of its power")
 
     def find_machine(self, hypervisor: Any) -> Machine:
-        """Raises: `NodeNotFound`, or `OperationRefused` if several machines match."""
+        """Return the machine of a hypervisor. Raises: `NodeNotFound`, or `OperationRefused` if several match."""
         names = {first_part(name) for name in names_of(hypervisor)}
         machine = choose_machine(hypervisor, require_list(self.read("machines/", hostname=sorted(names))))
         if machine is None:

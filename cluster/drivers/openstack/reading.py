@@ -187,5 +187,5 @@ def power_service_of(access: Access) -> Ironic | Maas:
 
 
 def find_hypervisor(access: Access, node: str) -> Any:
-    """Raises: `NodeNotFound`."""
+    """Return the hypervisor of a compute node. Raises: `NodeNotFound`."""
     return access.read(lambda cloud: cloud.compute.get_hypervisor(node), NodeNotFound(node))

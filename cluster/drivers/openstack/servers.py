@@ -190,7 +190,7 @@ class OpenStackServers(Cloud, ABC):
     # Steps of operations.
 
     def find_free(self, server: str) -> CloudServer:
-        """Raises: `CloudBusy` if an operation is in progress."""
+        """Return a server without an operation in progress. Raises: `CloudBusy`."""
         details = self.find_server(server)
         require_no_task(details)
         return details

@@ -96,7 +96,7 @@ def normalise(template: Any) -> Template:
 
 
 def normal_template(document: Any, path: Path, depth: int) -> Template:
-    """Raises: `InvalidValue`."""
+    """Return a valid template in its normal form. Raises: `InvalidValue`."""
     if depth > MAX_DEPTH:
         raise InvalidValue(path, f"stacks and groups must not be nested deeper than {MAX_DEPTH} levels.")
     require_valid(TEMPLATE, document, path)

@@ -104,7 +104,7 @@ class ResourcesForm(OperationForm):
         return {**given, "template": self.template}
 
     def describe_template(self) -> str:
-        """Raises: `Refused`."""
+        """Return a description of the template. Raises: `Refused`."""
         return describe_template(checked_template(self.template))
 
     def add_refusal(self, refusal: str) -> None:
@@ -162,7 +162,7 @@ class TemplateForm(OperationForm):
     timeout_mins = minutes_field()
 
     def describe_template(self) -> str:
-        """Raises: `Refused`."""
+        """Return a description of the template. Raises: `Refused`."""
         return describe_template(checked_template(self.cleaned_data["template"]))
 
     def add_refusal(self, refusal: str) -> None:

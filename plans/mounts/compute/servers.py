@@ -100,7 +100,7 @@ class ServersView(ComputeView):
         return servers if self.sees_all else servers.filter(project_id__in=self.projects)
 
     def find_server(self, identifier: str, *, deleted: bool = False) -> Server:
-        """Raises: `NotFound`, also if the user may not see the server."""
+        """Return a server that the user may see. Raises: `NotFound`."""
         missing = NotFound(f"Instance {identifier} could not be found.")
         try:
             uuid = UUID(identifier)

@@ -132,7 +132,7 @@ class NotOffered(OrchestrationView):
 
 
 def read_page(query: Any) -> Page:
-    """Raises: `Invalid`."""
+    """Return the page that a query requests. Raises: `Invalid`."""
     names = query.getlist("sort_keys") or ["created_at"]
     if strays := [name for name in names if name not in SORT_KEYS]:
         raise Invalid(f"Invalid sort key: {strays[0]}")
@@ -240,7 +240,7 @@ def matches_query(resource: StackResource, query: Any) -> bool:
 
 
 def read_heat_depth(text: str) -> int:
-    """Raises: `Invalid`."""
+    """Return the number of levels of nested stacks in a query. Raises: `Invalid`."""
     if text.lower() in ("true", "false"):
         return 1000 if text.lower() == "true" else 0
     if not (text.isascii() and text.isdigit()):

@@ -190,7 +190,7 @@ class OrchestrationView(MountedView):
         )
 
     def find_stack(self, identifier: str, name: str | None = None) -> Stack:
-        """Raises: `NotFound`."""
+        """Return a stack that the user may see. Raises: `NotFound`."""
         return find_stack(self.stacks(), identifier, name)
 
 

@@ -304,7 +304,7 @@ def test_suspension_during_a_run_discards_its_plan(engine: DecisionEngine) -> No
     audit = continuous_audit()
     held = engine.next_audit()
     suspend(audit)
-    engine.answer(held)
+    engine.run_audit(held)
     assert (again(audit).state, plans(audit)) == ("SUSPENDED", [])
 
 
@@ -322,7 +322,7 @@ def test_interval_changed_during_a_run_is_kept(engine: DecisionEngine, clock: Cl
     audit = continuous_audit()
     held = engine.next_audit()
     Audit.objects.filter(pk=audit.pk).update(interval="7200", next_run_time=after(7200))
-    engine.answer(held)
+    engine.run_audit(held)
     assert again(audit).next_run_time == after(7200)
 
 
@@ -344,7 +344,7 @@ def test_engine_with_an_expired_lease_writes_no_plan(engine: DecisionEngine, clo
     held = engine.next_audit()
     Service.objects.filter(pk=engine.service.pk).update(last_seen_up=after(-1000))
     run(DecisionEngine())
-    engine.answer(held)
+    engine.run_audit(held)
     assert plans(audit) == ["RECOMMENDED"]
 
 
@@ -353,7 +353,7 @@ def test_run_that_started_before_end_time_is_completed(engine: DecisionEngine, c
     held = engine.next_audit()
     clock.advance(15)
     run(DecisionEngine())
-    engine.answer(held)
+    engine.run_audit(held)
     run(engine)
     assert (again(audit).state, plans(audit)) == ("SUCCEEDED", ["RECOMMENDED"])
 

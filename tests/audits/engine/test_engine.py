@@ -315,7 +315,7 @@ def test_engine_with_an_expired_lease_writes_no_plan(engine: DecisionEngine) -> 
     held = dead.next_audit()
     Service.objects.filter(pk=dead.service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
     after_run(engine, audit)
-    dead.answer(held)
+    dead.run_audit(held)
     assert ActionPlan.objects.count() == 1
 
 

@@ -121,7 +121,7 @@ def test_notification_violating_a_database_constraint_is_skipped(synced: Emulato
     make_aggregate(2, "racks")
     answer, lines = receive(endpoint, "aggregate.create.end", aggregate(number=1, name="racks"))
     assert (answer, len(lines), HostAggregate.objects.count()) == (HANDLED, 1, 1)
-    assert lines[0].startswith("notification skipped: What the cloud holds does not fit into our tables: ")
+    assert lines[0].startswith("notification skipped: The tables of the site do not accept an object of the cloud: ")
 
 
 def test_text_that_the_database_cannot_store_is_skipped(synced: Emulator, endpoint: Endpoint) -> None:

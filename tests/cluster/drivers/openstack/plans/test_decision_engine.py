@@ -127,7 +127,7 @@ def test_engine_continues_after_contents_that_violate_a_database_constraint(
     settings.SYNC_INTERVAL = timedelta(hours=1)
     emulator.nova.flavors["f1"]["vcpus"] = None
     assert engine.run_next_audit() is False
-    assert "does not fit into our tables" in Synchronization.objects.get().problem
+    assert "do not accept an object of the cloud" in Synchronization.objects.get().problem
 
 
 def test_topology_file_is_refused_with_a_mirrored_cloud(emulator: Emulator) -> None:

@@ -170,7 +170,7 @@ def test_values_violating_database_constraints_are_reported_without_their_row(
     spoil(emulator.nova.servers[server])
     code, message = refusal()
     assert (code, reason in message, "confidential" in message) == (UNAVAILABLE, True, False)
-    assert message.startswith("What the cloud holds does not fit into our tables: ")
+    assert message.startswith("The tables of the site do not accept an object of the cloud: ")
     assert (Synchronization.objects.get().problem, Server.objects.exists()) == (message, False)
 
 
