@@ -133,7 +133,7 @@ def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
     else:
         audit.next_run_time = audit.schedule.before_end(audit.next_run_time or audit.schedule.again(now))
     if audit.next_run_time is None and "end_time" not in changes:
-        raise Invalid("interval: no run would come before end_time.")
+        raise Invalid("interval: there is no run before end_time.")
 
 
 @transaction.atomic

@@ -109,7 +109,7 @@ def read_schedule(interval: Any, start_time: Any, end_time: Any, now: datetime) 
 def first_run(schedule: Schedule, now: datetime) -> datetime:
     time = schedule.first(now) if schedule.interval else None
     if time is None:
-        raise Invalid("interval: no run would come before end_time.")
+        raise Invalid("interval: there is no run before end_time.")
     return time
 
 

@@ -197,7 +197,7 @@ class ResourceAction(Stepping, ABC):
 
     def post_condition(self) -> None:
         """Set a resource that is still in progress to failed, for example after too many retries."""
-        self.fail(f"{self.verb} did not come to its end")
+        self.fail(f"{self.verb} did not complete")
 
     def abort(self) -> bool:
         """Set the resource to failed. The derived actions have ended, and their results stay."""

@@ -157,7 +157,7 @@ class StackAction(Stepping, ABC):
         require_unlocked(model, self.context.action_uuid, [(stack, True)])
         if not self.context.data.get(BEGUN):
             if any(part.status in IN_PROGRESS for part in model.stacks.tree(stack)):
-                raise CannotBeForeseen("An operation on it that was given up is to be settled first.")
+                raise CannotBeForeseen("An earlier operation on it was given up, and its status is not updated yet.")
             self.write_beginning(self.decision(stack))
         model.members.changed.add(stack.uuid)
         return self.go_on()
@@ -208,7 +208,7 @@ class StackAction(Stepping, ABC):
 
     def post_condition(self) -> None:
         """Set a stack that is still in progress to failed, for example after too many retries."""
-        self.settle(f"{self.verb} did not come to its end")
+        self.settle(f"{self.verb} did not complete")
 
     def abort(self) -> bool:
         """Set the stack to failed. The derived actions have ended, and their results stay."""

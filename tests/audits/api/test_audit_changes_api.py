@@ -66,7 +66,7 @@ def test_created_audit_shows_its_interval_times_and_next_run_time(api: Caller) -
         ({"start_time": "soon"}, "start_time: must be a time in ISO 8601"),
         ({"end_time": "2026-11-21T12:00:00"}, "end_time: must not be in the past."),
         ({"start_time": "2026-11-23", "end_time": "2026-11-22"}, "end_time: must be after start_time."),
-        ({"interval": "@yearly", "end_time": "2026-11-22"}, "interval: no run would come before end_time."),
+        ({"interval": "@yearly", "end_time": "2026-11-22"}, "interval: there is no run before end_time."),
     ],
 )
 def test_invalid_interval_or_times_of_a_new_audit_are_refused(api: Caller, fields: dict[str, str], words: str) -> None:
@@ -183,7 +183,7 @@ def test_invalid_patch_is_refused_and_changes_no_field(api: Caller, values: dict
 
 def test_interval_without_a_run_before_end_time_is_refused(api: Caller) -> None:
     answer = patch(api, audit_after_first_run(end_time=after(3600)), interval="@yearly")
-    assert fault(answer) == "interval: no run would come before end_time."
+    assert fault(answer) == "interval: there is no run before end_time."
 
 
 @pytest.mark.parametrize("name", ["start_time", "end_time"])

@@ -296,7 +296,7 @@ def test_resume_after_end_time_is_refused(engine: DecisionEngine, clock: Clock) 
     audit = continuous_audit(end_time=after(90))
     run(engine)
     suspend(audit)
-    with pytest.raises(Invalid, match="no run would come before its end_time"):
+    with pytest.raises(Invalid, match="it has no further run before its end_time"):
         again(audit).resume(clock.advance(600))
 
 
