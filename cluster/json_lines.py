@@ -70,9 +70,9 @@ def parse_document(content: bytes) -> tuple[str, Any]:
 def check_values(document: Any) -> None:
     """Raise `InvalidValue` if an object contains a name twice, or a value that the database cannot store."""
     for path, problem in find_unstorable(document):
-        raise InvalidValue(path, f"must not hold {problem}.")
+        raise InvalidValue(path, f"must not contain {problem}.")
     for path in find_repeated(document):
-        raise InvalidValue(path, "stands there twice.")
+        raise InvalidValue(path, "is given twice.")
 
 
 def read_integer(digits: str) -> int | float:

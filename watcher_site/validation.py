@@ -80,7 +80,7 @@ def require_visible(field: str, text: str) -> None:
 def require_addressable_name(name: str, reserved: Collection[str]) -> None:
     """Raise `Invalid` for a name that cannot be used in a path, because it would be parsed differently."""
     if "/" in name or name.endswith(".json") or name.lower() in reserved:
-        raise Invalid(f"name: must not hold a slash, end in .json, or be one of {', '.join(reserved)}.")
+        raise Invalid(f"name: must not contain a slash, end in .json, or be one of {', '.join(reserved)}.")
     with suppress(ValueError):
         UUID(name)
         raise Invalid("name: must not be a UUID.")

@@ -56,7 +56,7 @@ def check_graph(actions: Sequence[ProposedAction]) -> None:
     """Raise `Invalid` if a parent or an origin is not one of these actions, or if there is a cycle."""
     uuid, times = next(iter(Counter(action.uuid for action in actions).most_common(1)), (None, 0))
     if times > 1:
-        raise Invalid(f"actions: {uuid} stands there {times} times.")
+        raise Invalid(f"actions: {uuid} is given {times} times.")
     origins = {action.uuid: action.derived_from for action in actions}
     for action in actions:
         if strays := [parent for parent in action.parents if parent not in origins]:

@@ -79,7 +79,7 @@ def check_scope(scope: Any) -> None:
 
 def check_parts(parts: Sequence[str]) -> None:
     if len(set(parts)) < len(parts):
-        raise Invalid(f"scope: must not hold {parts[0]} twice.")
+        raise Invalid(f"scope: must not contain {parts[0]} twice.")
     if parts == ["storage"]:
         raise Invalid("scope: must contain compute besides storage.")
 

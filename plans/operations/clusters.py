@@ -309,7 +309,7 @@ def find_nodes(uuids: Sequence[Any]) -> list[Node]:
         raise Invalid(f"nodes: must not name more than {MAX_NODES} nodes.")
     for uuid, times in Counter(named).most_common(1):
         if times > 1:
-            raise Invalid(f"nodes: node {uuid} stands there {times} times.")
+            raise Invalid(f"nodes: node {uuid} is given {times} times.")
     found = {node.uuid: node for node in Node.objects.present().filter(uuid__in=named)}
     if unknown := [uuid for uuid in named if uuid not in found]:
         raise Invalid(f"nodes: there is no node {unknown[0]}.")

@@ -86,7 +86,7 @@ BEYOND_SCHEMAS = re.compile(
             r"number: must not be below",
             r"bytes in base64|networks: must be a list|neither a comma nor a slash|either network or port",
             r"fixed_ip: |must have one of source_type|uuid: is for source_type|uuid: is required unless",
-            r"must not hold a slash, end in|a subscription of the kind \w+ has none|the site sends no e-mail",
+            r"must not contain a slash, end in|a subscription of the kind \w+ has none|the site sends no e-mail",
             r"is required for a subscription of the kind|must be the whole URL of the incoming webhook",
             r"there is no event ",
         )

@@ -123,13 +123,13 @@ def require_authority(actor: Any, user: Any = None, groups: Iterable[Group] = ()
         Conflict: the account is the administrator's own, or has a right that the administrator does not have.
     """
     if user is not None and user.pk == actor.pk:
-        raise Conflict("Not done: your own account is administered by another person.")
+        raise Conflict("Not allowed: another administrator must change your own account.")
     rights = Permission.objects.filter(Q(user=user) | Q(group__user=user) if user else Q(pk__in=()))
     rights = rights | Permission.objects.filter(group__in=list(groups))
     names = rights.distinct().values_list("content_type__app_label", "codename")
     is_above = user is not None and user.is_superuser and not actor.is_superuser
     if is_above or not all(actor.has_perm(f"{app}.{codename}") for app, codename in names):
-        raise Conflict("Not done: it concerns rights that you do not have yourself.")
+        raise Conflict("Not allowed: it concerns rights that you do not have.")
 
 
 @transaction.atomic

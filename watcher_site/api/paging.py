@@ -215,7 +215,7 @@ def read_sort(text: str, offer: Offer) -> tuple[SortKey, ...]:
         if colon and direction not in DIRECTIONS:
             raise Invalid(f"Unsupported sort dir '{direction}' for 'sort'.")
         if name in keys:
-            raise Invalid(f"Sort key '{name}' stands there twice for 'sort'.")
+            raise Invalid(f"Sort key '{name}' is given twice for 'sort'.")
         keys[name] = SortKey(name, offer.sort_keys[name], direction == "desc")
     return tuple(keys.values())
 

@@ -410,4 +410,4 @@ def refuse_nul(request: Request) -> None:
     """Refuse a path or a query with a NUL character, which databases do not accept."""
     query = request.META.get("QUERY_STRING", "")
     if "\0" in request.path or "\0" in query or "%00" in query:
-        raise Invalid("The URL must not hold NUL characters.")
+        raise Invalid("The URL must not contain NUL characters.")

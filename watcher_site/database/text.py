@@ -15,13 +15,13 @@ UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 def require_storable(field: str, value: Any) -> None:
     """Raise `Invalid` with the field for NUL characters, lone surrogates, infinite numbers or too deep nesting."""
     for path, problem in find_unstorable(value):
-        raise Invalid(f"{field}{''.join(f'.{step}' for step in path)}: must not hold {problem}.")
+        raise Invalid(f"{field}{''.join(f'.{step}' for step in path)}: must not contain {problem}.")
 
 
 def find_unstorable(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the path and a description of each part of a JSON value that cannot be stored."""
     if len(path) > DEEPEST:
-        yield (), f"anything nested deeper than {DEEPEST} levels"
+        yield (), f"values nested deeper than {DEEPEST} levels"
     elif isinstance(value, dict):
         for key, item in value.items():
             if UNSTORABLE.search(key):
@@ -34,7 +34,7 @@ def find_unstorable(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tu
     elif isinstance(value, str) and UNSTORABLE.search(value):
         yield path, describe_unstorable(value)
     elif isinstance(value, float) and not isfinite(value):
-        yield path, "numbers without an end"
+        yield path, "infinite or undefined numbers"
 
 
 def make_storable(text: str, length: int | None = None) -> str:

@@ -288,7 +288,7 @@ def checked_event_types(patterns: Any) -> list[str]:
         raise Invalid(f"event_types: must be a list of 1 to {MOST_PATTERNS} patterns.")
     for pattern in patterns:
         if not isinstance(pattern, str) or not PATTERN.fullmatch(pattern):
-            raise Invalid("event_types: a pattern is an event type, in which * stands for any letters: action.*")
+            raise Invalid("event_types: a pattern is an event type, in which * matches any characters: action.*")
         if not any(matches([pattern], known) for known in known_event_types()):
             raise Invalid(f"event_types: there is no event {pattern}; {suggest_event_types(pattern)}.")
     return list(dict.fromkeys(patterns))

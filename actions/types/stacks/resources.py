@@ -99,7 +99,7 @@ class ResourceAction(Stepping, ABC):
 
     def pre_condition(self) -> None:
         if CHANGE not in self.context.data:
-            raise ActionFailed("It is a part of what is done to a whole stack: ask for update_stack")
+            raise ActionFailed("It is a part of an operation on a whole stack: use update_stack")
         if self.find() is None:
             raise ActionSkipException(self.not_found_message)
 

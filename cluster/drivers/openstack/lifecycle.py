@@ -223,7 +223,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         details, operation = self.find_built(server), f"Rebuilding instance {server}"
         new_image = image or image_of(details)
         if new_image is None:
-            raise OperationRefused(f"Instance {server} boots from a volume: say from which image to rebuild it")
+            raise OperationRefused(f"Instance {server} boots from a volume: name the image from which to rebuild it")
         if new_image != image_of(details):
             require_usable_image(new_image, self.access, details.project_id)
         after = self.repair(

@@ -34,7 +34,7 @@ class JSONLoader(FastestLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise Invalid(f"template: line {key.start_mark.line + 1}: a name must be a text.")
             if key.value in mapping:
-                raise Invalid(f"template: line {key.start_mark.line + 1}: {key.value} stands there twice.")
+                raise Invalid(f"template: line {key.start_mark.line + 1}: {key.value} is given twice.")
             mapping[key.value] = self.construct_object(value, deep=True)
         return mapping
 
@@ -104,7 +104,7 @@ def read_yaml(text: str) -> Any:
         where = f"line {mark.line + 1}: " if mark else ""
         raise Invalid(f"template: {where}is neither JSON nor YAML: {problem.problem or problem.context}.") from problem
     except yaml.YAMLError as problem:
-        raise Invalid("template: is neither JSON nor YAML: it holds characters that neither may have.") from problem
+        raise Invalid("template: is neither JSON nor YAML: it contains characters that neither allows.") from problem
 
 
 def refuse_yaml_extensions(text: str) -> None:

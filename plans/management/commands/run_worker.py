@@ -43,7 +43,7 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, workers: int, queues: str, **options: Any) -> None:
         if settings.EXECUTOR != "celery":
-            raise Invalid("WATCHER_EXECUTOR: must be celery for there to be anything that a worker is sent.")
+            raise Invalid("WATCHER_EXECUTOR: must be celery, because otherwise workers receive no actions.")
         # Requires the extra [celery].
         from watcher_site.celery import app, queue_names
 

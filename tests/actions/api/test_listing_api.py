@@ -71,7 +71,7 @@ def test_values_of_one_filter_are_alternatives_and_several_filters_must_all_matc
         ("sort=", "Missing sort key for 'sort'."),
         ("sort=name,,target", "Missing sort key for 'sort'."),
         ("sort=:asc", "Missing sort key for 'sort'."),
-        ("sort=name,name:desc", "Sort key 'name' stands there twice for 'sort'."),
+        ("sort=name,name:desc", "Sort key 'name' is given twice for 'sort'."),
         ("sort=name&sort=target", 'Argument given more than once: "sort"'),
         ("sort=name&sort_key=name", "sort and sort_key or sort_dir cannot be given together"),
         ("sort_key=colour", "Invalid sort key: colour"),

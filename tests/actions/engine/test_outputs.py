@@ -75,8 +75,8 @@ def test_deferred_attempt_stores_no_outputs(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"x": "\0"}, "outputs.x: must not hold NUL characters."),
-        ({"x": float("nan")}, "outputs.x: must not hold numbers without an end."),
+        ({"x": "\0"}, "outputs.x: must not contain NUL characters."),
+        ({"x": float("nan")}, "outputs.x: must not contain infinite or undefined numbers."),
         ({"x": object()}, "outputs: must contain only JSON values."),
     ],
 )
@@ -156,7 +156,7 @@ def test_worker_of_an_earlier_attempt_cannot_save_data(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"x": "\0"}, "data.x: must not hold NUL characters."),
+        ({"x": "\0"}, "data.x: must not contain NUL characters."),
         ({"x": object()}, "data: must contain only JSON values."),
         (["x"], "data: must be an object."),
     ],

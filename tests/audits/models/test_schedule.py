@@ -41,7 +41,7 @@ def test_empty_interval_is_none(nothing: str | None) -> None:
         ("0 0 31 2 *", "interval: the time '0 0 31 2 *' never comes."),
         ("0 0 1 1 * 0 2020", "interval: the time '0 0 1 1 * 0 2020' never comes."),
         ("1 " * 36, "interval: must be at most 36 characters long."),
-        ("* * * * \0", "interval: must not hold NUL characters."),
+        ("* * * * \0", "interval: must not contain NUL characters."),
     ],
 )
 def test_interval_without_any_run_is_refused(given: str, text: str) -> None:

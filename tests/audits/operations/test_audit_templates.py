@@ -51,7 +51,7 @@ def test_scope_and_default_parameters_are_empty_by_default() -> None:
         ({"name": ""}, "name: must not be empty."),
         ({"name": None}, "name: must be a text."),
         ({"name": "x" * 64}, "name: must not be longer than 63 characters."),
-        ({"name": "a\0b"}, "name: must not hold NUL characters."),
+        ({"name": "a\0b"}, "name: must not contain NUL characters."),
         ({"description": "x" * 256}, "description: must not be longer than 255 characters."),
         ({"scope": "all"}, "scope: must be a list."),
         ({"goal": None}, "Cannot remove 'goal' attribute from an audit template"),

@@ -82,7 +82,7 @@ def test_goal_and_strategy_are_found_by_uuid() -> None:
         ),
         ({"strategy": "dummy", "parameters": {"zz": 1}}, Invalid, "Audit parameter zz are not allowed"),
         ({"strategy": "dummy", "parameters": []}, Invalid, "parameters: must be an object."),
-        ({"name": "a\0b"}, Invalid, "name: must not hold NUL characters."),
+        ({"name": "a\0b"}, Invalid, "name: must not contain NUL characters."),
     ],
 )
 def test_invalid_field_is_refused_and_creates_no_audit(

@@ -48,9 +48,9 @@ def test_valid_scope_is_accepted(scope: list[Any]) -> None:
         (["compute"], r"scope\[0\]: 'compute' is not of type 'object'"),
         ([{"compute": [{"racks": []}]}], r"scope\[0\].compute\[0\]: Additional properties"),
         ([{"compute": [{"host_aggregates": [{"id": "1"}]}]}], r"scope\[0\].compute\[0\].host_aggregates\[0\].id"),
-        ([{"compute": []}, {"compute": []}], "scope: must not hold compute twice."),
+        ([{"compute": []}, {"compute": []}], "scope: must not contain compute twice."),
         ([{"storage": []}], "scope: must contain compute besides storage."),
-        ([{"compute": [{"exclude": [{"projects": [{"uuid": "\0"}]}]}]}], "must not hold NUL characters"),
+        ([{"compute": [{"exclude": [{"projects": [{"uuid": "\0"}]}]}]}], "must not contain NUL characters"),
         (
             [{"compute": [{"availability_zones": [{"name": "*"}, {"name": "az1"}]}]}],
             r"scope: '\*' must stand alone in availability_zones.",

@@ -63,7 +63,7 @@ def test_error_names_the_path_of_a_nested_parameter() -> None:
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
 def test_text_with_nul_or_surrogate_characters_is_refused(text: str) -> None:
-    with pytest.raises(Invalid, match=r"^parameters\.para2: must not hold "):
+    with pytest.raises(Invalid, match=r"^parameters\.para2: must not contain "):
         complete_parameters(Dummy.schema, {"para2": text})
 
 

@@ -76,7 +76,7 @@ def test_policies_are_not_available_before_1_12(cloud_admin: User, path: str) ->
         ),
         (
             {"type": "senlin.policy.zone_placement-1.0", "spec": {"zones": [{"name": "a"}, {"name": "a"}]}},
-            "spec: zones: a stands there 2 times.",
+            "spec: zones: a is given 2 times.",
         ),
         (
             {"type": "senlin.policy.zone_placement-1.0", "spec": {"zones": [{"name": "a", "weight": 0}]}},

@@ -186,20 +186,20 @@ SMALL = '{"name": "web-1", "vcpus": 1, "memory": 1, "disk": 1, "node": "compute1
         ),
         (
             servers(SMALL.replace('"vcpus": 1', f'"vcpus": {"9" * 5000}')),
-            "4: servers[0].vcpus: must not hold numbers without an end.",
+            "4: servers[0].vcpus: must not contain infinite or undefined numbers.",
         ),
         (
             servers(SMALL.replace('"vcpus": 1', '"vcpus": NaN')),
-            "4: servers[0].vcpus: must not hold numbers without an end.",
+            "4: servers[0].vcpus: must not contain infinite or undefined numbers.",
         ),
         (
             servers(SMALL.replace('"vcpus": 1', '"vcpus": 3000000000')),
             "4: servers[0].vcpus: 3000000000 is greater than the maximum of 2147483647.",
         ),
-        (servers(SMALL.replace("web-1", "a\\u0000b")), "4: servers[0].name: must not hold NUL characters."),
-        (servers(SMALL.replace("web-1", "\\ud800")), "4: servers[0].name: must not hold lone surrogates."),
+        (servers(SMALL.replace("web-1", "a\\u0000b")), "4: servers[0].name: must not contain NUL characters."),
+        (servers(SMALL.replace("web-1", "\\ud800")), "4: servers[0].name: must not contain lone surrogates."),
         (servers(SMALL.replace("web-1", "")), "4: servers[0].name: '' should be non-empty."),
-        (servers(SMALL.replace('"disk": 1', '"disk": 1,\n"disk": 2')), "5: servers[0].disk: stands there twice."),
+        (servers(SMALL.replace('"disk": 1', '"disk": 1,\n"disk": 2')), "5: servers[0].disk: is given twice."),
         (
             servers(SMALL.replace('"vcpus": 1', '"vcpus": 8')),
             "4: servers[0].vcpus: compute1 has a capacity of 4 in total, and its servers use 8.",

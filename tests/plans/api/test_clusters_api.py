@@ -206,7 +206,7 @@ def test_nodes_that_cannot_join_are_refused_with_their_uuid(api: Caller) -> None
         f"nodes: node {owned.uuid} is already owned by cluster {other.uuid}.": (409, [owned.uuid]),
         f"nodes: node {broken.uuid} is ERROR; only ACTIVE nodes join a cluster.": (409, [broken.uuid]),
         f"nodes: there is no node {cluster.uuid}.": (400, [cluster.uuid]),
-        f"nodes: node {owned.uuid} stands there 2 times.": (400, [owned.uuid, owned.uuid]),
+        f"nodes: node {owned.uuid} is given 2 times.": (400, [owned.uuid, owned.uuid]),
         "nodes: must name at least one node.": (400, []),
     }
     for words, (status, uuids) in refusals.items():

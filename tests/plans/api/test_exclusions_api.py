@@ -74,8 +74,8 @@ def test_exclusion_defaults_to_all_actions_at_any_time_and_the_caller_as_owner(a
     [
         ("name", "", "name"),
         ("name", "x" * 101, "name"),
-        ("name", "try", "name: must not hold a slash"),
-        ("name", "a/b", "name: must not hold a slash"),
+        ("name", "try", "name: must not contain a slash"),
+        ("name", "a/b", "name: must not contain a slash"),
         ("name", "8b3a1d69-0000-4000-8000-000000000000", "name: must not be a UUID"),
         ("reason", "x" * 256, "reason"),
         ("reason", 5000 * ["x"], "reason"),

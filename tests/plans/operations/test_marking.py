@@ -93,7 +93,7 @@ def test_long_reason_is_truncated_at_a_word(web: StackResource, kind: str) -> No
     assert found.reason.endswith(("it…", "does…", "not…", "answer…"))
 
 
-@pytest.mark.parametrize(("reason", "rule"), [(7, "must be a text"), ("a\0b", "must not hold NUL")])
+@pytest.mark.parametrize(("reason", "rule"), [(7, "must be a text"), ("a\0b", "must not contain NUL")])
 def test_invalid_reason_is_refused(web: StackResource, reason: Any, rule: str) -> None:
     with pytest.raises(Invalid, match=f"^resource_status_reason: .*{rule}"):
         mark(web, True, reason)

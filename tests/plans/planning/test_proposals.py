@@ -59,7 +59,7 @@ def test_parent_outside_of_the_plan_is_refused_by_uuid() -> None:
 
 def test_repeated_action_is_refused() -> None:
     action = nop()
-    with pytest.raises(Invalid, match="stands there 2 times"):
+    with pytest.raises(Invalid, match="is given 2 times"):
         propose([action, action])
 
 

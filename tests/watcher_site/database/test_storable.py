@@ -11,11 +11,11 @@ from watcher_site.refusals import Invalid
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("a\0", "field: must not hold NUL characters."),
-        ({"a": ["b", "\ud800"]}, "field.a.1: must not hold lone surrogates."),
-        ({"a\0": 1}, "field: must not hold NUL characters in a name."),
-        ([float("nan")], "field.0: must not hold numbers without an end."),
-        ([float("inf")], "field.0: must not hold numbers without an end."),
+        ("a\0", "field: must not contain NUL characters."),
+        ({"a": ["b", "\ud800"]}, "field.a.1: must not contain lone surrogates."),
+        ({"a\0": 1}, "field: must not contain NUL characters in a name."),
+        ([float("nan")], "field.0: must not contain infinite or undefined numbers."),
+        ([float("inf")], "field.0: must not contain infinite or undefined numbers."),
     ],
 )
 def test_unstorable_value_is_refused_with_its_path(value: Any, message: str) -> None:

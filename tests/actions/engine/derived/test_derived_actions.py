@@ -210,7 +210,7 @@ ONE, TWO = UUID(int=1), UUID(int=2)
         ),
         (
             Outcome(Answer.WAIT, derived=[ProposedAction("nop", {}, [], ONE), ProposedAction("nop", {}, [], ONE)]),
-            f"actions: {ONE} stands there 2 times.",
+            f"actions: {ONE} is given 2 times.",
         ),
     ],
 )

@@ -136,7 +136,7 @@ def test_replacement_is_deferred_while_its_stack_or_group_is_locked(held: str, i
 def test_derived_resource_action_is_refused_as_a_requested_action() -> None:
     stack = create(web=server())
     plan = run("delete_resource", part(stack, "web"))
-    assert "ask for update_stack" in str(only(plan).status_message)
+    assert "use update_stack" in str(only(plan).status_message)
     assert len(servers()) == 1
 
 

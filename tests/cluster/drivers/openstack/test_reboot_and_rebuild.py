@@ -106,7 +106,7 @@ def test_rebuilt_stopped_server_stays_stopped(emulator: Emulator, server: str) -
 def test_rebuild_of_a_server_that_boots_from_a_volume_requires_an_image(emulator: Emulator, server: str) -> None:
     emulator.nova.servers[server]["image"] = ""
     message = refusal("rebuild_server", server)
-    assert message == f"Instance {server} boots from a volume: say from which image to rebuild it"
+    assert message == f"Instance {server} boots from a volume: name the image from which to rebuild it"
 
 
 def test_unknown_image_is_refused_with_the_message_of_nova(emulator: Emulator, server: str) -> None:
