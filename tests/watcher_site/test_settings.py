@@ -76,6 +76,7 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("WATCHER_PLANNER_WEIGHTS", "nop=heavy"),
         ("DATABASE_URL", "sqlite:////no/such/folder/watcher.sqlite3"),
         ("DATABASE_URL", f"sqlite:///{ROOT}"),
+        ("DATABASE_URL", f"sqlite:///{ROOT}/README.md"),
         ("WATCHER_MAX_LIMIT", "0"),
         ("WATCHER_POLL_INTERVAL", "nan"),
         ("WATCHER_SERVICE_DOWN_TIME", "-1"),

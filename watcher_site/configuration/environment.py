@@ -20,6 +20,8 @@ from watcher_site.configuration import policies
 
 # Each variable can be read from a file, whose path is in the variable with the suffix _FILE.
 env = FileAwareEnv(strip_whitespace=True)
+# The first bytes of each SQLite database.
+SQLITE_HEADER = b"SQLite format 3\0"
 
 
 def refuse(name: str, rule: str) -> NoReturn:
@@ -265,3 +267,17 @@ def require_writable(name: str, database: Mapping[str, Any], default_file: Path)
             refuse(name, f"{path} is not writable.")
     if file.is_dir():
         refuse(name, f"{file} is a folder.")
+    require_sqlite_file(name, file)
+
+
+def require_sqlite_file(name: str, file: Path) -> None:
+    """Refuse a file that is neither an SQLite database nor empty, as a new database is."""
+    if not file.is_file():
+        return
+    try:
+        with file.open("rb") as opened:
+            header = opened.read(len(SQLITE_HEADER))
+    except OSError as problem:
+        refuse(name, f"{file} cannot be read: {problem.strerror}.")
+    if header not in (b"", SQLITE_HEADER):
+        refuse(name, f"must name an SQLite database, or a file that does not exist yet, and {file} is another file.")
