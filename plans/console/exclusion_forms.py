@@ -88,6 +88,11 @@ class ExclusionForm(WindowFields):
         help_text=_("None selected: all types."),
         widget=forms.CheckboxSelectMultiple,
     )
+    every_action = forms.BooleanField(
+        label=_("Exclude all actions of all plans"),
+        required=False,
+        help_text=_("Must be confirmed if neither types nor targets are selected."),
+    )
     expires_at = text_field("datetime-local", _("Expires"), _("Leave empty for no expiry."))
 
     def __init__(
@@ -104,6 +109,8 @@ class ExclusionForm(WindowFields):
         )
         super().__init__(*arguments, initial=initial, **options)
         self.exclusion = exclusion or Exclusion()
+        includes_all = exclusion is not None and not (exclusion.action_types or exclusion.targets)
+        self.initial.setdefault("every_action", includes_all)
         field: Any = self.fields["action_types"]
         field.choices = [(name, name) for name in sorted(plugins.load("ACTION_TYPES"))]
         self.fields["opens"].help_text = _("Leave empty for all hours.")
@@ -132,6 +139,12 @@ class ExclusionForm(WindowFields):
             self.add_refusal(mistake)
         if self.errors and "name" in said and self.is_taken(said["name"]):
             self.add_refusal(str(refuse_name(Exclusion(name=said["name"]))))
+        selected = any(self.cleaned_data.get(name) for name in ("action_types", *KINDS))
+        is_complete = selected or self.cleaned_data.get("every_action") or "try" in self.data
+        if not (is_complete or self.errors):
+            self.add_error(
+                "every_action", _("Select action types or targets, or confirm that all actions are excluded.")
+            )
 
     def is_taken(self, name: str) -> bool:
         namesakes = Exclusion.objects.present().filter(name__iexact=name)

@@ -1,5 +1,6 @@
 """The console's pages of exclusions."""
 
+import re
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tests.actions.exclusions.test_exclusions import OFFICE_HOURS, nop
 from tests.builders import make_plan, make_server
 
 pytestmark = pytest.mark.django_db
-FORM = {"name": "never db", "reason": "licence", "zone": "Europe/Berlin"}
+FORM = {"name": "never db", "reason": "licence", "zone": "Europe/Berlin", "every_action": "on"}
 
 
 @pytest.fixture
@@ -53,6 +54,33 @@ def test_invalid_value_is_refused_next_to_its_field(administrator: Client, field
     make_exclusion("freeze")
     assert words in post(administrator, **fields)
     assert Exclusion.objects.count() == 1
+
+
+def test_exclusion_of_all_actions_requires_a_confirmation(administrator: Client) -> None:
+    assert "confirm that all actions are excluded." in post(administrator, every_action="")
+    assert not Exclusion.objects.exists()
+    post(administrator)
+    assert Exclusion.objects.get().action_types == []
+
+
+@pytest.mark.parametrize("selected", [{"action_types": ["nop"]}, {"servers": "db"}])
+def test_exclusion_of_selected_actions_requires_no_confirmation(
+    administrator: Client, selected: dict[str, Any]
+) -> None:
+    make_server("db")
+    post(administrator, every_action="", **selected)
+    assert Exclusion.objects.exists()
+
+
+def test_trial_of_an_exclusion_of_all_actions_requires_no_confirmation(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    assert "confirm that" not in post(administrator, every_action="", plan=str(plan.uuid), **{"try": "1"})
+
+
+def test_form_of_an_exclusion_of_all_actions_has_its_confirmation(administrator: Client) -> None:
+    rule = make_exclusion("freeze")
+    text = administrator.get(reverse("exclusions:change", args=[rule.uuid])).content.decode()
+    assert re.search(r'<input type="checkbox" name="every_action"[^>]* checked', text)
 
 
 def test_all_invalid_values_are_reported_together(administrator: Client) -> None:
