@@ -61,6 +61,15 @@ def test_preflight_counts_outcomes_and_lists_actions_that_would_not_succeed(brow
     assert reverse("actions:detail", args=[action(plan, "fine").uuid]) not in shown
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_german_verdict_is_grammatical_for_each_number_of_actions(browser: Client, number: int) -> None:
+    plan = failing(number)
+    answer = browser.get(reverse("plans:preflight", args=[plan.uuid]), headers={"accept-language": "de"})
+    shown = " ".join(answer.content.decode().split())
+    verdict = f"Vorhersage für {number + 1} Aktionen im jetzigen Zustand der Cloud: {number} fehlgeschlagen."
+    assert verdict in shown
+
+
 def test_skips_are_described_in_the_conditional(browser: Client) -> None:
     plan = make_plan({"a": []})
     plan.actions.update(input_parameters={"message": "a", "skip_pre_condition": True})
