@@ -38,6 +38,13 @@ def add_person(parser: CommandParser) -> None:
     )
 
 
+def strip_whitespace(value: Any) -> Any:
+    """Return the value of an option without surrounding white space, with which identifiers are often pasted."""
+    if isinstance(value, list):
+        return [strip_whitespace(item) for item in value]
+    return value.strip() if isinstance(value, str) else value
+
+
 @contextmanager
 def log_warnings_only() -> Iterator[None]:
     """Log no events, because a command prints its result itself, and history records them."""
@@ -98,6 +105,7 @@ class Command(BaseCommand):
             sys.exit(BAD_INPUT)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
+        options = {name: strip_whitespace(value) for name, value in options.items()}
         person = options.get("person") or operator()
         is_quiet = self.acts_for_person and self._called_from_command_line and options["verbosity"] < 2
         try:

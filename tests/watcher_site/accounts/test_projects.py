@@ -6,7 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from watcher_site.accounts.projects import projects_of
+from watcher_site.accounts.projects import add_member, projects_of
+from watcher_site.refusals import Invalid
 
 pytestmark = pytest.mark.django_db
 
@@ -60,9 +61,14 @@ def test_project_id_with_invisible_characters_is_refused(ines: User, project: st
 
 @pytest.mark.parametrize("project", ["", " ", " p1", "x" * 256])
 def test_invalid_project_id_is_refused(ines: User, project: str) -> None:
-    with pytest.raises(CommandError, match=r"^project: must have"):
-        run("add_project_member", "ines", project)
+    with pytest.raises(Invalid, match=r"^project: must have"):
+        add_member("ines", project)
     assert not projects_of(ines)
+
+
+def test_command_ignores_white_space_around_a_project_id(ines: User) -> None:
+    run("add_project_member", "ines", " p1\n")
+    assert projects_of(ines) == {"p1"}
 
 
 def test_account_is_created_as_a_member_of_projects() -> None:

@@ -3,9 +3,11 @@
 import logging
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, CommandParser, call_command
 from django.db import OperationalError
 
+from watcher_site.accounts.tokens import make_token, valid_tokens
 from watcher_site.processes.commands import Command
 from watcher_site.refusals import Conflict
 
@@ -40,6 +42,31 @@ def test_invalid_argument_is_one_line_with_status_2(capsys: pytest.CaptureFixtur
     status, printed = run(capsys, *arguments)
     assert status == 2
     assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        (["actions", "skip", "ffff\n"], "action ffff."),
+        (["signal_action", " ffff ", "CANCEL"], "action ffff."),
+        (["plans", "show", "ffff\n"], "action plan ffff."),
+        (["preflight_plan", " ffff "], "action plan ffff."),
+        (["plans", "list", "--audit", "ffff "], "audit ffff."),
+        (["users", "change", " alice\n", "--enable"], "user alice."),
+    ],
+)
+def test_white_space_around_an_identifier_is_ignored(command: list[str], named: str) -> None:
+    with pytest.raises(CommandError, match=f"there is no {named}$|There is no {named}$"):
+        call_command(*command)
+
+
+@pytest.mark.parametrize("blanks", ["{} ", " {}", "{}\n"])
+def test_token_and_its_user_are_found_with_surrounding_white_space(blanks: str, cloud_admin: User) -> None:
+    token, _ = make_token(cloud_admin)
+    call_command("tokens", "revoke", blanks.format(token.token_key), "--yes")
+    make_token(cloud_admin)
+    call_command("revoke_token", user=blanks.format(cloud_admin.username))
+    assert not valid_tokens().exists()
 
 
 def test_database_error_is_one_line_with_status_1(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_occupied_port_is_refused_before_any_change(free_port: int) -> None:
 
 def test_invalid_bind_address_is_refused(settings: Settings) -> None:
     settings.BIND = "no such address"
-    with pytest.raises(CommandError, match="WATCHER_BIND: no such address is no address"):
+    with pytest.raises(CommandError, match="WATCHER_BIND: no such address is not an address"):
         prepare()
 
 
