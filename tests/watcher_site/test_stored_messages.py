@@ -6,6 +6,7 @@ import pytest
 from django.utils.translation import override
 
 from actions.messages import SKIPPED_BECAUSE
+from watcher_site.accounts.tokens import ALL_RIGHTS
 from watcher_site.messages import PLACEHOLDER, StoredMessage, stored_messages, translate_message
 
 SERVER = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
@@ -15,6 +16,7 @@ VALUES = {
     "number": "3",
     "total": "5 actions",
     "list": SERVER,
+    "rights": ALL_RIGHTS.text,
     "run": "The run",
     "field": "State",
     "finding": f"Action was skipped automatically: Instance {SERVER} not found",
@@ -42,6 +44,9 @@ VALUES = {
             "Action failed in execute: It took longer than 5 seconds, and did not stop",
             "Aktion fehlgeschlagen (Ausführung): Sie dauerte länger als 5 Sekunden und hielt nicht an",
         ),
+        ("all rights of the account, read only", "alle Rechte des Kontos, nur lesend"),
+        ("rights of group cloud-admin", "Rechte der Gruppe cloud-admin"),
+        ("The password was changed.", "Das Passwort wurde geändert."),
         ("Action was cancelled by 100%(user)s.", "Aktion von 100%(user)s abgebrochen."),
         (
             "The run of 2026-11-26 10:00:00 UTC failed: Wrong name or password.",

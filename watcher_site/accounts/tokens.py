@@ -14,11 +14,13 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.signals import pre_save
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 from knox.models import get_token_model
 from knox.settings import CONSTANTS, knox_settings
 
 from watcher_site.database.text import require_storable
 from watcher_site.history import record
+from watcher_site.messages import StoredMessage, translate_message
 from watcher_site.models import TokenDetails
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
@@ -27,6 +29,16 @@ NAME_LENGTH = 100
 # Limit for one account. A program that creates a token for each of its runs should revoke it.
 MOST_TOKENS = 100
 LONGEST_HOURS = 24 * 365 * 10
+# The texts of history.
+READ_ONLY = StoredMessage(
+    gettext_noop("%(rights)s, read only"),
+    {"rights": "all rights of the account|rights of group .+?"},
+    rights=translate_message,
+)
+GROUP_RIGHTS = StoredMessage(gettext_noop("rights of group %(name)s"))
+ALL_RIGHTS = StoredMessage(gettext_noop("all rights of the account"))
+ACCOUNT_DISABLED = StoredMessage(gettext_noop("The account was disabled."))
+PASSWORD_CHANGED = StoredMessage(gettext_noop("The password was changed."))
 
 
 def connect_token_signals() -> None:
@@ -42,9 +54,9 @@ def end_with_account(sender: Any, instance: Any, **_: Any) -> None:
     if instance.pk is None:
         return
     if not instance.is_active:
-        end_tokens(instance, "The account was disabled.")
+        end_tokens(instance, ACCOUNT_DISABLED.text)
     elif instance._password is not None or is_losing_password(instance):
-        end_tokens(instance, "The password was changed.")
+        end_tokens(instance, PASSWORD_CHANGED.text)
 
 
 def is_losing_password(user: Any) -> bool:
@@ -173,8 +185,8 @@ def details_of(token: Any) -> TokenDetails:
 
 def describe_scope(token: Any) -> str:
     details = details_of(token)
-    rights = f"rights of group {details.group}" if details.group else "all rights of the account"
-    return f"{rights}, read only" if details.read_only else rights
+    rights = GROUP_RIGHTS.fill(name=details.group) if details.group else ALL_RIGHTS.text
+    return READ_ONLY.fill(rights=rights) if details.read_only else rights
 
 
 def describe_last_use(moment: datetime | None) -> str:

@@ -28,6 +28,7 @@ from watcher_site.accounts.login_limits import LoginsBusy, LoginsLimited
 from watcher_site.accounts.tokens import (
     LONGEST_HOURS,
     NAME_LENGTH,
+    describe_scope,
     details_of,
     end_token,
     groups_for,
@@ -40,7 +41,7 @@ from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, TimeColumn
 from watcher_site.console.pages import OperationView, Page
 from watcher_site.console.preferences import preferences_form
 from watcher_site.keystone.users import KeystoneUser
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.models import ExternalIdentity
 from watcher_site.refusals import Invalid, Refused
 from watcher_site.request_context import seal, unseal
@@ -106,10 +107,7 @@ class TokenTable(tables.Table):
         return format_html('{} <span class="uuid secondary">{}…</span>', name, value)
 
     def render_scope(self, record: AuthToken) -> str:
-        details = details_of(record)
-        text = _("rights of group %(name)s") if details.group else _("all rights of the account")
-        rights = text % {"name": details.group}
-        return _("%(rights)s, read only") % {"rights": rights} if details.read_only else rights
+        return translate_message(describe_scope(record))
 
     def render_last_used(self, record: AuthToken) -> SafeString | str:
         moment = details_of(record).last_used_at

@@ -18,11 +18,11 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import View
 
-from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeColumn, make_choices, with_zone
+from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeColumn, with_zone
 from watcher_site.console.lists.entries import match_kinds, match_objects, match_requests
 from watcher_site.console.lists.filters import ObjectFilter
 from watcher_site.console.pages import ListPage, Page
-from watcher_site.history.event_labels import describe_event
+from watcher_site.history.event_labels import OUTCOMES, describe_event, describe_outcome
 from watcher_site.history.reading import FILTERS, FORMATS, details_in_words, download, narrow
 from watcher_site.messages import UUIDS, translate_message
 from watcher_site.models import HistoryEntry
@@ -76,7 +76,7 @@ class HistoryTable(tables.Table):
         return linked(text, {uuid: self.links.get(uuid, short(uuid)) for uuid in mentioned})
 
     def render_outcome(self, record: HistoryEntry) -> SafeString:
-        return format_html('<span class="outcome-{}">{}</span>', record.outcome, record.outcome)
+        return format_html('<span class="outcome-{}">{}</span>', record.outcome, describe_outcome(record.outcome))
 
 
 def link_to_request(request_id: str) -> SafeString:
@@ -126,9 +126,7 @@ class HistoryFilters(django_filters.FilterSet):
         method="filter_by",
         unknown=_("No entry has the request ID %(text)s, or one that begins so."),
     )
-    outcome = django_filters.ChoiceFilter(
-        label=_("Outcome"), choices=make_choices(HistoryEntry.Outcome.values), empty_label=_("any")
-    )
+    outcome = django_filters.ChoiceFilter(label=_("Outcome"), choices=list(OUTCOMES.items()), empty_label=_("any"))
     since = MomentFilter(label=with_zone(_("Since")))
     before = MomentFilter(label=with_zone(_("Before")))
     text = TextFilter(label=_("Text"))

@@ -18,6 +18,7 @@ OBJECTS: Mapping[str, Text] = {
     "audit_template": _("audit template"),
     "balancing_pool": _("balancing pool"),
     "cluster": _("cluster"),
+    "command": _("command"),
     "compute_node": _("compute node"),
     "database": _("database"),
     "demonstration": _("demonstration"),
@@ -94,6 +95,7 @@ VERBS: Mapping[str, Text] = {
     "view": pgettext_lazy("event", "view"),
     "withdraw_approval": pgettext_lazy("event", "withdraw approval of"),
 }
+OUTCOMES: Mapping[str, Text] = {"success": _("success"), "refused": _("refused")}
 DETAILS: Mapping[str, Text] = {
     "action_plan": _("action plan"),
     "action_types": _("action types"),
@@ -114,6 +116,7 @@ DETAILS: Mapping[str, Text] = {
     "event_type": _("event type"),
     "event_types": _("event types"),
     "expires_at": _("expires at"),
+    "expiry": _("expiry"),
     "failed_logins": _("failed logins"),
     "first_day": _("first day"),
     "force": _("force"),
@@ -122,6 +125,7 @@ DETAILS: Mapping[str, Text] = {
     "group": _("group"),
     "groups": _("groups"),
     "interval": _("interval"),
+    "issuer": _("issuer"),
     "key": _("key"),
     "kind": _("kind"),
     "last_day": _("last day"),
@@ -131,6 +135,7 @@ DETAILS: Mapping[str, Text] = {
     "on_failure": _("on failure"),
     "open": _("open"),
     "opens": _("opens"),
+    "owner": _("owner"),
     "parameters": _("parameters"),
     "plan_only": _("plan only"),
     "policy": _("policy"),
@@ -138,6 +143,7 @@ DETAILS: Mapping[str, Text] = {
     "reason": _("reason"),
     "samples": _("samples"),
     "scope": _("scope"),
+    "secret": _("secret"),
     "servers": _("servers"),
     "signal": _("signal"),
     "spec": _("spec"),
@@ -145,6 +151,7 @@ DETAILS: Mapping[str, Text] = {
     "start_time": _("start time"),
     "state": _("state"),
     "strategy": _("strategy"),
+    "subject": _("subject"),
     "targets": _("targets"),
     "type": _("type"),
     "url": _("url"),
@@ -159,6 +166,10 @@ def describe_event(event: str) -> str:
     """Return the label of an event: ``action_plan.start`` is "start action plan"."""
     kind, _separator, verb = event.partition(".")
     return compose_label(label_of(OBJECTS, kind), label_of(VERBS, verb))
+
+
+def describe_outcome(outcome: str) -> str:
+    return label_of(OUTCOMES, outcome)
 
 
 def compose_label(kind: str, verb: str) -> str:

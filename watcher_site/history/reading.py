@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from watcher_site.database.text import require_storable
 from watcher_site.history.event_labels import DETAILS, label_of
 from watcher_site.history.recording import record
-from watcher_site.messages import Text, cut
+from watcher_site.messages import Text, cut, translate_message
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.refusals import Invalid
@@ -197,17 +197,25 @@ EMPTY_VALUES = {
     "start_at": _("at once"),
 }
 NONE = _("none")
-MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+# The details whose texts are stored messages.
+STORED_MESSAGES = {"scope"}
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def details_in_words(details: Mapping[str, Any]) -> str:
     """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are omitted."""
     parts = [
-        f"{label_of(DETAILS, name)}: {value_in_words(value, EMPTY_VALUES.get(name, NONE))}"
+        f"{label_of(DETAILS, name)}: {detail_in_words(name, value)}"
         for name, value in details.items()
         if value not in (None, "", {})
     ]
     return cut("; ".join(parts))
+
+
+def detail_in_words(name: str, value: Any) -> str:
+    if name in STORED_MESSAGES and isinstance(value, str):
+        return translate_message(value)
+    return value_in_words(value, EMPTY_VALUES.get(name, NONE))
 
 
 def value_in_words(value: Any, nothing: Text = NONE) -> str:

@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy as _
 
 from watcher_site.authorization.permissions import may, target_of_page
 from watcher_site.database.counting import MOST_COUNTED
-from watcher_site.history.event_labels import describe_event
+from watcher_site.history.event_labels import describe_event, describe_outcome
 from watcher_site.messages import UUIDS, translate_message
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.names import brief, name, short
@@ -301,6 +301,7 @@ def link(record: Any, page: str) -> SafeString:
 register.filter(linked)
 register.filter(translate_message)
 register.filter(describe_event)
+register.filter(describe_outcome)
 
 
 @register.simple_tag(takes_context=True)

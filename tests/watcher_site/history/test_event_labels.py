@@ -65,6 +65,7 @@ def test_recorded_events_have_labels() -> None:
         ("action_plan.start", "start action plan", "Aktionsplan: starten"),
         ("user.set_groups", "set groups user", "Benutzer: Gruppen setzen"),
         ("plug_in.do_more", "do more plug in", "plug in: do more"),
+        ("command.apply_plan", "apply plan command", "Befehl: apply plan"),
         ("login", "login", "login"),
     ],
 )
@@ -81,6 +82,9 @@ def test_english_labels_of_details_are_the_names_of_the_api() -> None:
 def test_details_are_in_the_language_of_the_user() -> None:
     with override("de"):
         assert details_in_words({"plan_only": True, "number": 2}) == "nur planen: ja; Anzahl: 2"
+        details = {"expiry": "2999-01-01 10:00:00.123456+00:00", "scope": "all rights of the account, read only"}
+        shown = details_in_words(details)
+    assert shown == "Ablauf: 2999-01-01 10:00 UTC; Geltungsbereich: alle Rechte des Kontos, nur lesend"
 
 
 @pytest.fixture
@@ -114,3 +118,14 @@ def test_phases_of_an_action_are_in_the_language_of_the_user(browser: Client) ->
 
 def test_connection_messages_are_in_the_language_of_the_user(browser: Client) -> None:
     assert 'data-lost="Keine Verbindung zur Site.' in text(browser, reverse("home"))
+
+
+def test_outcomes_are_in_the_language_of_the_user(browser: Client) -> None:
+    plan = make_plan({"a": []})
+    record("action_plan.start", plan, caller=ROSA)
+    record("action_plan.start", plan, caller=ROSA, outcome="refused", message="It has begun.")
+    page = text(browser, reverse("history:list"))
+    assert '<span class="outcome-success">Erfolg</span>' in page
+    assert '<span class="outcome-refused">abgelehnt</span>' in page
+    assert '<option value="refused">abgelehnt</option>' in page
+    assert '<span class="outcome-refused">abgelehnt</span>' in text(browser, reverse("plans:detail", args=[plan.uuid]))
