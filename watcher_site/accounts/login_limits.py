@@ -143,6 +143,19 @@ def record_summaries() -> None:
         FailedLogins.objects.filter(pk__in=[count.pk for count in counts]).delete()
 
 
+@transaction.atomic
+def reset_failed_logins(user: Any) -> None:
+    """Delete the counts of failed logins of an account, from all addresses, but not the counts of the addresses.
+
+    History records a reset that permits logins again.
+    """
+    counts = list(FailedLogins.objects.select_for_update().filter(name=user.get_username()).order_by("pk"))
+    FailedLogins.objects.filter(pk__in=[count.pk for count in counts]).delete()
+    if number := sum(count.number for count in counts if count.number >= count.most):
+        message = "Failed logins were reset: the account can log in again."
+        record("user.enable", user, message=message, details={"failed_logins": number})
+
+
 def record_count(count: FailedLogins, *more: str) -> None:
     for_whom = f" for {count.name}" if count.name else ""
     passed = min(timezone.now() - count.began_at, settings.FAILED_LOGIN_WINDOW) / timedelta(seconds=1)

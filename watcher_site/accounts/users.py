@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.crypto import get_random_string
 
+from watcher_site.accounts.login_limits import reset_failed_logins
 from watcher_site.accounts.projects import add_member, find_user
 from watcher_site.apps import SiteApp
 from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER, READER, is_for_readers
@@ -134,12 +135,16 @@ def require_authority(actor: Any, user: Any = None, groups: Iterable[Group] = ()
 
 @transaction.atomic
 def set_active(name: str, active: bool) -> bool:
-    """Enable or disable an account, and return whether its state changed; disabling it deletes its tokens.
+    """Enable or disable an account, and return whether its state changed.
+
+    Disabling it deletes its tokens. Enabling it resets its failed logins, also if it is enabled already.
 
     Raises:
         NotFound: there is no such account.
     """
     user = get_user_model().objects.select_for_update().filter(pk=find_user(name).pk).get()
+    if active:
+        reset_failed_logins(user)
     if user.is_active == active:
         return False
     user.is_active = active

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth.hashers import check_password
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.core.management import call_command
 from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
@@ -21,6 +22,7 @@ from django.utils import timezone
 from audits.engine.engine import DecisionEngine
 from tests.waiting import PATIENCE
 from watcher_site.accounts.login_limits import Login, LoginsBusy, Verifications, record_summaries
+from watcher_site.accounts.users import set_active
 from watcher_site.models import FailedLogins, HistoryEntry
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +104,33 @@ def test_refusal_has_the_error_format_of_the_api() -> None:
 def test_refusal_has_the_error_format_of_the_compute_mount() -> None:
     guess(MOST)
     assert basic("/compute/v2.1/servers", "alice", "wrong").json()["overLimit"]["code"] == 429
+
+
+@pytest.mark.parametrize("command", [["users", "change", "alice", "--enable"], ["enable_user", "alice"]])
+def test_enabling_an_account_resets_its_failed_logins(command: list[str]) -> None:
+    guess(MOST)
+    guess(1, "bob")
+    assert goals("alice", "alice-password").status_code == 429
+    call_command(*command)
+    assert "Failed logins were reset: the account can log in again." in messages()
+    assert log_in("alice", "alice-password").status_code == 302
+    assert sorted(FailedLogins.objects.values_list("number", flat=True)) == [1, MOST + 1]
+
+
+def test_console_resets_the_failed_logins_of_an_account_that_it_enables(client: Client, admin_user: User) -> None:
+    guess(MOST)
+    set_active("alice", False)
+    client.force_login(admin_user)
+    page = reverse("users:enable", args=[User.objects.get(username="alice").pk])
+    assert client.post(page).status_code == 302
+    assert goals("alice", "alice-password").status_code == 200
+
+
+def test_enabling_an_account_below_the_limit_records_nothing() -> None:
+    guess(MOST - 1)
+    before = messages()
+    set_active("alice", True)
+    assert messages() == before
 
 
 def test_login_page_shows_the_time_to_wait() -> None:
