@@ -17,6 +17,7 @@ import structlog
 from csp.constants import NONCE, NONE, SELF
 
 from watcher_site.configuration import policies
+from watcher_site.configuration.console_log import escape_controls, write_traceback
 from watcher_site.configuration.environment import (
     env,
     has_module,
@@ -639,11 +640,11 @@ LOGGING = {
         },
         "console": {
             "()": structlog.stdlib.ProcessorFormatter,
-            "processor": structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(),
-                # The default formatter also prints local variables, which may contain secrets.
-                exception_formatter=structlog.dev.plain_traceback,
-            ),
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                escape_controls,
+                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=write_traceback),
+            ],
             "foreign_pre_chain": foreign_log_processors,
         },
     },

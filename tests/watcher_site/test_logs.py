@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -75,6 +76,27 @@ def test_console_format_has_no_json_and_no_colours_in_a_file() -> None:
     printed = logged_output(WATCHER_LOG_FORMAT="console")
     assert "Plan 7 started." in printed
     assert not {"{", "\x1b"} & set(printed)
+
+
+LOG_CONTROL_CHARACTERS = r"""
+import logging, structlog, django
+django.setup()
+logging.getLogger("django.request").warning("Not Found: %s", "/plans/\x00\x1b[31m\x9b\nforged\ttab/")
+structlog.get_logger("plans").info("request", path="/\x00\x85/")
+try:
+    raise LookupError("red \x1b[31m")
+except LookupError:
+    structlog.get_logger("plans").exception("failed")
+"""
+
+
+def test_control_characters_are_escaped_in_the_console_format() -> None:
+    variables = {"DJANGO_SETTINGS_MODULE": "watcher_site.settings", "WATCHER_LOG_FORMAT": "console"}
+    printed = run("-c", LOG_CONTROL_CHARACTERS, **variables).stderr
+    assert r"/plans/\x00\x1b[31m\x9b\nforged" + "\ttab/" in printed
+    assert r"path=/\x00\x85/" in printed
+    assert r"LookupError: red \x1b[31m" in printed
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", printed)
 
 
 @pytest.mark.parametrize(("status", "shown"), [(403, False), (404, False), (500, True)])
