@@ -166,6 +166,8 @@ class Trigger(AuditOperation):
 class Command(CommandGroup):
     help = "List, show, create, cancel, suspend, resume and trigger audits."
     resource = Resource(
-        "audit", AuditListing, ("uuid", "name", "state", "audit_type", "goal_name", "strategy_name", "created_at")
+        "audit",
+        AuditListing,
+        ("uuid", "name", "state", "audit_type", "goal_name", "strategy_name", "created_at", "status_message"),
     )
     subcommands = [ListObjects, ShowObject, Create, Suspend, Resume, Trigger, Cancel]

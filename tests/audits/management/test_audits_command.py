@@ -94,6 +94,16 @@ def test_list_filters_by_state_and_goal(run: Run) -> None:
     assert listed.output == "NAME\nfirst\n"
 
 
+def test_list_shows_status_messages(run: Run) -> None:
+    make_audit(name="first", state=Audit.State.FAILED, status_message="There are no metrics.")
+    table = run("audits", "list").output
+    assert table.splitlines()[0].rstrip().endswith("STATUS MESSAGE")
+    assert "There are no metrics." in " ".join(table.split())
+    assert run("audits", "list", "--format", "csv").output.splitlines()[0].endswith(",status_message")
+    (row,) = run("audits", "list", "--format", "json").json
+    assert row["status_message"] == "There are no metrics."
+
+
 def test_goals_and_strategies_are_listed_and_shown(run: Run) -> None:
     make_strategy("saving", "energy")
     assert "energy" in run("goals", "list").output
