@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from actions.models import Action
 from actions.types.base import explain
+from audits import messages
 from audits.demonstration_cloud import make_current
 from audits.engine.scope import apply_scope
 from audits.goals import GOALS
@@ -39,8 +40,8 @@ from watcher_site.state_machine import ConcurrentTransition
 log = structlog.get_logger(__name__)
 # The message that clients match for a cluster without compute nodes, and a similar one for storage.
 UNDEFINED = {
-    COMPUTE: "The cluster state is not defined",
-    STORAGE: "The cluster state is not defined: there are no storage nodes.",
+    COMPUTE: messages.NO_COMPUTE_NODES.text,
+    STORAGE: messages.NO_STORAGE_NODES.text,
 }
 Measurements = Mapping[str, Mapping[str, float]]
 
@@ -81,7 +82,7 @@ def load_cluster(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     try:
         synchronize(settings.SYNC_MAX_AGE)
     except CloudError as problem:
-        raise Invalid(f"The cloud could not be read: {explain(problem)}") from problem
+        raise Invalid(messages.CLOUD_NOT_READ.fill(reason=explain(problem))) from problem
     cluster = ClusterSnapshot.load()
     needed = [model for model in models if model in UNDEFINED]
     for model in needed:
@@ -90,7 +91,7 @@ def load_cluster(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     cluster = apply_scope(cluster, audit.scope)
     for model in needed:
         if not model_nodes(cluster, model):
-            raise Invalid(f"The scope of the audit leaves no {model} node.")
+            raise Invalid(messages.NO_NODE_IN_SCOPE.fill(model=model))
     if CLUSTERS in models:
         cluster.clusters = load_clusters()
         mark_occupied(cluster.clusters)
@@ -153,12 +154,12 @@ def choose_strategy(audit: Audit) -> Strategy:
     installed: Mapping[str, type[Strategy]] = load("STRATEGIES")
     if audit.strategy:
         if audit.strategy.name not in installed:
-            raise Invalid(f"Strategy {audit.strategy.name} is not installed.")
+            raise Invalid(messages.STRATEGY_NOT_INSTALLED.fill(name=audit.strategy.name))
         return installed[audit.strategy.name]()
     for strategy in installed.values():
         if strategy.goal == audit.goal.name:
             return strategy()
-    raise Invalid(f"No strategy could be found to achieve the '{audit.goal.name}' goal.")
+    raise Invalid(messages.NO_STRATEGY_FOR_GOAL.fill(name=audit.goal.name))
 
 
 def lock_run(audit: Audit) -> Audit:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from audits import messages
 from audits.strategies.base import MAINTAINING, REASONS, Solution, Strategy
 from audits.strategies.placement import accepts
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
@@ -61,17 +62,18 @@ def find_node(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
     try:
         return cluster.nodes[hostname]
     except KeyError:
-        raise Invalid(f"The compute node {hostname} could not be found") from None
+        raise Invalid(messages.NODE_NOT_FOUND.fill(name=hostname)) from None
 
 
 def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
     """Return the node to which servers are moved. Raises: `Invalid` if it is down or disabled by a user."""
     node = find_node(cluster, hostname)
     if not node.is_up:
-        raise Invalid(f"The compute node {hostname} is down: it can not be the backup_node")
+        raise Invalid(messages.BACKUP_IS_DOWN.fill(name=hostname))
     if not node.is_enabled and node.disabled_reason not in REASONS:
-        reason = f" ({node.disabled_reason})" if node.disabled_reason else ""
-        raise Invalid(f"The compute node {hostname} was disabled by a person{reason}: it can not be the backup_node")
+        if not node.disabled_reason:
+            raise Invalid(messages.BACKUP_DISABLED.fill(name=hostname))
+        raise Invalid(messages.BACKUP_DISABLED_BECAUSE.fill(name=hostname, reason=node.disabled_reason))
     return node
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import override
 from actions.messages import SKIPPED_BECAUSE
 from watcher_site.accounts.tokens import ALL_RIGHTS
 from watcher_site.messages import PLACEHOLDER, StoredMessage, stored_messages, translate_message
+from watcher_site.notifications.messages import MAIL_CLOSED
 
 SERVER = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
 # Values for the placeholders whose patterns are restricted.
@@ -17,6 +18,8 @@ VALUES = {
     "total": "5 actions",
     "list": SERVER,
     "rights": ALL_RIGHTS.text,
+    "answer": "500 Internal Server Error",
+    "answers": "550 to the address rosa@example.org",
     "run": "The run",
     "field": "State",
     "finding": f"Action was skipped automatically: Instance {SERVER} not found",
@@ -46,6 +49,20 @@ VALUES = {
         ),
         ("all rights of the account, read only", "alle Rechte des Kontos, nur lesend"),
         ("rights of group cloud-admin", "Rechte der Gruppe cloud-admin"),
+        (
+            "The mail server answered 535 to the user and password of EMAIL_URL.",
+            "Der Mailserver antwortete auf Benutzer und Passwort von EMAIL_URL mit 535.",
+        ),
+        (
+            "The mail server answered 550 to the address a@example.org, 551 to the address b@example.org.",
+            "Der Mailserver antwortete mit 550 auf die Adresse a@example.org, 551 auf die Adresse b@example.org.",
+        ),
+        (MAIL_CLOSED.text, "Der Mailserver hat die Verbindung geschlossen."),
+        ("It answered 500 Internal Server Error.", "Antwort: 500 Internal Server Error."),
+        (
+            "The run failed: The compute node compute-99 could not be found",
+            "Der Lauf ist fehlgeschlagen: Compute-Knoten compute-99 wurde nicht gefunden",
+        ),
         ("The password was changed.", "Das Passwort wurde geändert."),
         ("Action was cancelled by 100%(user)s.", "Aktion von 100%(user)s abgebrochen."),
         (

@@ -20,8 +20,8 @@ from watcher_site.console.account import show_secret_once
 from watcher_site.console.columns import (
     TABLE_ATTRIBUTES,
     LineColumn,
-    MessageColumn,
     NumberColumn,
+    StoredMessageColumn,
     TimeColumn,
     render_in_one_line,
 )
@@ -66,7 +66,7 @@ class SubscriptionTable(tables.Table):
     enabled = tables.Column()
     waiting_count = NumberColumn(verbose_name=_("pending"), orderable=False, attrs=WAITING)
     undelivered_count = NumberColumn(verbose_name=_("undelivered"), orderable=False)
-    problem = MessageColumn()
+    problem = StoredMessageColumn()
     created_at = TimeColumn(accessor="created_at", verbose_name=_("created"), attrs=MADE)
 
     class Meta:

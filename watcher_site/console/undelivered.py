@@ -19,8 +19,8 @@ from django.views import View
 
 from watcher_site.console.columns import (
     LineColumn,
-    MessageColumn,
     NumberColumn,
+    StoredMessageColumn,
     TimeColumn,
 )
 from watcher_site.console.pages import ListPage, OperationView, Page
@@ -43,7 +43,7 @@ class UndeliveredTable(tables.Table):
     )
     state = tables.Column(orderable=False)
     attempts = NumberColumn()
-    problem = MessageColumn()
+    problem = StoredMessageColumn()
     created_at = TimeColumn(accessor="created_at", verbose_name=_("created"), attrs=MADE)
     again = tables.TemplateColumn(
         template_name="notifications/_resend.html",

@@ -18,12 +18,11 @@ from django.core.mail import EmailMessage
 from django.core.mail.backends.smtp import EmailBackend
 
 from watcher_site.models import Subscription
+from watcher_site.notifications import messages
 from watcher_site.notifications.deliveries import SentNotification
 from watcher_site.notifications.receivers import SequentialReceiver, Undelivered, Unreachable
 from watcher_site.notifications.texts import describe_notification
 from watcher_site.notifications.webhooks import current_request, interrupt_after
-
-NO_ANSWER = "The mail server did not answer within {:g} seconds."
 
 
 class TimedSMTP(smtplib.SMTP):
@@ -44,20 +43,18 @@ class TimedSMTP(smtplib.SMTP):
         try:
             return super().starttls(*arguments, **options)
         except smtplib.SMTPNotSupportedError:
-            raise Unreachable("The mail server does not offer STARTTLS.") from None
+            raise Unreachable(messages.MAIL_WITHOUT_STARTTLS.text) from None
 
     def login(self, *arguments: Any, **options: Any) -> tuple[int, bytes]:
         try:
             return super().login(*arguments, **options)
         except smtplib.SMTPAuthenticationError as refusal:
-            raise Unreachable(
-                f"The mail server answered {refusal.smtp_code} to the user and password of EMAIL_URL."
-            ) from None
+            raise Unreachable(messages.MAIL_PASSWORD_REFUSED.fill(number=refusal.smtp_code)) from None
         except (smtplib.SMTPServerDisconnected, smtplib.SMTPResponseException):
             raise
         except smtplib.SMTPException:
             # The server offers no method of authentication, or none of those of smtplib.
-            raise Unreachable("The mail server does not accept a user and a password on this connection.") from None
+            raise Unreachable(messages.MAIL_WITHOUT_PASSWORDS.text) from None
 
     def rcpt(self, recip: str, options: Any = ()) -> tuple[int, bytes]:
         """Send an address. A temporary refusal ends the message, so that a retry reaches all addresses once."""
@@ -101,7 +98,7 @@ class MailReceiver(SequentialReceiver):
 
     def send(self, notification: SentNotification) -> None:
         if not settings.EMAIL_HOST:
-            raise Unreachable("EMAIL_URL is not set for the relay.")
+            raise Unreachable(messages.MAIL_NOT_CONFIGURED.text)
         message = make_message(notification, self.addresses)
         backend = TimedBackend(fail_silently=False, timeout=settings.WEBHOOK_TIMEOUT)
         try:
@@ -112,16 +109,16 @@ class MailReceiver(SequentialReceiver):
                     if timer.connection:
                         timer.connection.sock.close()
         except requests.Timeout:
-            raise Unreachable(NO_ANSWER.format(settings.WEBHOOK_TIMEOUT)) from None
+            raise Unreachable(messages.MAIL_DID_NOT_ANSWER.fill(seconds=f"{settings.WEBHOOK_TIMEOUT:g}")) from None
         except smtplib.SMTPRecipientsRefused as refusal:
             raise Undelivered(describe_refused(refusal.recipients)) from None
         except smtplib.SMTPSenderRefused as refusal:
-            raise Undelivered(f"The mail server answered {refusal.smtp_code} to the sender.") from None
+            raise Undelivered(messages.MAIL_SENDER_REFUSED.fill(number=refusal.smtp_code)) from None
         except smtplib.SMTPDataError as refusal:
-            raise Undelivered(f"The mail server answered {refusal.smtp_code} to the message.") from None
+            raise Undelivered(messages.MAIL_MESSAGE_REFUSED.fill(number=refusal.smtp_code)) from None
         except OSError as problem:
             if is_timeout(problem):
-                raise Unreachable(NO_ANSWER.format(settings.WEBHOOK_TIMEOUT)) from None
+                raise Unreachable(messages.MAIL_DID_NOT_ANSWER.fill(seconds=f"{settings.WEBHOOK_TIMEOUT:g}")) from None
             raise Unreachable(describe_failure(problem)) from None
 
 
@@ -140,27 +137,29 @@ def make_message(notification: SentNotification, addresses: list[str]) -> EmailM
 
 
 def describe_refused(refused: Mapping[str, tuple[int, bytes]]) -> str:
-    answers = [f"{code} to the address {address}" for address, (code, _) in refused.items()]
-    return f"The mail server answered {', '.join(answers)}." if answers else ""
+    answers = [
+        messages.MAIL_ADDRESS_REFUSED.fill(number=code, address=address) for address, (code, _) in refused.items()
+    ]
+    return messages.MAIL_ADDRESSES_REFUSED.fill(answers=", ".join(answers)) if answers else ""
 
 
 def describe_failure(problem: OSError) -> str:
     match problem:
         case ssl.SSLCertVerificationError():
             # Messages about host names end with a period, others do not.
-            return f"The certificate of the mail server is not trusted: {problem.verify_message.rstrip('.')}."
+            return messages.MAIL_NOT_TRUSTED.fill(reason=problem.verify_message.rstrip("."))
         case ssl.SSLError():
             reason = (problem.reason or "the connection was closed").replace("_", " ").lower()
-            return f"No TLS connection to the mail server could be made: {reason}."
+            return messages.MAIL_WITHOUT_TLS.fill(reason=reason)
         case smtplib.SMTPResponseException(smtp_code=-1):
-            return "The mail server does not use SMTP on this port."
+            return messages.MAIL_WITHOUT_SMTP.text
         case smtplib.SMTPResponseException():
-            return f"The mail server answered {problem.smtp_code}."
+            return messages.MAIL_ANSWERED.fill(number=problem.smtp_code)
         case socket.gaierror():
-            return "The mail server's host has no address."
+            return messages.MAIL_WITHOUT_ADDRESS.text
         case smtplib.SMTPServerDisconnected() | ConnectionResetError() | BrokenPipeError():
-            return "The mail server closed the connection."
-    return f"The mail server could not be connected to: {problem.strerror or type(problem).__name__}."
+            return messages.MAIL_CLOSED.text
+    return messages.MAIL_NOT_CONNECTED.fill(reason=problem.strerror or type(problem).__name__)
 
 
 def is_timeout(problem: BaseException | None) -> bool:

@@ -16,6 +16,7 @@ import structlog
 from django.conf import settings
 
 from watcher_site.notifications.deliveries import PendingDelivery, SentNotification
+from watcher_site.notifications.messages import NOT_SENT
 
 log = structlog.get_logger(__name__)
 Line = Sequence[PendingDelivery]
@@ -88,7 +89,7 @@ def unsendable(problem: Exception) -> Undelivered:
     It must not block its line indefinitely.
     """
     log.error("notification could not be sent", exc_info=problem)
-    return Undelivered(f"It could not be sent: {type(problem).__name__}.")
+    return Undelivered(NOT_SENT.fill(name=type(problem).__name__))
 
 
 class SequentialReceiver(Receiver):

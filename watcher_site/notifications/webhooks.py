@@ -30,10 +30,11 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, NameResolutionError
 
 from watcher_site.models import Subscription
+from watcher_site.notifications import messages
 from watcher_site.notifications.deliveries import SentNotification
 from watcher_site.notifications.envelope import cloud_event
 from watcher_site.notifications.receivers import SequentialReceiver, Undelivered, Unreachable
-from watcher_site.notifications.webhook_addresses import PRIVATE, PublicAdapter
+from watcher_site.notifications.webhook_addresses import PublicAdapter
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import seal, unseal
 
@@ -131,15 +132,15 @@ class HTTPReceiver(SequentialReceiver):
                 drain(response)
                 require_accepted(response)
         except InvalidIPAddress:
-            raise Undelivered(f"The URL {PRIVATE}.") from None
+            raise Undelivered(messages.PRIVATE_ADDRESS.text) from None
         except requests.Timeout:
-            raise Unreachable(f"It did not answer within {settings.WEBHOOK_TIMEOUT:g} seconds.") from None
+            raise Unreachable(messages.DID_NOT_ANSWER.fill(seconds=f"{settings.WEBHOOK_TIMEOUT:g}")) from None
         except requests.exceptions.SSLError:
-            raise Unreachable("Its certificate is not trusted, or it speaks no TLS.") from None
+            raise Unreachable(messages.NOT_TRUSTED.text) from None
         except (requests.RequestException, OSError) as problem:
             if has_no_address(problem):
-                raise Unreachable("Its host has no address.") from None
-            raise Unreachable("It could not be connected to, or it closed the connection.") from None
+                raise Unreachable(messages.HOST_WITHOUT_ADDRESS.text) from None
+            raise Unreachable(messages.NOT_CONNECTED.text) from None
 
     def close(self) -> None:
         super().close()
@@ -194,7 +195,7 @@ def require_accepted(response: requests.Response) -> None:
         text = f"{response.status_code} {HTTPStatus(response.status_code).phrase}"
     except ValueError:
         text = str(response.status_code)
-    raise Undelivered(f"It answered {text}.", requested_pause(response.headers.get("Retry-After", "")))
+    raise Undelivered(messages.ANSWERED.fill(answer=text), requested_pause(response.headers.get("Retry-After", "")))
 
 
 def requested_pause(text: str) -> float:

@@ -214,3 +214,15 @@ def test_reader_sees_no_buttons(client: Client, reader: User) -> None:
     assert client.post(reverse("notifications:resend-all")).status_code == 403
     assert "Change" not in client.get(reverse("notifications:detail", args=[subscription.uuid])).content.decode()
     assert client.get(reverse("notifications:new")).status_code == 403
+
+
+def test_problem_is_shown_in_the_language_of_the_reader(browser: Client) -> None:
+    subscription = subscribe_to(PUBLIC)
+    problem = "It answered 500 Internal Server Error."
+    make_undelivered(subscription)
+    Subscription.objects.update(problem=problem)
+    pages = [reverse("notifications:list"), reverse("notifications:undelivered")]
+    for page in [*pages, reverse("notifications:detail", args=[subscription.uuid])]:
+        german = browser.get(page, headers={"accept-language": "de"}).content.decode()
+        assert "Antwort: 500 Internal Server Error." in german
+        assert problem in browser.get(page).content.decode()

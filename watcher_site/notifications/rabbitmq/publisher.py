@@ -17,13 +17,13 @@ from amqp import ChannelError, ContentTooLarge, PreconditionFailed, RecoverableC
 from django.conf import settings
 from kombu import Exchange, Queue
 
+from watcher_site.notifications.messages import BROKER_DOES_NOT_ANSWER, BROKER_REFUSED
 from watcher_site.notifications.rabbitmq.connections import Confirms, KeptConnection
 from watcher_site.notifications.receivers import Undelivered, Unreachable
 
 log = structlog.get_logger(__name__)
 # The number of times that queues are declared again if the broker returns a message, because its queue was deleted.
 REDECLARATIONS = 1
-REFUSED = "The broker refused it."
 ENVELOPE_VERSION = "2.0"
 
 
@@ -62,7 +62,7 @@ class Publisher:
             self.connection.close()
             # The message of the transport names hosts and users, and is only logged.
             log.warning("broker did not take a notification", reason=str(problem).strip())
-            problem_of_all = Unreachable("The broker does not answer.")
+            problem_of_all = Unreachable(BROKER_DOES_NOT_ANSWER.text)
             batch.results.update(dict.fromkeys(batch.open, problem_of_all))
         return [batch.results[place] for place in range(len(messages))]
 
@@ -72,7 +72,7 @@ class Publisher:
             single = Batch([batch.messages[place]])
             self.attempt(single)
             if isinstance(single.objection, PreconditionFailed | ContentTooLarge):
-                single.results[0] = Undelivered(REFUSED)
+                single.results[0] = Undelivered(BROKER_REFUSED.text)
             elif single.objection:
                 raise single.objection
             batch.results[place] = single.results[0]
@@ -122,7 +122,7 @@ class Publisher:
         """Record the responses. A message that was not routed stays open until its queue is declared again."""
         answers = confirms.collect()
         confirms.declared -= answers.unrouted
-        batch.results.update((place, Undelivered(REFUSED)) for place in answers.refused)
+        batch.results.update((place, Undelivered(BROKER_REFUSED.text)) for place in answers.refused)
         routed = (place for place in answers.taken if batch.messages[place][0] not in answers.unrouted)
         batch.results.update(dict.fromkeys(routed))
 

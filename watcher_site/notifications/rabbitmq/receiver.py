@@ -11,6 +11,7 @@ from oslo_messaging.notify.messaging import MessagingV2Driver
 
 from watcher_site.notifications.deliveries import SentNotification
 from watcher_site.notifications.envelope import broker_message
+from watcher_site.notifications.messages import BROKER_DOES_NOT_ANSWER
 from watcher_site.notifications.rabbitmq.connections import KeptConnection, make_configuration
 from watcher_site.notifications.rabbitmq.publisher import Publisher, envelope
 from watcher_site.notifications.receivers import (
@@ -109,7 +110,7 @@ class DriverReceiver(SequentialReceiver):
         except Exception as problem:
             # The message of the transport names hosts and users, and is only logged.
             log.warning("broker did not take a notification", reason=str(problem).strip())
-            raise Unreachable("The broker does not answer.") from problem
+            raise Unreachable(BROKER_DOES_NOT_ANSWER.text) from problem
 
     def close(self) -> None:
         super().close()
