@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -14,7 +15,7 @@ def describe_duration(duration: timedelta) -> str:
     """Return a duration in its two largest units: ``0.4 s``, ``34 s``, ``3 min 20 s``, ``2 h 5 min``, ``3 d 4 h``."""
     exact = max(duration.total_seconds(), 0.0)
     if exact < SHORT - 0.05:
-        return _("%(seconds)s s") % {"seconds": f"{exact:.1f}"}
+        return _("%(seconds)s s") % {"seconds": number_format(round(exact, 1), 1)}
     seconds = round(exact)
     if seconds < MINUTE:
         return _("%(seconds)s s") % {"seconds": seconds}

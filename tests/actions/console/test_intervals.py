@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.utils.translation import override
 
 from actions.console.intervals import Kind, intervals_of, total_duration
 from actions.models import Action, ActionEvent
@@ -93,6 +94,7 @@ def test_total_duration_adds_the_intervals_of_a_kind() -> None:
     [
         (-1, "0.0 s"),
         (0.44, "0.4 s"),
+        (0.46, "0.5 s"),
         (9.97, "10 s"),
         (59.7, "1 min 0 s"),
         (200, "3 min 20 s"),
@@ -102,3 +104,8 @@ def test_total_duration_adds_the_intervals_of_a_kind() -> None:
 )
 def test_duration_is_shown_in_its_two_largest_units(seconds: float, words: str) -> None:
     assert describe_duration(timedelta(seconds=seconds)) == words
+
+
+def test_duration_has_the_decimal_separator_of_the_reader() -> None:
+    with override("de"):
+        assert describe_duration(timedelta(seconds=2)) == "2,0 s"
