@@ -64,6 +64,10 @@ VALUES = {
             "Der Lauf ist fehlgeschlagen: Compute-Knoten compute-99 wurde nicht gefunden",
         ),
         ("The password was changed.", "Das Passwort wurde geändert."),
+        (
+            "Failed logins were reset: the account can log in again.",
+            "Fehlgeschlagene Anmeldungen wurden zurückgesetzt: das Konto kann sich wieder anmelden.",
+        ),
         ("Action was cancelled by 100%(user)s.", "Aktion von 100%(user)s abgebrochen."),
         (
             "The run of 2026-11-26 10:00:00 UTC failed: Wrong name or password.",

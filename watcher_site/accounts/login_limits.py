@@ -23,8 +23,10 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext_noop
 
 from watcher_site.history.recording import REFUSED, record
+from watcher_site.messages import StoredMessage
 from watcher_site.models import FailedLogins
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext
@@ -33,6 +35,7 @@ from watcher_site.web.middleware import parse_address
 # An IPv6 client can choose the remaining bits of its address.
 IPV6_PREFIX = 64
 MOST_SUMMARIES = 100
+FAILED_LOGINS_RESET = StoredMessage(gettext_noop("Failed logins were reset: the account can log in again."))
 
 
 class LoginsLimited(Refused):
@@ -152,8 +155,7 @@ def reset_failed_logins(user: Any) -> None:
     counts = list(FailedLogins.objects.select_for_update().filter(name=user.get_username()).order_by("pk"))
     FailedLogins.objects.filter(pk__in=[count.pk for count in counts]).delete()
     if number := sum(count.number for count in counts if count.number >= count.most):
-        message = "Failed logins were reset: the account can log in again."
-        record("user.enable", user, message=message, details={"failed_logins": number})
+        record("user.enable", user, message=FAILED_LOGINS_RESET.text, details={"failed_logins": number})
 
 
 def record_count(count: FailedLogins, *more: str) -> None:
