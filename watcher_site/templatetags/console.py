@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from html import escape
+from html import escape, unescape
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.formats import localize, number_format
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape, format_html, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.timesince import timesince, timeuntil
@@ -250,6 +250,8 @@ register.filter(in_minutes)
 def linked(text: str, links: Mapping[UUID, str] | None = None) -> SafeString:
     """Return a text with a link for each UUID of an object with a page.
 
+    A link replaces the name in parentheses after a UUID, too, as in the messages of commands.
+
     Args:
         links: the links of `links_in`, if a page shows several texts; by default they are looked up.
     """
@@ -258,11 +260,10 @@ def linked(text: str, links: Mapping[UUID, str] | None = None) -> SafeString:
     parts: list[Any] = []
     end = 0
     for match in UUIDS.finditer(text):
-        parts += [
-            conditional_escape(text[end : match.start()]),
-            conditional_escape(links.get(UUID(match[0]), match[0])),
-        ]
-        end = match.end()
+        shown = conditional_escape(links.get(UUID(match[0]), match[0]))
+        parts += [conditional_escape(text[end : match.start()]), shown]
+        repeated = f" ({unescape(strip_tags(shown))})"
+        end = match.end() + (len(repeated) if text.startswith(repeated, match.end()) else 0)
     return mark_safe("".join([*parts, conditional_escape(text[end:])]))  # noqa: S308 (each part was escaped)
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from actions.exclusions.records import change_exclusion
 from plans.models import ActionPlan
@@ -201,3 +202,11 @@ def test_entry_without_details_has_an_empty_cell(browser: Client) -> None:
 def test_state_filter_is_labelled_in_the_language_of_the_user(browser: Client, page: str) -> None:
     shown = text(browser.get(reverse(page), headers={"Accept-Language": "de"}))
     assert "Zustand" in shown.partition('for="id_state"')[2].partition("</label>")[0]
+
+
+def test_refusal_of_a_command_names_its_object_once(browser: Client, plan: ActionPlan) -> None:
+    action = plan.actions.get()
+    message = f"action {action.uuid} ({action.called}) is SKIPPED, and cannot be skipped."
+    record("command.actions", None, caller=ROSA, outcome="refused", message=message)
+    page = strip_tags(text(browser.get(reverse("history:list"), {"deed": "command.actions"})))
+    assert f"action {action.called} is SKIPPED, and cannot be skipped." in page
