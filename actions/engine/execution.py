@@ -146,10 +146,11 @@ class Execution(Signalled, Derivation, ActionPhases):
             try:
                 yield
             finally:
-                span.set("watcher.attempt", action.attempt)
-                span.set("watcher.state", action.state)
-            if action.state == State.FAILED:
-                span.fail(action.state)
+                # The action was read again if the exclusions changed before its beginning.
+                span.set("watcher.attempt", self.action.attempt)
+                span.set("watcher.state", self.action.state)
+            if self.action.state == State.FAILED:
+                span.fail(self.action.state)
 
     def require_attempt(self) -> None:
         """Lock the action's row until the end of the transaction, unless another process has changed it.

@@ -10,6 +10,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from pytest_django import Settings
 
+from actions.exclusions.rules import current_rules
 from actions.types.base import DONE, ActionFailed, Outcome
 from actions.types.nop import Nop
 from audits.engine.engine import DecisionEngine
@@ -17,6 +18,7 @@ from cluster.drivers.base import ServerNotFound, cloud, load_driver
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.workers.messages import JobMessage
+from tests.actions.exclusions.builders import make_exclusion
 from tests.api import Caller
 from tests.builders import make_audit, make_plan, make_strategy
 from tests.plans.inline import run_waiting
@@ -115,6 +117,16 @@ def test_action_belongs_to_the_trace_of_the_start_request(api: Caller, spans: In
         "watcher.attempt": 1,
         "watcher.state": "SUCCEEDED",
     }
+
+
+@pytest.mark.django_db
+def test_span_has_the_state_of_an_action_that_was_checked_again(spans: InMemorySpanExporter) -> None:
+    """An exclusion that was created since this process read them refuses the first beginning of the action."""
+    make_plan({"a": []}, state="PENDING")
+    current_rules()
+    make_exclusion(action_types=["migrate"])
+    run_waiting()
+    assert attributes(spans, "run nop")["watcher.state"] == "SUCCEEDED"
 
 
 @pytest.mark.django_db
