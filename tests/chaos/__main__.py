@@ -1,4 +1,4 @@
-"""Storm for longer than the suite does: ``python -m tests.chaos``. Exits with 1 where anything is wrong."""
+"""Kill processes at random while they execute plans: ``python -m tests.chaos``. Exits with 1 if a check fails."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ.update({**environment(database), "WATCHER_EMBEDDED_CLOUD_SECONDS": "0"})
         django.setup()
         call_command("migrate", verbosity=0)
-        # What they import needs the models, which could not be loaded before.
+        # These modules import models, which cannot be loaded before the set-up.
         fleet, storm, effects, verdict, contests = (
             import_module(f"tests.chaos.{name}") for name in ("fleet", "storm", "effects", "verdict", "contests")
         )
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def rage(arguments: argparse.Namespace, folder: Path, fleet: Any, storm: Any) -> Any:
-    """Run the storm over appliers alone, or with workers and a broker."""
+    """Kill appliers alone, or also workers and their broker, and return the numbers of both."""
     appliers, log = [["manage.py", "run_applier"]] * arguments.appliers, folder / "log"
     patience = float(arguments.actions)
     if not arguments.workers:
@@ -50,13 +50,16 @@ def rage(arguments: argparse.Namespace, folder: Path, fleet: Any, storm: Any) ->
 
 def read() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("--actions", type=int, default=20_000, help="so many are run (%(default)s)")
-    parser.add_argument("--appliers", type=int, default=2, help="in so many processes (%(default)s)")
+    parser.add_argument("--actions", type=int, default=20_000, help="the number of actions (%(default)s)")
+    parser.add_argument("--appliers", type=int, default=2, help="the number of appliers (%(default)s)")
     parser.add_argument(
-        "--workers", type=int, default=0, help="and so many of run_worker, on a RabbitMQ of their own (%(default)s)"
+        "--workers",
+        type=int,
+        default=0,
+        help="the number of run_worker processes, with their own RabbitMQ server (%(default)s)",
     )
-    parser.add_argument("--rounds", type=int, default=5_000, help="of each race, beside it (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5_000, help="the rounds of each race (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the random choices (%(default)s)")
     return parser.parse_args()
 
 
