@@ -7,12 +7,12 @@ from actions.models.actions import (
     SKIPPED_AUTOMATICALLY,
     SKIPPED_BY_USER,
     Action,
-    ActionEvent,
     ActionParent,
     InstanceAction,
     is_excluded,
     may_be_restored,
 )
+from actions.models.events import ActionEvent
 
 __all__ = [
     "FAILED_IN",

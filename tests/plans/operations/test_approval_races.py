@@ -1,5 +1,10 @@
 """Races of approvals with real threads on PostgreSQL: no plan starts without the approval of its current actions."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from uuid import UUID
+
 import pytest
 from pytest_django import Settings
 
@@ -113,23 +118,19 @@ def test_no_approval_of_the_shown_actions_covers_a_concurrent_restore() -> None:
             assert again(plan).approved_by is None
 
 
-def test_approval_waits_for_a_restore_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("change", "name", "step"),
+    [(restore_action, "a", "withdraw_approvals"), (partial(skip_action, by="alice"), "b", "save_together")],
+    ids=["restore", "skip"],
+)
+def test_approval_waits_for_a_change_of_the_actions_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[UUID], Any], name: str, step: str
+) -> None:
     plan = make_plan_with_skipped_action()
     version = shown(plan)
     approval = Rival(lambda: approve_plan(plan, "bob", version))
-    interrupt_before(monkeypatch, skipping, "withdraw_approvals", approval)
-    restore_action(action(plan, "a").uuid)
-    with pytest.raises(Conflict, match="have changed since they were shown"):
-        approval.result()
-    assert again(plan).approved_by is None
-
-
-def test_approval_waits_for_a_skip_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = make_plan_with_skipped_action()
-    version = shown(plan)
-    approval = Rival(lambda: approve_plan(plan, "bob", version))
-    interrupt_before(monkeypatch, skipping, "save_together", approval)
-    skip_action(action(plan, "b").uuid, "alice")
+    interrupt_before(monkeypatch, skipping, step, approval)
+    change(action(plan, name).uuid)
     with pytest.raises(Conflict, match="have changed since they were shown"):
         approval.result()
     assert again(plan).approved_by is None
