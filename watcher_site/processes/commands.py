@@ -3,19 +3,23 @@
 import getpass
 import logging
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
+from unicodedata import category
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError
 
 from watcher_site.database.migration_state import require_applied_migrations
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
+from watcher_site.models.history import TEXT_LENGTH
 from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, describe_database_error, one_line
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, on_behalf_of
+from watcher_site.validation import INVISIBLE
 
 
 def operator() -> str:
@@ -34,8 +38,20 @@ def caller(person: str) -> CallingContext:
 def add_person(parser: CommandParser) -> None:
     """Add an option for the user on whose behalf the command runs, which history records."""
     parser.add_argument(
-        "--as", dest="person", default=operator(), help="the user that history records (your own name)"
+        "--as",
+        dest="person",
+        type=read_person,
+        default=operator(),
+        help="the user that history records: any name, with or without an account (your own name)",
     )
+
+
+def read_person(text: str) -> str:
+    """Return a name for history, which need not be that of an account. Raises: `ArgumentTypeError`."""
+    name = text.strip()
+    if not 0 < len(name) <= TEXT_LENGTH or any(category(character) in INVISIBLE for character in name):
+        raise ArgumentTypeError(f"must be a name of 1 to {TEXT_LENGTH} characters, without control characters")
+    return name
 
 
 def strip_whitespace(value: Any) -> Any:

@@ -7,7 +7,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, CommandParser, call_command
 from django.db import OperationalError
 
+from tests.builders import make_plan
 from watcher_site.accounts.tokens import make_token, valid_tokens
+from watcher_site.models import HistoryEntry
 from watcher_site.processes.commands import Command
 from watcher_site.refusals import Conflict
 
@@ -90,3 +92,15 @@ def test_traceback_is_shown_on_request() -> None:
 def test_call_command_raises_the_refusal() -> None:
     with pytest.raises(CommandError, match="lent already"):
         call_command(Lend(), 3)
+
+
+@pytest.mark.parametrize("name", ["", " ", "alice\nbob", "x" * 256])
+def test_name_that_history_cannot_show_is_refused(name: str) -> None:
+    with pytest.raises(CommandError, match="argument --as: must be a name of 1 to 255 characters"):
+        call_command("signal_action", "ffff", "CANCEL", "--as", name)
+
+
+def test_history_records_a_name_without_an_account() -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    call_command("plans", "suspend", str(plan.uuid), "--as", "Nightly job")
+    assert HistoryEntry.objects.get(object_uuid=plan.uuid).user == "Nightly job"
