@@ -197,9 +197,9 @@ def is_recorded(problem: BaseException) -> bool:
 
 
 def record_refusal(event: str, target: Any, message: str, within: Any = None) -> None:
-    """Revoke tokens, but not tokens derived from them.
+    """Record a refused operation of a user, unless the same refusal was recorded in this minute.
 
-    If Keystone does not respond, they stay valid until they expire.
+    Outside of requests and commands, nothing is written. The arguments are those of `record`.
     """
     user = current_caller()
     about = tuple(str(getattr(one, "uuid", one)) for one in (target, within))
