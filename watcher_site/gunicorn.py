@@ -17,8 +17,8 @@ from gunicorn.glogging import Logger
 
 from watcher_site.monitoring.shared_folder import shared_folder
 from watcher_site.monitoring.tracing import TRACE_ID, WEB, tracing
-from watcher_site.processes.command_line import BAD_INPUT
-from watcher_site.refusals import Conflict, Invalid, Refused
+from watcher_site.processes.command_line import BAD_INPUT, describe_database_error
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.web.middleware import RequestId
 
 try:
@@ -91,9 +91,12 @@ def configure_garbage_collection() -> None:
 
 
 def end_without_migrations() -> None:
-    """Exit if migrations are not applied. Without a database the worker starts, and ``/readyz`` reports it."""
+    """Exit if migrations are not applied or the SQLite file is damaged.
+
+    Without a database the worker starts, and ``/readyz`` reports it.
+    """
     # Django is loaded only in workers.
-    from django.db import OperationalError, connection
+    from django.db import DatabaseError, OperationalError, connection
 
     from watcher_site.database.migration_state import require_applied_migrations
 
@@ -101,8 +104,12 @@ def end_without_migrations() -> None:
         require_applied_migrations()
     except OperationalError:
         return
+    except DatabaseError as problem:
+        if not (described := describe_database_error(problem)):
+            raise
+        end(described[0], "The database is damaged.")
     except Conflict as problem:
-        end(problem, "Migrations are not applied.")
+        end(str(problem), "Migrations are not applied.")
     finally:
         connection.close()
 
@@ -111,13 +118,13 @@ def start_tracing() -> None:
     try:
         tracing.start(WEB)
     except Invalid as problem:
-        end(problem, "Traces cannot be sent.")
+        end(str(problem), "Traces cannot be sent.")
 
 
-def end(problem: Refused, reason: str) -> NoReturn:
+def end(line: str, reason: str) -> NoReturn:
     """End a worker, and then the server, with one line on standard error and the reason in the log."""
     # All workers write the same text.
-    refusal[:] = f"{reason}\0{problem}".encode()[:REFUSAL_BYTES].ljust(REFUSAL_BYTES, b"\0")
+    refusal[:] = f"{reason}\0{line}".encode()[:REFUSAL_BYTES].ljust(REFUSAL_BYTES, b"\0")
     sys.exit(BAD_INPUT)
 
 
@@ -127,7 +134,7 @@ def worker_exit(server: Any, worker: Any) -> None:
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    """Stop the server, instead of replacing the worker, if migrations are not applied or traces cannot be sent."""
+    """Stop the server, instead of replacing the worker, if a worker refused to start."""
     if refusal[0] and server.num_workers:
         server.num_workers = 0
         reason, _, line = refusal[:].rstrip(b"\0").decode(errors="ignore").partition("\0")

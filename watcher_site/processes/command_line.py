@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import django
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility, get_commands
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 
 from watcher_site.processes import completion
 from watcher_site.refusals import Refused
 
 BAD_INPUT = 2
 OUT_OF_ORDER = 1
+# The names of SQLite's errors, which have suffixes.
+DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 # The exit statuses that shells use for SIGINT and SIGPIPE.
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -33,10 +36,19 @@ def one_line(problem: Exception) -> str:
     return " ".join(str(problem).split())
 
 
-def describe_database_error(problem: OperationalError) -> str:
-    """Return the message of a database error in one line. psycopg puts causes and hints into further lines."""
-    lines = [" ".join(line.split()) for line in str(problem).splitlines() if line.strip()]
-    return "database: " + " ".join(line if line.endswith((".", ":", "?", "!")) else f"{line}." for line in lines)
+def describe_database_error(problem: DatabaseError) -> tuple[str, int] | None:
+    """Return a line and the exit status for a database that does not respond or is damaged, and None for other errors.
+
+    psycopg puts causes and hints into further lines.
+    """
+    if isinstance(problem, OperationalError):
+        lines = [" ".join(line.split()) for line in str(problem).splitlines() if line.strip()]
+        ended = " ".join(line if line.endswith((".", ":", "?", "!")) else f"{line}." for line in lines)
+        return f"database: {ended}", OUT_OF_ORDER
+    if getattr(problem.__cause__, "sqlite_errorname", "").startswith(DAMAGED):
+        file = settings.DATABASES["default"]["NAME"]
+        return f"DATABASE_URL: the SQLite database {file} is damaged ({problem}). Restore a backup.", BAD_INPUT
+    return None
 
 
 class CommandLine(ManagementUtility):
@@ -92,17 +104,18 @@ def discard_output() -> None:
 
 def report_problems(arguments: list[str]) -> int:
     """Run a command, and return the exit status. ``--traceback`` shows the traceback of an error."""
-    shown = () if "--traceback" in arguments else (ImproperlyConfigured, Refused, OperationalError)
+    shown = () if "--traceback" in arguments else (ImproperlyConfigured, Refused, DatabaseError)
     try:
         CommandLine(arguments).execute()
     except KeyboardInterrupt:
         return INTERRUPTED
     except shown as problem:
-        if isinstance(problem, OperationalError):
-            sys.stderr.write(f"{describe_database_error(problem)}\n")
-            return OUT_OF_ORDER
-        sys.stderr.write(f"{one_line(problem)}\n")
-        return BAD_INPUT
+        described = one_line(problem), BAD_INPUT
+        if isinstance(problem, DatabaseError) and not (described := describe_database_error(problem)):
+            raise
+        line, status = described
+        sys.stderr.write(f"{line}\n")
+        return status
     return 0
 
 

@@ -11,12 +11,12 @@ from typing import Any
 from unicodedata import category
 
 from django.core.management import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, OperationalError
+from django.db import DatabaseError
 
 from watcher_site.database.migration_state import require_applied_migrations
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.models.history import TEXT_LENGTH
-from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, describe_database_error, one_line
+from watcher_site.processes.command_line import BAD_INPUT, describe_database_error, one_line
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, on_behalf_of
 from watcher_site.validation import INVISIBLE
@@ -137,5 +137,8 @@ class Command(BaseCommand):
                 self.stderr.write(f"{self.refusal_prefix}{one_line(refusal)}")
                 sys.exit(self.status_of(refusal))
             raise CommandError(one_line(refusal), returncode=self.status_of(refusal)) from refusal
-        except OperationalError as problem:
-            raise CommandError(describe_database_error(problem), returncode=OUT_OF_ORDER) from problem
+        except DatabaseError as problem:
+            if not (described := describe_database_error(problem)):
+                raise
+            line, status = described
+            raise CommandError(line, returncode=status) from problem

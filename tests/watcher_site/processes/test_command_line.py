@@ -1,8 +1,10 @@
 """`manage.py` reports errors of its caller in one line, for Django's own commands too."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,7 +14,7 @@ import pytest
 
 from tests.database import database_url
 from tests.processes import ROOT
-from tests.watcher_site.site_process import VALID_ENVIRONMENT, run
+from tests.watcher_site.site_process import VALID_ENVIRONMENT, free_port_number, run
 
 
 def test_unknown_command_is_one_line_with_status_2() -> None:
@@ -45,6 +47,41 @@ def test_unavailable_database_is_one_line_with_status_1(command: str) -> None:
     ended = run("manage.py", command, DATABASE_URL="postgres://nobody@127.0.0.1:1/watcher")
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
     assert "database: connection failed" in ended.stderr
+
+
+@pytest.fixture
+def sqlite_file(tmp_path: Path) -> Path:
+    """A file of SQLite with several pages."""
+    path = tmp_path / "watcher.sqlite3"
+    with closing(sqlite3.connect(path)) as database:
+        for number in range(20):
+            database.execute(f"CREATE TABLE table_{number} (text TEXT)")
+    return path
+
+
+@pytest.mark.parametrize("command", [["plans", "list"], ["migrate"], ["prepare"], ["run_applier"]])
+def test_damaged_sqlite_file_is_one_line_with_status_2(sqlite_file: Path, command: list[str]) -> None:
+    valid = sqlite_file.read_bytes()
+    sqlite_file.write_bytes(valid[:100] + b"garbage!" * (len(valid) // 8))
+    ended = run("manage.py", *command, DATABASE_URL=f"sqlite:///{sqlite_file}", PORT=str(free_port_number()))
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert f"DATABASE_URL: the SQLite database {sqlite_file} is damaged" in ended.stderr
+
+
+@pytest.mark.parametrize("size", [50, 100, 5000])
+def test_truncated_sqlite_file_is_one_line_with_status_2(sqlite_file: Path, size: int) -> None:
+    os.truncate(sqlite_file, size)
+    ended = run("manage.py", "plans", "list", DATABASE_URL=f"sqlite:///{sqlite_file}")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert "is damaged" in ended.stderr
+
+
+def test_web_process_with_a_damaged_sqlite_file_exits_with_one_message(sqlite_file: Path) -> None:
+    os.truncate(sqlite_file, 100)
+    gunicorn = ("-m", "gunicorn", "--config", "python:watcher_site.gunicorn")
+    ended = run(*gunicorn, DATABASE_URL=f"sqlite:///{sqlite_file}", PORT=str(free_port_number()))
+    (line,) = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
+    assert (ended.returncode, line.startswith("DATABASE_URL: ")) == (2, True)
 
 
 @pytest.mark.postgresql
