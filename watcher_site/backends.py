@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import F, OuterRef, QuerySet
 
 from watcher_site.accounts.login_limits import login_of, verifications
-from watcher_site.database.expressions import JSONArray
+from watcher_site.database.expressions import JSONIntegers
 from watcher_site.database.queries import Placeholder, Query
 
 # The columns of accounts that requests need.
@@ -28,8 +28,8 @@ def accounts() -> QuerySet[Any]:
     groups = User.groups.through.objects.filter(user=OuterRef(OuterRef("pk")))
     by_group = Group.permissions.through.objects.filter(group__in=groups.values("group"))
     return User.objects.only(*COLUMNS).annotate(
-        own_permissions=JSONArray(direct.values(value=F("permission_id"))),
-        group_permissions=JSONArray(by_group.values(value=F("permission_id"))),
+        own_permissions=JSONIntegers(direct.values(value=F("permission_id"))),
+        group_permissions=JSONIntegers(by_group.values(value=F("permission_id"))),
     )
 
 
