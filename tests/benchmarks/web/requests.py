@@ -40,17 +40,18 @@ def turns_of(client: Client, token: str, connection: psycopg.Connection) -> dict
     uuids = Action.objects.order_by("-pk").values_list("uuid", flat=True)
     patches, reads, commits = iter(uuids), iter(uuids.reverse()), iter(uuids.values_list("pk", flat=True))
     own, password = with_token(token), with_password()
+    # A request after a long list takes longer, so that a request that is not reported separates the lists from the others.
     calls: dict[str, Callable[[], Call]] = {
-        "bare": lambda: Call("/reference/bare"),
-        "query": lambda: Call("/reference/query"),
         "raw 1000": lambda: Call("/reference/actions?limit=1000"),
         "actions 1000": lambda: Call("/v1/actions/detail?limit=1000", own),
         "raw 100": lambda: Call("/reference/actions?limit=100"),
         "actions 100": lambda: Call("/v1/actions/detail?limit=100", own),
         "raw plans": lambda: Call("/reference/action_plans?limit=100"),
         "plans": lambda: Call("/v1/action_plans/detail?limit=100", own),
+        "separator": lambda: Call("/reference/bare"),
+        "bare": lambda: Call("/reference/bare"),
+        "query": lambda: Call("/reference/query"),
         "one with a token": lambda: Call(f"/v1/actions/{next(reads)}", own),
-        "bare again": lambda: Call("/reference/bare"),
         "one with a password": lambda: Call(f"/v1/actions/{next(reads)}", password),
         "skip": lambda: Call(f"/v1/actions/{next(patches)}", own, "PATCH", SKIP),
     }
