@@ -40,7 +40,7 @@ def turns_of(client: Client, token: str, connection: psycopg.Connection) -> dict
     uuids = Action.objects.order_by("-pk").values_list("uuid", flat=True)
     patches, reads, commits = iter(uuids), iter(uuids.reverse()), iter(uuids.values_list("pk", flat=True))
     own, password = with_token(token), with_password()
-    # A request after a long list takes longer, so that a request that is not reported separates the lists from the others.
+    # A request directly after a long list takes longer: one that is not reported separates the lists from the others.
     calls: dict[str, Callable[[], Call]] = {
         "raw 1000": lambda: Call("/reference/actions?limit=1000"),
         "actions 1000": lambda: Call("/v1/actions/detail?limit=1000", own),
