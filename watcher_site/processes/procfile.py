@@ -1,6 +1,7 @@
 """Run the processes of the Procfile, and a worker or listener if needed, until a signal.
 
-Command: ``python -m watcher_site.processes.procfile``.
+Command: ``python -m watcher_site.processes.procfile [PARENT]``. PARENT is the id of its parent process, if the site
+stops when that process ends.
 
 honcho starts the processes and prints their output. In addition, a process that crashes, is killed or ends
 unexpectedly is restarted, and all have the time that actions need when the site stops.
@@ -129,10 +130,15 @@ class LinePrinter(Printer):
 
 
 class PatientManager(manager.Manager):
-    """honcho's manager, which also stops processes that are about to start, and is stopped through a pipe."""
+    """honcho's manager, which also stops processes that are about to start, and is stopped through a pipe.
 
-    def __init__(self) -> None:
+    Args:
+        parent: the id of the process with which it ends, also if that is killed.
+    """
+
+    def __init__(self, parent: int | None = None) -> None:
         super().__init__(LinePrinter(self.terminate))
+        self.parent = parent
         self._terminating = False
         receiver, self.sender = Pipe(duplex=False)
         self._process_ctor = partial(RestartedProcess, stopping=(receiver, self.sender))
@@ -149,7 +155,7 @@ class PatientManager(manager.Manager):
 
     def _any_stopped(self) -> bool:
         """Return whether the processes are stopping. From then on they have `settings.STOP_GRACE` seconds."""
-        return self._terminating or super()._any_stopped()
+        return self._terminating or self.parent not in {None, os.getppid()} or super()._any_stopped()
 
     def mark_lost_processes(self) -> None:
         """Mark processes as ended whose supervising process, which would report this, has ended."""
@@ -174,9 +180,9 @@ def commands() -> dict[str, str]:
     return found
 
 
-def run() -> int:
+def run(parent: int | None = None) -> int:
     manager.KILL_WAIT = settings.STOP_GRACE
-    site = PatientManager()
+    site = PatientManager(parent)
     for name, command in commands().items():
         process = site.add_process(name, command)
         # The Python of this environment, independent of the caller's PATH.
@@ -186,4 +192,4 @@ def run() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(run(*map(int, sys.argv[1:])))

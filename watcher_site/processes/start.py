@@ -6,6 +6,7 @@ The processes are in a separate session, in which only this process signals them
 them on Ctrl-C, and none when it is closed.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from watcher_site.refusals import Conflict
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_SECONDS = 0.1
 PREPARE = [sys.executable, "-m", "watcher_site.processes.command_line", "prepare"]
-SERVE = [sys.executable, "-m", "watcher_site.processes.procfile"]
+SERVE = [sys.executable, "-m", "watcher_site.processes.procfile", str(os.getpid())]
 
 
 class Start:

@@ -169,6 +169,18 @@ def test_no_process_survives_the_killed_manager(started: subprocess.Popen[bytes]
 
 
 @pytest.mark.slow
+def test_no_process_survives_the_killed_start(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    manager = min(children(started.pid))
+    started.kill()
+    started.wait(PATIENCE)
+    try:
+        wait_for(lambda: not any(map(runs, [manager, *pids(tmp_path)])))
+    finally:
+        if runs(manager):
+            os.kill(manager, signal.SIGTERM)
+
+
+@pytest.mark.slow
 def test_killed_watching_process_stops_the_site(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
     watchers = children(min(children(started.pid)))
     os.kill(min(watchers), signal.SIGKILL)

@@ -1,6 +1,10 @@
 """`prepare` sets up the site for the first start, and changes nothing at later starts."""
 
+import os
+import signal
 import socket
+import subprocess
+import sys
 from io import StringIO
 
 import pytest
@@ -74,6 +78,28 @@ def test_occupied_port_is_refused_before_any_change(free_port: int) -> None:
         with pytest.raises(CommandError, match=f"PORT: 127.0.0.1:{free_port} cannot be served"):
             prepare()
     assert not User.objects.exists()
+
+
+LISTEN = """
+import os, socket, sys, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+os.fork() or time.sleep(60)
+print("listening", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the processes that listen on a port")
+def test_refusal_of_an_occupied_port_names_the_process_that_its_children_share_it_with(free_port: int) -> None:
+    command = [sys.executable, "-c", LISTEN, str(free_port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as other:
+        assert other.stdout
+        assert other.stdout.readline() == b"listening\n"
+        with pytest.raises(CommandError) as refused:
+            prepare()
+        os.killpg(other.pid, signal.SIGKILL)
+    assert f"Address already in use by process {other.pid} ({sys.executable} -c" in str(refused.value)
+    assert f"Stop it with kill {other.pid}, or choose another with PORT=…." in str(refused.value)
 
 
 def test_invalid_bind_address_is_refused(settings: Settings) -> None:
