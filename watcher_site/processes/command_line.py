@@ -110,8 +110,10 @@ def report_problems(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except shown as problem:
-        described = one_line(problem), BAD_INPUT
-        if isinstance(problem, DatabaseError) and not (described := describe_database_error(problem)):
+        described: tuple[str, int] | None = one_line(problem), BAD_INPUT
+        if isinstance(problem, DatabaseError):
+            described = describe_database_error(problem)
+        if described is None:
             raise
         line, status = described
         sys.stderr.write(f"{line}\n")

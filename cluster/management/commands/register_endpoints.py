@@ -9,6 +9,7 @@ from django.core.validators import URLValidator
 
 from cluster.drivers.base import CloudError, CloudMisconfigured, OperationRefused
 from watcher_site.processes import commands
+from watcher_site.processes.command_line import OUT_OF_ORDER
 from watcher_site.refusals import Invalid
 
 INTERFACES = ("public", "internal", "admin")
@@ -66,4 +67,4 @@ class Command(commands.Command):
         except (CloudMisconfigured, OperationRefused) as problem:
             raise Invalid(str(problem)) from problem
         except CloudError as problem:
-            raise CommandError(commands.one_line(problem), returncode=commands.OUT_OF_ORDER) from problem
+            raise CommandError(commands.one_line(problem), returncode=OUT_OF_ORDER) from problem

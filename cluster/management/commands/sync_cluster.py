@@ -7,6 +7,7 @@ from django.core.management.base import CommandError
 from cluster.drivers.base import CloudError, CloudMisconfigured, cloud
 from cluster.operations.synchronization import synchronize
 from watcher_site.processes import commands
+from watcher_site.processes.command_line import OUT_OF_ORDER
 from watcher_site.refusals import Invalid
 
 
@@ -21,7 +22,7 @@ class Command(commands.Command):
         except CloudMisconfigured as problem:
             raise Invalid(str(problem)) from problem
         except CloudError as problem:
-            raise CommandError(commands.one_line(problem), returncode=commands.OUT_OF_ORDER) from problem
+            raise CommandError(commands.one_line(problem), returncode=OUT_OF_ORDER) from problem
         if report is None:
             return
         for remark in report.remarks:

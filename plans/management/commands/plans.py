@@ -20,6 +20,7 @@ from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import schedule
 from plans.preflight_storage import find_result, read_prospects, store_result
 from watcher_site.processes import commands
+from watcher_site.processes.command_line import OUT_OF_ORDER
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state_machine import TransitionNotAllowed
 from watcher_site.terminal.groups import CommandGroup, ListObjects, Operation, ShowObject, Subcommand
@@ -80,7 +81,7 @@ class Start(PlanOperation):
         stream.style_func = None
         ended = follow_plan(self.resource.find(options["object"]), Display(stream), options["timeout"])
         if ended.state != State.SUCCEEDED:
-            sys.exit(commands.OUT_OF_ORDER)
+            sys.exit(OUT_OF_ORDER)
         return None
 
 
