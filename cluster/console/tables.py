@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from cluster.models import ComputeNode, Node, Policy, Pool, Profile, Server, Volume
 from cluster.operations.marks import mark_reasons_of
-from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
+from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, StoredMessageColumn, TimeColumn
 from watcher_site.templatetags.console import gigabytes, state_badge, use_bar
 
 # Prevents line breaks at hyphens of names.
@@ -167,7 +167,7 @@ class NodeTable(tables.Table):
     index = NumberColumn(verbose_name=_("index"), orderable=False)
     name = tables.Column(linkify=("cluster:member", {"uuid": tables.A("uuid")}))
     status = StateColumn()
-    status_reason = MessageColumn(verbose_name=_("reason"))
+    status_reason = StoredMessageColumn(verbose_name=_("reason"))
     profile = tables.Column(
         accessor="profile__name",
         verbose_name=_("profile"),

@@ -17,6 +17,17 @@ from cluster.models.clusters import (
     trust_field,
     user_field,
 )
+from cluster.models.messages import (
+    CHECK_FAILED,
+    CHECK_PASSED,
+    CREATION_IN_PROGRESS,
+    CREATION_SUCCEEDED,
+    CREATION_UNDONE,
+    DELETION_IN_PROGRESS,
+    RECOVERY_IN_PROGRESS,
+    RECOVERY_SUCCEEDED,
+    UPDATE_IN_PROGRESS,
+)
 from cluster.models.stacks import MARKED
 from watcher_site.database.records import NullsFirst
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
@@ -154,33 +165,34 @@ class Node(StatefulModel):
     @transition(field=status, source=CREATABLE, target=Status.CREATING)
     def begin_creation(self) -> None:
         """Begin, or repeat, the creation of the node's server."""
-        self.status_reason = "Creation in progress"
+        self.status_reason = CREATION_IN_PROGRESS.text
         self.init_at = self.init_at or timezone.now()
 
     @transition(field=status, source=Status.CREATING, target=Status.ACTIVE)
     def finish_creation(self, server: str) -> None:
-        self.status_reason, self.physical_id = "Creation succeeded", UUID(server)
+        self.status_reason, self.physical_id = CREATION_SUCCEEDED.text, UUID(server)
 
     @transition(field=status, source=[Status.INIT, Status.CREATING, *SETTLED], target=Status.INIT)
     def undo_creation(self) -> None:
         """Return to the state before the creation, after the server was deleted. The node can be created again."""
-        self.status_reason, self.physical_id = "Creation was undone", None
+        self.status_reason, self.physical_id = CREATION_UNDONE.text, None
 
     @transition(field=status, source=[Status.INIT, *IN_PROGRESS, *SETTLED], target=Status.DELETING)
     def begin_deletion(self) -> None:
-        self.status_reason = "Deletion in progress"
+        self.status_reason = DELETION_IN_PROGRESS.text
 
     @transition(field=status, source=RECOVERABLE, target=Status.RECOVERING)
     def begin_recovery(self) -> None:
-        self.status_reason = "Recovery in progress"
+        self.status_reason = RECOVERY_IN_PROGRESS.text
 
     @transition(field=status, source=Status.RECOVERING, target=Status.ACTIVE)
     def finish_recovery(self, server: str) -> None:
-        self.status_reason, self.physical_id, self.unhealthy_reason = "Recovery succeeded", UUID(server), None
+        self.status_reason, self.physical_id = RECOVERY_SUCCEEDED.text, UUID(server)
+        self.unhealthy_reason = None
 
     @transition(field=status, source=[Status.UPDATING, *SETTLED], target=Status.UPDATING)
     def begin_update(self) -> None:
-        self.status_reason = "Update in progress"
+        self.status_reason = UPDATE_IN_PROGRESS.text
 
     @transition(field=status, source=Status.UPDATING, target=Status.ACTIVE)
     def finish_update(self, reason: str) -> None:
@@ -193,11 +205,11 @@ class Node(StatefulModel):
 
     @transition(field=status, source=SETTLED, target=Status.ACTIVE)
     def pass_check(self) -> None:
-        self.status_reason = "Check: Node is ACTIVE."
+        self.status_reason = CHECK_PASSED.text
 
     @transition(field=status, source=SETTLED, target=Status.ERROR)
     def fail_check(self, reason: str) -> None:
-        self.status_reason = cut(f"Check: Node is not ACTIVE. {reason}")
+        self.status_reason = cut(CHECK_FAILED.fill(reason=reason))
 
     @transition(field=status, source=SETTLED, target=Status.ERROR)
     def mark_unhealthy(self, reason: str = "") -> None:

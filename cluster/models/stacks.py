@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
+from cluster.models.messages import MARKED_BY_API, OPERATION_COMPLETED, OPERATION_STARTED
 from watcher_site.database.records import NullsFirst, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.state_machine import ConcurrentTransition, StatefulModel
@@ -21,7 +22,7 @@ from watcher_site.state_machine import ConcurrentTransition, StatefulModel
 NAME_LENGTH = 255
 # In minutes; the timeout of an action in seconds is a 32-bit integer.
 MAX_TIMEOUT = (2**31 - 1) // 60
-MARKED = "state changed by resource_mark_unhealthy api"
+MARKED = MARKED_BY_API.text
 """The default reason of a mark, which Heat's clients know."""
 
 
@@ -99,7 +100,7 @@ class StackPart(StatefulModel):
     @transition(field=status, source="*", target=RETURN_VALUE(*IN_PROGRESS))
     def begin(self, verb: Verb) -> str:
         """Begin an operation, or continue one that another process began. The action holds the lock."""
-        self.status_reason = f"{verb} started"
+        self.status_reason = OPERATION_STARTED.fill(operation=verb)
         return StackStatus(f"{verb}_IN_PROGRESS")
 
     @transition(
@@ -109,7 +110,7 @@ class StackPart(StatefulModel):
     )
     def finish(self) -> str:
         """End the operation with success; a deletion ends with `remove`."""
-        self.status_reason = f"{self.verb} completed successfully"
+        self.status_reason = OPERATION_COMPLETED.fill(operation=self.verb)
         return StackStatus(f"{self.verb}_COMPLETE")
 
     @transition(
@@ -145,7 +146,7 @@ class StackPart(StatefulModel):
         deleting = type(self)._default_manager.filter(
             pk=self.pk, deleted_at=None, status=StackStatus.DELETE_IN_PROGRESS
         )
-        status, reason = StackStatus.DELETE_COMPLETE, "DELETE completed successfully"
+        status, reason = StackStatus.DELETE_COMPLETE, OPERATION_COMPLETED.fill(operation=Verb.DELETE)
         if not deleting.update(status=status, status_reason=reason, deleted_at=now, updated_at=now):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
 

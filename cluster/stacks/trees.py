@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext
+
 from cluster.models import Server, Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.current import UNHEALTHY_STATES
@@ -41,10 +43,12 @@ class Branch:
     def problem(self) -> str:
         """Return a description of the problem with the resource's server or stack; empty if there is none."""
         if self.resource.is_nesting:
-            return "" if self.resource.physical_id else "not created yet"
+            return "" if self.resource.physical_id else gettext("not created yet")
         if self.server is None:
-            return "server not found" if self.resource.physical_id else "no server yet"
-        return f"server in state {self.server.state}" if self.server.state in UNHEALTHY_STATES else ""
+            return gettext("server not found") if self.resource.physical_id else gettext("no server yet")
+        if self.server.state not in UNHEALTHY_STATES:
+            return ""
+        return gettext("server in state %(state)s") % {"state": self.server.state}
 
     @cached_property
     def leaves(self) -> list["Branch"]:

@@ -5,13 +5,14 @@ plans and actions, so nothing has to be restored if the plan is cancelled or its
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
 
 from actions.models import Action
+from cluster.models.messages import OPERATION_STARTED
 from cluster.models.stacks import IN_PROGRESS, Verb
 from plans.models import ActionPlan
 
@@ -39,20 +40,22 @@ def shown_status(status: str, reason: str, verb: Verb | None) -> tuple[str, str]
     """Return the status and the reason of a stack for users, given the operation that is about to begin."""
     if verb is None or status in IN_PROGRESS:
         return status, reason
-    return f"{verb}_IN_PROGRESS", f"{verb} started"
+    return f"{verb}_IN_PROGRESS", OPERATION_STARTED.fill(operation=verb)
 
 
 def with_progress(stacks: QuerySet[Any]) -> QuerySet[Any]:
     """Annotate stacks with ``shown_status`` and ``shown_reason``. Takes one query before the stacks are read."""
     starting = statuses_by_operation()
+    statuses = cases(starting, lambda verb: f"{verb}_IN_PROGRESS")
+    reasons = cases(starting, lambda verb: OPERATION_STARTED.fill(operation=verb))
     return stacks.annotate(
-        shown_status=Case(*status_cases(starting, "{}_IN_PROGRESS"), default=F("status"), output_field=TextField()),
-        shown_reason=Case(*status_cases(starting, "{} started"), default=F("status_reason"), output_field=TextField()),
+        shown_status=Case(*statuses, default=F("status"), output_field=TextField()),
+        shown_reason=Case(*reasons, default=F("status_reason"), output_field=TextField()),
     )
 
 
-def status_cases(starting: dict[Verb, list[str]], text: str) -> list[When]:
-    return [When(starting_condition(stacks), then=Value(text.format(verb))) for verb, stacks in starting.items()]
+def cases(starting: dict[Verb, list[str]], describe: Callable[[Verb], str]) -> list[When]:
+    return [When(starting_condition(stacks), then=Value(describe(verb))) for verb, stacks in starting.items()]
 
 
 def shown_status_condition(wanted: Iterable[str]) -> Q:

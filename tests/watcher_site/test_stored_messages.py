@@ -21,6 +21,11 @@ VALUES = {
     "answer": "500 Internal Server Error",
     "answers": "550 to the address rosa@example.org",
     "run": "The run",
+    "operation": "UPDATE",
+    "description": "Resizing a cluster",
+    "action_type": "CLUSTER_RESIZE",
+    "result": "UPDATE completed successfully",
+    "step": "create_resource",
     "field": "State",
     "finding": f"Action was skipped automatically: Instance {SERVER} not found",
 }

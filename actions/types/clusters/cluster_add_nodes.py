@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.types.base import Data, Outcome
 from actions.types.clusters.clusters import ClusterAction
@@ -17,7 +19,7 @@ class ClusterAddNodes(ClusterAction):
     """Adds the given nodes in order. It also takes a lock on each of them."""
 
     name = "CLUSTER_ADD_NODES"
-    description = "Adding existing nodes to a cluster"
+    description = _("Adding existing nodes to a cluster")
     only_derives = True
     schema = schema_of("nodes", nodes={**NODES, "description": "The UUIDs of ACTIVE nodes without a cluster."})
     status_while_running = Cluster.Status.RESIZING

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.nodes.nodes import node_action
@@ -13,7 +15,7 @@ class ClusterCheck(ClusterAction):
     """Checks all members of a cluster and sets its status. It succeeds if all members could be checked."""
 
     name = "CLUSTER_CHECK"
-    description = "Checking the nodes of a cluster"
+    description = _("Checking the nodes of a cluster")
     only_derives = True
     status_while_running = Cluster.Status.CHECKING
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import creations, decide_growth, find_done, remove_uncreated, write_new_nodes
@@ -16,7 +18,7 @@ class ClusterCreate(ClusterAction):
     """
 
     name = "CLUSTER_CREATE"
-    description = "Creating the nodes of a cluster"
+    description = _("Creating the nodes of a cluster")
     status_while_running = Cluster.Status.CREATING
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:

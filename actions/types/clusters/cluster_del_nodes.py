@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, Data
 from actions.types.clusters.clusters import ClusterAction
@@ -23,7 +25,7 @@ class ClusterDelNodes(ClusterAction):
     """Removes the named nodes; with ``destroy_after_deletion``, or by decision of a policy, also deletes them."""
 
     name = "CLUSTER_DEL_NODES"
-    description = "Removing members from a cluster"
+    description = _("Removing members from a cluster")
     only_derives = True
     schema = schema_of(
         "nodes",

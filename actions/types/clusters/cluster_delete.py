@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext_noop as _
 
 from actions.graph.proposals import ProposedAction
+from actions.types import messages
 from actions.types.base import ActionFailed, Answer, Data, Outcome, Recovery
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import find_members
@@ -15,8 +17,6 @@ from cluster.policies.base import PolicyRefused
 from cluster.policies.checking import load_policy
 from watcher_site.plugins import load as installed
 
-SHOWN = 10
-
 
 class ClusterDelete(ClusterAction):
     """Deletes the members of a cluster, its bindings to policies, and the cluster.
@@ -25,7 +25,7 @@ class ClusterDelete(ClusterAction):
     """
 
     name = "CLUSTER_DELETE"
-    description = "Deleting a cluster and its nodes"
+    description = _("Deleting a cluster and its nodes")
     only_derives = True
     status_while_running = Cluster.Status.DELETING
 
@@ -46,9 +46,8 @@ class ClusterDelete(ClusterAction):
         cluster = self.find()
         if cluster is None:
             return Outcome(Answer.OK)
-        if names := list(cluster.members().values_list("name", flat=True)[: SHOWN + 1]):
-            more = " and others" if len(names) > SHOWN else ""
-            return Outcome(Answer.ERROR, f"Cluster {self.uuid} still has nodes: {', '.join(names[:SHOWN])}{more}")
+        if names := list(cluster.members().values_list("name", flat=True)[: messages.MAX_NAMES + 1]):
+            return Outcome(Answer.ERROR, messages.fill_list(messages.NODES_LEFT, names, cluster=self.uuid))
         self.detach_policies(cluster)
         self.remove()
         return Outcome(Answer.OK)
@@ -60,7 +59,7 @@ class ClusterDelete(ClusterAction):
         if locked is None:
             return
         if locked.status != self.status_while_running:
-            locked.begin(self.status_while_running, f"{self.description} in progress")
+            locked.begin(self.status_while_running, messages.OPERATION_IN_PROGRESS.fill(description=self.description))
             locked.save_state()
         locked.remove()
 
@@ -68,9 +67,10 @@ class ClusterDelete(ClusterAction):
         """Set the status after a failed deletion, to WARNING instead of ACTIVE."""
         cluster = self.find()
         if cluster is not None and cluster.status == self.status_while_running:
-            settle_status(cluster, f"{self.name}: {{}}")
+            settle_status(cluster, self.name)
             if cluster.status == Cluster.Status.ACTIVE:
-                cluster.settle(Cluster.Status.WARNING, f"{self.name}: the cluster was not deleted")
+                reason = messages.SETTLED.fill(action_type=self.name, reason=messages.CLUSTER_NOT_DELETED.text)
+                cluster.settle(Cluster.Status.WARNING, reason)
             self.save(cluster)
 
     def detach_policies(self, cluster: Cluster) -> None:

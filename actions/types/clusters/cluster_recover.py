@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import ActionFailed
@@ -24,7 +26,7 @@ class ClusterRecover(ClusterAction):
     """
 
     name = "CLUSTER_RECOVER"
-    description = "Recovering the nodes of a cluster"
+    description = _("Recovering the nodes of a cluster")
     only_derives = True
     schema = schema_of(
         operation=OPERATION,

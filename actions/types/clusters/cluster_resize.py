@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, Data
 from actions.types.clusters.clusters import ClusterAction
@@ -34,7 +36,7 @@ class ClusterResize(ClusterAction):
     """
 
     name = "CLUSTER_RESIZE"
-    description = "Resizing a cluster"
+    description = _("Resizing a cluster")
     schema = schema_of(
         adjustment_type={
             "type": "string",

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.types.base import Data
 from actions.types.clusters.clusters import ClusterAction
@@ -23,7 +25,7 @@ class ClusterScaleIn(ClusterAction):
     """Removes ``count`` nodes, at most all; without ``count``, as many as the scaling policy decides, else one."""
 
     name = "CLUSTER_SCALE_IN"
-    description = "Removing nodes from a cluster"
+    description = _("Removing nodes from a cluster")
     only_derives = True
     schema = schema_of(
         count={

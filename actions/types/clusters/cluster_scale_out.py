@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import creations, decide_growth, find_done, remove_uncreated, write_new_nodes
@@ -16,7 +18,7 @@ class ClusterScaleOut(ClusterAction):
     """Adds ``count`` nodes; without ``count``, as many as the scaling policy decides, else one."""
 
     name = "CLUSTER_SCALE_OUT"
-    description = "Adding nodes to a cluster"
+    description = _("Adding nodes to a cluster")
     only_derives = True
     schema = schema_of(
         count={

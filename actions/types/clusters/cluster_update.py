@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext_noop as _
+
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import Answer, Outcome
@@ -24,7 +26,7 @@ class ClusterUpdate(ClusterAction):
     """
 
     name = "CLUSTER_UPDATE"
-    description = "Updating a cluster"
+    description = _("Updating a cluster")
     schema = schema_of(
         name=NEW_NAME,
         metadata=METADATA,

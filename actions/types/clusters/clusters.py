@@ -18,6 +18,7 @@ from actions.exclusions.matching import excluded_now
 from actions.exclusions.rules import current_rules
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
+from actions.types import messages
 from actions.types.base import (
     ActionFailed,
     ActionSkipException,
@@ -232,7 +233,7 @@ class ClusterAction(ActionType, ABC):
         self.lock_related_rows()
         cluster = self.cluster(lock=True)
         if self.status_while_running:
-            cluster.begin(self.status_while_running, f"{self.description} in progress")
+            cluster.begin(self.status_while_running, messages.OPERATION_IN_PROGRESS.fill(description=self.description))
         self.apply(cluster, data)
         self.save(cluster)
         self.context.save_data({**data, BEGUN: True})
@@ -283,7 +284,7 @@ class ClusterAction(ActionType, ABC):
         """Set the cluster's status from its nodes, if it still has the status of this action."""
         cluster = self.find()
         if cluster is not None and self.status_while_running and cluster.status == self.status_while_running:
-            settle_status(cluster, f"{self.name}: {{}}")
+            settle_status(cluster, self.name)
             self.save(cluster)
 
     def save(self, cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 
 from django.db.models import Count, Q
 
+from actions.types import messages
 from actions.types.base import ActionFailed, ActionType, Data
 from cluster.models import Cluster, Node
 from cluster.models.clusters import UNLIMITED
@@ -67,26 +68,21 @@ def require_left(bounds: Bounds, size: int) -> None:
         raise ActionFailed(breach)
 
 
-def settle_status(cluster: Cluster, reason: str) -> None:
-    """Set a cluster's status to ACTIVE, WARNING or ERROR by the number of its ACTIVE nodes, without saving it.
-
-    Args:
-        reason: contains ``{}``, which is replaced by a description of the nodes.
-    """
+def settle_status(cluster: Cluster, action_type: str) -> None:
+    """Set a cluster's status to ACTIVE, WARNING or ERROR by the number of its ACTIVE nodes, without saving it."""
     active = cluster.members().aggregate(active=Count("pk", filter=Q(status=Node.Status.ACTIVE)))["active"]
-    status, text = find_status(cluster, active)
-    cluster.settle(status, reason.format(text))
+    status, reason = find_status(cluster, active)
+    cluster.settle(status, messages.SETTLED.fill(action_type=action_type, reason=reason))
 
 
 def find_status(cluster: Cluster, active: int) -> tuple[Cluster.Status, str]:
     """Return the status of a cluster with this number of ACTIVE nodes, and the reason."""
-    number = f"number of active nodes is {active}"
     if active < cluster.min_size:
-        return Status.ERROR, f"{number}, below min_size ({cluster.min_size})"
+        return Status.ERROR, messages.BELOW_MIN_SIZE.fill(number=active, size=cluster.min_size)
     if active < cluster.desired_capacity:
-        return Status.WARNING, f"{number}, below desired_capacity ({cluster.desired_capacity})"
+        return Status.WARNING, messages.BELOW_DESIRED_CAPACITY.fill(number=active, size=cluster.desired_capacity)
     if cluster.max_size != UNLIMITED and active > cluster.max_size:
-        return Status.WARNING, f"{number}, above max_size ({cluster.max_size})"
+        return Status.WARNING, messages.ABOVE_MAX_SIZE.fill(number=active, size=cluster.max_size)
     if active > cluster.desired_capacity:
-        return Status.ACTIVE, f"{number}, above desired_capacity ({cluster.desired_capacity})"
-    return Status.ACTIVE, f"{number}, as desired_capacity ({cluster.desired_capacity}) says"
+        return Status.ACTIVE, messages.ABOVE_DESIRED_CAPACITY.fill(number=active, size=cluster.desired_capacity)
+    return Status.ACTIVE, messages.AS_DESIRED.fill(number=active, size=cluster.desired_capacity)

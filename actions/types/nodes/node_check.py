@@ -1,5 +1,6 @@
 """Check whether the server of a node runs."""
 
+from actions.types import messages
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery
 from actions.types.nodes.nodes import NodeAction
 from cluster.drivers.base import ServerNotFound, cloud
@@ -44,11 +45,11 @@ class NodeCheck(NodeAction):
 def find_problem(node: Node) -> str | None:
     """Return the problem of a node's server, or None. A user's mark takes precedence."""
     if node.unhealthy_reason is not None:
-        return f"It was marked unhealthy: {node.unhealthy_reason}"
+        return messages.MARKED_UNHEALTHY.fill(reason=node.unhealthy_reason)
     if node.physical_id is None:
-        return "It has no server."
+        return messages.WITHOUT_SERVER.text
     try:
         server = cloud().find_server(str(node.physical_id))
-    except ServerNotFound as missing:
-        return f"{missing}."
-    return None if server.status == RUNNING else f"Instance {server.uuid} is in status {server.status}."
+    except ServerNotFound:
+        return messages.SERVER_MISSING.fill(uuid=node.physical_id)
+    return None if server.status == RUNNING else messages.SERVER_IN_STATUS.fill(uuid=server.uuid, status=server.status)

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from actions.types import messages
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Data, Outcome, Recovery, explain
 from actions.types.clusters.resizing import placements_of
 from actions.types.nodes.membership import find_joined, join_as_requested, require_joinable
@@ -57,7 +58,7 @@ class NodeCreate(NodeAction):
 
     def post_condition(self) -> None:
         """Set a node that was not created to ERROR, for example after too many retries."""
-        self.fail(Status.CREATING, "Its server was not created")
+        self.fail(Status.CREATING, messages.NOT_CREATED.text)
         self.settle_cluster()
 
     def abort(self) -> bool:

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 from actions.graph.proposals import ProposedAction
+from actions.types import messages
 from actions.types.base import DONE, Answer, Data, Outcome, Recovery, explain
 from actions.types.nodes.membership import reduce_desired_capacity, require_members
 from actions.types.nodes.nodes import NodeAction, delete_server_of
@@ -68,19 +69,19 @@ class NodeDelete(NodeAction):
 
     def go_on(self) -> Outcome:
         """Set a node that still exists to ERROR: the derived action that was to delete it failed or was cancelled."""
-        self.fail(Node.Status.DELETING, "Its server was not deleted")
+        self.fail(Node.Status.DELETING, messages.NOT_DELETED.text)
         return super().go_on()
 
     def post_condition(self) -> None:
         """Set a node that was not deleted to ERROR, for example after too many retries."""
-        self.fail(Node.Status.DELETING, "Its server was not deleted")
+        self.fail(Node.Status.DELETING, messages.NOT_DELETED.text)
         self.settle_cluster()
 
     def abort(self) -> bool:
         """Cancel the deletion if its grace period has not ended."""
         if not self.grace_period or self.find() is None:
             return False
-        self.fail(Node.Status.DELETING, "Its deletion was interrupted")
+        self.fail(Node.Status.DELETING, messages.DELETION_INTERRUPTED.text)
         self.settle_cluster()
         return True
 

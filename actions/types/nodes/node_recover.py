@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
+from actions.types import messages
 from actions.types.base import DONE, ActionFailed, Outcome, Recovery, explain
 from actions.types.nodes.node_check import find_problem
 from actions.types.nodes.nodes import NodeAction, atomic_unless_simulated, find_server, schema_of
@@ -98,7 +99,7 @@ class NodeRecover(NodeAction):
 
     def post_condition(self) -> None:
         """Set a node that was not recovered to ERROR, for example after too many retries."""
-        self.fail(Status.RECOVERING, "Its server was not recovered")
+        self.fail(Status.RECOVERING, messages.NOT_RECOVERED.text)
         self.settle_cluster()
 
     def abort(self) -> bool:
@@ -111,7 +112,7 @@ class NodeRecover(NodeAction):
                 cloud().reconcile(str(node.physical_id))
             elif server := find_server(node):
                 cloud().delete_server(server.uuid)
-        self.fail(Status.RECOVERING, "Its recovery was interrupted")
+        self.fail(Status.RECOVERING, messages.RECOVERY_INTERRUPTED.text)
         self.settle_cluster()
         return True
 

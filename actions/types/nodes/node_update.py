@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from actions.types import messages
 from actions.types.base import DONE, Outcome, Recovery, explain
 from actions.types.nodes.node_check import find_problem
 from actions.types.nodes.nodes import (
@@ -117,7 +118,7 @@ class NodeUpdate(NodeAction):
             self.change(node, node.fail, problem)
         else:
             created = node.physical_id if self.is_recreated else None
-            self.change(node, node.finish_update, "Update succeeded", operation="create", server=created)
+            self.change(node, node.finish_update, messages.UPDATE_SUCCEEDED.text, operation="create", server=created)
         return DONE
 
     @property
@@ -132,11 +133,11 @@ class NodeUpdate(NodeAction):
         if find_problem(node):
             self.change(node, node.fail, reason)
         else:
-            self.change(node, node.finish_update, f"Update failed: {reason}")
+            self.change(node, node.finish_update, messages.UPDATE_FAILED.fill(reason=reason))
 
     def post_condition(self) -> None:
         """Set the status of a node that was not updated, for example after too many retries."""
-        self.leave("Its server was not changed")
+        self.leave(messages.NOT_CHANGED.text)
         self.settle_cluster()
 
     def be_given_up(self, reason: str) -> None:
@@ -152,7 +153,7 @@ class NodeUpdate(NodeAction):
             cloud().reconcile(str(node.physical_id))
         else:
             delete_server_of(node)
-        self.leave("It was interrupted")
+        self.leave(messages.WAS_INTERRUPTED.text)
         self.settle_cluster()
         return True
 

@@ -263,7 +263,7 @@ def write_end(action: NodeAction, data: Data) -> None:
     if cluster is not None:
         action.end(cluster, data)
         if cluster.status != Cluster.Status.INIT:
-            settle_status(cluster, f"{action.name}: {{}}")
+            settle_status(cluster, action.name)
         cluster.save_state()
     action.context.save_data({**data, SETTLED: True})
 

@@ -1,5 +1,6 @@
 """Create a resource of a stack."""
 
+from actions.types import messages
 from actions.types.base import ActionSkipException, Outcome
 from actions.types.stacks.resources import ResourceAction, delete_generation, delete_server
 from actions.types.stacks.status import (
@@ -81,5 +82,5 @@ class CreateResource(ResourceAction):
         delete_server(resource.physical_id)
         begin_operation(resource, self.verb)
         resource.physical_id = None
-        fail_in_progress(resource, "Its creation was taken back")
+        fail_in_progress(resource, messages.CREATION_REVERTED.text)
         return True

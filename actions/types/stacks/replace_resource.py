@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from django.db import transaction
 
+from actions.types import messages
 from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome
 from actions.types.locking import Lockable, require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import atomic_unless_simulated, schema_of
@@ -177,7 +178,7 @@ class ReplaceResource(ResourceAction):
         super().fail(reason)
         if self.status_before == StackStatus.CHECK_FAILED and resource.generation < self.change.generation:
             failed = self.resource()
-            failed.mark_unhealthy(f"It was not replaced: {reason}")
+            failed.mark_unhealthy(messages.NOT_REPLACED.fill(reason=reason))
             write_part(failed)
 
     def post_condition(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.db.models import Model
 
 from actions.models import Action
+from actions.types import messages
 from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipException, Outcome, Recovery, explain, make
 from actions.types.nodes.nodes import atomic_unless_simulated, schema_of
 from actions.types.stacks.status import begin_operation, end_with_success, fail_in_progress, stacks_within
@@ -197,11 +198,11 @@ class ResourceAction(Stepping, ABC):
 
     def post_condition(self) -> None:
         """Set a resource that is still in progress to failed, for example after too many retries."""
-        self.fail(f"{self.verb} did not complete")
+        self.fail(messages.NOT_COMPLETED.fill(operation=self.verb))
 
     def abort(self) -> bool:
         """Set the resource to failed. The derived actions have ended, and their results stay."""
-        self.fail(f"{self.verb} was interrupted")
+        self.fail(messages.OPERATION_INTERRUPTED.fill(operation=self.verb))
         return True
 
     def recover(self) -> Recovery:

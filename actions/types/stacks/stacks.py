@@ -18,6 +18,7 @@ from django.db import transaction
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.models.plan_states import RUNNING_PLAN, PlanState
+from actions.types import messages
 from actions.types.base import ActionFailed, ActionSkipException, Answer, CannotBeForeseen, Data, Outcome, Recovery
 from actions.types.locking import require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import schema_of
@@ -208,11 +209,11 @@ class StackAction(Stepping, ABC):
 
     def post_condition(self) -> None:
         """Set a stack that is still in progress to failed, for example after too many retries."""
-        self.settle(f"{self.verb} did not complete")
+        self.settle(messages.NOT_COMPLETED.fill(operation=self.verb))
 
     def abort(self) -> bool:
         """Set the stack to failed. The derived actions have ended, and their results stay."""
-        self.settle(f"{self.verb} was interrupted")
+        self.settle(messages.OPERATION_INTERRUPTED.fill(operation=self.verb))
         return True
 
     def recover(self) -> Recovery:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 from django.db.models import Model
 
+from actions.types import messages
 from actions.types.base import ActionFailed
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.simulated import simulated_cloud
 from watcher_site.messages import cut
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
-
-SHOWN = 10
 
 
 def begin_operation(part: Stack | StackResource, verb: Verb, records: Sequence[Model] = ()) -> None:
@@ -36,7 +35,7 @@ def end_with_success(part: Stack | StackResource, skipped: Sequence[str] = (), r
         return
     part.finish()
     if skipped:
-        part.status_reason = cut(f"{part.status_reason}, but for what was skipped: {listed(skipped)}")
+        part.status_reason = cut(messages.fill_list(messages.COMPLETED_WITHOUT, skipped, result=part.status_reason))
     save_part(part, records)
 
 
@@ -59,11 +58,6 @@ def write_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> No
     """Write a change of a stack or resource, except in a preflight."""
     if simulated_cloud() is None:
         part.save_state(*records)
-
-
-def listed(names: Sequence[str]) -> str:
-    more = " and others" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
 
 
 def begin_stack(uuid: str, verb: Verb) -> None:
@@ -105,8 +99,8 @@ def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | 
     """
     for stack in stacks:
         if names := names_in(stack):
-            description = "resources whose deletion was skipped" if set(names) <= set(skipped) else "resources"
-            return f"Stack {stack.name} still has {description}: {listed(names)}"
+            left = messages.SKIPPED_RESOURCES_LEFT if set(names) <= set(skipped) else messages.RESOURCES_LEFT
+            return messages.fill_list(left, names, name=stack.name)
         remove_stack(stack)
     return None
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
+from actions.types import messages
 from actions.types.base import ActionType, Answer, DerivedAction, Outcome
 from cluster.models import StackResource
 from cluster.simulated import simulated_cloud
@@ -66,8 +67,9 @@ def find_reason(derived: Sequence[DerivedAction]) -> str:
     failed = {str(row.uuid): row for row in rows if row.is_failed}
     for action in unsuccessful:
         if row := failed.get(str(action.target)):
-            return f"Resource {row.name}: {row.status_reason}"
-    return f"{unsuccessful[0].action_type} {unsuccessful[0].name}: {unsuccessful[0].status_message}"
+            return messages.RESOURCE_FAILED.fill(name=row.name, reason=row.status_reason)
+    first = unsuccessful[0]
+    return messages.STEP_FAILED.fill(step=first.action_type, name=first.name, reason=first.status_message)
 
 
 def find_resources(uuids: Sequence[str | None]) -> list[StackResource]:

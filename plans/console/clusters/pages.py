@@ -27,7 +27,7 @@ from plans.console.views import MOVING
 from plans.operations.base import Operation, RequestOptions
 from plans.operations.clusters import create_cluster
 from watcher_site.authorization.permissions import may, target_of_page
-from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
+from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, StoredMessageColumn, TimeColumn
 from watcher_site.console.pages import FollowedPage, RecordPage
 from watcher_site.templatetags.console import linked
 
@@ -50,7 +50,7 @@ class ClusterTable(tables.Table):
         linkify=("cluster:profile", {"uuid": tables.A("profile__uuid")}),
     )
     project_id = tables.Column(verbose_name=_("project"), default="—")
-    status_reason = MessageColumn(verbose_name=_("reason"))
+    status_reason = StoredMessageColumn(verbose_name=_("reason"))
     created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:

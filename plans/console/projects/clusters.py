@@ -23,6 +23,7 @@ from plans.console.projects.operations import OwnCreation, OwnOperation
 from plans.operations.base import Operation
 from watcher_site.console.columns import TABLE_ATTRIBUTES
 from watcher_site.console.pages import FollowedPage, ListPage
+from watcher_site.messages import translate_message
 
 VERBS = {
     "scale-out": ("cluster:scale_out", _("Scale out…"), "outline-primary"),
@@ -44,6 +45,9 @@ class OwnClusterTable(ClusterTable):
         fields = ("name", "status", "size", "profile", "project_id", "status_reason", "created_at")
         attrs = TABLE_ATTRIBUTES
 
+    def render_status_reason(self, value: str) -> str:
+        return translate_message(value)
+
 
 class OwnNodeTable(NodeTable):
     """The nodes of a cluster, each with its server."""
@@ -63,6 +67,9 @@ class OwnNodeTable(NodeTable):
         model = Node
         fields = ("index", "name", "status", "status_reason", "server", "created_at")
         attrs = TABLE_ATTRIBUTES
+
+    def render_status_reason(self, value: str) -> str:
+        return translate_message(value)
 
 
 class OwnClusterList(OwnProjectsMixin, ListPage):

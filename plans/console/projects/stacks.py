@@ -23,6 +23,7 @@ from plans.operations.base import Operation
 from plans.operations.stack_progress import with_progress
 from watcher_site.console.columns import TABLE_ATTRIBUTES
 from watcher_site.console.pages import FollowedPage, ListPage
+from watcher_site.messages import translate_message
 
 
 class OwnStackTable(StackTable):
@@ -33,6 +34,9 @@ class OwnStackTable(StackTable):
         model = Stack
         fields = ("name", "status", "health", "resource_count", "project_id", "status_reason", "created_at")
         attrs = TABLE_ATTRIBUTES
+
+    def render_status_reason(self, value: str) -> str:
+        return translate_message(value)
 
 
 class OwnStackList(OwnProjectsMixin, ListPage):

@@ -21,7 +21,7 @@ from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.trees import load_tree
 from plans.console.clusters.pages import RECENT, is_expected, unfinished_holders
 from plans.operations.stack_progress import shown_status_condition, with_progress
-from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
+from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, StoredMessageColumn, TimeColumn
 from watcher_site.console.pages import ByUUID, FollowedPage, ListPage, Page
 
 
@@ -31,7 +31,7 @@ class StackTable(tables.Table):
     health = tables.Column(empty_values=(), orderable=False)
     resource_count = NumberColumn(verbose_name=_("resources"), orderable=False)
     project_id = tables.Column(verbose_name=_("project"), default="—")
-    status_reason = MessageColumn(accessor="shown_reason", verbose_name=_("reason"))
+    status_reason = StoredMessageColumn(accessor="shown_reason", verbose_name=_("reason"))
     created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))
 
     class Meta:
