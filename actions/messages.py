@@ -97,10 +97,6 @@ ELSEWHERE = StoredMessage(_("Instance %(server)s is not running on source node %
 NOT_ACTIVE = StoredMessage(
     _("Live migration requires instance %(server)s to be in ACTIVE status (current status: %(status)s)")
 )
-DESTINATION_NOT_FOUND = StoredMessage(_("Destination node %(node)s not found"))
-DESTINATION_DISABLED = StoredMessage(_("Destination node %(node)s is not in enabled state"))
-DESTINATION_DOWN = StoredMessage(_("Destination node %(node)s is down"))
-ALREADY_THERE = StoredMessage(_("Instance %(server)s is already on %(node)s"))
 SERVICE_IN_STATE = StoredMessage(_("nova-compute service %(host)s is already in state %(state)s"))
 NOP_SKIPPED = StoredMessage(_("Skipped in pre_condition"))
 NOP_FAILED = StoredMessage(_("Failed in pre_condition"))

@@ -12,6 +12,7 @@ from django.db.models import Model
 
 from actions.graph.proposals import ProposedAction
 from actions.messages import NOT_FORESEEN, OUTCOME_UNKNOWN
+from actions.types import messages
 from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
 from watcher_site.database.text import make_storable
@@ -338,7 +339,7 @@ class ActionType(ABC):
         Return true if it was undone, and false if it had completed; raise an exception otherwise. It is called only
         for types whose execute calls the checkpoint or derives actions. Derived actions have ended before.
         """
-        raise ActionFailed(f"Actions of type {self.name} can not be aborted")
+        raise ActionFailed(messages.NOT_ABORTABLE.fill(type=self.name))
 
     def be_given_up(self, reason: str) -> None:  # noqa: B027
         """Clean up after the action when the engine fails or cancels it without calling any other method again.
@@ -357,7 +358,7 @@ class ActionType(ABC):
 
     def revert(self) -> bool:
         """Undo a successful execute, and return whether that worked. It may be called twice."""
-        raise ActionFailed(f"Actions of type {self.name} can not be reverted")
+        raise ActionFailed(messages.NOT_REVERTIBLE.fill(type=self.name))
 
     def recover(self) -> Recovery:
         """Return whether an action whose process was lost is complete or can be executed again.
@@ -376,11 +377,11 @@ def make(name: str, input_parameters: Mapping[str, Any], context: ActionContext)
     """
     action_type = plugins.load("ACTION_TYPES").get(name)
     if action_type is None:
-        raise ActionFailed(f"Error loading plugin '{name}'")
+        raise ActionFailed(messages.UNKNOWN_TYPE.fill(name=name))
     if not action_type.is_valid(input_parameters) and (
         violation := find_violation(action_type.validator, input_parameters)
     ):
-        raise ActionFailed(f"Invalid input parameters: {violation}")
+        raise ActionFailed(messages.INVALID_PARAMETERS.fill(violation=violation))
     instance: ActionType = action_type(input_parameters, context)
     return instance
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from django.template.defaultfilters import pluralize
-
+from actions.types import messages
 from actions.types.base import DONE, NODE_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import cloud
+from cluster.drivers.messages import describe_running
 
 ON, OFF = "on", "off"
 
@@ -60,7 +60,7 @@ class ChangeNodePowerState(ActionType):
         if self.is_fencing:
             host = cloud().find_node(self.node).hostname
             if cloud().find_compute_service(host).state == "up":
-                raise ActionSkipException(f"Compute node {host} is up again: it is not switched off")
+                raise ActionSkipException(messages.NODE_UP_AGAIN.fill(node=host))
 
     def execute(self) -> Outcome:
         self.set_state(self.state)
@@ -78,7 +78,7 @@ class ChangeNodePowerState(ActionType):
         elif self.is_fencing:
             cloud().power_off(self.node, is_fencing=True)
         elif count := node.running_servers:
-            raise ActionFailed(f"Compute node {node.hostname} has {count} running server{pluralize(count)}")
+            raise ActionFailed(describe_running(node.hostname, count))
         else:
             cloud().power_off(self.node)
 
@@ -87,7 +87,7 @@ class ChangeNodePowerState(ActionType):
 
     def revert(self) -> bool:
         if self.is_fencing:
-            raise ActionFailed("The compute node was fenced: it stays off until a person switches it on")
+            raise ActionFailed(messages.NODE_FENCED.text)
         self.set_state(OFF if self.state == ON else ON)
         return True
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from actions.messages import SERVICE_IN_STATE
+from actions.types import messages
 from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Affected, Outcome, Recovery
 from cluster.drivers.base import ComputeServiceNotFound, cloud
 
@@ -65,7 +66,7 @@ class ChangeNovaServiceState(ActionType):
 
     def pre_condition(self) -> None:
         if "resource_name" not in self.input_parameters:
-            raise ActionFailed("resource_name: the host name of the compute service is required")
+            raise ActionFailed(messages.HOST_NAME_REQUIRED.text)
         try:
             service = cloud().find_compute_service(self.host)
         except ComputeServiceNotFound as missing:
@@ -86,11 +87,11 @@ class ChangeNovaServiceState(ActionType):
         elif state == DISABLED:
             cloud().disable_compute_service(self.host, self.input_parameters.get("disabled_reason"))
         else:
-            raise ActionFailed("The target state is not defined")
+            raise ActionFailed(messages.STATE_UNDEFINED.text)
 
     def revert(self) -> bool:
         if not self.input_parameters["revertible"]:
-            raise ActionFailed(f"nova-compute service {self.host} stays {self.state} until a person changes that")
+            raise ActionFailed(messages.SERVICE_STAYS.fill(host=self.host, state=self.state))
         self.set_state(DISABLED if self.state == ENABLED else ENABLED)
         return True
 

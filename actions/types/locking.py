@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from actions.messages import LOCKED
 from actions.models import Action
+from actions.types import messages
 from actions.types.base import Answer, CannotBeForeseen, Outcome
 from cluster.models import Cluster, Lock, Node, Stack, StackResource
 from cluster.simulated import SimulatedCloud
@@ -120,7 +121,7 @@ def require_known(model: SimulatedCloud, record: Cluster | Stack) -> None:
     """Raise `CannotBeForeseen` if an earlier action of the plan changes this cluster or stack."""
     if record.uuid in model.members.changed:
         kind = record._meta.verbose_name
-        raise CannotBeForeseen(f"Another action of the plan changes {kind} {record.uuid} before.")
+        raise CannotBeForeseen(messages.CHANGED_BEFORE.fill(object=kind, uuid=record.uuid))
 
 
 def require_unlocked(model: SimulatedCloud, action: str, locks: Sequence[tuple[Lockable, bool]]) -> None:
@@ -132,7 +133,7 @@ def require_unlocked(model: SimulatedCloud, action: str, locks: Sequence[tuple[L
     for record, exclusive in locks:
         for holder in holders_of(model, record, exclusive_only=not exclusive):
             if holder not in model.members.ended and str(holder) != action:
-                raise CannotBeForeseen(f"It would wait: {make_retry(record, holder).reason}")
+                raise CannotBeForeseen(messages.WOULD_WAIT.fill(reason=make_retry(record, holder).reason))
 
 
 def holders_of(model: SimulatedCloud, record: Lockable, *, exclusive_only: bool) -> Sequence[UUID]:

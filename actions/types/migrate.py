@@ -5,14 +5,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from actions.messages import (
-    ALREADY_THERE,
-    DESTINATION_DISABLED,
-    DESTINATION_DOWN,
-    DESTINATION_NOT_FOUND,
-    ELSEWHERE,
-    NOT_ACTIVE,
-)
+from actions.messages import ELSEWHERE, NOT_ACTIVE
+from actions.types import messages
 from actions.types.base import (
     DONE,
     NAME_SCHEMA,
@@ -28,6 +22,7 @@ from actions.types.base import (
 )
 from actions.types.servers.servers import NEEDED_FOR, require_need
 from cluster.drivers.base import CloudError, ComputeServiceNotFound, ServerNotFound, cloud, proceed
+from cluster.drivers.messages import ALREADY_THERE, DESTINATION_DISABLED, DESTINATION_DOWN, DESTINATION_NOT_FOUND
 
 LIVE, COLD = "live", "cold"
 DESTINATION = "destination_node"
@@ -137,7 +132,7 @@ class Migrate(ActionType):
         if self.has_arrived(server.host):
             self.record_destination(server.host)
             return False
-        raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was aborted")
+        raise ActionFailed(messages.ELSEWHERE_AFTER_ABORT.fill(server=self.server, host=server.host))
 
     def revert(self) -> bool:
         """Migrate the server back, also after an interrupted attempt to do so."""
@@ -152,7 +147,7 @@ class Migrate(ActionType):
             return Recovery.DONE
         if server.host == self.source:
             return Recovery.AGAIN
-        raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was interrupted")
+        raise ActionFailed(messages.ELSEWHERE_AFTER_INTERRUPTION.fill(server=self.server, host=server.host))
 
     def record_destination(self, host: str | None) -> None:
         """Record in the outputs the compute node that the cloud chose."""

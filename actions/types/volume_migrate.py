@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from actions.types import messages
 from actions.types.base import (
     DONE,
     NAME_SCHEMA,
@@ -15,6 +16,7 @@ from actions.types.base import (
     Recovery,
 )
 from cluster.drivers.base import CloudVolume, VolumeNotFound, cloud
+from cluster.drivers.messages import POOL_WITHOUT_TYPE
 
 MIGRATE, RETYPE, SWAP = "migrate", "retype", "swap"
 
@@ -78,15 +80,16 @@ class VolumeMigrate(ActionType):
         self.require_destination()
         if self.is_there(volume):
             raise ActionSkipException(
-                f"Volume type is already {self.volume_type}"
+                messages.HAS_VOLUME_TYPE.fill(type=self.volume_type)
                 if self.is_retype
-                else f"Volume is already on node {self.pool}"
+                else messages.ON_POOL.fill(pool=self.pool)
             )
 
     def require_destination(self) -> None:
         needed = "destination_type" if self.is_retype else "destination_node"
         if needed not in self.input_parameters:
-            raise ActionFailed(f"{needed}: is required to {self.input_parameters['migration_type']} a volume")
+            migration = self.input_parameters["migration_type"]
+            raise ActionFailed(messages.DESTINATION_REQUIRED.fill(parameter=needed, migration=migration))
 
     def is_there(self, volume: CloudVolume) -> bool:
         return volume.volume_type == self.volume_type if self.is_retype else volume.pool == self.pool
@@ -106,15 +109,12 @@ class VolumeMigrate(ActionType):
     def check_movable(self, volume: CloudVolume) -> None:
         """Raise `ActionFailed` if the volume's servers or its type do not allow the destination."""
         if volume.servers and volume.status != "in-use":
-            raise ActionFailed(f"Volume {self.volume} is attached, but not in-use (current status: {volume.status})")
+            raise ActionFailed(messages.VOLUME_NOT_IN_USE.fill(volume=self.volume, status=volume.status))
         for server in volume.servers:
             if (status := cloud().find_server(server).status) not in {"ACTIVE", "PAUSED"}:
-                raise ActionFailed(
-                    f"Volume {self.volume} is attached to instance {server}, which must be ACTIVE or PAUSED"
-                    f" (current status: {status})"
-                )
+                raise ActionFailed(messages.USED_BY_OTHER.fill(volume=self.volume, server=server, status=status))
         if volume.volume_type and volume.volume_type not in cloud().find_pool(str(self.pool)).volume_types:
-            raise ActionFailed(f"Pool {self.pool} takes no volumes of type {volume.volume_type}")
+            raise ActionFailed(POOL_WITHOUT_TYPE.fill(pool=self.pool, type=volume.volume_type))
 
     def abort(self) -> bool:
         return False

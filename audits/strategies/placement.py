@@ -6,7 +6,8 @@ Totals of the used capacity are updated incrementally by each move.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
-from cluster.drivers.scheduler import UNITS, find_broken_unit_rule
+from cluster.drivers.messages import UNITS
+from cluster.drivers.scheduler import find_broken_unit_rule
 from cluster.models import ComputeNode, Server
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 

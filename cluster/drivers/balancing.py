@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from cluster.drivers import messages
 from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, OperationRefused, ServerNotFound, cloud, proceed
 from cluster.models import Draining
 from cluster.models.balancing import MAX_PORT, MAX_WEIGHT
@@ -20,15 +21,15 @@ MAX_GRACE_PERIOD = 365 * 24 * 3600
 
 class BalancingPoolNotFound(CloudError):
     def __init__(self, pool: str) -> None:
-        super().__init__(f"Load-balancer pool {pool} not found")
+        super().__init__(messages.BALANCING_POOL_NOT_FOUND.fill(pool=pool))
 
 
 class MemberDraining(CloudBusy):
     """The grace period of a server that is leaving a pool is not over; it ends at ``until``."""
 
     def __init__(self, server: str, pool: str, connections: int | None, until: datetime) -> None:
-        state = "may still have connections" if connections is None else f"still has {connections} of its connections"
-        super().__init__(f"Instance {server} {state} in pool {pool}, which it has until {until:%H:%M:%S} UTC to end")
+        message = messages.MAY_BE_CONNECTED if connections is None else messages.STILL_CONNECTED
+        super().__init__(message.fill(server=server, number=connections, pool=pool, time=f"{until:%H:%M:%S}"))
         self.until = until
 
 
@@ -183,7 +184,7 @@ def end_draining(pool: BalancerPool, server: str) -> None:
 
 def require_range(name: str, value: float, minimum: float, maximum: float) -> None:
     if not minimum <= value <= maximum:
-        raise OperationRefused(f"{name}: {value} is not in the range from {minimum} to {maximum}")
+        raise OperationRefused(messages.OUTSIDE_RANGE.fill(option=name, value=value, minimum=minimum, maximum=maximum))
 
 
 def checked_uuid(server: str) -> str:

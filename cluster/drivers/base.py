@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
+from cluster.drivers.messages import WITHOUT_BALANCERS, WITHOUT_CONTENTS
 from cluster.messages import (
     FLAVOR_NOT_FOUND,
     NO_VALID_HOST,
@@ -236,9 +237,7 @@ class Cloud(ABC):
         Raises:
             CloudMisconfigured: the cloud exists only in the site's tables.
         """
-        raise CloudMisconfigured(
-            "WATCHER_CLOUD: this cloud exists only in the tables of the site, so there is nothing to read."
-        )
+        raise CloudMisconfigured(WITHOUT_CONTENTS.text)
 
     def make_balancer(self) -> "Balancer":
         """Return the driver of the cloud's load balancers.
@@ -246,7 +245,7 @@ class Cloud(ABC):
         Raises:
             CloudMisconfigured: the cloud driver does not support load balancers.
         """
-        raise CloudMisconfigured("WATCHER_CLOUD: the driver of this cloud has no load balancers.")
+        raise CloudMisconfigured(WITHOUT_BALANCERS.text)
 
     @abstractmethod
     def find_server(self, server: str) -> CloudServer:

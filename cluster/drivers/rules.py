@@ -5,8 +5,7 @@ The rows may be locked rows of the tables, or exist only in memory, in a preflig
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from django.template.defaultfilters import pluralize
-
+from cluster.drivers import messages
 from cluster.drivers.base import (
     CloudBusy,
     CloudNode,
@@ -81,57 +80,57 @@ def describe_node(node: ComputeNode, running_servers: int) -> CloudNode:
 def require_free(row: Server) -> None:
     """Raise `CloudBusy` if an operation is in progress."""
     if row.task_state:
-        raise CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
+        raise CloudBusy(messages.SERVER_BUSY.fill(server=row.uuid, task=row.task_state))
 
 
 def require_never_run(row: Server) -> None:
     if row.has_run or row.state not in BUILDABLE:
-        raise OperationRefused(f"Instance {row.uuid} has run before: it can be rebuilt")
+        raise OperationRefused(messages.HAS_RUN.fill(server=row.uuid))
 
 
 def require_status(row: Server, expected: str | None) -> None:
     status = STATUSES[row.state]
     if expected and status != expected:
-        raise OperationRefused(f"Instance {row.uuid} is {status}, and no longer {expected}")
+        raise OperationRefused(messages.OTHER_STATUS.fill(server=row.uuid, status=status, expected=expected))
 
 
 def require_movable(row: Server, states: frozenset[Server.State]) -> None:
     require_node(row)
     if row.state not in states:
-        raise OperationRefused(f"Instance {row.uuid} can not be migrated so while it is {row.state}")
+        raise OperationRefused(messages.NOT_MIGRATABLE.fill(server=row.uuid, state=row.state))
 
 
 def require_evacuable(row: Server) -> None:
     node = require_node(row)
     if node.state == ComputeNode.State.UP:
-        raise OperationRefused(f"Compute service of {node.hostname} is still in use")
+        raise OperationRefused(messages.SERVICE_IN_USE.fill(node=node.hostname))
     if row.state not in EVACUABLE:
-        raise OperationRefused(f"Instance {row.uuid} can not be evacuated while it is {row.state}")
+        raise OperationRefused(messages.NOT_EVACUABLE.fill(server=row.uuid, state=row.state))
 
 
 def require_resizable(row: Server, flavor: Flavor) -> ComputeNode:
     """Return the node of a server. Raises: `OperationRefused` if it cannot be resized to this flavor."""
     node = require_node(row)
     if row.state not in RESIZABLE:
-        raise OperationRefused(f"Instance {row.uuid} can not be resized while it is {row.state}")
+        raise OperationRefused(messages.NOT_RESIZABLE.fill(server=row.uuid, state=row.state))
     if row.flavor == flavor.name:
-        raise OperationRefused(f"Instance {row.uuid} has flavor {flavor.name} already")
+        raise OperationRefused(messages.HAS_FLAVOR.fill(server=row.uuid, flavor=flavor.name))
     if flavor.disk < row.disk:
-        raise OperationRefused(f"The disk of flavor {flavor.name} is smaller than that of instance {row.uuid}")
+        raise OperationRefused(messages.DISK_TOO_SMALL.fill(flavor=flavor.name, server=row.uuid))
     return node
 
 
 def require_reboot(row: Server) -> ComputeNode:
     """Return the node of a server. Raises: `OperationRefused` if it cannot be rebooted."""
     if row.state not in REBOOTABLE:
-        raise OperationRefused(f"Instance {row.uuid} can not be rebooted while it is {row.state}")
+        raise OperationRefused(messages.NOT_REBOOTABLE.fill(server=row.uuid, state=row.state))
     return require_node(row)
 
 
 def require_rebuild(row: Server) -> ComputeNode:
     """Return the node of a server. Raises: `OperationRefused` if it cannot be rebuilt."""
     if row.state not in REBUILDABLE:
-        raise OperationRefused(f"Instance {row.uuid} can not be rebuilt while it is {row.state}")
+        raise OperationRefused(messages.NOT_REBUILDABLE.fill(server=row.uuid, state=row.state))
     return require_node(row)
 
 
@@ -142,26 +141,24 @@ def state_after_rebuild(row: Server) -> Server.State:
 
 def require_node(row: Server) -> ComputeNode:
     if row.node is None:
-        raise OperationRefused(f"Instance {row.uuid} is on no node")
+        raise OperationRefused(messages.WITHOUT_NODE.fill(server=row.uuid))
     return row.node
 
 
 def require_idle(node: ComputeNode, running_servers: int) -> None:
     if running_servers:
-        raise OperationRefused(
-            f"Compute node {node.hostname} has {running_servers} running server{pluralize(running_servers)}"
-        )
+        raise OperationRefused(messages.describe_running(node.hostname, running_servers))
 
 
 def require_down(node: ComputeNode) -> None:
     """Raise `OperationRefused` if a node to be fenced is up."""
     if node.state == ComputeNode.State.UP:
-        raise OperationRefused(f"Compute node {node.hostname} is up: it is not fenced")
+        raise OperationRefused(messages.NODE_UP.fill(node=node.hostname))
 
 
 def require_power(node: ComputeNode) -> None:
     if node.power_state == ComputeNode.PowerState.OFF:
-        raise OperationRefused(f"Compute node {node.hostname} is switched off")
+        raise OperationRefused(messages.NODE_OFF.fill(node=node.hostname))
 
 
 def change_entries(
@@ -185,14 +182,14 @@ def describe_volume(row: Volume, servers: Iterable[object]) -> CloudVolume:
 def require_free_volume(row: Volume) -> None:
     """Raise `CloudBusy` if an operation is in progress, `OperationRefused` if the status forbids a move."""
     if row.migration_status:
-        raise CloudBusy(f"Volume {row.uuid} is busy: {row.migration_status}")
+        raise CloudBusy(messages.VOLUME_BUSY.fill(volume=row.uuid, status=row.migration_status))
     if row.status not in {Volume.Status.AVAILABLE, Volume.Status.IN_USE}:
-        raise OperationRefused(f"Volume {row.uuid} can not be moved or retyped while it is {row.status}")
+        raise OperationRefused(messages.NOT_MOVABLE.fill(volume=row.uuid, status=row.status))
 
 
 def require_pool(row: Volume) -> Pool:
     if row.pool is None:
-        raise OperationRefused(f"Volume {row.uuid} is in no pool")
+        raise OperationRefused(messages.WITHOUT_POOL.fill(volume=row.uuid))
     return row.pool
 
 
@@ -200,7 +197,7 @@ def require_unpinned(row: Volume) -> None:
     """Raise `OperationRefused` if a volume cannot leave its pool."""
     require_pool(row)
     if row.has_snapshots:
-        raise OperationRefused(f"Volume {row.uuid} has snapshots, and can not leave its pool")
+        raise OperationRefused(messages.HAS_SNAPSHOTS.fill(volume=row.uuid))
 
 
 def require_migratable_volume(row: Volume, destination: Pool, is_served: bool) -> None:
@@ -210,10 +207,10 @@ def require_migratable_volume(row: Volume, destination: Pool, is_served: bool) -
         is_served: whether the pool accepts the type of the volume.
     """
     if row.pool_id == destination.pk:
-        raise OperationRefused(f"Volume {row.uuid} is already in {destination.name}")
+        raise OperationRefused(messages.ALREADY_IN_POOL.fill(volume=row.uuid, pool=destination.name))
     require_unpinned(row)
     if row.volume_type and not is_served:
-        raise OperationRefused(f"Pool {destination.name} takes no volumes of type {row.volume_type.name}")
+        raise OperationRefused(messages.POOL_WITHOUT_TYPE.fill(pool=destination.name, type=row.volume_type.name))
 
 
 def choose_pool_with_most_free(row: Volume, pools: Sequence[Pool]) -> Pool:
@@ -223,8 +220,10 @@ def choose_pool_with_most_free(row: Volume, pools: Sequence[Pool]) -> Pool:
         OperationRefused: there is no pool, or none has enough capacity.
     """
     if not pools:
-        raise OperationRefused(f"No storage node that could take volume {row.uuid} is enabled and up")
+        raise OperationRefused(messages.NO_STORAGE_NODE.fill(volume=row.uuid))
     best = max(pools, key=lambda pool: pool.virtual_free)
     if best.virtual_free < row.size:
-        raise OperationRefused(f"Pool {best.name} has {max(best.virtual_free, 0)} GB free of {row.size} needed")
+        raise OperationRefused(
+            messages.POOL_FULL.fill(pool=best.name, free=max(best.virtual_free, 0), needed=row.size)
+        )
     return best

@@ -6,10 +6,11 @@ Nodes also limit the size of a single server, by Placement's min_unit, max_unit 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cluster.drivers import messages
 from cluster.drivers.base import NoValidHost, OperationRefused, ServerNotFound
+from cluster.drivers.messages import UNITS
 from cluster.models import ComputeNode, Flavor, Server
 
-UNITS = {"vcpus": "VCPUs", "memory": "MB of memory", "disk": "GB of disk"}
 # ``min_unit``, ``max_unit`` and ``step_size`` by resource. A missing resource has no rules.
 AllocationUnits = Mapping[str, Mapping[str, int]]
 
@@ -21,11 +22,11 @@ def find_broken_unit_rule(rules: AllocationUnits | None, size: Mapping[str, int]
         if not amount:
             continue
         if amount > rule["max_unit"]:
-            return f"at most {rule['max_unit']} {unit} for one server, not {amount}"
+            return messages.ABOVE_UNIT.fill(limit=rule["max_unit"], unit=unit, amount=amount)
         if amount < rule["min_unit"]:
-            return f"at least {rule['min_unit']} {unit} for one server, not {amount}"
+            return messages.BELOW_UNIT.fill(limit=rule["min_unit"], unit=unit, amount=amount)
         if amount % rule["step_size"]:
-            return f"{unit} in steps of {rule['step_size']}, not {amount}"
+            return messages.BESIDE_STEPS.fill(unit=unit, step=rule["step_size"], amount=amount)
     return ""
 
 
@@ -41,13 +42,16 @@ class NodeCapacity:
         for resource, unit in UNITS.items():
             free = max(self.free[resource], 0)
             if needed[resource] > free:
-                return f"{self.node.hostname} has {free:g} {unit} free of {needed[resource]} needed."
+                return messages.SHORTAGE.fill(
+                    node=self.node.hostname, free=f"{free:g}", unit=unit, needed=needed[resource]
+                )
         return None
 
     def explain_refusal(self, demand: Mapping[str, int]) -> str | None:
         """Return why a server of this size cannot be placed here, or None."""
-        problem = find_broken_unit_rule(self.node.allocation_units, demand)
-        return f"{self.node.hostname} takes {problem}." if problem else self.find_shortage(demand)
+        if problem := find_broken_unit_rule(self.node.allocation_units, demand):
+            return messages.OUTSIDE_UNITS.fill(node=self.node.hostname, rule=problem)
+        return self.find_shortage(demand)
 
     def accepts(self, server: Server) -> bool:
         """Return whether the scheduler may move a server to this enabled node."""
@@ -72,7 +76,7 @@ def check_growth(server: Server, flavor: Flavor, candidate: NodeCapacity) -> Non
     current = read_size(server)
     growth = {resource: max(amount - current[resource], 0) for resource, amount in read_size(flavor).items()}
     if problem := find_broken_unit_rule(candidate.node.allocation_units, read_size(flavor)):
-        raise NoValidHost(f"{candidate.node.hostname} takes {problem}.")
+        raise NoValidHost(messages.OUTSIDE_UNITS.fill(node=candidate.node.hostname, rule=problem))
     if reason := candidate.find_shortage(growth):
         raise NoValidHost(reason)
 
@@ -139,14 +143,14 @@ def choose_among(candidates: list[NodeCapacity], server: Server, hostname: str |
 
 def check_wanted(server: Server, hostname: str, candidates: list[NodeCapacity]) -> ComputeNode:
     if not candidates:
-        raise OperationRefused(f"Destination node {hostname} not found")
+        raise OperationRefused(messages.DESTINATION_NOT_FOUND.fill(node=hostname))
     node = candidates[0].node
     if node.status != ComputeNode.Status.ENABLED:
-        raise OperationRefused(f"Destination node {hostname} is not in enabled state")
+        raise OperationRefused(messages.DESTINATION_DISABLED.fill(node=hostname))
     if node.state != ComputeNode.State.UP:
-        raise OperationRefused(f"Destination node {hostname} is down")
+        raise OperationRefused(messages.DESTINATION_DOWN.fill(node=hostname))
     if node.pk == server.node_id:
-        raise OperationRefused(f"Instance {server.uuid} is already on {hostname}")
+        raise OperationRefused(messages.ALREADY_THERE.fill(server=server.uuid, node=hostname))
     if reason := candidates[0].explain_refusal(read_size(server)):
         raise NoValidHost(reason)
     return node

@@ -12,9 +12,9 @@ from django.db.models.functions import Coalesce
 from cluster.drivers.scheduler import find_broken_unit_rule
 from cluster.models import Cluster, ComputeNode, Flavor, Server
 from cluster.models.compute import RESOURCES
+from cluster.policies import messages
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_change, section
 from cluster.policies.sizes import MAX_NODES
-from cluster.policies.zone_placement import INFEASIBLE
 
 ANTI_AFFINITY, SOFT_ANTI_AFFINITY = "anti-affinity", "soft-anti-affinity"
 
@@ -83,7 +83,7 @@ class Affinity(PolicyType):
             if self.accepts(candidate) and candidate.zone == decided.get("zone", candidate.zone)
         ]
         if not fitting:
-            raise PolicyRefused(f"{INFEASIBLE}: {self.explain_shortage(decided.get('zone'))}.")
+            raise PolicyRefused(messages.INFEASIBLE.fill(reason=self.explain_shortage(decided.get("zone"))))
         best = min(fitting, key=lambda host: host.rank)
         best.nodes, best.capacity = best.nodes + 1, best.capacity - 1
         return {**decided, "zone": best.zone, "host": best.name}
@@ -92,9 +92,10 @@ class Affinity(PolicyType):
         return host.capacity > 0 and (host.nodes == 0 or self.spec["servergroup"]["policies"] == SOFT_ANTI_AFFINITY)
 
     def explain_shortage(self, zone: str | None) -> str:
-        restriction = " without a node of the cluster" if self.spec["servergroup"]["policies"] == ANTI_AFFINITY else ""
-        where = zone or self.spec.get("availability_zone")
-        return f"no host{f' of {where}' if where else ''} that is enabled and up has capacity{restriction}"
+        is_strict = self.spec["servergroup"]["policies"] == ANTI_AFFINITY
+        if where := zone or self.spec.get("availability_zone"):
+            return (messages.NO_SEPARATE_HOST_IN_ZONE if is_strict else messages.NO_HOST_IN_ZONE).fill(zone=where)
+        return (messages.NO_SEPARATE_HOST if is_strict else messages.NO_HOST).text
 
     def find_hosts(self, check: PolicyCheck) -> list[Host]:
         """Return the hosts that are enabled and up, in four queries."""

@@ -7,6 +7,7 @@ from django.db.models import Case
 from django.db.models import When as Where
 
 from cluster.models import Node
+from cluster.policies import messages
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, seconds
 from cluster.policies.sizes import MAX_NODES
 
@@ -58,10 +59,7 @@ class Batch(PolicyType):
     def steps(self, nodes: list[str]) -> list[list[str]]:
         size = len(nodes) - self.spec["min_in_service"]
         if nodes and size < 1:
-            raise PolicyRefused(
-                f"None of {len(nodes)} nodes can be updated while min_in_service ({self.spec['min_in_service']}) of"
-                " them are left alone."
-            )
+            raise PolicyRefused(messages.NODES_KEPT.fill(number=len(nodes), least=self.spec["min_in_service"]))
         if self.spec["max_batch_size"] != UNLIMITED:
             size = min(size, self.spec["max_batch_size"])
         return [nodes[start : start + size] for start in range(0, len(nodes), max(size, 1))]

@@ -7,6 +7,7 @@ from typing import Any
 
 from cluster.drivers.base import Checkpoint, proceed
 from cluster.models import Cluster, Node, Policy, PolicyBinding
+from cluster.policies import messages
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, nothing_excluded
 from watcher_site import plugins
 
@@ -77,7 +78,7 @@ def recording_refusals(check: PolicyCheck, save: Callable[[Data], None]) -> Iter
     try:
         yield
     except PolicyRefused as refusal:
-        reason = f"Failed policy '{check.binding.policy.name}': {refusal}"
+        reason = messages.REFUSED_BY_POLICY.fill(name=check.binding.policy.name, reason=refusal)
         save({**check.data, "status": "ERROR", "reason": reason})
         raise PolicyRefused(reason) from refusal
 
@@ -90,7 +91,7 @@ def load_policy(binding: PolicyBinding) -> PolicyType:
     """
     policy_type = plugins.load("POLICY_TYPES").get(binding.policy.type)
     if policy_type is None:
-        raise PolicyRefused(f"Policy type {binding.policy.type} is not installed")
+        raise PolicyRefused(messages.TYPE_NOT_INSTALLED.fill(type=binding.policy.type))
     policy: PolicyType = policy_type(binding.policy.spec)
     return policy
 

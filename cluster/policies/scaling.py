@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from cluster.models import Cluster, PolicyBinding
+from cluster.policies import messages
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, seconds, section
 from cluster.policies.sizes import MAX_NODES, MAX_PERCENT, AdjustmentType, Bounds, compute_change
 
@@ -83,7 +84,7 @@ class Scaling(PolicyType):
     def require_cooled_down(self, binding: PolicyBinding) -> None:
         pause = timedelta(seconds=self.spec["adjustment"]["cooldown"])
         if binding.last_op and timezone.now() < binding.last_op + pause:
-            raise PolicyRefused(f"Policy {binding.policy.name} cooldown is still in progress.")
+            raise PolicyRefused(messages.COOLDOWN.fill(name=binding.policy.name))
 
     def count(self, check: PolicyCheck) -> int:
         """Return the number of nodes to add or remove. Raises: `PolicyRefused` if it is 0 or exceeds the bounds."""
@@ -91,7 +92,7 @@ class Scaling(PolicyType):
         size = check.cluster.members().count()
         count = check.inputs.get("count") or sign * self.change(size, sign)
         if count < 1:
-            raise PolicyRefused(f"Invalid count ({count}) for action '{check.action_type}'.")
+            raise PolicyRefused(messages.INVALID_COUNT.fill(count=count, action=check.action_type))
         return abs(self.within_bounds(check.cluster, size, sign * count))
 
     def change(self, size: int, sign: int) -> int:

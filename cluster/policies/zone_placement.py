@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster.models import ComputeNode
+from cluster.policies import messages
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_candidates, find_change
 from cluster.policies.scale_in import NEVER_CREATED, UNHEALTHY, Criteria, choose_nodes_to_remove, zone_expression
 
 MAX_WEIGHT = 10_000
 DEFAULT_WEIGHT = 100
 TARGETS = frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "NODE_CREATE"})
-INFEASIBLE = "There is no feasible plan to handle all nodes"
 
 
 class ZonePlacement(PolicyType):
@@ -64,7 +64,7 @@ class ZonePlacement(PolicyType):
     def place_new_nodes(self, check: PolicyCheck, count: int) -> None:
         """Place each new node in the zone with the fewest nodes in proportion to its weight."""
         if any("host" in placement for placement in check.data.get("placement", {}).get("placements", [])):
-            raise PolicyRefused(f"{INFEASIBLE}: their hosts were chosen before their zones. Change the priorities.")
+            raise PolicyRefused(messages.INFEASIBLE.fill(reason=messages.HOSTS_BEFORE_ZONES.text))
         have, weights = self.find_spread(check), self.find_usable()
         placed_zones = []
         for _ in range(count):
@@ -107,5 +107,6 @@ class ZonePlacement(PolicyType):
         open_zones = set(taking.filter(zone__in=self.weights).order_by().values_list("zone", flat=True).distinct())
         usable = {name: weight for name, weight in self.weights.items() if name in open_zones}
         if not usable:
-            raise PolicyRefused(f"{INFEASIBLE}: no host of {', '.join(self.weights)} is enabled and up.")
+            reason = messages.ZONES_UNUSABLE.fill(zones=", ".join(self.weights))
+            raise PolicyRefused(messages.INFEASIBLE.fill(reason=reason))
         return usable

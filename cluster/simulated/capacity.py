@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from cluster.drivers.base import OperationRefused, load_driver
+from cluster.drivers.messages import UNITS
 from cluster.drivers.quotas import QuotaExceeded, check_limits, demand_of, limits_of
-from cluster.drivers.scheduler import UNITS, NodeCapacity, free_of
+from cluster.drivers.scheduler import NodeCapacity, free_of
 from cluster.models import ComputeNode, ProjectQuota, Server
 
 

@@ -28,6 +28,7 @@ from cluster.drivers.base import (
     load_driver,
     proceed,
 )
+from cluster.drivers.messages import WOULD_WAIT
 from cluster.drivers.ownership import may_undo
 from cluster.drivers.quotas import explain_refusal
 from cluster.drivers.rules import (
@@ -61,7 +62,6 @@ from cluster.simulated.storage import SimulatedStorage
 
 # Columns that no operation uses, and that may be large.
 DEFERRED = ("metadata", "flavor_extra_specs")
-WOULD_WAIT = "No host has capacity for server {}, which waits for it as PENDING"
 
 
 class SimulatedBalancer(Balancer):
@@ -140,7 +140,7 @@ class SimulatedCloud(SimulatedStorage):
     def create_server(self, request: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
         if server := self.find_created(request.name, request.token):
             if self.server(server.uuid).state == Server.State.PENDING:
-                raise CloudBusy(WOULD_WAIT.format(server.name))
+                raise CloudBusy(WOULD_WAIT.fill(name=server.name))
             return server
         require_own_project(request.project, bool(request.trust))
         row = make_row(request, self.flavor(request.flavor))
@@ -151,7 +151,7 @@ class SimulatedCloud(SimulatedStorage):
             node = choose_among(candidates, row, host)
         except NoValidHost as problem:
             if request.may_wait and settings.USE_PENDING_STATE and not load_driver().is_mirrored:
-                raise CloudBusy(WOULD_WAIT.format(request.name)) from problem
+                raise CloudBusy(WOULD_WAIT.fill(name=request.name)) from problem
             raise
         row.pk, row.state = next(self.new_keys), Server.State.ACTIVE
         self.servers[row.uuid] = row

@@ -3,12 +3,14 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from actions.types import messages
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, CannotBeForeseen, Outcome
 from actions.types.clusters.clusters import BEGUN, ClusterAction
 from actions.types.locking import require_known, require_unlocked
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.models.clusters import MAX_PRIORITY
 from cluster.policies.base import PolicyRefused, PolicyType
+from cluster.policies.messages import TYPE_NOT_INSTALLED
 from cluster.simulated import simulated_cloud
 from watcher_site import plugins
 
@@ -55,7 +57,7 @@ class PolicyAction(ClusterAction, ABC):
         self.require_possible(cluster, policy)
         policy_type = plugins.load("POLICY_TYPES").get(policy.type)
         if policy_type is not None and not policy_type.decides:
-            raise CannotBeForeseen(f"The effect of policy '{policy.name}' in the cloud cannot be predicted.")
+            raise CannotBeForeseen(messages.EFFECT_UNPREDICTABLE.fill(name=policy.name))
         return DONE
 
     def execute(self) -> Outcome:
@@ -66,7 +68,7 @@ class PolicyAction(ClusterAction, ABC):
             try:
                 self.change_cloud(cluster, self.policy())
             except PolicyRefused as refusal:
-                raise ActionFailed(f"Policy check failure: {refusal}") from refusal
+                raise ActionFailed(messages.POLICY_CHECK_FAILED.fill(reason=refusal)) from refusal
             self.begin(self.decision(cluster))
         return DONE
 
@@ -78,7 +80,7 @@ class PolicyAction(ClusterAction, ABC):
         """Return the policy. Raises: `ActionFailed` if there is none."""
         policy: Policy | None = Policy.objects.present().filter(uuid=self.policy_uuid).first()
         if policy is None:
-            raise ActionFailed(f"policy_id: there is no policy {self.policy_uuid}")
+            raise ActionFailed(messages.NO_POLICY.fill(policy=self.policy_uuid))
         return policy
 
     def find_binding(self, cluster: Cluster) -> PolicyBinding | None:
@@ -90,7 +92,7 @@ class PolicyAction(ClusterAction, ABC):
         """Return the binding of the policy to the cluster. Raises: `ActionFailed` if there is none."""
         binding = self.find_binding(cluster)
         if binding is None:
-            raise ActionFailed("Policy not attached.")
+            raise ActionFailed(messages.NOT_ATTACHED.text)
         return binding
 
 
@@ -98,5 +100,5 @@ def type_of(policy: Policy) -> type[PolicyType]:
     """Return the type of a policy. Raises: `ActionFailed` if it is not installed."""
     policy_type: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
     if policy_type is None:
-        raise ActionFailed(f"Policy type {policy.type} is not installed")
+        raise ActionFailed(TYPE_NOT_INSTALLED.fill(type=policy.type))
     return policy_type

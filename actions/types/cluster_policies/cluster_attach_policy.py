@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from actions.types import messages
 from actions.types.base import ActionFailed
 from actions.types.cluster_policies.bindings import BOUND, POLICY, PolicyAction, type_of
 from actions.types.clusters.clusters import BEGUN
@@ -10,7 +11,6 @@ from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.policies.base import PolicyRefused, PolicyType
 from watcher_site.database.locks import lock_present
 
-ATTACHED = "Policy already attached."
 CHANGES_CLOUD = "reached_out"
 """The key in an action's data that is set before the policy changes the cloud."""
 
@@ -48,7 +48,7 @@ class ClusterAttachPolicy(PolicyAction):
         policy = self.policy()
         policy_type = type_of(policy)
         if self.find_binding(cluster):
-            self.context.outputs["reason"] = ATTACHED
+            self.context.outputs["reason"] = messages.ALREADY_ATTACHED.text
             return
         require_single(cluster, policy, policy_type)
         PolicyBinding.objects.create(
@@ -67,7 +67,7 @@ class ClusterAttachPolicy(PolicyAction):
         try:
             type_of(policy)(policy.spec).give_up_attaching(cluster)
         except PolicyRefused as refusal:
-            raise ActionFailed(f"Policy check failure: {refusal}") from refusal
+            raise ActionFailed(messages.POLICY_CHECK_FAILED.fill(reason=refusal)) from refusal
 
 
 def require_single(cluster: Cluster, policy: Policy, policy_type: type[PolicyType]) -> None:
@@ -76,6 +76,4 @@ def require_single(cluster: Cluster, policy: Policy, policy_type: type[PolicyTyp
         return
     further = PolicyBinding.objects.present().filter(cluster=cluster, policy__type=policy.type).exclude(policy=policy)
     if other := further.select_related("policy").first():
-        raise ActionFailed(
-            f"policy_id: a cluster has one policy of type {policy.type}, and this one has {other.policy.uuid}"
-        )
+        raise ActionFailed(messages.SINGLE_POLICY.fill(type=policy.type, policy=other.policy.uuid))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext_noop as _
 
 from actions.graph.proposals import ProposedAction
+from actions.types import messages
 from actions.types.base import ActionFailed, Data
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import (
@@ -44,7 +45,7 @@ class ClusterDelNodes(ClusterAction):
     def prepare(self, cluster: Cluster, data: Data) -> None:
         for node in named_nodes(self):
             if node.cluster_id != cluster.pk:
-                raise ActionFailed(f"Node {node.uuid} is not a member of cluster {cluster.uuid}.")
+                raise ActionFailed(messages.NO_MEMBER.fill(node=node.uuid, cluster=cluster.uuid))
         uuids = [str(node.uuid) for node in named_nodes(self)]
         data.setdefault("deletion", {"count": len(uuids), "candidates": uuids})
 

@@ -80,7 +80,7 @@ class ClusterDelete(ClusterAction):
                 if binding.policy.type in installed("POLICY_TYPES"):
                     load_policy(binding).detach(cluster)
             except PolicyRefused as refusal:
-                raise ActionFailed(f"Policy '{binding.policy.name}' can not be detached: {refusal}") from refusal
+                raise ActionFailed(messages.NOT_DETACHABLE.fill(name=binding.policy.name, reason=refusal)) from refusal
             cluster.policy_bindings.filter(pk=binding.pk).soft_delete()
 
     def recover(self) -> Recovery:

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_noop as _
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
+from actions.types import messages
 from actions.types.base import ActionFailed
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import creations, decide_growth, write_new_nodes
@@ -67,7 +68,7 @@ class ClusterRecover(ClusterAction):
             return
         size = cluster.members().count() + write_new_nodes(cluster, data, self.left_out)
         if size > cluster.desired_capacity:
-            raise ActionFailed(f"It would have {size} nodes then, and {cluster.desired_capacity} are wanted")
+            raise ActionFailed(messages.TOO_MANY_NODES.fill(size=size, desired=cluster.desired_capacity))
 
     def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
         inputs = {"operation": data["recovery"]["operation"], **({"check": True} if self.checks_first else {})}

@@ -6,6 +6,7 @@ from dataclasses import replace
 from django.utils.translation import gettext_noop as _
 
 from actions.graph.proposals import ProposedAction
+from actions.types import messages
 from actions.types.base import ActionFailed, Data
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import (
@@ -110,7 +111,7 @@ class ClusterResize(ClusterAction):
         size = cluster.members().count() + self.count_removed(cluster, data) - self.count_created(data)
         decided = data.get("creation", {}).get("count", 0) - data.get("deletion", {}).get("count", 0)
         if (change := self.find_change(cluster, size)) != decided:
-            raise ActionFailed(f"The cluster has {size} nodes: it would be resized by {change}, not by {decided}.")
+            raise ActionFailed(messages.OTHER_RESIZE.fill(size=size, change=change, decided=decided))
 
     def count_removed(self, cluster: Cluster, data: Data) -> int:
         return len(data["deletion"]["candidates"]) - len(find_leaving(cluster, data)) if "deletion" in data else 0

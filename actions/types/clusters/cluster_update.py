@@ -8,6 +8,7 @@ from django.utils.translation import gettext_noop as _
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
+from actions.types import messages
 from actions.types.base import Answer, Outcome
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.nodes.nodes import METADATA, NEW_NAME, NEW_PROFILE, node_action, schema_of
@@ -109,7 +110,7 @@ class ClusterUpdate(ClusterAction):
         if all(action.state in SUCCESSFUL for action in derived):
             for step in steps_of(self.context.data):
                 if not done.intersection(step) and (actions := self.updates(step, delay=pause)):
-                    return Outcome(Answer.WAIT, f"next: {len(actions)} of its nodes", actions)
+                    return Outcome(Answer.WAIT, messages.NEXT_NODES.fill(number=len(actions)), actions)
         return super().go_on()
 
     def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:

@@ -119,7 +119,7 @@ class ClusterAction(ActionType, ABC):
 
     @property
     def not_found_message(self) -> str:
-        return f"Cluster {self.uuid} not found"
+        return messages.CLUSTER_NOT_FOUND.fill(cluster=self.uuid)
 
     def find(self, *, lock: bool = False) -> Cluster | None:
         """Return the current row of the cluster, optionally locked, or None if it was deleted, with one query."""
@@ -174,7 +174,7 @@ class ClusterAction(ActionType, ABC):
         """
         cluster, model = self.cluster(), simulated_cloud()
         if model is None:
-            raise CannotBeForeseen("There is no model of the cloud.")
+            raise CannotBeForeseen(messages.WITHOUT_MODEL.text)
         require_known(model, cluster)
         require_unlocked(model, self.context.action_uuid, self.locks(cluster))
         data = self.decision(cluster)
@@ -291,7 +291,7 @@ class ClusterAction(ActionType, ABC):
         try:
             cluster.save_state()
         except ConcurrentTransition as problem:
-            raise ActionFailed(f"Cluster {self.uuid} is no longer as it was read") from problem
+            raise ActionFailed(messages.CLUSTER_CHANGED.fill(cluster=self.uuid)) from problem
 
     def post_condition(self) -> None:
         """Set the status of the cluster from its nodes if it still has the status of this action."""

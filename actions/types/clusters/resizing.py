@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
+from actions.types import messages
 from actions.types.base import ActionFailed, Data, DerivedAction
 from actions.types.clusters.rules import bounds_of, require_left
 from actions.types.nodes.nodes import node_action
@@ -110,7 +111,7 @@ def decide_shrinkage(
         deletion["candidates"] = choose_nodes_to_remove(members, deletion["count"], zones=deletion.get("zones"))
     data["deletion"] = {**DEFAULTS, **defaults, **deletion}
     if deletion["count"] and not deletion["candidates"] and find_excluded(cluster, kind):
-        raise ActionFailed(f"No node can go: exclusions keep {kind} from all members of cluster {cluster.uuid}.")
+        raise ActionFailed(messages.ALL_EXCLUDED.fill(action_type=kind, cluster=cluster.uuid))
     require_left(bounds or bounds_of(cluster), cluster.members().count() - len(deletion["candidates"]))
 
 
@@ -127,7 +128,7 @@ def find_members(cluster: Cluster, uuids: Sequence[str]) -> list[Node]:
     """Return the existing ones of these nodes. Raises: `ActionFailed` if one is no longer a member."""
     nodes = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=uuids)}
     if foreign := [uuid for uuid, node in nodes.items() if node.cluster_id != cluster.pk]:
-        raise ActionFailed(f"Node {foreign[0]}, which was to go, is no longer a member of cluster {cluster.uuid}.")
+        raise ActionFailed(messages.NO_LONGER_MEMBER.fill(node=foreign[0], cluster=cluster.uuid))
     return [nodes[uuid] for uuid in uuids if uuid in nodes]
 
 

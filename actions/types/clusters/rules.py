@@ -49,7 +49,7 @@ def apply_policies(
             checkpoint=context.checkpoint,
         )
     except PolicyRefused as refusal:
-        raise ActionFailed(f"Policy check failure: {refusal}") from refusal
+        raise ActionFailed(messages.POLICY_CHECK_FAILED.fill(reason=refusal)) from refusal
 
 
 def bounds_of(cluster: Cluster) -> Bounds:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from actions.types import messages
 from actions.types.base import UUID_SCHEMA, ActionFailed, ActionType, Data
 from actions.types.clusters.rules import bounds_of, require_left, require_size
 from actions.types.nodes.nodes import NodeAction
@@ -26,7 +27,7 @@ def named_nodes(action: ActionType) -> list[Node]:
     present = Node.objects.present().select_related("cluster").filter(uuid__in=uuids)
     nodes = {str(node.uuid): node for node in present}
     if missing := [uuid for uuid in uuids if uuid not in nodes]:
-        raise ActionFailed(f"Node {missing[0]} not found")
+        raise ActionFailed(messages.NODE_NOT_FOUND.fill(node=missing[0]))
     return [nodes[uuid] for uuid in uuids]
 
 
@@ -45,9 +46,9 @@ def find_joined(action: NodeAction, node: Node) -> Cluster | None:
         return node.cluster
     cluster = find_named_cluster(cluster_uuid)
     if cluster is None:
-        raise ActionFailed(f"Cluster {cluster_uuid} not found")
+        raise ActionFailed(messages.CLUSTER_NOT_FOUND.fill(cluster=cluster_uuid))
     if cluster.project_id != node.project_id:
-        raise ActionFailed(f"Node {node.uuid} does not belong to the project of cluster {cluster.uuid}.")
+        raise ActionFailed(messages.OTHER_PROJECT.fill(node=node.uuid, cluster=cluster.uuid))
     return cluster
 
 
@@ -67,11 +68,11 @@ def require_standalone(node: Node) -> None:
     if node.cluster is not None:
         raise ActionFailed(already_member(node))
     if node.status != Node.Status.ACTIVE:
-        raise ActionFailed(f"Node {node.uuid} is {node.status}: only an ACTIVE one joins a cluster.")
+        raise ActionFailed(messages.NOT_JOINABLE.fill(node=node.uuid, status=node.status))
 
 
 def already_member(node: Node) -> str:
-    return f"Node {node.uuid} is already owned by cluster {node.cluster and node.cluster.uuid}."
+    return messages.ALREADY_MEMBER.fill(node=node.uuid, cluster=node.cluster and node.cluster.uuid)
 
 
 def join_as_requested(cluster: Cluster, node: Node) -> None:

@@ -18,12 +18,12 @@ class NodeCheck(NodeAction):
     def pre_condition(self) -> None:
         node = self.node_to_act_on()
         if node.status == Node.Status.INIT:
-            raise ActionSkipException(f"Node {self.uuid} was never created")
+            raise ActionSkipException(messages.NEVER_CREATED.fill(node=self.uuid))
 
     def act(self) -> Outcome:
         node = self.node()
         if node.status in Node.IN_PROGRESS:
-            raise ActionFailed(f"Node {self.uuid} is {node.status}: something else is done to it")
+            raise ActionFailed(messages.NODE_BUSY.fill(node=self.uuid, status=node.status))
         if problem := find_problem(node):
             self.change(node, node.fail_check, problem)
         else:

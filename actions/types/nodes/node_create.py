@@ -25,7 +25,7 @@ class NodeCreate(NodeAction):
 
     def pre_condition(self) -> None:
         if has_server(self.node_to_act_on()) and not self.has_begun:
-            raise ActionSkipException(f"Node {self.uuid} has its server already")
+            raise ActionSkipException(messages.HAS_SERVER.fill(node=self.uuid))
 
     def find_cluster(self, node: Node) -> Cluster | None:
         return find_joined(self, node)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from actions.types import messages
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Affected, Data, Outcome, Recovery
 from actions.types.nodes.membership import find_joined, join, join_as_requested, require_joinable, require_standalone
 from actions.types.nodes.nodes import NodeAction, schema_of
@@ -29,7 +30,7 @@ class NodeJoin(NodeAction):
         if self.has_begun:
             return
         if find_joined(self, node) == node.cluster:
-            raise ActionSkipException(f"Node {self.uuid} is a member of the cluster already")
+            raise ActionSkipException(messages.MEMBER_ALREADY.fill(node=self.uuid))
         require_standalone(node)
 
     def find_cluster(self, node: Node) -> Cluster | None:
@@ -61,7 +62,7 @@ class NodeJoin(NodeAction):
         try:
             join(cluster, node)
         except ConcurrentTransition as problem:
-            raise ActionFailed(f"Node {self.uuid} is no longer as it was read") from problem
+            raise ActionFailed(messages.NODE_CHANGED.fill(node=self.uuid)) from problem
         Cluster.objects.filter(pk=cluster.pk).update(next_index=cluster.next_index)
 
     def recover(self) -> Recovery:

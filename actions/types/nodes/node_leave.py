@@ -1,5 +1,6 @@
 """Remove a node from its cluster."""
 
+from actions.types import messages
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Data, Outcome, Recovery
 from actions.types.nodes.membership import leave, reduce_desired_capacity, require_members
 from actions.types.nodes.nodes import NodeAction
@@ -15,7 +16,7 @@ class NodeLeave(NodeAction):
 
     def pre_condition(self) -> None:
         if self.node_to_act_on().cluster is None and not self.has_begun:
-            raise ActionSkipException(f"Node {self.uuid} is a member of no cluster")
+            raise ActionSkipException(messages.STANDALONE.fill(node=self.uuid))
 
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
         require_members(cluster, node)
@@ -40,7 +41,7 @@ class NodeLeave(NodeAction):
         try:
             leave(node)
         except ConcurrentTransition as problem:
-            raise ActionFailed(f"Node {self.uuid} is no longer as it was read") from problem
+            raise ActionFailed(messages.NODE_CHANGED.fill(node=self.uuid)) from problem
 
     def recover(self) -> Recovery:
         return Recovery.AGAIN

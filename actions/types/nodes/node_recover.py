@@ -43,7 +43,7 @@ class NodeRecover(NodeAction):
     def require_server(self, node: Node) -> None:
         """Raise `ActionFailed` if the operation requires a server and the node has none."""
         if node.physical_id is None and self.operation != Operation.RECREATE:
-            raise ActionFailed(f"Node {self.uuid} has no server: {self.operation} is not possible, RECREATE is")
+            raise ActionFailed(messages.NOT_RECOVERABLE.fill(node=self.uuid, recovery=self.operation))
 
     def act(self) -> Outcome:
         node = self.node()

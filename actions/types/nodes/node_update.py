@@ -21,7 +21,6 @@ from cluster.models import Node, Profile
 from cluster.simulated import simulated_cloud
 
 Status = Node.Status
-NOTHING_TO_DO = "No property to update."
 PROPERTIES = ("name", "role", "metadata", "tainted")
 # Nova's names of the operations on the current server.
 OPERATIONS = {ServerChange.RESIZE: "resize", ServerChange.REBUILD: "rebuild", ServerChange.RECREATE: "delete"}
@@ -62,7 +61,7 @@ class NodeUpdate(NodeAction):
         return self.write(node, profile)
 
     def report_no_change(self) -> Outcome:
-        self.context.outputs["reason"] = NOTHING_TO_DO
+        self.context.outputs["reason"] = messages.NO_PROPERTY_TO_UPDATE.text
         return DONE
 
     def new_profile(self) -> Profile | None:

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
+from actions.types import messages
 from actions.types.base import (
     DONE,
     NAME_SCHEMA,
@@ -149,7 +150,7 @@ class NodeAction(ActionType, ABC):
 
     @property
     def not_found_message(self) -> str:
-        return f"Node {self.uuid} not found"
+        return messages.NODE_NOT_FOUND.fill(node=self.uuid)
 
     def change(
         self, node: Node, transition: Callable[..., Any], *arguments: Any, operation: str = "", server: Any = None
@@ -168,7 +169,7 @@ class NodeAction(ActionType, ABC):
                 node.save_state(*(self.context.new_operation(str(server), operation) if server else ()))
         except (TransitionNotAllowed, ConcurrentTransition) as problem:
             current = self.node()
-            raise ActionFailed(f"Node {self.uuid} is {current.status}: something else is done to it") from problem
+            raise ActionFailed(messages.NODE_BUSY.fill(node=self.uuid, status=current.status)) from problem
 
     def fail(self, status: Node.Status, reason: str) -> None:
         """Set the node to ERROR if this action left it in an intermediate status."""
@@ -221,7 +222,7 @@ def begin_standalone(action: NodeAction) -> Outcome | None:
         return conflict
     locked = action.node()
     if locked.cluster_id != node.cluster_id:
-        return Outcome(Answer.RETRY, f"Failed in locking node {node.uuid}: it has just joined or left a cluster")
+        return Outcome(Answer.RETRY, messages.JUST_JOINED_OR_LEFT.fill(node=node.uuid))
     if cluster is not None:
         data = apply_policies(action, When.BEFORE, cluster, action.context.data, node=locked)
         write_beginning(action, cluster, locked, data)

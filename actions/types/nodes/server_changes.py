@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db.models import TextChoices
 
+from actions.types import messages
 from actions.types.base import ActionFailed, ActionType
 from actions.types.nodes.nodes import NodeAction, delete_server_of, request_for
 from cluster.drivers import server_properties
@@ -116,5 +117,5 @@ def find_profile(uuid: str, *, lock: bool = False) -> Profile:
     profiles = Profile.objects.present().filter(uuid=uuid)
     profile: Profile | None = (profiles.select_for_update(no_key=True) if lock else profiles).first()
     if profile is None:
-        raise ActionFailed(f"new_profile_id: there is no profile {uuid}")
+        raise ActionFailed(messages.NO_PROFILE.fill(profile=uuid))
     return profile

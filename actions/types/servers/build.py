@@ -1,11 +1,11 @@
 """Build a server that never ran."""
 
+from actions.types import messages
 from actions.types.base import DONE, ActionSkipException, Answer, Outcome, Recovery
 from actions.types.servers.servers import ServerAction
 from cluster.drivers.base import ServerNotFound, cloud
 
 RUNNING, BUILDING = "ACTIVE", "BUILD"
-INTERRUPTED = "Its build was interrupted too often"
 
 
 class Build(ServerAction):
@@ -17,7 +17,7 @@ class Build(ServerAction):
 
     def pre_condition(self) -> None:
         if self.server_to_act_on().has_run:
-            raise ActionSkipException(f"Instance {self.server} has been built already")
+            raise ActionSkipException(messages.BUILT_ALREADY.fill(server=self.server))
 
     def execute(self) -> Outcome:
         try:
@@ -36,7 +36,7 @@ class Build(ServerAction):
         """Set a server whose build was interrupted to ERROR, because no action will build it."""
         server = self.find()
         if server and server.status == BUILDING:
-            cloud().reset_state(self.server, "error", reason=INTERRUPTED, expected=BUILDING)
+            cloud().reset_state(self.server, "error", reason=messages.BUILD_INTERRUPTED.text, expected=BUILDING)
 
     def recover(self) -> Recovery:
         """Continue a build that has begun, unless the server was deleted or runs."""

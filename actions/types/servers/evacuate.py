@@ -1,5 +1,6 @@
 """Evacuate a server from a failed compute node."""
 
+from actions.types import messages
 from actions.types.base import (
     DONE,
     NAME_SCHEMA,
@@ -82,21 +83,18 @@ class Evacuate(ServerAction):
         server = self.server_to_act_on()
         if server.host != self.source:
             raise ActionSkipException(
-                f"Instance {self.server} is no longer on compute node {self.source} (currently on {server.host})"
+                messages.NO_LONGER_ON_NODE.fill(server=self.server, source=self.source, host=server.host)
             )
         service = cloud().find_compute_service(self.source)
         if service.state == UP:
             raise ActionSkipException(self.why_needless)
         self.require_fenced(service)
         if server.status not in EVACUABLE:
-            raise ActionFailed(
-                f"Instance {self.server} can not be evacuated while it is {server.status}:"
-                " reset its state to error first"
-            )
+            raise ActionFailed(messages.NOT_EVACUABLE_YET.fill(server=self.server, status=server.status))
 
     @property
     def why_needless(self) -> str:
-        return f"Compute node {self.source} is up again: instance {self.server} stays there"
+        return messages.STAYS_ON_NODE.fill(node=self.source, server=self.server)
 
     def require_fenced(self, service: ComputeService) -> None:
         """Check that a node which is down is disabled and fenced.
@@ -105,15 +103,10 @@ class Evacuate(ServerAction):
             ActionFailed: it is not; the message tells users how to change that.
         """
         if service.status != DISABLED:
-            raise ActionFailed(
-                f"Compute node {self.source} is enabled: disable it first, so that nothing comes to it when it is back"
-            )
+            raise ActionFailed(messages.NODE_ENABLED.fill(node=self.source))
         is_confirmed = self.input_parameters["fencing"] == CONFIRMED or service.forced_down
         if not is_confirmed and cloud().find_power_state(self.source) != OFF:
-            raise ActionFailed(
-                f"Compute node {self.source} is {NOT_FENCED}. Switch it off, force its compute service down, or"
-                " confirm that it is off (fencing: confirmed)"
-            )
+            raise ActionFailed(messages.NODE_NOT_FENCED.fill(node=self.source, problem=NOT_FENCED))
 
     def execute(self) -> Outcome:
         server = self.find()
@@ -164,9 +157,8 @@ class Evacuate(ServerAction):
             ActionFailed: it is not.
         """
         if server.status == BROKEN or server.host in {None, self.source}:
-            raise ActionFailed(
-                f"Instance {self.server} is {server.status} on {server.host} after its evacuation from {self.source}"
-            )
+            values = {"server": self.server, "status": server.status, "host": server.host, "source": self.source}
+            raise ActionFailed(messages.NOT_EVACUATED.fill(**values))
         self.context.outputs[DESTINATION] = server.host
 
     def is_to_be_stopped(self, server: CloudServer) -> bool:

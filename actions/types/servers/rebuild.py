@@ -4,6 +4,7 @@ from actions.types.base import NAME_SCHEMA, NODE_SCHEMA, SERVER_SCHEMA, ActionSk
 from actions.types.servers.build import Build
 from actions.types.servers.servers import WAITING
 from cluster.drivers.base import cloud
+from cluster.drivers.messages import OTHER_STATUS
 
 BUILDS = "builds"
 
@@ -48,7 +49,7 @@ class Rebuild(Build):
     def pre_condition(self) -> None:
         status = self.server_to_act_on().status
         if self.must_wait and status != WAITING:
-            raise ActionSkipException(f"Instance {self.server} is {status}, and no longer {WAITING}")
+            raise ActionSkipException(OTHER_STATUS.fill(server=self.server, status=status, expected=WAITING))
 
     def build(self) -> None:
         if self.is_to_be_built():

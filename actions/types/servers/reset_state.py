@@ -1,8 +1,10 @@
 """Set the state of a server to ACTIVE or ERROR."""
 
+from actions.types import messages
 from actions.types.base import DONE, NAME_SCHEMA, SERVER_SCHEMA, ActionSkipException, Answer, Outcome, Recovery
 from actions.types.servers.servers import WAITING, ServerAction
 from cluster.drivers.base import ServerNotFound, cloud
+from cluster.drivers.messages import OTHER_STATUS
 
 STATES = {"active": "ACTIVE", "error": "ERROR"}
 
@@ -35,9 +37,9 @@ class ResetState(ServerAction):
         status = self.server_to_act_on().status
         expected = self.input_parameters.get("expected_status", status)
         if status != expected:
-            raise ActionSkipException(f"Instance {self.server} is {status}, and no longer {expected}")
+            raise ActionSkipException(OTHER_STATUS.fill(server=self.server, status=status, expected=expected))
         if self.gives_up and (host := cloud().find_host(self.server)):
-            raise ActionSkipException(f"Instance {self.server} is not given up: {host} has capacity for it")
+            raise ActionSkipException(messages.NOT_GIVEN_UP.fill(server=self.server, host=host))
 
     @property
     def gives_up(self) -> bool:

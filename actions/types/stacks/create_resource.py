@@ -34,7 +34,7 @@ class CreateResource(ResourceAction):
             StackStatus.INIT_COMPLETE,
             StackStatus.CREATE_FAILED,
         ):
-            raise ActionSkipException(f"Resource {self.uuid} was created already")
+            raise ActionSkipException(messages.RESOURCE_CREATED.fill(resource=self.uuid))
 
     def begin_within(self, resource: StackResource) -> None:
         if nested := self.change.nested:

@@ -70,10 +70,11 @@ class ReplaceResource(ResourceAction):
         if self.status_before is not None:
             return
         if CHANGE in self.context.data and self.is_done(resource):
-            raise ActionSkipException(f"Resource {self.uuid} was replaced already")
+            raise ActionSkipException(messages.RESOURCE_REPLACED.fill(resource=self.uuid))
         expected = self.input_parameters.get("expected_status")
         if expected and resource.status != expected:
-            raise ActionSkipException(f"Resource {self.uuid} is {resource.status}, and no longer {expected}")
+            values = {"resource": self.uuid, "status": resource.status, "expected": expected}
+            raise ActionSkipException(messages.OTHER_RESOURCE_STATUS.fill(**values))
 
     def is_done(self, resource: StackResource) -> bool:
         """Return whether the replacement exists, and the former counterpart was deleted."""
@@ -251,9 +252,9 @@ def find_root(resource: StackResource) -> Stack | None:
 
 def write_decision(action: ReplaceResource, resource: StackResource, root: Stack | None) -> None:
     if root is None or resource.verb == Verb.DELETE:
-        raise ActionFailed(f"Resource {resource.name} is being deleted")
+        raise ActionFailed(messages.RESOURCE_BEING_DELETED.fill(resource=resource.name))
     if resource.name not in resource.stack.template["resources"]:
-        raise ActionFailed(f"Resource {resource.name} is no longer in the template of its stack")
+        raise ActionFailed(messages.RESOURCE_NOT_IN_TEMPLATE.fill(resource=resource.name))
     model = simulated_cloud()
     if model:
         current = model.stacks.resource(resource)

@@ -60,7 +60,7 @@ class ResourceAction(Stepping, ABC):
 
     @property
     def not_found_message(self) -> str:
-        return f"Resource {self.uuid} not found"
+        return messages.RESOURCE_NOT_FOUND.fill(resource=self.uuid)
 
     @property
     def change(self) -> Change:
@@ -100,7 +100,7 @@ class ResourceAction(Stepping, ABC):
 
     def pre_condition(self) -> None:
         if CHANGE not in self.context.data:
-            raise ActionFailed("It is a part of an operation on a whole stack: use update_stack")
+            raise ActionFailed(messages.PART_OF_OPERATION.text)
         if self.find() is None:
             raise ActionSkipException(self.not_found_message)
 
@@ -161,7 +161,7 @@ class ResourceAction(Stepping, ABC):
         """
         waits_for = self.context.data.get(WAITS_FOR)
         if waits_for and not is_present(waits_for):
-            raise ActionFailed(f"Instance {waits_for} no longer exists: it was deleted while it waited for capacity")
+            raise ActionFailed(messages.DELETED_WHILE_WAITING.fill(server=waits_for))
         try:
             definition, generation = self.definition_of(resource), self.change.generation
             return create_server(resource, definition, generation, self.context.checkpoint, may_wait=may_wait)

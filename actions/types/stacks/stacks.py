@@ -35,7 +35,6 @@ from watcher_site.refusals import Conflict
 
 DECISION, REVISION, MARKS, BEGUN = "decision", "revision", "marks", "begun"
 """The keys in an action's data: the decision, with the revision and the marks of the stack; whether it has begun."""
-CHANGED = "The stack was changed since this plan was made."
 MARKED, WITHDRAWN = StackStatus.CHECK_FAILED, StackStatus.CHECK_COMPLETE
 
 
@@ -84,7 +83,7 @@ class StackAction(Stepping, ABC):
 
     @property
     def not_found_message(self) -> str:
-        return f"Stack {self.uuid} not found"
+        return messages.STACK_NOT_FOUND.fill(stack=self.uuid)
 
     @classmethod
     def data_anew(cls, proposed: Data, kept: Data) -> Data:
@@ -153,12 +152,12 @@ class StackAction(Stepping, ABC):
         """Decide and begin as `execute` would, on rows in memory. Raises: `ActionFailed`, `CannotBeForeseen`."""
         stack, model = self.stack(), simulated_cloud()
         if model is None:
-            raise CannotBeForeseen("There is no model of the cloud.")
+            raise CannotBeForeseen(messages.WITHOUT_MODEL.text)
         require_known(model, stack)
         require_unlocked(model, self.context.action_uuid, [(stack, True)])
         if not self.context.data.get(BEGUN):
             if any(part.status in IN_PROGRESS for part in model.stacks.tree(stack)):
-                raise CannotBeForeseen("An earlier operation on it was given up, and its status is not updated yet.")
+                raise CannotBeForeseen(messages.GIVEN_UP_BEFORE.text)
             self.write_beginning(self.decision(stack))
         model.members.changed.add(stack.uuid)
         return self.go_on()
@@ -171,7 +170,7 @@ class StackAction(Stepping, ABC):
     def write_beginning(self, decision: Decision) -> None:
         stack, data = self.stack(lock=True), self.context.data
         if stack.revision != data[REVISION]:
-            raise ActionFailed(CHANGED)
+            raise ActionFailed(messages.STACK_CHANGED.text)
         if changed := self.find_mark_change(stack):
             raise ActionFailed(changed)
         stack.template = self.template(stack)
@@ -274,9 +273,9 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known_marks: Iterab
         uuid = str(part.uuid)
         is_known = uuid in known_marks and getattr(part, "generation", 0) < ends.get(uuid, inf)
         if part.status == MARKED and not is_known:
-            return f"{part.name} was marked unhealthy since this plan was made."
+            return messages.MARKED_SINCE.fill(name=part.name)
         if part.status == WITHDRAWN and is_known:
-            return f"The mark of {part.name} was withdrawn since this plan was made."
+            return messages.MARK_WITHDRAWN.fill(name=part.name)
     return None
 
 

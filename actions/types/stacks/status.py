@@ -26,7 +26,7 @@ def begin_operation(part: Stack | StackResource, verb: Verb, records: Sequence[M
         part.begin(verb)
         write_part(part, records)
     except ConcurrentTransition as problem:
-        raise ActionFailed(f"{part._meta.verbose_name} {part.uuid}: something else is done to it") from problem
+        raise ActionFailed(messages.PART_BUSY.fill(part=part._meta.verbose_name, uuid=part.uuid)) from problem
 
 
 def end_with_success(part: Stack | StackResource, skipped: Sequence[str] = (), records: Sequence[Model] = ()) -> None:
@@ -51,7 +51,7 @@ def save_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> Non
     try:
         write_part(part, records)
     except (ConcurrentTransition, TransitionNotAllowed) as problem:
-        raise ActionFailed(f"{part._meta.verbose_name} {part.uuid} is no longer as it was read") from problem
+        raise ActionFailed(messages.PART_CHANGED.fill(part=part._meta.verbose_name, uuid=part.uuid)) from problem
 
 
 def write_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:

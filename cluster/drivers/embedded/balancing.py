@@ -4,6 +4,7 @@ from heapq import heapify, heapreplace
 
 from django.db import transaction
 
+from cluster.drivers import messages
 from cluster.drivers.balancing import BalancerPool, BalancingPoolNotFound, DrainingBalancer, PoolMember
 from cluster.drivers.base import Checkpoint, OperationRefused, ServerNotFound
 from cluster.models import BalancingMember, BalancingPool, Server
@@ -38,7 +39,7 @@ class EmbeddedBalancer(DrainingBalancer):
                 raise ServerNotFound(server)
             row = BalancingMember.objects.create(pool=locked, server=server_row, port=port, weight=weight)
         elif row.port != port:
-            raise OperationRefused(f"Instance {server} is in pool {pool.name} with port {row.port} already")
+            raise OperationRefused(messages.OTHER_PORT.fill(server=server, pool=pool.name, port=row.port))
         elif row.weight != weight:
             row.weight = weight
             row.save(update_fields=["weight"])

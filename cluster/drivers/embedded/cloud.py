@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from cluster.drivers import messages
 from cluster.drivers.base import (
     Checkpoint,
     CloudFlavor,
@@ -226,7 +227,7 @@ class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
             or row.task_state != task_state
             or ("node" in changes and row.destination != changes["node"])
         ):
-            raise OperationFailed(f"Instance {server} was taken out of its operation {task_state}")
+            raise OperationFailed(messages.TAKEN_OUT.fill(server=server, operation=task_state))
         for field, value in changes.items():
             setattr(row, field, value)
         row.task_state, row.operation_owner = None, ""

@@ -6,6 +6,7 @@ import time
 from django.conf import settings
 
 from cluster.drivers.base import Checkpoint, OperationFailed
+from cluster.drivers.messages import FAILURE_RATE
 
 SLICE_SECONDS = 0.1
 
@@ -22,4 +23,4 @@ def pass_time(checkpoint: Checkpoint) -> None:
         time.sleep(min(remaining, SLICE_SECONDS))
         checkpoint()
     if random.random() < settings.EMBEDDED_CLOUD_FAILURE_RATE:  # noqa: S311 (chance, no secret)
-        raise OperationFailed("The embedded cloud failed, as it does at its EMBEDDED_CLOUD_FAILURE_RATE")
+        raise OperationFailed(FAILURE_RATE.text)

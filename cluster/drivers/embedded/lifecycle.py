@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from cluster.drivers import messages
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
@@ -109,9 +110,8 @@ class EmbeddedLifecycle(Cloud, ABC):
             raise WaitingForCapacity(server, timezone.now() + MAX_PAUSE)
         if row.state == Server.State.ERROR and not row.has_run:
             self.delete_server(server)
-            raise OperationFailed(
-                (row.fault or {}).get("message") or f"No capacity was provided for instance {server}"
-            )
+            fault = (row.fault or {}).get("message")
+            raise OperationFailed(fault or messages.CAPACITY_NOT_PROVIDED.fill(server=server))
         return describe_server(row)
 
     def find_created(self, name: str, token: str, project: str = "") -> CloudServer | None:
@@ -127,7 +127,7 @@ class EmbeddedLifecycle(Cloud, ABC):
         if row.state != Server.State.BUILDING:
             return str(row.uuid), False
         if row.task_state and not may_undo(row):
-            busy = CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
+            busy = CloudBusy(messages.SERVER_BUSY.fill(server=row.uuid, task=row.task_state))
             # Another process is building the server, which waited for capacity.
             busy.until = timezone.now() + MAX_PAUSE if request.may_wait else None
             raise busy
@@ -156,7 +156,7 @@ class EmbeddedLifecycle(Cloud, ABC):
             if not (request.may_wait and settings.USE_PENDING_STATE):
                 raise
             no_host = problem
-        refusal = CloudBusy(f"An instance for {request.token} is just being created")
+        refusal = CloudBusy(messages.BEING_CREATED.fill(token=request.token))
         with refuse_taken(Server, "token", refusal):
             row.save()
         if no_host:
@@ -205,7 +205,7 @@ class EmbeddedLifecycle(Cloud, ABC):
         """Store the failure of a build, if the build is still in progress."""
         row = self.lock(server)
         if row.state != State.BUILDING or row.task_state != SPAWNING or not may_end(row):
-            raise OperationFailed(f"Instance {server} was taken out of its operation {SPAWNING}")
+            raise OperationFailed(messages.TAKEN_OUT.fill(server=server, operation=SPAWNING))
         store_build_failure(row, problem, State.ERROR)
 
     def find_host(self, server: str) -> str | None:
@@ -257,7 +257,7 @@ class EmbeddedLifecycle(Cloud, ABC):
         """Delete the server and release its volumes, if the operation is still in progress."""
         row = self.lock(server)
         if row.task_state != task_state or not may_end(row):
-            raise OperationFailed(f"Instance {server} was taken out of its operation {task_state}")
+            raise OperationFailed(messages.TAKEN_OUT.fill(server=server, operation=task_state))
         Server.objects.filter(pk=row.pk).soft_delete()
         release_volumes(row)
         announce_wait_end(row, row.state)

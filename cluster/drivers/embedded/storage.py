@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from cluster.drivers import messages
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
@@ -120,7 +121,7 @@ class EmbeddedStorage(Cloud, ABC):
         """
         row = lock_volume(volume)
         if not may_end(row) or row.migration_status != status or row.destination != destination:
-            raise OperationFailed(f"Volume {volume} was taken out of its operation {status}")
+            raise OperationFailed(messages.VOLUME_TAKEN_OUT.fill(volume=volume, operation=status))
         pool_keys = {row.pool_id, row.destination_id}
         for field, value in {**changes, "pool": destination or row.pool}.items():
             setattr(row, field, value)

@@ -5,8 +5,7 @@
 
 from typing import Any
 
-from django.template.defaultfilters import pluralize
-
+from cluster.drivers import messages
 from cluster.drivers.base import (
     Checkpoint,
     CloudFlavor,
@@ -120,9 +119,9 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
         host = host_of(hypervisor)
         if is_fencing:
             if self.find_compute_service(host).state == ComputeNode.State.UP:
-                raise OperationRefused(f"Compute node {host} is up: it is not fenced")
+                raise OperationRefused(messages.NODE_UP.fill(node=host))
         elif count := self.count_running(host):
-            raise OperationRefused(f"Compute node {host} has {count} running server{pluralize(count)}")
+            raise OperationRefused(messages.describe_running(host, count))
         self.switch(hypervisor, ComputeNode.PowerState.OFF, checkpoint)
 
     def switch(self, hypervisor: Any, state: str, checkpoint: Checkpoint) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from openstack.connection import Connection
 
+from cluster.drivers import messages
 from cluster.drivers.base import (
     Checkpoint,
     CloudServer,
@@ -70,7 +71,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         """Create a replacement and delete the server, since Nova cannot rebuild a server that never ran."""
         details = self.fetch_server(server, self.access.read)
         if details.launched_at or details.status != BROKEN:
-            raise OperationRefused(f"Instance {server} has run before: it can be rebuilt")
+            raise OperationRefused(messages.HAS_RUN.fill(server=server))
         self.create_server(self.make_replacement(details, host), checkpoint)
         self.delete_server(server, checkpoint)
 
@@ -136,7 +137,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         """
         status = self.find_server(server).status
         if expected and status != expected:
-            raise OperationRefused(f"Instance {server} is {status}, and no longer {expected}")
+            raise OperationRefused(messages.OTHER_STATUS.fill(server=server, status=status, expected=expected))
         self.access.send(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
         if status == WAITING:
             record_given_up(server)

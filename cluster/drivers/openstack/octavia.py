@@ -6,6 +6,7 @@ from uuid import UUID
 
 from openstack.connection import Connection
 
+from cluster.drivers import messages
 from cluster.drivers.balancing import BalancerPool, BalancingPoolNotFound, DrainingBalancer, PoolMember
 from cluster.drivers.base import (
     Checkpoint,
@@ -109,9 +110,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         if member is None:
             return self.create(pool, server, port, weight, subnet, checkpoint)
         if member.protocol_port != port:
-            raise OperationRefused(
-                f"Instance {server} is in pool {pool.name} with port {member.protocol_port} already"
-            )
+            raise OperationRefused(messages.OTHER_PORT.fill(server=server, pool=pool.name, port=member.protocol_port))
         return self.update(pool, member, operation, checkpoint, weight=weight)
 
     def create(

@@ -10,6 +10,7 @@ from openstack import exceptions as sdk
 from openstack.compute.v2.server import Server as ServerResource
 from openstack.connection import Connection
 
+from cluster.drivers import messages
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
@@ -325,7 +326,7 @@ def flavor_of(server: Any) -> str | None:
 
 def require_no_task(server: CloudServer) -> None:
     if server.task_state:
-        raise CloudBusy(f"Instance {server.uuid} is busy: {server.task_state}")
+        raise CloudBusy(messages.SERVER_BUSY.fill(server=server.uuid, task=server.task_state))
 
 
 def is_settled(server: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from openstack.connection import Connection
 
+from cluster.drivers import messages
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
@@ -113,7 +114,7 @@ class OpenStackVolumes(Cloud, ABC):
         before = self.fetch_volume(volume, self.access.read)
         self.describe_volume(before)
         if not is_idle(before):
-            raise CloudBusy(f"Volume {volume} is busy: {before.migration_status or before.status}")
+            raise CloudBusy(messages.VOLUME_BUSY.fill(volume=volume, status=before.migration_status or before.status))
         with marked(Volume, volume):
             self.request_volume_operation(before, begin, operation, checkpoint)
             after = wait_until(lambda: self.fetch_volume(volume), is_idle, operation, checkpoint)
