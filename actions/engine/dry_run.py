@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from actions.engine import messages
 from actions.engine.children import DECISIVE, decide
 from actions.engine.phases import ActionPhases, call_method
 from actions.graph.proposals import ProposedAction
@@ -20,7 +21,6 @@ from actions.types.base import (
 from cluster.drivers.ownership import acting_for
 
 State = Action.State
-UNPREDICTABLE = "Its result after their end cannot be predicted."
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,8 @@ class DryRun(ActionPhases):
         unknown = [end for end in ends if not end.state]
         if unknown and not any(end.state in DECISIVE for end in ends):
             name, why = unknown[0].name, unknown[0].status_message
-            return Foresight(None, f"{len(unknown)} of the actions that it derives cannot be predicted: {name}: {why}")
+            values = {"number": len(unknown), "name": name, "reason": why}
+            return Foresight(None, messages.DERIVED_UNPREDICTABLE.fill(**values))
         self.known, self.derived = ends, None
         return self.guarded(self.continue_after_derived)
 
@@ -100,9 +101,7 @@ class DryRun(ActionPhases):
             return Foresight(None, str(reason))
         except Exception as problem:
             self.log.warning("dry run failed", exc_info=problem)
-            return Foresight(
-                None, f"Its result cannot be predicted: the dry run failed with {type(problem).__name__}."
-            )
+            return Foresight(None, messages.DRY_RUN_FAILED.fill(error=type(problem).__name__))
         if self.derived is not None:
             return Foresight(None, None, self.derived, self)
         return Foresight(action.state, action.status_message)
@@ -110,9 +109,9 @@ class DryRun(ActionPhases):
     def begin_or_recover(self) -> bool:
         action = self.action
         if action.has_derived:
-            raise CannotBeForeseen(f"It waits for actions that it derived. {UNPREDICTABLE}")
+            raise CannotBeForeseen(messages.WAITS_UNPREDICTABLY.text)
         if action.state == State.CANCELLING or action.control == Action.Signal.CANCEL:
-            raise CannotBeForeseen("It is being aborted.")
+            raise CannotBeForeseen(messages.BEING_ABORTED.text)
         if action.state == State.PENDING:
             return self.run()
         if action.state == State.SUSPENDED:
@@ -175,13 +174,13 @@ class DryRun(ActionPhases):
         """Do nothing, because the preflight reports the failure."""
 
     def defer(self, execute: ActionEvent) -> bool:
-        raise CannotBeForeseen(f"It would be tried again later: {self.outcome.reason}")
+        raise CannotBeForeseen(messages.WOULD_BE_DEFERRED.fill(reason=self.outcome.reason))
 
     def derive(self, execute: ActionEvent) -> bool:
         if not self.action_type.inherits_foresight:
             if self.outcome.derived:
-                raise CannotBeForeseen("It derives actions, whose results cannot be predicted.")
-            raise CannotBeForeseen(f"It waits for actions that it derives. {UNPREDICTABLE}")
+                raise CannotBeForeseen(messages.DERIVES_UNPREDICTABLY.text)
+            raise CannotBeForeseen(messages.WOULD_WAIT_UNPREDICTABLY.text)
         self.derived = self.outcome.derived
         self.action.wait_for_derived(self.outcome.reason)
         return True

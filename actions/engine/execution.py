@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
+from actions.engine import messages
 from actions.engine.checkpoints import Checkpoint
 from actions.engine.children import Derivation, find_derived, outcome_with_derived
 from actions.engine.leases import NO_SLOT, Lease, Slot
@@ -53,10 +54,6 @@ SHARED_LOSSES = 3
 MAX_LOSSES = 6
 # After this number of interruptions of any kind, such as lost database connections, it is not executed again either.
 MAX_RECOVERIES = 30
-LOST_PROCESSES = "{} processes were lost while they executed it"
-INTERRUPTED = "It was interrupted {} times"
-NOT_DONE = "{}. It was not done, and is not tried again."
-UNKNOWN = "{}. Its outcome is not known."
 
 
 def execute(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
@@ -233,8 +230,8 @@ class Execution(Signalled, Derivation, ActionPhases):
 
     def describe_interruptions(self, attempts: int) -> str:
         if self.action.losses >= MAX_LOSSES:
-            return LOST_PROCESSES.format(self.action.losses)
-        return INTERRUPTED.format(attempts)
+            return messages.LOST_PROCESSES.fill(number=self.action.losses)
+        return messages.INTERRUPTED.fill(number=attempts)
 
     def recover_finally(self, phase: ActionEvent, attempts: int) -> bool:
         """End an action that was interrupted too often with the outcome that its type reports.
@@ -243,7 +240,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         """
         why, is_aborting = self.describe_interruptions(attempts), self.action.state == State.CANCELLING
         if self.action.losses > MAX_LOSSES or attempts > MAX_RECOVERIES:
-            reason = UNKNOWN.format(why)
+            reason = messages.UNKNOWN.fill(interruption=why)
             self.finish(phase, Result.ERROR, reason)
         elif problem := self.perform(phase, self.find_last_outcome):
             reason = explain(problem)
@@ -251,7 +248,7 @@ class Execution(Signalled, Derivation, ActionPhases):
             self.action.finish_before_abort() if is_aborting else self.action.succeed()
             return self.end(phase)
         else:
-            reason = NOT_DONE.format(why)
+            reason = messages.NOT_DONE.fill(interruption=why)
             self.finish(phase, Result.ERROR, reason)
         reason = f"{reason} {advise(self.action)}".strip()
         self.log.error("action given up", problem=reason)
@@ -288,10 +285,12 @@ class Execution(Signalled, Derivation, ActionPhases):
 
     def give_up_revert(self, phase: ActionEvent, attempts: int) -> None:
         """End a revert that was interrupted too often, after its operations in the cloud have ended."""
-        reason = f"{self.describe_interruptions(attempts)}. It is not tried again."
+        why = self.describe_interruptions(attempts)
+        reason = messages.REVERT_GIVEN_UP.fill(interruption=why)
         if self.action.losses <= MAX_LOSSES and attempts <= MAX_RECOVERIES:
             problem = self.perform(phase, self.reconcile)
-            reason = f"{reason} {explain(problem)}" if problem else reason
+            if problem:
+                reason = messages.REVERT_GIVEN_UP_AFTER.fill(interruption=why, reason=explain(problem))
         self.finish(phase, Result.ERROR, f"{reason} {advise(self.action)}".strip())
 
     def execute_and_end(self, execute: ActionEvent) -> bool:
@@ -401,7 +400,7 @@ class Execution(Signalled, Derivation, ActionPhases):
     def call_revert(self) -> None:
         self.load()
         if not self.action_type.revert():
-            raise ActionFailed(f"The action {self.action.uuid} could not be reverted.")
+            raise ActionFailed(messages.NOT_REVERTED.fill(uuid=self.action.uuid))
 
 
 def find_servers(action: Action) -> Sequence[UUID]:
@@ -420,8 +419,8 @@ def begun_by(action: Action) -> dict[str, str]:
 
 def advise(action: Action) -> str:
     """Return instructions for an administrator about uncompleted operations of an action; empty without any."""
-    objects = [f"instance {server}" for server in find_servers(action)]
-    objects += [f"volume {volume}" for volume in find_volumes(action)]
+    objects = [messages.BUSY_SERVER.fill(uuid=server) for server in find_servers(action)]
+    objects += [messages.BUSY_VOLUME.fill(uuid=volume) for volume in find_volumes(action)]
     if not objects:
         return ""
-    return f"Check {', '.join(objects)} in the cloud, and reset its state if it is still busy."
+    return messages.ADVICE.fill(objects=", ".join(objects))

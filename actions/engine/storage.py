@@ -12,6 +12,7 @@ from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
 from actions.engine.leases import Lease
+from actions.engine.messages import UNRECORDED
 from actions.engine.phases import PhaseRecord, Result
 from actions.graph.propagation import end_dependents, find_bound_actions, may_end_others
 from actions.models import Action, ActionEvent
@@ -27,7 +28,6 @@ from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.refusals import Refused
 
 log = structlog.get_logger(__name__)
-UNRECORDED = "Its outcome was not recorded."
 
 
 def reconnect(state: RetryCallState) -> None:
@@ -155,7 +155,7 @@ class StoredPhases(PhaseRecord):
     def close_orphans(self) -> None:
         """Finish the events that a lost worker left unfinished."""
         self.action.events.filter(finish_time=None).update(
-            finish_time=timezone.now(), result=Result.ERROR, details=UNRECORDED
+            finish_time=timezone.now(), result=Result.ERROR, details=UNRECORDED.text
         )
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from actions.engine.execution import INTERRUPTED, LOST_PROCESSES
+from actions.engine.messages import INTERRUPTED, LOST_PROCESSES
 from actions.messages import TOO_LONG
 from actions.models import Action, ActionEvent
 from cluster.models import Pool, Server, Volume
@@ -37,7 +37,7 @@ FREE_VOLUME = {"migration_status": None, "destination": None, "operation_owner":
 # An action that hangs is no longer waited for, and may have had its effect or not.
 TIMED_OUT = TOO_LONG.opening
 # An action that was interrupted too often, which no storm may cause: its effect and its state are certain.
-GIVEN_UP = (LOST_PROCESSES.partition("{}")[2], INTERRUPTED.partition("{}")[0])
+GIVEN_UP = (LOST_PROCESSES.text.partition("%(number)s")[2], INTERRUPTED.start)
 
 
 def complaints() -> list[str]:
