@@ -12,3 +12,4 @@ class ClusterConfig(SiteApp):
 
     def ready(self) -> None:
         from cluster import checks  # noqa: F401 (registers them)
+        from cluster.drivers import openstack_messages  # noqa: F401 (registers them)

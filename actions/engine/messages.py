@@ -32,19 +32,19 @@ ADVICE = StoredMessage(
     _("Check %(objects)s in the cloud, and reset its state if it is still busy."), objects=translate_list
 )
 WITH_ADVICE = StoredMessage(
-    _("%(reason)s %(advice)s"),
-    {"reason": r".+\.", "advice": r"Check (?:instance|volume) .+ if it is still busy\."},
-    reason=translate_message,
+    _("%(sentence)s %(advice)s"),
+    {"sentence": r".+\.", "advice": r"Check (?:instance|volume) .+ if it is still busy\."},
+    sentence=translate_message,
     advice=translate_message,
 )
 UNRECORDED = StoredMessage(_("Its outcome was not recorded."))
 NOT_REVERTED = StoredMessage(_("The action %(uuid)s could not be reverted."))
 # Derived actions.
 WAITS_FOR_NEXT = StoredMessage(
-    _("%(message)s %(reason)s"),
-    {"message": r"Action waits for (?:the action|\d+ actions) that it derived\.", "reason": "next: .+"},
+    _("%(message)s %(further)s"),
+    {"message": r"Action waits for (?:the action|\d+ actions) that it derived\.", "further": "next: .+"},
     message=translate_message,
-    reason=translate_message,
+    further=translate_message,
 )
 # Predictions.
 DERIVED_UNPREDICTABLE = StoredMessage(

@@ -1,5 +1,7 @@
 """Messages that are stored in English, and shown in the language of the reader."""
 
+from importlib import import_module
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -10,6 +12,11 @@ from watcher_site.accounts.tokens import ALL_RIGHTS
 from watcher_site.messages import PLACEHOLDER, StoredMessage, stored_messages, translate_message
 from watcher_site.notifications.messages import MAIL_CLOSED
 
+ROOT = Path(__file__).resolve().parents[2]
+# All messages are parameters of a test.
+for path in ROOT.glob("*/**/*messages.py"):
+    if path.relative_to(ROOT).parts[0] in {"actions", "audits", "cluster", "plans", "watcher_site"}:
+        import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 SERVER = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
 # Values for the placeholders whose patterns are restricted.
 VALUES = {
@@ -36,6 +43,17 @@ VALUES = {
     "recovery": "REBOOT",
     "interruption": "It was interrupted 3 times",
     "objects": f"instance {SERVER}",
+    "ended": "Creating instance web-1",
+    "seconds": "600",
+    "type": "security group",
+    "status": "ACTIVE",
+    "outcome": "Instance web-1 is in status ERROR",
+    "path": "networks.0",
+    "expected": "JSON",
+    "detail": ": disk full",
+    "sentence": "It was interrupted 3 times. Its outcome is not known.",
+    "advice": f"Check instance {SERVER} in the cloud, and reset its state if it is still busy.",
+    "further": "next: 3 of its nodes",
     "message": "Action waits for 3 actions that it derived.",
     "result": "UPDATE completed successfully",
     "step": "create_resource",

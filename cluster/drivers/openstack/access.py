@@ -15,6 +15,7 @@ from openstack.connection import Connection
 from openstack.utils import supports_microversion
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import (
     AnswerLost,
     CloudBusy,
@@ -81,7 +82,7 @@ class Access:
 
     def require(self, service_type: str, name: str) -> None:
         if not self.has(service_type):
-            raise CloudError(f"The cloud has no {name}: its catalog has no endpoint of type {service_type}")
+            raise CloudError(messages.SERVICE_MISSING.fill(service=name, type=service_type))
 
     @property
     def project(self) -> str:
@@ -118,9 +119,9 @@ def connect(timeout: float | None = None, name: str = "") -> Connection:
 def make_connection() -> Connection:
     connection = connect()
     if connection.endpoint_for("compute") is None:
-        raise CloudMisconfigured("The cloud has no Nova: its catalog has no endpoint of type compute")
+        raise CloudMisconfigured(messages.SERVICE_MISSING.fill(service="Nova", type="compute"))
     if not supports_microversion(connection.compute, OLDEST_COMPUTE) and not is_recent(connection.compute):
-        raise CloudMisconfigured(f"Nova must speak microversion {OLDEST_COMPUTE} or later")
+        raise CloudMisconfigured(messages.NOVA_TOO_OLD.fill(version=OLDEST_COMPUTE))
     return connection
 
 
@@ -138,24 +139,22 @@ def translated(missing: CloudError | None = None) -> Iterator[None]:
     try:
         yield
     except sdk.NotFoundException as problem:
-        raise missing or OperationRefused(f"The cloud does not know it: {explain(problem)}") from problem
+        raise missing or OperationRefused(messages.UNKNOWN_TO_CLOUD.fill(reason=explain(problem))) from problem
     except sdk.HttpException as problem:
         raise translate_http_error(problem) from problem
     except (keystone.Unauthorized, keystone.Forbidden, keystone.AuthorizationFailure) as problem:
-        raise CloudMisconfigured(f"The cloud rejects the credentials of the site: {explain(problem)}") from problem
+        raise CloudMisconfigured(messages.CREDENTIALS_REJECTED.fill(reason=explain(problem))) from problem
     except keystone.ConnectionError as problem:
-        raise AnswerLost(f"The cloud does not answer: {explain(problem)}") from problem
+        raise AnswerLost(messages.NO_ANSWER.fill(reason=explain(problem))) from problem
     except (keystone.HttpServerError, keystone.DiscoveryFailure) as problem:
-        raise CloudUnavailable(f"The cloud does not answer: {explain(problem)}") from problem
+        raise CloudUnavailable(messages.NO_ANSWER.fill(reason=explain(problem))) from problem
     except (sdk.ConfigException, keystone.AuthPluginException) as problem:
-        raise CloudMisconfigured(
-            f"OS_CLOUD and clouds.yaml do not define a usable cloud: {explain(problem)}"
-        ) from problem
+        raise CloudMisconfigured(messages.UNUSABLE_CONFIGURATION.fill(reason=explain(problem))) from problem
     except (sdk.SDKException, keystone.ClientException) as problem:
-        raise CloudError(f"The cloud cannot be queried: {explain(problem)}") from problem
+        raise CloudError(messages.NOT_QUERIED.fill(reason=explain(problem))) from problem
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         # openstacksdk raises these for responses that are not JSON or have an unexpected structure.
-        raise CloudError(f"The cloud's response is invalid: {type(problem).__name__}") from problem
+        raise CloudError(messages.INVALID_RESPONSE.fill(reason=type(problem).__name__)) from problem
 
 
 def translate_http_error(problem: sdk.HttpException) -> CloudError:
@@ -163,20 +162,20 @@ def translate_http_error(problem: sdk.HttpException) -> CloudError:
     status = problem.status_code or 0
     reason = join_lines(problem.details or "") or explain(problem)
     if status == 401:
-        return CloudMisconfigured(f"The cloud rejects the credentials of the site: {reason}")
+        return CloudMisconfigured(messages.CREDENTIALS_REJECTED.fill(reason=reason))
     if status == 403 and reason.startswith(QUOTA_EXCEEDED):
-        return OperationRefused(f"The quota of the project does not allow it: {reason}")
+        return OperationRefused(messages.QUOTA_FORBIDS.fill(reason=reason))
     if status == 403:
-        return CloudMisconfigured(f"The cloud denies the site the permission: {reason}")
+        return CloudMisconfigured(messages.PERMISSION_DENIED.fill(reason=reason))
     if status == 429 or status >= 500:
         place = urlsplit(str(problem.url or "")).netloc
         kind = AnswerLost if status in PROXY_FAILURES else CloudUnavailable
-        return kind(f"The cloud answered with status {status} at {place}: {reason}")
+        return kind(messages.ANSWERED_WITH_STATUS.fill(number=status, place=place, reason=reason))
     if status == 400 and MARKER_GONE.match(reason):
-        return ListChanged(f"A list of the cloud changed while it was read: {reason}")
+        return ListChanged(messages.LIST_CHANGED_BECAUSE.fill(reason=reason))
     if status == 409:
-        return CloudBusy(f"The cloud refused it: {reason}")
-    return OperationRefused(f"The cloud refused it: {reason}")
+        return CloudBusy(messages.REFUSED_BY_CLOUD.fill(reason=reason))
+    return OperationRefused(messages.REFUSED_BY_CLOUD.fill(reason=reason))
 
 
 def join_lines(text: object) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import Checkpoint, NodeNotFound, OperationFailed
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.items import POWER_STATES, host_of, machine_of
@@ -52,10 +53,9 @@ class Ironic:
         details = wait_until(
             lambda: self.access.send(lambda cloud: cloud.baremetal.get_node(machine.id)),
             lambda node: node.target_power_state is None,
-            f"Switching compute node {host} {state}",
+            messages.SWITCHING.fill(node=host, power=state),
             checkpoint,
         )
         if POWER_STATES.get(details.power_state) != state:
-            raise OperationFailed(
-                f"Compute node {host} did not go {state}: {details.last_error or details.power_state}"
-            )
+            reason = details.last_error or details.power_state
+            raise OperationFailed(messages.NOT_SWITCHED.fill(node=host, power=state, reason=reason))

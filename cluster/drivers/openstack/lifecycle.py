@@ -7,7 +7,7 @@ from typing import Any
 
 from openstack.connection import Connection
 
-from cluster.drivers import messages
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import (
     Checkpoint,
     CloudServer,
@@ -19,6 +19,7 @@ from cluster.drivers.base import (
     ServerNotFound,
     proceed,
 )
+from cluster.drivers.messages import HAS_RUN, OTHER_STATUS
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.items import has_volumes
 from cluster.drivers.openstack.operations import (
@@ -61,7 +62,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             self.delete_server(details.id, checkpoint)
             details = None
         server = (details or self.request_server(request, access, checkpoint)).id
-        operation = f"Creating instance {server}"
+        operation = messages.CREATING.fill(server=server)
         details = wait_until(lambda: self.fetch_server(server), is_built, operation, checkpoint)
         if details.status == BROKEN:
             raise self.delete_failed_server(server, operation, checkpoint)
@@ -71,7 +72,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         """Create a replacement and delete the server, since Nova cannot rebuild a server that never ran."""
         details = self.fetch_server(server, self.access.read)
         if details.launched_at or details.status != BROKEN:
-            raise OperationRefused(messages.HAS_RUN.fill(server=server))
+            raise OperationRefused(HAS_RUN.fill(server=server))
         self.create_server(self.make_replacement(details, host), checkpoint)
         self.delete_server(server, checkpoint)
 
@@ -87,13 +88,12 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         trust = None if is_own else find_trust_of(server)
         if trust is None and not is_own:
             raise OperationRefused(
-                f"Another server in the place of instance {server.id} would not belong to its owner: user"
-                f" {server.user_id} has not let the site create servers in project {server.project_id}"
+                messages.OTHER_OWNER.fill(server=server.id, user=server.user_id, project=server.project_id)
             )
         if is_own and server.key_name and server.user_id != self.access.user:
-            raise OperationRefused(f"The key pair {server.key_name} of instance {server.id} belongs to another user")
+            raise OperationRefused(messages.OTHER_KEY_PAIR.fill(key=server.key_name, server=server.id))
         if has_volumes(server):
-            raise OperationRefused(f"Instance {server.id} has volumes: Nova does not tell how to create it again")
+            raise OperationRefused(messages.HAS_VOLUMES.fill(server=server.id))
         return NewServer(
             name=server.name,
             flavor=server.flavor.original_name or server.flavor.name,
@@ -124,10 +124,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         if reason := explain_foreign_project(request.project, self.access.project, bool(request.trust)):
             raise OperationRefused(reason)
         if request.host:
-            raise OperationRefused(
-                f"Nova lets the site choose no host for servers of project {request.project}: have them kept apart, or"
-                " together, by a server group (scheduler_hints) instead of the policy senlin.policy.affinity"
-            )
+            raise OperationRefused(messages.HOST_NOT_CHOSEN.fill(project=request.project))
         return self.trusted.of(request.trust)
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
@@ -137,7 +134,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         """
         status = self.find_server(server).status
         if expected and status != expected:
-            raise OperationRefused(messages.OTHER_STATUS.fill(server=server, status=status, expected=expected))
+            raise OperationRefused(OTHER_STATUS.fill(server=server, status=status, expected=expected))
         self.access.send(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
         if status == WAITING:
             record_given_up(server)
@@ -187,7 +184,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
                 lambda: self.find_by_token(request.name, request.token, request.project or self.access.project),
                 lambda server: server is not None,
                 problem,
-                f"Creating instance {request.name}",
+                messages.CREATING.fill(server=request.name),
                 checkpoint,
             )
 
@@ -201,7 +198,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
 
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         self.fetch_server(server, self.access.read)
-        operation = f"Deleting instance {server}"
+        operation = messages.DELETING.fill(server=server)
         try:
             self.access.read(lambda cloud: delete(cloud, server), ServerNotFound(server))
             details = wait_until(lambda: self.fetch_server(server), is_deleted, operation, checkpoint)
@@ -213,7 +210,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
 
     def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         """Reboot a running server softly, so that its guest can shut down, and any other hard."""
-        details, operation = self.find_built(server), f"Rebooting instance {server}"
+        details, operation = self.find_built(server), messages.REBOOTING.fill(server=server)
         kind = "SOFT" if details.status == RUNNING else "HARD"
         after = self.repair(
             details, "reboot", lambda cloud: cloud.compute.reboot_server(server, kind), operation, checkpoint
@@ -221,10 +218,10 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         self.require_success(after, operation, RUNNING)
 
     def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        details, operation = self.find_built(server), f"Rebuilding instance {server}"
+        details, operation = self.find_built(server), messages.REBUILDING.fill(server=server)
         new_image = image or image_of(details)
         if new_image is None:
-            raise OperationRefused(f"Instance {server} boots from a volume: name the image from which to rebuild it")
+            raise OperationRefused(messages.BOOTS_FROM_VOLUME.fill(server=server))
         if new_image != image_of(details):
             require_usable_image(new_image, self.access, details.project_id)
         after = self.repair(
@@ -237,7 +234,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         """Return a server that was built. Raises: `OperationRefused`, where Nova would respond with a conflict."""
         details = self.fetch_server(server, self.access.read)
         if details.status == BROKEN and not details.launched_at:
-            raise OperationRefused(f"Instance {server} was never built: it can only be created again")
+            raise OperationRefused(messages.NEVER_BUILT.fill(server=server))
         return details
 
     def repair(
@@ -257,7 +254,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         """Raise the error of a repair that failed, which may leave the status of the server unchanged."""
         reason = find_reason(self.access, server.uuid)
         if reason or server.status not in statuses:
-            raise make_failure(operation, reason or f"it is in status {server.status}")
+            raise make_failure(operation, reason or messages.IT_IS_IN_STATUS.fill(status=server.status))
 
 
 def attributes_of(properties: Mapping[str, Any], access: Access) -> dict[str, Any]:
@@ -299,8 +296,8 @@ def find_network(network: str, access: Access) -> str:
         candidate for candidate in candidates if candidate.is_shared or candidate.project_id in (None, access.project)
     ]
     if len(matches) != 1:
-        number = "more than one network" if matches else "no network"
-        raise OperationRefused(f"The project has {number} {network}")
+        message = messages.NETWORK_AMBIGUOUS if matches else messages.NO_NETWORK
+        raise OperationRefused(message.fill(network=network))
     return str(matches[0].id)
 
 

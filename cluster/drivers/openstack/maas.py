@@ -9,6 +9,7 @@ from django.conf import settings
 from requests_oauthlib import OAuth1
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import (
     AnswerLost,
     Checkpoint,
@@ -67,11 +68,12 @@ class Maas:
         power_state = wait_until(
             lambda: self.query_state(machine),
             lambda power_state: power_state in (state, "error"),
-            f"Switching compute node {host} {state}",
+            messages.SWITCHING.fill(node=host, power=state),
             checkpoint,
         )
         if power_state != state:
-            raise OperationFailed(f"Compute node {host} did not go {state}: MAAS reports an error of its power")
+            reason = messages.MAAS_POWER_ERROR.text
+            raise OperationFailed(messages.NOT_SWITCHED.fill(node=host, power=state, reason=reason))
 
     def find_machine(self, hypervisor: Any) -> Machine:
         """Return the machine of a hypervisor. Raises: `NodeNotFound`, or `OperationRefused` if several match."""
@@ -84,7 +86,7 @@ class Maas:
     def query_state(self, machine: Machine) -> str:
         response = self.read(path_of(machine), op="query_power_state")
         if not isinstance(response, dict) or not isinstance(response.get("state"), str):
-            raise CloudError("MAAS does not answer as its API does: a power state is expected.")
+            raise CloudError(messages.MAAS_UNEXPECTED_ANSWER.fill(expected=messages.POWER_STATE.text))
         return power_state_of(response["state"]) or str(response["state"])
 
     def read(self, path: str, **query: Any) -> Any:
@@ -111,9 +113,9 @@ class Maas:
                 allow_redirects=False,
             )
         except requests.exceptions.SSLError as problem:
-            raise CloudMisconfigured("MAAS is not trusted: set WATCHER_MAAS_CAFILE") from problem
+            raise CloudMisconfigured(messages.MAAS_UNTRUSTED.text) from problem
         except requests.RequestException as problem:
-            raise AnswerLost(f"MAAS does not answer: {type(problem).__name__}") from problem
+            raise AnswerLost(messages.MAAS_NO_ANSWER.fill(reason=type(problem).__name__)) from problem
         except OSError as problem:
             raise CloudMisconfigured(f"WATCHER_MAAS_CAFILE: {problem}") from problem
         if not response.ok or response.is_redirect:
@@ -121,7 +123,7 @@ class Maas:
         try:
             return orjson.loads(response.content) if response.content else None
         except ValueError as problem:
-            raise CloudError("MAAS does not answer as its API does: JSON is expected.") from problem
+            raise CloudError(messages.MAAS_UNEXPECTED_ANSWER.fill(expected="JSON")) from problem
 
 
 def make_signature() -> OAuth1:
@@ -133,16 +135,14 @@ def make_signature() -> OAuth1:
 def make_error(status: int, reason: str) -> CloudError:
     """Return the error for an HTTP status, with the reason of MAAS, which may be empty."""
     if status == 401:
-        return CloudMisconfigured(f"MAAS refuses WATCHER_MAAS_API_KEY{reason}")
+        return CloudMisconfigured(messages.MAAS_REFUSES_KEY.fill(detail=reason))
     if status == 403:
-        return CloudMisconfigured(f"MAAS denies the site the permission{reason}")
+        return CloudMisconfigured(messages.MAAS_DENIES_PERMISSION.fill(detail=reason))
     if status == TOO_MANY_REQUESTS or status >= 500:
-        return CloudUnavailable(f"MAAS answered with status {status}{reason}")
+        return CloudUnavailable(messages.MAAS_ANSWERED.fill(number=status, detail=reason))
     if status in (404, 410) or status < 400:
-        return CloudMisconfigured(
-            f"WATCHER_MAAS_URL does not lead to MAAS, or the machine is gone: status {status}{reason}"
-        )
-    return OperationRefused(f"MAAS refused it{reason}")
+        return CloudMisconfigured(messages.NOT_MAAS.fill(number=status, detail=reason))
+    return OperationRefused(messages.REFUSED_BY_MAAS.fill(detail=reason))
 
 
 def format_reason(text: str) -> str:
@@ -155,7 +155,7 @@ def require_list(response: Any) -> list[Machine]:
     if not isinstance(response, list) or not all(
         isinstance(machine, dict) and "system_id" in machine for machine in response
     ):
-        raise CloudError("MAAS does not answer as its API does: a list of machines is expected.")
+        raise CloudError(messages.MAAS_UNEXPECTED_ANSWER.fill(expected=messages.MACHINES.text))
     return response
 
 
@@ -195,11 +195,10 @@ def choose_machine(hypervisor: Any, machines: Iterable[Machine]) -> Machine | No
         ]
         hosts = ComputeNode.objects.present().exclude(uuid=hypervisor.id).values_list("hostname", flat=True)
         if matches and (other_hosts := sorted(host for host in hosts if first_part(host.lower()) in parts)):
-            node_names = f"{host_of(hypervisor)} and {other_hosts[0]}"
-            raise OperationRefused(
-                f"Compute nodes {node_names} may both be the machine {matches[0].get('fqdn')} of MAAS"
-            )
+            values = {"node": host_of(hypervisor), "other": other_hosts[0], "machine": matches[0].get("fqdn")}
+            raise OperationRefused(messages.ONE_MACHINE.fill(**values))
     if len(matches) > 1:
         machine_names = ", ".join(sorted(str(machine.get("fqdn")) for machine in matches))
-        raise OperationRefused(f"Several machines of MAAS may be compute node {host_of(hypervisor)}: {machine_names}")
+        message = messages.SEVERAL_MACHINES
+        raise OperationRefused(message.fill(node=host_of(hypervisor), machines=machine_names))
     return matches[0] if matches else None

@@ -6,18 +6,18 @@ from uuid import UUID
 
 from openstack.connection import Connection
 
-from cluster.drivers import messages
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.balancing import BalancerPool, BalancingPoolNotFound, DrainingBalancer, PoolMember
 from cluster.drivers.base import (
     Checkpoint,
     CloudBusy,
     CloudUnavailable,
-    OperationFailed,
     OperationRefused,
     ServerNotFound,
 )
+from cluster.drivers.messages import OTHER_PORT
 from cluster.drivers.openstack.access import Access
-from cluster.drivers.openstack.operations import wait_until
+from cluster.drivers.openstack.operations import make_failure, wait_until
 
 BROKEN = "ERROR"
 
@@ -68,7 +68,7 @@ class OctaviaMembers:
                 return
             balancer = self.read_balancer(pool)
             if balancer.provisioning_status == BROKEN:
-                raise OperationRefused(f"Load balancer {balancer.name} is in provisioning status ERROR") from problem
+                raise OperationRefused(messages.BALANCER_BROKEN.fill(name=balancer.name)) from problem
             raise
 
     def wait_until_unlocked(self, pool: BalancerPool, member: str, operation: str, checkpoint: Checkpoint) -> Any:
@@ -105,19 +105,19 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
     def write_member(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
-        operation = f"Adding instance {server} to pool {pool.name}"
+        operation = messages.ADDING_TO_POOL.fill(server=server, pool=pool.name)
         member = self.find_idle_member(pool, server, operation, checkpoint)
         if member is None:
             return self.create(pool, server, port, weight, subnet, checkpoint)
         if member.protocol_port != port:
-            raise OperationRefused(messages.OTHER_PORT.fill(server=server, pool=pool.name, port=member.protocol_port))
+            raise OperationRefused(OTHER_PORT.fill(server=server, pool=pool.name, port=member.protocol_port))
         return self.update(pool, member, operation, checkpoint, weight=weight)
 
     def create(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
         """Create a member with the server's address, or take over a member with the same address and port."""
-        operation = f"Adding instance {server} to pool {pool.name}"
+        operation = messages.ADDING_TO_POOL.fill(server=server, pool=pool.name)
         subnet_id = find_subnet(self.access, subnet) if subnet else self.read_balancer(pool).vip_subnet_id
         address = require_address(self.access, server, subnet_id)
         for member in self.list_members(pool):
@@ -132,7 +132,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         )
         created = self.find_idle_member(pool, server, operation, checkpoint)
         if created is None:
-            raise OperationFailed(f"{operation} failed: Octavia could not provision it")
+            raise make_failure(operation, messages.MEMBER_NOT_PROVISIONED.text)
         return read_pool_member(created)
 
     def update(
@@ -149,18 +149,19 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         )
         updated = self.wait_until_unlocked(pool, member.id, operation, checkpoint)
         if updated is None or updated.provisioning_status == BROKEN:
-            raise OperationFailed(f"{operation} failed: Octavia could not change the member")
+            raise make_failure(operation, messages.MEMBER_NOT_CHANGED.text)
         return read_pool_member(updated)
 
     def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
-        operation = f"Draining instance {server} in pool {pool.name}"
+        operation = messages.DRAINING.fill(server=server, pool=pool.name)
         member = self.find_member_to_remove(pool, server)
         return self.update(pool, member, operation, checkpoint, weight=0) if member is not None else None
 
     def delete_member(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
         member = self.find_member_to_remove(pool, server)
         if member is not None:
-            self.delete(pool, member, f"Taking instance {server} out of pool {pool.name}", checkpoint)
+            operation = messages.REMOVING_FROM_POOL.fill(server=server, pool=pool.name)
+            self.delete(pool, member, operation, checkpoint)
 
     def delete(self, pool: BalancerPool, member: Any, operation: str, checkpoint: Checkpoint) -> None:
         if member.provisioning_status != DELETING:
@@ -170,7 +171,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
                 is_done=lambda: self.is_leaving(pool, member.id),
             )
         if self.wait_until_unlocked(pool, member.id, operation, checkpoint) is not None:
-            raise OperationFailed(f"{operation} failed: Octavia could not delete the member")
+            raise make_failure(operation, messages.MEMBER_NOT_DELETED.text)
 
     def find_idle_member(self, pool: BalancerPool, server: str, operation: str, checkpoint: Checkpoint) -> Any:
         """Return the member of a server after any change in progress, or None. Delete a member in ERROR."""
@@ -213,7 +214,7 @@ def find_subnet(access: Access, subnet: str) -> str:
     access.require("network", "Neutron")
     details = access.read(lambda cloud: cloud.network.find_subnet(subnet))
     if details is None:
-        raise OperationRefused(f"Subnet {subnet} not found")
+        raise OperationRefused(messages.SUBNET_NOT_FOUND.fill(subnet=subnet))
     return str(details.id)
 
 
@@ -234,5 +235,5 @@ def require_address(access: Access, server: str, subnet: str) -> str:
     addresses = find_addresses(access, server, subnet)
     if not addresses:
         access.read(lambda cloud: cloud.compute.get_server(server), ServerNotFound(server))
-        raise OperationRefused(f"Instance {server} has no address on subnet {subnet}")
+        raise OperationRefused(messages.NO_ADDRESS.fill(server=server, subnet=subnet))
     return addresses[0]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import structlog
 from django.conf import settings
 
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import (
     AnswerLost,
     Checkpoint,
@@ -77,17 +78,16 @@ def wait_until(poll: Callable[[], T], is_done: Callable[[T], bool], operation: s
         try:
             answer = poll()
         except CloudUnavailable as trouble:
-            problem = f" ({trouble})"
-            log.warning("no answer from the cloud", waiting_for=operation, problem=str(trouble))
+            problem = str(trouble)
+            log.warning("no answer from the cloud", waiting_for=operation, problem=problem)
         else:
             problem = ""
             if is_done(answer):
                 return answer
         if time.monotonic() >= end:
-            raise OperationOutstanding(
-                f"{operation} was not over after {settings.OPENSTACK_OPERATION_TIMEOUT:g} seconds,"
-                f" and is no longer waited for{problem}"
-            )
+            message = messages.NOT_OVER_BECAUSE if problem else messages.NOT_OVER
+            seconds = f"{settings.OPENSTACK_OPERATION_TIMEOUT:g}"
+            raise OperationOutstanding(message.fill(ended=operation, seconds=seconds, reason=problem))
         time.sleep(settings.OPENSTACK_POLL_INTERVAL)
 
 
@@ -127,7 +127,8 @@ def make_failure(operation: str, reason: str) -> OperationFailed | NoValidHost:
     if reason.startswith(NO_VALID_HOST):
         further = reason.removeprefix(NO_VALID_HOST).strip()
         return NoValidHost(further) if further else NoValidHost()
-    return OperationFailed(f"{operation} failed: {reason}" if reason else f"{operation} failed")
+    message = messages.OPERATION_FAILED_BECAUSE if reason else messages.OPERATION_FAILED
+    return OperationFailed(message.fill(ended=operation, reason=reason))
 
 
 def find_reason(access: Access, server: str) -> str:

@@ -7,6 +7,7 @@ import structlog
 from django.conf import settings
 from openstack.compute.v2.hypervisor import Hypervisor
 
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import Checkpoint, CloudUnavailable, NodeNotFound, OperationRefused
 from cluster.drivers.openstack.access import Access, CloudRequest, ListChanged
 from cluster.drivers.openstack.ironic import SERVICE, Ironic
@@ -79,7 +80,7 @@ class Reader:
                 self.checkpoint()
             return items
 
-        return self.access.read(collect, ListChanged("A list of the cloud changed while it was read"))
+        return self.access.read(collect, ListChanged(messages.LIST_CHANGED.text))
 
     def read_nodes(self) -> list[Item]:
         services = self.read_list(lambda cloud: cloud.compute.services(binary="nova-compute"))

@@ -10,6 +10,7 @@ from typing import Any
 
 from openstack.connection import Connection
 
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import NewServer, OperationRefused
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.server_properties import SHORT_SOURCES
@@ -57,7 +58,7 @@ def require_reference(reference: Reference, access: Access, project: str, checke
     if (kind, key) in checked:
         return
     checked.add((kind, key))
-    refusal = OperationRefused(f"{path}: The project {project} has no {kind} {key}")
+    refusal = OperationRefused(messages.NOT_IN_PROJECT.fill(path=path, project=project, type=kind, key=key))
     details = access.read(lambda cloud: find_usable(cloud, kind, key, project), refusal)
     if details is None:
         raise refusal
@@ -116,9 +117,7 @@ def references_in_image(path: str, image: Any) -> Iterator[Reference]:
         devices = json.loads(devices) if isinstance(devices, str) else devices
         yield from references_of_devices(f"{path}.block_device_mapping", devices, SOURCES_IN_IMAGES)
     except (ValueError, TypeError, AttributeError) as problem:
-        raise OperationRefused(
-            f"{path}: block_device_mapping of image {image.id} is not a list of objects"
-        ) from problem
+        raise OperationRefused(messages.INVALID_IMAGE_DEVICES.fill(path=path, image=image.id)) from problem
 
 
 def find_usable(cloud: Connection, kind: str, key: str, project: str) -> Any:

@@ -10,7 +10,7 @@ from openstack import exceptions as sdk
 from openstack.compute.v2.server import Server as ServerResource
 from openstack.connection import Connection
 
-from cluster.drivers import messages
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
@@ -23,6 +23,7 @@ from cluster.drivers.base import (
     ServerNotFound,
     proceed,
 )
+from cluster.drivers.messages import SERVER_BUSY
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.items import has_no_host, keeps_owner, server_item
 from cluster.drivers.openstack.operations import (
@@ -102,28 +103,33 @@ class OpenStackServers(Cloud, ABC):
     ) -> None:
         before = self.find_free(server)
         after = self.run_operation(
-            before, begin, f"Migrating instance {server}", checkpoint, self.make_service_check(before)
+            before,
+            begin,
+            messages.MIGRATING.fill(server=server),
+            checkpoint,
+            self.make_service_check(before),
         )
         if after.host == before.host:
-            raise self.failed(f"Instance {server} is still on {after.host} after its migration", server)
+            raise self.failed(messages.STILL_ON_HOST.fill(server=server, host=after.host), server)
         if destination not in {None, after.host}:
-            raise self.failed(f"Instance {server} went to {after.host}, not to {destination}", server)
+            problem = messages.ON_OTHER_HOST.fill(server=server, host=after.host, destination=destination)
+            raise self.failed(problem, server)
         self.require_status(after, before.status)
 
     def evacuate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
         """Evacuate a server. Nova itself refuses this if the compute service of the host is up."""
-        before, operation = self.find_free(server), f"Evacuating instance {server}"
+        before, operation = self.find_free(server), messages.EVACUATING.fill(server=server)
         begin = partial(request_evacuation, server=server, destination=destination)
         self.run_operation(before, begin, operation, checkpoint, is_done=self.is_evacuation_done)
         # Nova may have changed the host after the last reading of the server, and before that of the evacuation.
         after = self.find_server(server)
         if after.host == before.host or after.status not in {"ACTIVE", "SHUTOFF"}:
             reason = find_reason(self.access, server)
-            raise make_failure(operation, reason or f"it is on {after.host} in status {after.status}")
+            raise make_failure(operation, reason or messages.IT_IS_ON_HOST.fill(host=after.host, status=after.status))
 
     def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         before = self.find_free(server)
-        operation = f"Stopping instance {server}"
+        operation = messages.STOPPING.fill(server=server)
         self.require_status(
             self.run_operation(before, lambda cloud: cloud.compute.stop_server(server), operation, checkpoint),
             "SHUTOFF",
@@ -131,7 +137,7 @@ class OpenStackServers(Cloud, ABC):
 
     def start(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         before = self.find_free(server)
-        operation = f"Starting instance {server}"
+        operation = messages.STARTING.fill(server=server)
         self.require_status(
             self.run_operation(before, lambda cloud: cloud.compute.start_server(server), operation, checkpoint),
             "ACTIVE",
@@ -151,11 +157,11 @@ class OpenStackServers(Cloud, ABC):
         after = self.run_operation(
             before,
             lambda cloud: cloud.compute.resize_server(server, new_flavor.flavor_id),
-            f"Resizing instance {server}",
+            messages.RESIZING.fill(server=server),
             checkpoint,
         )
         if after.flavor != new_flavor.name:
-            raise self.failed(f"Instance {server} has flavor {after.flavor} after its resize", server)
+            raise self.failed(messages.OTHER_FLAVOR.fill(server=server, flavor=after.flavor), server)
         self.require_status(after, before.status)
 
     def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
@@ -169,7 +175,7 @@ class OpenStackServers(Cloud, ABC):
             return self.fetch_server(server)
 
         with marked(Server, server):
-            details = wait_until(look, is_settled, f"Aborting the migration of instance {server}", checkpoint)
+            details = wait_until(look, is_settled, messages.ABORTING_MIGRATION.fill(server=server), checkpoint)
         return self.describe(details)
 
     def request_abort(self, server: str, migration: str) -> None:
@@ -184,7 +190,7 @@ class OpenStackServers(Cloud, ABC):
         if not is_marked(Server, server):
             return self.find_server(server)
         with marked(Server, server):
-            operation = f"What was under way on instance {server}"
+            operation = messages.SERVER_UNDER_WAY.fill(server=server)
             self.wait_for_end(server, operation, checkpoint, is_done=self.is_evacuation_done)
             return self.find_server(server)
 
@@ -228,9 +234,7 @@ class OpenStackServers(Cloud, ABC):
             next_check = time.monotonic() + SERVICE_INTERVAL
             services = self.access.send(lambda cloud: list(cloud.compute.services(binary="nova-compute", host=host)))
             if services and services[0].state != "up":
-                raise OperationOutstanding(
-                    f"Migrating instance {server.uuid} is no longer waited for: nova-compute service {host} is down"
-                )
+                raise OperationOutstanding(messages.SERVICE_DOWN.fill(server=server.uuid, host=host))
 
         return look
 
@@ -304,11 +308,11 @@ class OpenStackServers(Cloud, ABC):
 
     def require_status(self, server: CloudServer, *statuses: str) -> None:
         if server.status not in statuses:
-            raise self.failed(f"Instance {server.uuid} is in status {server.status}", server.uuid)
+            raise self.failed(messages.IN_STATUS.fill(server=server.uuid, status=server.status), server.uuid)
 
     def failed(self, operation: str, server: str) -> OperationFailed:
         reason = find_reason(self.access, server)
-        return OperationFailed(f"{operation}: {reason}" if reason else operation)
+        return OperationFailed(messages.OTHER_RESULT.fill(outcome=operation, reason=reason) if reason else operation)
 
 
 def find_trust_of(server: Any) -> Trust | None:
@@ -326,7 +330,7 @@ def flavor_of(server: Any) -> str | None:
 
 def require_no_task(server: CloudServer) -> None:
     if server.task_state:
-        raise CloudBusy(messages.SERVER_BUSY.fill(server=server.uuid, task=server.task_state))
+        raise CloudBusy(SERVER_BUSY.fill(server=server.uuid, task=server.task_state))
 
 
 def is_settled(server: Any) -> bool:

@@ -15,6 +15,7 @@ from keystoneauth1.loading import get_plugin_loader
 from openstack.config.cloud_region import CloudRegion
 from openstack.connection import Connection
 
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import CloudError, CloudMisconfigured, OperationRefused
 from cluster.drivers.openstack.access import APP_NAME, Access, explain
 from cluster.drivers.openstack.session import CloudSession
@@ -54,10 +55,7 @@ class TrustedAccess(Access):
             connection.session.get_token()
         except (keystone.NotFound, keystone.Forbidden, keystone.Unauthorized) as problem:
             Trust.objects.fail(self.keystone_id)
-            raise TrustLost(
-                "The site may no longer create servers as the user who requested this: Keystone refuses the trust"
-                f" ({explain(problem)}). A user of the project has to request it again, with a token of Keystone"
-            ) from problem
+            raise TrustLost(messages.TRUST_REFUSED.fill(reason=explain(problem))) from problem
         return connection
 
 
@@ -66,10 +64,7 @@ def connect_by(trust: str) -> Connection:
     region = openstack.config.get_cloud_region(cloud=settings.OPENSTACK_CLOUD or None, app_name=APP_NAME)
     config = {**region.config, "api_timeout": settings.OPENSTACK_TIMEOUT}
     if config.get("auth_type") not in PASSWORD_TYPES:
-        raise CloudMisconfigured(
-            "Servers are created in other projects than the site's only if clouds.yaml has a user name and a password;"
-            f" its auth_type is {config.get('auth_type')}"
-        )
+        raise CloudMisconfigured(messages.TRUST_WITHOUT_PASSWORD.fill(type=config.get("auth_type")))
     options = {name: value for name, value in config["auth"].items() if name not in SCOPES}
     loader: Any = get_plugin_loader(config["auth_type"])
     plugin = loader.load_from_options(**options, trust_id=trust)

@@ -6,7 +6,7 @@ from typing import Any
 
 from openstack.connection import Connection
 
-from cluster.drivers import messages
+from cluster.drivers import openstack_messages as messages
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
@@ -20,6 +20,7 @@ from cluster.drivers.base import (
     VolumeTypeNotFound,
     proceed,
 )
+from cluster.drivers.messages import VOLUME_BUSY
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.items import takes, volume_item
 from cluster.drivers.openstack.operations import is_marked, marked, wait_for_begin, wait_until
@@ -77,25 +78,23 @@ class OpenStackVolumes(Cloud, ABC):
         after = self.run_volume_operation(
             volume,
             lambda cloud: cloud.block_storage.migrate_volume(volume, host=pool),
-            f"Migrating volume {volume}",
+            messages.MIGRATING_VOLUME.fill(volume=volume),
             checkpoint,
         )
         if after.host != pool:
-            raise OperationFailed(
-                f"Volume {volume} is still in {after.host} after its migration{describe_failure(after)}"
-            )
+            message = messages.STILL_IN_POOL_BY_CINDER if is_failed(after) else messages.STILL_IN_POOL
+            raise OperationFailed(message.fill(volume=volume, pool=after.host))
 
     def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
         after = self.run_volume_operation(
             volume,
             lambda cloud: cloud.block_storage.retype_volume(volume, volume_type, "on-demand"),
-            f"Retyping volume {volume}",
+            messages.RETYPING.fill(volume=volume),
             checkpoint,
         )
         if after.volume_type != volume_type:
-            raise OperationFailed(
-                f"Volume {volume} has type {after.volume_type} after its retype{describe_failure(after)}"
-            )
+            message = messages.OTHER_TYPE_BY_CINDER if is_failed(after) else messages.OTHER_TYPE
+            raise OperationFailed(message.fill(volume=volume, type=after.volume_type))
 
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
         """Wait until Cinder has completed the operation."""
@@ -103,7 +102,10 @@ class OpenStackVolumes(Cloud, ABC):
             return self.find_volume(volume)
         with marked(Volume, volume):
             details = wait_until(
-                lambda: self.fetch_volume(volume), is_idle, f"What was under way on volume {volume}", checkpoint
+                lambda: self.fetch_volume(volume),
+                is_idle,
+                messages.VOLUME_UNDER_WAY.fill(volume=volume),
+                checkpoint,
             )
         return self.describe_volume(details)
 
@@ -114,7 +116,7 @@ class OpenStackVolumes(Cloud, ABC):
         before = self.fetch_volume(volume, self.access.read)
         self.describe_volume(before)
         if not is_idle(before):
-            raise CloudBusy(messages.VOLUME_BUSY.fill(volume=volume, status=before.migration_status or before.status))
+            raise CloudBusy(VOLUME_BUSY.fill(volume=volume, status=before.migration_status or before.status))
         with marked(Volume, volume):
             self.request_volume_operation(before, begin, operation, checkpoint)
             after = wait_until(lambda: self.fetch_volume(volume), is_idle, operation, checkpoint)
@@ -139,6 +141,6 @@ def is_idle(volume: Any) -> bool:
     return volume.migration_status not in MOVING and volume.status not in {"retyping", "maintenance"}
 
 
-def describe_failure(volume: Any) -> str:
-    """Return the end of a message about a migration that Cinder reports as failed, or ""."""
-    return ": Cinder calls it an error" if volume.migration_status == "error" else ""
+def is_failed(volume: Any) -> bool:
+    """Return whether Cinder reports the last migration as failed."""
+    return bool(volume.migration_status == "error")
