@@ -8,6 +8,7 @@ such as those of the cloud and of users, and parts that were cut, are shown unch
 import re
 import textwrap
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext
@@ -41,6 +42,8 @@ ANY_VALUE = ".+?"
 EVERY_VALUE: Mapping[str, str] = {}
 stored_messages: list["StoredMessage"] = []
 """All stored messages. Of several that match a text, the first is used."""
+messages_by_word: dict[str, list["StoredMessage"]] = {"": []}
+"""The messages that can match a text with this first word, and with any other under "", in the same order."""
 
 
 def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
@@ -91,11 +94,26 @@ class StoredMessage:
         patterns = {**VALUES, **values}
         self.text, self.translations = text, translations
         parts = PLACEHOLDER.split(text)  # The names of placeholders are between the other parts.
-        self.start = parts[0]
+        self.start, self.end = parts[0], parts[-1]
         parts[::2] = map(re.escape, parts[::2])
         parts[1::2] = [f"(?P<{name}>{patterns.get(name, ANY_VALUE)})" for name in parts[1::2]]
-        self.pattern = re.compile("".join(parts), re.DOTALL)
+        self.expression = "".join(parts)
         stored_messages.append(self)
+        self.add_to_index()
+
+    def add_to_index(self) -> None:
+        """Add the message to `messages_by_word`."""
+        word, separator, _ = self.start.partition(" ")
+        if separator or self.start == self.text:
+            messages_by_word.setdefault(word, list(messages_by_word[""])).append(self)
+        else:
+            for messages in messages_by_word.values():
+                messages.append(self)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled expression. A process uses few of the messages, and all of them would delay its start."""
+        return re.compile(self.expression, re.DOTALL)
 
     @property
     def opening(self) -> str:
@@ -117,9 +135,21 @@ class StoredMessage:
         return gettext(self.text) % (values | shown)
 
 
+def find_stored_message(text: str) -> tuple[StoredMessage, dict[str, str]] | None:
+    """Return the message that a stored text was filled from, with its values, or None."""
+    word = text.partition(" ")[0]
+    for message in messages_by_word.get(word, messages_by_word[""]):
+        # Most messages differ at the beginning or the end, and calls would take longer than these comparisons.
+        if (
+            text.startswith(message.start)
+            and text.endswith(message.end)
+            and (values := message.read(text)) is not None
+        ):
+            return message, values
+    return None
+
+
 def translate_message(text: str) -> str:
     """Return a stored text in the language of the reader, or unchanged if it is not a `StoredMessage`."""
-    for message in stored_messages:
-        if (values := message.read(text)) is not None:
-            return message.translate(values)
-    return text
+    found = find_stored_message(text)
+    return found[0].translate(found[1]) if found else text
