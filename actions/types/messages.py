@@ -87,6 +87,16 @@ STACK_NOT_FOUND = StoredMessage(_("Stack %(stack)s not found"))
 STACK_CHANGED = StoredMessage(_("The stack was changed since this plan was made."))
 MARKED_SINCE = StoredMessage(_("%(name)s was marked unhealthy since this plan was made."))
 MARK_WITHDRAWN = StoredMessage(_("The mark of %(name)s was withdrawn since this plan was made."))
+ANOTHER_OPERATION = StoredMessage(_("another operation"))
+OPERATION_OF_ACTION = StoredMessage(_("action %(uuid)s (%(action)s) of action plan %(plan)s"))
+STARTED_BEFORE = StoredMessage(
+    _("Stack %(name)s: %(work)s was started before, and has not ended."), work=translate_message
+)
+CHANGED_BY = StoredMessage(
+    _("Stack %(name)s: %(work)s came first, and has changed it since this plan was made. Plan again."),
+    work=translate_message,
+)
+PLAN_OUTDATED = StoredMessage(_("Stack %(name)s: %(reason)s Plan again."), reason=translate_message)
 RESOURCE_NOT_FOUND = StoredMessage(_("Resource %(resource)s not found"))
 RESOURCE_CREATED = StoredMessage(_("Resource %(resource)s was created already"))
 RESOURCE_REPLACED = StoredMessage(_("Resource %(resource)s was replaced already"))

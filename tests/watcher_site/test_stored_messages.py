@@ -5,11 +5,17 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from django.utils.translation import override
+from django.utils.translation import gettext, override
 
 from actions.messages import SKIPPED_BECAUSE
 from watcher_site.accounts.tokens import ALL_RIGHTS
-from watcher_site.messages import PLACEHOLDER, StoredMessage, stored_messages, translate_message
+from watcher_site.messages import (
+    PLACEHOLDER,
+    StoredMessage,
+    find_stored_message,
+    stored_messages,
+    translate_message,
+)
 from watcher_site.notifications.messages import MAIL_CLOSED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +24,14 @@ for path in ROOT.glob("*/**/*messages.py"):
     if path.relative_to(ROOT).parts[0] in {"actions", "audits", "cluster", "plans", "watcher_site"}:
         import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 SERVER = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
+# Messages that contain no words.
+SAME_IN_GERMAN = {
+    "%(action_type)s: %(reason)s",
+    "%(step)s %(name)s: %(reason)s",
+    "%(outcome)s: %(reason)s",
+    "%(sentence)s %(advice)s",
+    "%(message)s %(further)s",
+}
 # Values for the placeholders whose patterns are restricted.
 VALUES = {
     "uuid": SERVER,
@@ -104,6 +118,43 @@ VALUES = {
             "Failed logins were reset: the account can log in again.",
             "Fehlgeschlagene Anmeldungen wurden zurückgesetzt: das Konto kann sich wieder anmelden.",
         ),
+        (
+            "Action failed in execute: the action that it derived failed: NODE_CREATE web-1: Action failed in execute:"
+            " Policy check failure: Failed policy 'spread': There is no feasible plan to handle all nodes: no host of"
+            " az-1 that is enabled and up has capacity.",
+            "Aktion fehlgeschlagen (Ausführung): die von ihr abgeleitete Aktion ist fehlgeschlagen: NODE_CREATE web-1:"
+            " Aktion fehlgeschlagen (Ausführung): Prüfung der Richtlinien fehlgeschlagen: Richtlinie 'spread' nicht"
+            " erfüllt: Nicht alle Knoten können platziert werden: kein Host von az-1, der aktiviert und in Betrieb"
+            " ist, hat Kapazität.",
+        ),
+        (
+            "No valid host was found. compute-1 takes at most 8 VCPUs for one server, not 16.",
+            "Kein geeigneter Host gefunden. compute-1 nimmt höchstens 8 vCPU für einen Server, nicht 16.",
+        ),
+        (
+            "UPDATE completed successfully, but for what was skipped: web, db and others",
+            "UPDATE erfolgreich beendet, bis auf Übersprungenes: web, db und weitere",
+        ),
+        ("Resizing a cluster in progress", "Ändern der Größe eines Clusters läuft"),
+        (
+            f"stack resource {SERVER}: something else is done to it",
+            f"Stack-Ressource {SERVER}: eine andere Operation läuft",
+        ),
+        (
+            f"It was interrupted 30 times. Its outcome is not known. Check instance {SERVER}, volume {SERVER} in the"
+            " cloud, and reset its state if it is still busy.",
+            f"Sie wurde 30 Mal unterbrochen. Ihr Ergebnis ist nicht bekannt. In der Cloud prüfen und bei laufender"
+            f" Operation den Zustand zurücksetzen: Server {SERVER}, Volume {SERVER}.",
+        ),
+        (
+            "Action waits for 2 actions that it derived. next: 2 of its nodes",
+            "Aktion wartet auf 2 von ihr abgeleitete Aktionen. als Nächstes: 2 seiner Knoten",
+        ),
+        (
+            f"Migrating instance {SERVER} failed: Connection refused by qemu",
+            f"Migration von Server {SERVER} ist fehlgeschlagen: Connection refused by qemu",
+        ),
+        ("The cloud refused it: Flavor is in use.", "Die Cloud lehnte es ab: Flavor is in use."),
         ("Action was cancelled by 100%(user)s.", "Aktion von 100%(user)s abgebrochen."),
         (
             "The run of 2026-11-26 10:00:00 UTC failed: Wrong name or password.",
@@ -119,7 +170,15 @@ def test_stored_message_is_translated_with_its_values(stored: str, shown: str) -
 
 @pytest.mark.parametrize(
     "text",
-    ["", "The disk failed: it is full", "Read the log. Note: it is long", "web-1, web-2 and 3 more", "Action was"],
+    [
+        "",
+        "The disk failed: it is full",
+        "Maintenance in progress",
+        "Rosa: the disk is full",
+        "Read the log. Note: it is long",
+        "web-1, web-2 and 3 more",
+        "Action was",
+    ],
 )
 def test_other_text_is_shown_unchanged(text: str) -> None:
     with override("de"):
@@ -136,8 +195,16 @@ def test_cut_value_stays_in_english() -> None:
 def test_text_of_each_message_is_read_by_this_message_first(message: StoredMessage) -> None:
     values = {name: VALUES.get(name, f"a value {uuid4()}") for name in PLACEHOLDER.findall(message.text)}
     text = message.fill(**values)
-    assert next(one for one in stored_messages if one.read(text) is not None) is message
-    assert message.read(text) == values
+    assert find_stored_message(text) == (message, values)
+
+
+@pytest.mark.parametrize("message", stored_messages, ids=lambda message: message.text)
+def test_each_message_is_translated_with_its_values(message: StoredMessage) -> None:
+    names = PLACEHOLDER.findall(message.text)
+    with override("de"):
+        translation = gettext(message.text)
+    assert sorted(PLACEHOLDER.findall(translation)) == sorted(names)
+    assert translation != message.text or message.text in SAME_IN_GERMAN
 
 
 def test_opening_is_the_text_before_the_first_value() -> None:

@@ -106,7 +106,7 @@ class StackAction(Stepping, ABC):
             return
         require_current_stack(stack, self.context.action_uuid, data[REVISION])
         if changed := self.find_mark_change(stack):
-            raise Conflict(f"Stack {stack.name}: {changed} Plan again.")
+            raise Conflict(messages.PLAN_OUTDATED.fill(name=stack.name, reason=changed))
 
     def find_mark_change(self, stack: Stack) -> str | None:
         """Return a sentence about a mark that was set or removed since the decision and matters for it, or None."""
@@ -234,15 +234,13 @@ def require_current_stack(stack: Stack, action: str, revision: int) -> None:
     further = further.select_related("action_plan").order_by("pk")
     started = [PlanState.PENDING, *RUNNING_PLAN]
     if first := further.unfinished().filter(action_plan__state__in=started).first():
-        raise Conflict(f"Stack {stack.name}: {describe_operation(first)} was started before, and has not ended.")
+        raise Conflict(messages.STARTED_BEFORE.fill(name=stack.name, work=describe_operation(first)))
     if stack.revision == revision:
         return
     done = further.filter(data__begun=True, data__revision__gt=revision).order_by("data__revision", "pk").first()
     first = done or last_replacement(stack)
-    operation = describe_operation(first) if first else "another operation"
-    raise Conflict(
-        f"Stack {stack.name}: {operation} came first, and has changed it since this plan was made. Plan again."
-    )
+    operation = describe_operation(first) if first else messages.ANOTHER_OPERATION.text
+    raise Conflict(messages.CHANGED_BY.fill(name=stack.name, work=operation))
 
 
 def last_replacement(stack: Stack) -> Action | None:
@@ -255,7 +253,8 @@ def last_replacement(stack: Stack) -> Action | None:
 
 
 def describe_operation(action: Action) -> str:
-    return f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}"
+    values = {"uuid": action.uuid, "action": action.action_type, "plan": action.action_plan.uuid}
+    return messages.OPERATION_OF_ACTION.fill(**values)
 
 
 def find_mark_change(root: Stack, changes: Iterable[Change], known_marks: Iterable[str]) -> str | None:

@@ -1,5 +1,6 @@
 """Pages in German show the reasons of the statuses of clusters, nodes and stacks in German."""
 
+from html import unescape
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-from tests.builders import make_cluster, make_member, make_resource, make_server, make_stack
+from actions.models import Action
+from tests.builders import action, make_cluster, make_member, make_plan, make_resource, make_server, make_stack
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +56,21 @@ def test_list_and_page_of_a_stack_show_the_reasons_in_german(browser: Client) ->
     page = show(browser, "stacks:detail", stack.uuid)
     assert page.count(GERMAN_FAULT) == 2
     assert "noch kein Server" in page
+
+
+def test_pages_of_a_plan_and_an_action_show_the_failure_of_its_type_in_german(browser: Client) -> None:
+    plan = make_plan({"a": []}, state="FAILED")
+    Action.objects.update(
+        state="FAILED",
+        status_message="Action failed in execute: Policy check failure: Failed policy 'grow': Policy grow cooldown is"
+        " still in progress.",
+        outputs={"reason": "Policy already attached."},
+    )
+    shown = "Richtlinie 'grow' nicht erfüllt: Die Wartezeit (cooldown) der Richtlinie grow läuft noch."
+    assert shown in unescape(show(browser, "plans:detail", plan.uuid))
+    page = unescape(show(browser, "actions:detail", action(plan, "a").uuid))
+    assert shown in page
+    assert "Die Richtlinie ist bereits zugewiesen." in page
 
 
 def test_page_of_a_server_shows_its_fault_in_german(browser: Client) -> None:
