@@ -11,6 +11,8 @@ from django.utils.html import strip_tags
 
 from actions.models import Action
 from tests.builders import action, make_cluster, make_member, make_plan, make_resource, make_server, make_stack
+from tests.conftest import person
+from watcher_site.accounts.projects import add_member
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +73,24 @@ def test_pages_of_a_plan_and_an_action_show_the_failure_of_its_type_in_german(br
     page = unescape(show(browser, "actions:detail", action(plan, "a").uuid))
     assert shown in page
     assert "Die Richtlinie ist bereits zugewiesen." in page
+
+
+def test_pages_for_members_of_projects_show_the_reasons_in_german(client: Client) -> None:
+    client.force_login(person("mia"))
+    add_member("mia", "acme")
+    stack = make_stack("shop", project_id="acme", status="CREATE_FAILED", status_reason=FAULT)
+    reason = "CLUSTER_CHECK: number of active nodes is 0, below min_size (2)"
+    cluster = make_cluster("web", project_id="acme", status="ERROR", status_reason=reason)
+    make_member(
+        "web-1", cluster=cluster, project_id="acme", status="ERROR", status_reason="Its server was not created"
+    )
+    assert GERMAN_FAULT in show(client, "projects:stacks")
+    assert GERMAN_FAULT in show(client, "projects:stack", stack.uuid)
+    shown = "CLUSTER_CHECK: Anzahl aktiver Knoten ist 0, unter min_size (2)"
+    assert shown in show(client, "projects:clusters")
+    page = show(client, "projects:cluster", cluster.uuid)
+    assert shown in page
+    assert "Sein Server wurde nicht erstellt" in page
 
 
 def test_page_of_a_server_shows_its_fault_in_german(browser: Client) -> None:
