@@ -6,13 +6,16 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING
 
 import django
 from django.core.management import call_command
 
 from tests.benchmarks.__main__ import environment
 from tests.benchmarks.database import own_database
+
+if TYPE_CHECKING:
+    from tests.chaos.process_killer import Report
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,34 +24,38 @@ def run(arguments: argparse.Namespace) -> int:
         django.setup()
         call_command("migrate", verbosity=0)
         # These modules import models, which cannot be loaded before the set-up.
-        fleet, storm, effects, verdict, contests = (
-            import_module(f"tests.chaos.{name}") for name in ("fleet", "storm", "effects", "verdict", "contests")
+        change_records, consistency, races = (
+            import_module(f"tests.chaos.{name}") for name in ("change_records", "consistency", "races")
         )
-        effects.watch()
-        weather = rage(arguments, Path(folder), fleet.Fleet, storm.rage)
-        complaints = verdict.complaints()
-        outcomes = contests.run_all(arguments.rounds)
-    print(outcomes, weather, *complaints, sep="\n")  # noqa: T201
-    return 1 if complaints else 0
+        change_records.create_triggers()
+        report = kill_processes(arguments, Path(folder))
+        failures = consistency.find_failures()
+        race_results = races.run_all(arguments.rounds)
+    print(race_results, report, *failures, sep="\n")  # noqa: T201
+    return 1 if failures else 0
 
 
-def rage(arguments: argparse.Namespace, folder: Path, fleet: Any, storm: Any) -> Any:
-    """Kill appliers alone, or also workers and their broker, and return the numbers of both."""
+def kill_processes(arguments: argparse.Namespace, folder: Path) -> "Report":
+    """Run plans while appliers are killed, or also workers and their broker."""
+    from tests.chaos.broker import OwnBroker
+    from tests.chaos.broker_faults import BrokerFaults
+    from tests.chaos.process_group import ProcessGroup
+    from tests.chaos.process_killer import kill_processes
+
     appliers, log = [["manage.py", "run_applier"]] * arguments.appliers, folder / "log"
-    patience = float(arguments.actions)
+    deadline = float(arguments.actions)
     if not arguments.workers:
-        with fleet(appliers, log, {}) as processes:
-            return storm(processes, arguments.actions, arguments.seed, patience)
-    broker = import_module("tests.chaos.broker")
+        with ProcessGroup(appliers, log, {}) as processes:
+            return kill_processes(processes, arguments.actions, arguments.seed, deadline)
     workers = [["manage.py", "run_worker", "--workers=2"]] * arguments.workers
-    with broker.OwnBroker(folder) as own, fleet([*appliers, *workers], log, own.environment_of_the_site) as processes:
-        post = broker.BadPost(own, "watcher", arguments.seed)
-        weather = storm(processes, arguments.actions, arguments.seed, patience, trouble=post.trouble)
-        post.end()
-    return weather
+    with OwnBroker(folder) as broker, ProcessGroup([*appliers, *workers], log, broker.site_environment) as processes:
+        faults = BrokerFaults(broker, "watcher", arguments.seed)
+        report = kill_processes(processes, arguments.actions, arguments.seed, deadline, cause_fault=faults.cause)
+        faults.finish()
+    return report
 
 
-def read() -> argparse.Namespace:
+def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--actions", type=int, default=20_000, help="the number of actions (%(default)s)")
     parser.add_argument("--appliers", type=int, default=2, help="the number of appliers (%(default)s)")
@@ -64,4 +71,4 @@ def read() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(run(read()))
+    sys.exit(run(read_arguments()))

@@ -8,7 +8,7 @@ from actions.engine.execution import MAX_LOSSES
 from actions.models import Action
 from cluster.models import Server
 from tests.builders import make_node, make_plan, make_server
-from tests.chaos.fleet import Fleet
+from tests.chaos.process_group import ProcessGroup
 from tests.database import database_url
 from tests.waiting import wait_for
 
@@ -33,10 +33,10 @@ def test_migration_fails_after_repeated_kills_and_releases_its_server(tmp_path: 
         return begun and Server.objects.filter(pk=server.pk, task_state="migrating").exists()
 
     environment = {"DATABASE_URL": database_url(), **SECONDS}
-    with Fleet([["manage.py", "run_applier"]], tmp_path / "log", environment) as fleet:
+    with ProcessGroup([["manage.py", "run_applier"]], tmp_path / "log", environment) as processes:
         for times in range(1, MAX_LOSSES + 1):
             wait_for(lambda times=times: has_started(times))
-            fleet.restart(0)
+            processes.restart(0)
         wait_for(lambda: Action.objects.get(pk=action.pk).state in Action.FINAL)
     ended = Action.objects.get(pk=action.pk)
     left = Server.objects.get(pk=server.pk)

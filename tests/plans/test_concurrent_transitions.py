@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chaos.contests import CONTESTS, Contest, how_often
+from tests.chaos.races import RACES, OperationRace, count
 from tests.rounds import rounds
 from watcher_site.models import Service
 
@@ -10,9 +10,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(tr
 ROUNDS = rounds(200)
 
 
-@pytest.mark.parametrize("contest", CONTESTS)
-def test_one_of_two_concurrent_transitions_succeeds_and_is_recorded(contest: type[Contest]) -> None:
-    outcomes = contest(Service.register(Service.APPLIER, "here")).run(ROUNDS)
-    # Both outcomes of a race must occur often.
-    for decision in contest.decisions:
-        assert ROUNDS // 10 < how_often(decision, outcomes) < ROUNDS - ROUNDS // 10
+@pytest.mark.parametrize("race", RACES)
+def test_one_of_two_concurrent_transitions_succeeds_and_is_recorded(race: type[OperationRace]) -> None:
+    results = race(Service.register(Service.APPLIER, "here")).run(ROUNDS)
+    # Both results of a race must occur often.
+    for condition in race.balanced:
+        assert ROUNDS // 10 < count(condition, results) < ROUNDS - ROUNDS // 10

@@ -24,7 +24,7 @@ from watcher_site.models import Service
 from watcher_site.refusals import Refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-# `tests.chaos` races by the thousand.
+# `tests.chaos` runs thousands of rounds.
 ROUNDS = rounds(60)
 
 
@@ -45,14 +45,15 @@ class Race:
         self.barrier.wait(PATIENCE)
         connections.close_all()
 
-    def run(self, *contestants: Callable[[], Any]) -> list[bool]:
-        """Return for each contestant whether it succeeded: it was not refused, and did not return false."""
-        return [future.result() for future in [self.pool.submit(self.start, one) for one in contestants]]
+    def run(self, *operations: Callable[[], Any]) -> list[bool]:
+        """Return for each operation whether it succeeded: it was not refused, and did not return false."""
+        futures = [self.pool.submit(self.start, operation) for operation in operations]
+        return [future.result() for future in futures]
 
-    def start(self, contestant: Callable[[], Any]) -> bool:
+    def start(self, operation: Callable[[], Any]) -> bool:
         self.barrier.wait(PATIENCE)
         try:
-            return contestant() is not False
+            return operation() is not False
         except (ConcurrentTransition, TransitionNotAllowed, Refused, ActionPlan.DoesNotExist):
             return False
 

@@ -20,7 +20,7 @@ from cluster.models import ComputeNode, Server, Volume
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node, make_plan, make_pool, make_server, make_volume, make_volume_type
-from tests.chaos.verdict import operations_left
+from tests.chaos.consistency import open_operations
 from tests.interleaving import PATIENCE, Rival, interrupt_after, interrupt_before
 from watcher_site import plugins
 from watcher_site.models import Service
@@ -138,7 +138,7 @@ def test_stopped_worker_leaves_no_operation_after_its_action_was_cancelled(
 ) -> None:
     action = make(appliers[0])
     assert execute_late(monkeypatch, action, appliers) == "CANCELLED"
-    assert operations_left() == []
+    assert open_operations() == []
 
 
 def test_stopped_worker_does_not_move_a_volume_after_the_migration_was_cancelled(
@@ -218,7 +218,7 @@ def test_abandoned_worker_starts_no_operation_after_the_message_was_composed(
     assert about_to_begin.wait(PATIENCE)
     fail_hung(action, appliers[0])
     assert Action.objects.get(pk=action.pk).state == "FAILED"
-    assert operations_left() == []
+    assert open_operations() == []
 
 
 @pytest.mark.usefixtures("killed_during_operation")

@@ -13,7 +13,7 @@ from audits.models import Audit
 from audits.operations.creation import create_audit
 from plans.models import ActionPlan
 from tests.builders import make_node
-from tests.chaos.handicap import Handicap
+from tests.chaos.start_delays import AdaptiveStartDelay
 from tests.plans.test_races import Race
 from tests.rounds import rounds
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
@@ -87,12 +87,12 @@ def test_cancellation_and_run_of_an_audit_exclude_each_other() -> None:
     make_node("compute1")
     engine = DecisionEngine()
     outcomes = set()
-    handicap = Handicap()
+    delay = AdaptiveStartDelay()
     with Race() as race:
         for _ in range(rounds(200)):
             audit = dummy()
-            cancelled, _ = race.run(*handicap.apply(lambda audit=audit: cancel(audit), engine.run_next_audit))
-            handicap.note(cancelled)
+            cancelled, _ = race.run(*delay.apply(lambda audit=audit: cancel(audit), engine.run_next_audit))
+            delay.adapt(cancelled)
             drain(engine)
             state = Audit.objects.get(pk=audit.pk).state
             outcomes.add((cancelled, state, ActionPlan.objects.filter(audit=audit).exists()))
