@@ -19,7 +19,7 @@ from plans.planning import completion, continuation
 from tests.builders import make_plan
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.inline import InlineExecutor
-from tests.plans.test_races import claim, patch, skip_one, skip_several
+from tests.plans.test_races import claim, patch, restore_one, restore_several, skip_one, skip_several
 from watcher_site.models import Service
 from watcher_site.refusals import Conflict, Refused
 from watcher_site.state_machine import ConcurrentTransition
@@ -27,6 +27,7 @@ from watcher_site.state_machine import ConcurrentTransition
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
 SKIPS = pytest.mark.parametrize("skip", [skip_one, skip_several, patch])
+RESTORES = pytest.mark.parametrize("restore", [restore_one, restore_several])
 
 
 @pytest.fixture
@@ -75,6 +76,174 @@ def refused(verb: Callable[[], Any]) -> bool:
         return verb() is False
     except (ConcurrentTransition, Refused):
         return True
+
+
+@SKIPS
+def test_cancel_waits_for_a_concurrent_skip_and_reports_it(
+    monkeypatch: pytest.MonkeyPatch, cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []})
+    seen = again(plan)
+    person = Rival(lambda: seen.abandon("bob"))
+    interrupt_before(monkeypatch, skipping, "read_reason", person)
+    skip(plan)
+    person.result()
+    assert (again(plan).state, plan.actions.get().state) == ("CANCELLED", "SKIPPED")
+    assert "skipped. 1 of 1:" in (again(plan).status_message or "")
+
+
+@SKIPS
+def test_skip_waits_for_a_concurrent_cancel_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []})
+    person = Rival(lambda: refused(lambda: skip(plan)))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    again(plan).abandon("bob")
+    assert (person.result(), plan.actions.get().state) == (True, "CANCELLED")
+
+
+@SKIPS
+def test_start_waits_for_a_concurrent_skip_and_keeps_it(
+    monkeypatch: pytest.MonkeyPatch, cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []})
+    person = Rival(again(plan).launch)
+    interrupt_before(monkeypatch, skipping, "read_reason", person)
+    skip(plan)
+    person.result()
+    assert (again(plan).state, plan.actions.get().state) == ("PENDING", "SKIPPED")
+
+
+@SKIPS
+def test_skip_waits_for_a_concurrent_start_and_succeeds(
+    monkeypatch: pytest.MonkeyPatch, cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []})
+    person = Rival(lambda: refused(lambda: skip(plan)))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    again(plan).launch()
+    assert (person.result(), again(plan).state, plan.actions.get().state) == (False, "PENDING", "SKIPPED")
+
+
+@SKIPS
+def test_deletion_waits_for_a_concurrent_skip(
+    monkeypatch: pytest.MonkeyPatch, cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []})
+    person = Rival(again(plan).remove)
+    interrupt_before(monkeypatch, skipping, "read_reason", person)
+    skip(plan)
+    person.result()
+    assert (plan.actions.get().deleted_at is not None, plan.actions.get().state) == (True, "SKIPPED")
+
+
+@SKIPS
+def test_skip_waits_for_a_concurrent_deletion_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []})
+    person = Rival(lambda: refused(lambda: skip(plan)))
+    interrupt_after(monkeypatch, ActionPlanQuerySet, "soft_delete", person)
+    again(plan).remove()
+    assert (person.result(), plan.actions.get().state) == (True, "PENDING")
+
+
+@RESTORES
+def test_claim_waits_for_a_concurrent_restore_and_the_action_is_ready(
+    monkeypatch: pytest.MonkeyPatch,
+    appliers: list[Service],
+    cloud_admin: User,
+    restore: Callable[[ActionPlan], Any],
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    skip_one(plan)
+    mine = again(plan)
+
+    def claim_and_read() -> int:
+        claim(mine, appliers[0])
+        return mine.actions.ready().count()
+
+    applier = Rival(claim_and_read)
+    interrupt_before(monkeypatch, skipping, "save_together", applier)
+    restore(plan)
+    assert (applier.result(), plan.actions.get().state) == (1, "PENDING")
+
+
+@RESTORES
+def test_restore_waits_for_a_concurrent_claim_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+    appliers: list[Service],
+    cloud_admin: User,
+    restore: Callable[[ActionPlan], Any],
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    skip_one(plan)
+    person = Rival(lambda: refused(lambda: restore(plan)))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    claim(again(plan), appliers[0])
+    assert (person.result(), plan.actions.get().state) == (True, "SKIPPED")
+
+
+@RESTORES
+def test_restore_waits_for_a_concurrent_restore_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, cloud_admin: User, restore: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []})
+    skip_one(plan)
+    other = Rival(lambda: refused(lambda: restore(plan)))
+    interrupt_before(monkeypatch, skipping, "save_together", other)
+    restore(plan)
+    assert (other.result(), plan.actions.get().state) == (True, "PENDING")
+
+
+def test_start_waits_for_a_concurrent_start_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []})
+    late = again(plan)
+    other = Rival(lambda: refused(late.launch))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", other)
+    again(plan).launch()
+    assert (other.result(), again(plan).state) == (True, "PENDING")
+
+
+def test_start_waits_for_a_concurrent_cancel_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []})
+    late = again(plan)
+    person = Rival(lambda: refused(late.launch))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    again(plan).abandon("bob")
+    assert (person.result(), again(plan).state) == (True, "CANCELLED")
+
+
+def test_cancel_waits_for_a_concurrent_start_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []})
+    late = again(plan)
+    person = Rival(lambda: refused(lambda: late.abandon("bob")))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    again(plan).launch()
+    assert (person.result(), again(plan).state, plan.actions.get().state) == (True, "PENDING", "PENDING")
+
+
+def test_claim_waits_for_a_concurrent_cancel_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    mine = again(plan)
+    applier = Rival(lambda: refused(lambda: claim(mine, appliers[0])))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", applier)
+    again(plan).abandon("bob")
+    assert (applier.result(), again(plan).state, plan.actions.get().state) == (True, "CANCELLED", "CANCELLED")
+
+
+def test_cancel_waits_for_a_concurrent_claim_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    seen = again(plan)
+    person = Rival(lambda: refused(lambda: seen.abandon("bob")))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    claim(again(plan), appliers[0])
+    assert (person.result(), again(plan).state, plan.actions.get().state) == (True, "ONGOING", "PENDING")
 
 
 def test_claim_waits_for_a_concurrent_claim_and_is_refused(
@@ -144,6 +313,23 @@ def test_action_whose_plan_is_cancelled_during_pre_condition_does_not_begin(
     assert not execution.execute(plan.actions.get(), PlanLease.of(plan, appliers[0]))
     person.result()
     assert plan.actions.get().state == "PENDING"
+
+
+def test_cancel_waits_for_an_action_that_begins_and_does_not_end_it(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = running_plan(appliers[0])
+    seen = again(plan)
+
+    def cancel() -> int:
+        seen.abandon("alice")
+        return seen.actions.cancel_pending("cancelled")
+
+    person = Rival(cancel)
+    interrupt_after(monkeypatch, Action, "save_state", person)
+    execution.execute(plan.actions.get(), PlanLease.of(plan, appliers[0]))
+    assert person.result() == 0
+    assert plan.actions.filter(attempt=1).exclude(state="PENDING").exists()
 
 
 def test_action_whose_plan_is_adopted_during_pre_condition_does_not_begin(

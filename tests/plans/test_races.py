@@ -11,7 +11,7 @@ from django.db import connections
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
 from actions.engine import execution
-from actions.operations.skipping import restore_action, skip_action, skip_actions
+from actions.operations.skipping import restore_action, restore_actions, skip_action, skip_actions
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.planning.completion import complete_plan
@@ -78,8 +78,12 @@ def patch(plan: ActionPlan) -> bool:
     return answer.status_code == 200
 
 
-def restore(plan: ActionPlan) -> None:
+def restore_one(plan: ActionPlan) -> None:
     restore_action(plan.actions.get().uuid)
+
+
+def restore_several(plan: ActionPlan) -> None:
+    restore_actions(plan, [plan.actions.get().uuid])
 
 
 SKIPS = pytest.mark.parametrize("skip", [skip_one, skip_several, patch])
@@ -241,7 +245,9 @@ def test_restore_and_claim_of_an_action_leave_a_consistent_state(appliers: list[
             plan = make_plan({"a": []}, state="PENDING")
             skip_one(plan)
             mine = ActionPlan.objects.get(pk=plan.pk)
-            claimed, restored = race.run(lambda mine=mine: claim(mine, appliers[0]), lambda plan=plan: restore(plan))
+            claimed, restored = race.run(
+                lambda mine=mine: claim(mine, appliers[0]), lambda plan=plan: restore_one(plan)
+            )
             assert claimed
             assert plan.actions.get().state == ("PENDING" if restored else "SKIPPED")
 
@@ -251,7 +257,10 @@ def test_one_of_two_concurrent_restores_succeeds(cloud_admin: User) -> None:
         for _ in range(rounds(20)):
             plan = make_plan({"a": []})
             skip_one(plan)
-            assert sorted(race.run(lambda plan=plan: restore(plan), lambda plan=plan: restore(plan))) == [False, True]
+            assert sorted(race.run(lambda plan=plan: restore_one(plan), lambda plan=plan: restore_one(plan))) == [
+                False,
+                True,
+            ]
 
 
 def test_one_of_two_concurrent_continuations_succeeds() -> None:

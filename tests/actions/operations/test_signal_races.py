@@ -1,4 +1,4 @@
-"""Races of signals with the work of the workers: no signal is lost, and the events agree with the result."""
+"""Signals interleaved with the writes of workers: no signal is lost, and the events match the result."""
 
 from typing import Any
 
@@ -12,17 +12,14 @@ from actions.types.base import Answer, Outcome
 from actions.types.nop import Nop
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.operations.signals import signal_plan
+from plans.operations import signals as plan_signals
 from tests.builders import make_plan
-from tests.interleaving import Rival, interrupt_before
-from tests.plans.test_races import Race
-from tests.rounds import rounds
+from tests.interleaving import Rival, interrupt_after, interrupt_before
 from watcher_site.models import Service
+from watcher_site.refusals import Conflict
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-slow = pytest.mark.slow
 Signal = Action.Signal
-ROUNDS = rounds(50)
 
 
 @pytest.fixture
@@ -53,120 +50,179 @@ def has_signal_event(one: Action, signal: str) -> bool:
     return one.events.filter(event=f"signal_{signal.lower()}").exists()
 
 
-@slow
 @pytest.mark.parametrize("signal", ["CANCEL", "SUSPEND"])
-def test_action_that_ends_concurrently_with_a_signal_succeeds(applier: Service, signal: str) -> None:
-    """The signal is recorded before the end and cleared by it, or it is refused."""
-    with Race() as race:
-        for _ in range(ROUNDS):
-            one = make_action(applier)
-            mine = reload(one)
-            mine.succeed()
-            ended, signalled = race.run(mine.save_state, lambda one=one: send_signal(one, signal))
-            assert ended
-            assert (reload(one).state, reload(one).control) == ("SUCCEEDED", None)
-            assert has_signal_event(one, signal) == signalled
-
-
-@slow
-def test_concurrent_suspend_does_not_replace_a_cancel(applier: Service) -> None:
-    with Race() as race:
-        for _ in range(rounds(10)):
-            one = make_action(applier)
-            cancelled, suspended = race.run(
-                lambda one=one: send_signal(one, "CANCEL"), lambda one=one: send_signal(one, "SUSPEND")
-            )
-            assert cancelled
-            assert reload(one).control == "CANCEL"
-            assert has_signal_event(one, "SUSPEND") == suspended
-
-
-@slow
-@pytest.mark.parametrize(("state", "control"), [("ONGOING", "SUSPEND"), ("SUSPENDED", "RESUME")])
-def test_worker_that_handles_an_earlier_signal_does_not_clear_a_cancel(
-    applier: Service, state: str, control: str
+def test_end_of_an_action_waits_for_a_concurrent_signal_and_clears_it(
+    monkeypatch: pytest.MonkeyPatch, applier: Service, signal: str
 ) -> None:
-    with Race() as race:
-        for _ in range(rounds(15)):
-            one = make_action(applier, state, control=control)
-            suspension = Suspension(reload(one), lease_of(one))
-            handle = suspension.suspend if control == "SUSPEND" else suspension.resume
-            handled, cancelled = race.run(handle, lambda one=one: send_signal(one, "CANCEL"))
-            assert cancelled
-            assert reload(one).control == "CANCEL"
-            assert (reload(one).state != state) == handled
+    one = make_action(applier)
+    ended = reload(one)
+    ended.succeed()
+    worker = Rival(ended.save_state)
+    interrupt_after(monkeypatch, Action, "save_state", worker)
+    send_signal(one, signal)
+    worker.result()
+    assert (reload(one).state, reload(one).control) == ("SUCCEEDED", None)
+    assert has_signal_event(one, signal)
 
 
-@slow
-def test_action_deferred_concurrently_with_its_cancel_is_cancelled(
+@pytest.mark.parametrize("signal", ["CANCEL", "SUSPEND"])
+def test_signal_waits_for_the_end_of_the_action_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, applier: Service, signal: str
+) -> None:
+    one = make_action(applier)
+    ended = reload(one)
+    ended.succeed()
+    person = Rival(lambda: send_signal(one, signal))
+    interrupt_after(monkeypatch, Action, "save_state", person)
+    ended.save_state()
+    with pytest.raises(Conflict, match="SUCCEEDED"):
+        person.result()
+    assert (reload(one).state, reload(one).control) == ("SUCCEEDED", None)
+    assert not has_signal_event(one, signal)
+
+
+def test_suspend_waits_for_a_concurrent_cancel_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    one = make_action(applier)
+    person = Rival(lambda: send_signal(one, "SUSPEND"))
+    interrupt_after(monkeypatch, Action, "save_state", person)
+    send_signal(one, "CANCEL")
+    with pytest.raises(Conflict):
+        person.result()
+    assert reload(one).control == "CANCEL"
+    assert not has_signal_event(one, "SUSPEND")
+
+
+def test_cancel_waits_for_a_concurrent_suspend_and_replaces_it(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    one = make_action(applier)
+    person = Rival(lambda: send_signal(one, "CANCEL"))
+    interrupt_after(monkeypatch, Action, "save_state", person)
+    send_signal(one, "SUSPEND")
+    person.result()
+    assert reload(one).control == "CANCEL"
+    assert has_signal_event(one, "SUSPEND")
+
+
+HANDLED_SIGNALS = pytest.mark.parametrize(
+    ("state", "control", "handled_state"), [("ONGOING", "SUSPEND", "SUSPENDED"), ("SUSPENDED", "RESUME", "ONGOING")]
+)
+
+
+def handle_signal(one: Action, control: str) -> bool:
+    """Handle a SUSPEND or RESUME signal as the worker of the action does."""
+    suspension = Suspension(reload(one), lease_of(one))
+    return suspension.suspend() if control == "SUSPEND" else suspension.resume()
+
+
+@HANDLED_SIGNALS
+def test_worker_about_to_handle_an_earlier_signal_reads_a_cancel(
+    monkeypatch: pytest.MonkeyPatch, applier: Service, state: str, control: str, handled_state: str
+) -> None:
+    one = make_action(applier, state, control=control)
+    person = Rival(lambda: send_signal(one, "CANCEL"))
+    interrupt_before(monkeypatch, PlanLease, "hold", person)
+    assert not handle_signal(one, control)
+    person.result()
+    assert (reload(one).state, reload(one).control) == (state, "CANCEL")
+
+
+@HANDLED_SIGNALS
+def test_cancel_waits_for_a_worker_that_handles_an_earlier_signal(
+    monkeypatch: pytest.MonkeyPatch, applier: Service, state: str, control: str, handled_state: str
+) -> None:
+    one = make_action(applier, state, control=control)
+    person = Rival(lambda: send_signal(one, "CANCEL"))
+    interrupt_before(monkeypatch, Action, "save_state", person)
+    assert handle_signal(one, control)
+    person.result()
+    assert (reload(one).state, reload(one).control) == (handled_state, "CANCEL")
+
+
+def test_deferred_action_with_a_cancel_is_cancelled(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
+    monkeypatch.setattr(Nop, "execute", lambda self: Outcome(Answer.RETRY, "busy"))
+    one = make_action(applier, "PENDING")
+    person = Rival(lambda: send_signal(one, "CANCEL"))
+    interrupt_before(monkeypatch, Nop, "execute", person)
+    execution.execute(reload(one), lease_of(one))
+    person.result()
+    assert (reload(one).state, reload(one).control) == ("CANCELLED", None)
+
+
+def test_action_cancelled_while_its_worker_defers_it_is_cancelled(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     monkeypatch.setattr(Nop, "execute", lambda self: Outcome(Answer.RETRY, "busy"))
-    with Race() as race:
-        for _ in range(rounds(20)):
-            one = make_action(applier, "PENDING")
-            mine = reload(one)
-            _, cancelled = race.run(
-                lambda mine=mine: execution.execute(mine, lease_of(mine)), lambda one=one: send_signal(one, "CANCEL")
-            )
-            assert cancelled
-            assert (reload(one).state, reload(one).control) == ("CANCELLED", None)
-
-
-@slow
-def test_action_is_either_executed_or_cancelled_before_its_start(applier: Service) -> None:
-    with Race() as race:
-        for _ in range(ROUNDS):
-            one = make_action(applier, "PENDING")
-            mine = reload(one)
-            executed, signalled = race.run(
-                lambda mine=mine: execution.execute(mine, lease_of(mine)), lambda one=one: send_signal(one, "CANCEL")
-            )
-            assert executed or signalled
-            assert reload(one).state == ("SUCCEEDED" if executed else "CANCELLED")
-            assert one.events.filter(event="execute").exists() == executed
-            assert has_signal_event(one, "CANCEL") == signalled
-
-
-@slow
-def test_action_started_concurrently_with_the_suspension_of_its_plan_gets_the_signal(applier: Service) -> None:
-    with Race() as race:
-        for _ in range(ROUNDS):
-            one = make_action(applier, "PENDING")
-            mine = reload(one)
-            plan = ActionPlan.objects.get(pk=one.action_plan_id)
-            seen: list[tuple[str, bool]] = []
-
-            def suspend(one: Action = one, plan: ActionPlan = plan, seen: list[tuple[str, bool]] = seen) -> None:
-                signal_plan(plan, Signal.SUSPEND, "alice")
-                seen.append((reload(one).state, has_signal_event(one, "SUSPEND")))
-
-            executed, suspended = race.run(lambda mine=mine: execution.execute(mine, lease_of(mine)), suspend)
-            assert suspended
-            ((state, signalled),) = seen
-            assert executed == (state != "PENDING")
-            assert signalled or state in {"PENDING", "SUCCEEDED"}
-
-
-# The decisive order, interleaved.
-
-
-def test_worker_about_to_suspend_sees_a_cancel(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
-    one = make_action(applier, control="SUSPEND")
+    one = make_action(applier, "PENDING")
     person = Rival(lambda: send_signal(one, "CANCEL"))
-    interrupt_before(monkeypatch, PlanLease, "hold", person)
-    assert not Suspension(reload(one), lease_of(one)).suspend()
+    interrupt_before(monkeypatch, Action, "defer", person)
+    execution.execute(reload(one), lease_of(one))
+    person.result()
+    assert (reload(one).state, reload(one).control) == ("CANCELLED", None)
+
+
+def test_cancel_waits_for_the_deferral_of_the_action(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
+    one = make_action(applier)
+    deferred = reload(one)
+    deferred.defer("busy")
+    person = Rival(lambda: send_signal(one, "CANCEL"))
+    interrupt_after(monkeypatch, Action, "save_state", person)
+    deferred.save_state()
+    person.result()
+    assert (reload(one).state, reload(one).control) == ("CANCELLED", None)
+
+
+def test_action_with_a_concurrent_cancel_does_not_begin(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
+    one = make_action(applier, "PENDING")
+    found, lease = reload(one), lease_of(one)
+    worker = Rival(lambda: execution.execute(found, lease))
+    interrupt_after(monkeypatch, Action, "save_state", worker)
+    send_signal(one, "CANCEL")
+    assert not worker.result()
+    assert (reload(one).state, reload(one).attempt) == ("CANCELLED", 0)
+    assert not one.events.filter(event="execute").exists()
+
+
+def test_cancel_waits_for_an_action_that_begins_and_is_sent_to_its_worker(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    one = make_action(applier, "PENDING")
+    begun = reload(one)
+    begun.begin(applier.pk)
+    person = Rival(lambda: send_signal(one, "CANCEL"))
+    interrupt_after(monkeypatch, Action, "save_state", person)
+    begun.save_state(conditions=[lease_of(one).hold(has_begun=False)])
     person.result()
     assert (reload(one).state, reload(one).control) == ("ONGOING", "CANCEL")
+    assert has_signal_event(one, "CANCEL")
 
 
-def test_cancel_waits_for_a_worker_that_is_about_to_suspend(monkeypatch: pytest.MonkeyPatch, applier: Service) -> None:
-    one = make_action(applier, control="SUSPEND")
-    person = Rival(lambda: send_signal(one, "CANCEL"))
-    interrupt_before(monkeypatch, Action, "save_state", person)
-    assert Suspension(reload(one), lease_of(one)).suspend()
+def test_action_of_a_plan_that_is_being_suspended_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    one = make_action(applier, "PENDING")
+    found, lease = reload(one), lease_of(one)
+    worker = Rival(lambda: execution.execute(found, lease))
+    interrupt_after(monkeypatch, plan_signals, "signal_actions", worker)
+    plan_signals.signal_plan(one.action_plan, Signal.SUSPEND, "alice")
+    assert not worker.result()
+    assert (reload(one).state, reload(one).attempt) == ("PENDING", 0)
+
+
+def test_suspension_of_a_plan_waits_for_an_action_that_begins_and_suspends_it(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    one = make_action(applier, "PENDING")
+    begun, plan = reload(one), ActionPlan.objects.get(pk=one.action_plan_id)
+    begun.begin(applier.pk)
+    person = Rival(lambda: plan_signals.signal_plan(plan, Signal.SUSPEND, "alice"))
+    interrupt_after(monkeypatch, Action, "save_state", person)
+    begun.save_state(conditions=[lease_of(one).hold(has_begun=False)])
     person.result()
-    assert (reload(one).state, reload(one).control) == ("SUSPENDED", "CANCEL")
+    assert (reload(one).state, reload(one).control) == ("ONGOING", "SUSPEND")
+    assert has_signal_event(one, "SUSPEND")
 
 
 def test_recovered_action_keeps_a_signal_sent_during_recover(
