@@ -21,6 +21,17 @@ def test_state_is_updated_only_in_models_and_querysets() -> None:
     assert writers == []
 
 
+def test_objects_with_a_state_are_read_again_instead_of_refreshed() -> None:
+    """`refresh_from_db` turns off the protection of the state in all threads, permanently if the row is missing."""
+    callers = [
+        str(path.relative_to(ROOT))
+        for app in APPS
+        for path in (ROOT / app).rglob("*.py")
+        if "refresh_from_db" in path.read_text()
+    ]
+    assert callers == []
+
+
 def test_sources_of_bulk_transitions_match_their_state_machines() -> None:
     assert Action.sources("cancel") == {"PENDING"}
     assert ActionPlan.sources("cancel") == {"RECOMMENDED", "PENDING"}

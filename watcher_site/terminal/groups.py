@@ -183,8 +183,7 @@ class Operation(Subcommand):
         if options["format"]:
             self.print_object(changed, options)
             return None
-        changed.refresh_from_db()
-        return self.outcome(changed)
+        return self.outcome(type(changed)._default_manager.get(pk=changed.pk))
 
     @abstractmethod
     def apply(self, record: Any, **options: Any) -> Any:

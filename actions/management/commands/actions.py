@@ -44,12 +44,12 @@ class ActionsOperation(Subcommand):
             raise Conflict(
                 f"action {action.uuid} ({action.called}) is {action.state}, and cannot be {self.participle}."
             ) from problem
-        for action in actions:
-            action.refresh_from_db()
-            if not options["format"]:
+        if not options["format"]:
+            changed = Action.objects.in_bulk(list(actions_by_key))
+            for action in (changed[key] for key in actions_by_key):
                 message = f": {action.status_message}" if action.status_message else ""
                 self.group.stdout.write(f"action {action.uuid} ({action.called}): {action.state}{message}")
-        if options["format"]:
+        else:
             rows = [self.resource.row(action) for action in actions]
             self.printer(options).print_list([rows], self.resource.columns, is_chosen=False)
 

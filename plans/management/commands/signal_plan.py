@@ -6,6 +6,7 @@ from django.core.management import CommandParser
 
 from actions.models import Action
 from plans.management.arguments import add_plan, find_plan
+from plans.models import ActionPlan
 from plans.operations.signals import signal_plan
 from watcher_site.processes import commands
 
@@ -19,7 +20,7 @@ class Command(commands.Command):
         commands.add_person(parser)
 
     def handle(self, *args: Any, plan: str, signal: str, person: str, **options: Any) -> str:
-        current = find_plan(plan)
-        signal_plan(current, Action.Signal(signal), person)
-        current.refresh_from_db()
+        found = find_plan(plan)
+        signal_plan(found, Action.Signal(signal), person)
+        current = ActionPlan.objects.get(pk=found.pk)
         return f"{current.state}, suspended" if current.is_suspended else str(current.state)
