@@ -103,17 +103,15 @@ def wake_waiting(holder: UUID) -> int:
     Other actions are retried when their pause is over.
     """
     waiting = Action.objects.pending().filter(lock_holder=holder, due_time__gt=timezone.now())
-    keys = dict(waiting.values_list("pk", "action_plan"))
+    keys = set(waiting.values_list("action_plan", flat=True))
     if not keys:
         return 0
+    plans = Action.action_plan.get_queryset().filter(pk__in=keys)
     with transaction.atomic():
         # As for a signal: lock the rows of the plans first, and notify their appliers by the counter.
-        with_plans = waiting.select_related("action_plan").only("action_plan", "action_plan__uuid")
-        locked = with_plans.select_for_update(of=("action_plan",), no_key=True).order_by("action_plan")
-        plans = {action.action_plan_id: action.action_plan for action in locked.filter(pk__in=keys)}
-        woken = waiting.filter(pk__in=keys).update(due_time=timezone.now())
-        for plan in list(plans.values())[:1]:
-            type(plan).objects.filter(pk__in=plans).update(signals=F("signals") + 1)
+        list(plans.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+        woken = waiting.filter(action_plan__in=keys).update(due_time=timezone.now())
+        plans.update(signals=F("signals") + 1)
     return woken
 
 
