@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -172,6 +173,14 @@ class Releases:
         return released
 
 
+@dataclass(frozen=True, slots=True)
+class PrefetchedChild:
+    """The row of a child, and the running parents for which it waits."""
+
+    row: Action
+    open_parents: set[int]
+
+
 class PrefetchedChildren:
     """The children of a few running actions, with the rows of the children that wait for no other parents.
 
@@ -180,23 +189,21 @@ class PrefetchedChildren:
     """
 
     def __init__(self) -> None:
-        self.read_at: dict[int, float] = {}
-        self.children: dict[int, list[int]] = {}
-        self.rows: dict[int, Action] = {}
-        self.open_parents: dict[int, set[int]] = {}
+        self.children_by_parent: dict[int, tuple[float, list[int]]] = {}
+        """The time of the query and the keys of the children; no keys if they have to be queried again."""
+        self.children: dict[int, PrefetchedChild] = {}
 
     def clear(self) -> None:
-        self.read_at.clear()
+        self.children_by_parent.clear()
         self.children.clear()
-        self.rows.clear()
-        self.open_parents.clear()
 
     def read_children(self, running: Iterable[int]) -> None:
         """Read the children of a few running actions, except of those whose children were read before."""
-        parents = [key for key in running if key not in self.read_at][: len(KEYS)]
+        parents = [key for key in running if key not in self.children_by_parent][: len(KEYS)]
         if not parents:
             return
-        self.read_at.update(dict.fromkeys(parents, time.monotonic()))
+        now = time.monotonic()
+        self.children_by_parent.update((parent, (now, [])) for parent in parents)
         links = PREFETCHED_CHILDREN.rows(**bind_keys(parents))
         if links and len(links) <= len(KEYS):
             self.read_rows(parents, links)
@@ -207,42 +214,42 @@ class PrefetchedChildren:
         Args:
             links: all pairs of one of the parents and its child.
         """
-        awaited: dict[int, set[int]] = defaultdict(set)
+        open_parents: dict[int, set[int]] = defaultdict(set)
         for parent, child in links:
-            awaited[child].add(parent)
-            self.children.setdefault(parent, []).append(child)
-        for row in PREFETCHED_ROWS.rows(**bind_keys([*awaited]), **bind_keys(parents, OTHER_KEYS)):
+            open_parents[child].add(parent)
+            self.children_by_parent[parent][1].append(child)
+        for row in PREFETCHED_ROWS.rows(**bind_keys([*open_parents]), **bind_keys(parents, OTHER_KEYS)):
             # If all open parents are among the given ones, it waits for no other.
-            waits_only_for_these = row.open_parent_count == row.open_running == len(awaited[row.pk])
+            waits_only_for_these = row.open_parent_count == row.open_running == len(open_parents[row.pk])
             if waits_only_for_these and is_ready(row, ended=row.open_running):
-                self.rows[row.pk], self.open_parents[row.pk] = row, awaited[row.pk]
+                self.children[row.pk] = PrefetchedChild(row, open_parents[row.pk])
 
     def end(self, parent: int) -> list[int] | None:
         """Record the end of an action, and return the keys of its children, or None if they have to be queried.
 
         Children that were read more than `settings.POLL_INTERVAL` seconds ago may be out of date.
         """
-        since = self.read_at.pop(parent, None)
-        children = self.children.pop(parent, None)
-        if children is None or since is None or time.monotonic() - since > settings.POLL_INTERVAL:
-            if children:
-                self.forget(*children)
+        read_at, keys = self.children_by_parent.pop(parent, (0.0, []))
+        if not keys:
             return None
-        for child in children:
-            self.open_parents.get(child, set()).discard(parent)
-        return children
+        if time.monotonic() - read_at > settings.POLL_INTERVAL:
+            self.forget(*keys)
+            return None
+        for key in keys:
+            if child := self.children.get(key):
+                child.open_parents.discard(parent)
+        return keys
 
     def count_open_parents(self, child: int) -> int | None:
         """Return the number of open parents of a child, or None if it was not prefetched."""
-        return len(self.open_parents[child]) if child in self.rows else None
+        prefetched = self.children.get(child)
+        return len(prefetched.open_parents) if prefetched else None
 
     def pop(self, child: int) -> Action:
         """Remove and return a child without open parents."""
-        del self.open_parents[child]
-        return self.rows.pop(child)
+        return self.children.pop(child).row
 
     def forget(self, *children: int) -> None:
         """Discard the rows of children that may have changed."""
         for child in children:
-            self.open_parents.pop(child, None)
-            self.rows.pop(child, None)
+            self.children.pop(child, None)
