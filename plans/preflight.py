@@ -1,10 +1,11 @@
 """The preflight of a plan: run its actions on a model of the cloud, to find which would be skipped or fail."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from operator import itemgetter
+from itertools import count
+from operator import attrgetter
 from uuid import UUID
 
 from actions.engine.children import COLUMNS
@@ -35,7 +36,6 @@ from watcher_site import plugins
 State = Action.State
 STACK_ACTIONS = (StackAction, ResourceAction)
 WRITTEN_FIRST = (NodeAction, ResourceAction)
-NOTHING_EXCLUDED: Mapping[UUID, Match] = {}
 
 # The beginnings of messages about past events, with their replacements in a preflight.
 FUTURE_TEXTS = {
@@ -108,17 +108,19 @@ def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
         Conflict: no more actions of the plan begin.
     """
     require_plan_allowing(PlanOperation.PREFLIGHT, plan)
-    actions = {action.pk: action for action in Action.objects.filter(action_plan=plan).unfinished().order_by("pk")}
-    ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
-    run = PreflightRun(plan, actions, parents_among(plan, actions), excluded_now(pending_actions(actions)))
-    run.record_ended_parents(ended_parents(plan))
-    if any(action.has_planned for action in actions.values()):
-        run.record_ended_derived(ended_derived(plan, details))
+    actions = Action.objects.filter(action_plan=plan).unfinished().order_by("pk")
+    steps = {action.pk: Step(action) for action in actions}
+    ended = {state: number for state, number in plan.actions.all().count_states().items() if state in Action.FINAL}
+    add_parents(plan, steps)
+    positions = count()
+    if plan.on_failure == ActionPlan.OnFailure.STOP:
+        add_ended_parents(plan, steps, positions)
+    if any(step.action.has_planned for step in steps.values()):
+        add_ended_derived(plan, steps, details)
+    pending = [step.action for step in steps.values() if step.action.state == State.PENDING]
+    excluded = excluded_now([action for action in pending if not action.has_derived])
+    run = PreflightRun(plan, steps, excluded, positions)
     return Preflight(run.prospects(), ended, *freshness())
-
-
-def pending_actions(actions: Mapping[int, Action]) -> list[Action]:
-    return [action for action in actions.values() if action.state == State.PENDING and not action.has_derived]
 
 
 def freshness() -> tuple[bool, datetime | None]:
@@ -128,114 +130,122 @@ def freshness() -> tuple[bool, datetime | None]:
     return True, Synchronization.objects.values_list("succeeded_at", flat=True).first()
 
 
-def parents_among(plan: ActionPlan, actions: Mapping[int, Action]) -> dict[int, list[int]]:
-    """Return the parents of each of these actions that are also among them, by key."""
-    parents: dict[int, list[int]] = {key: [] for key in actions}
+@dataclass(frozen=True)
+class InheritedEnd:
+    """The predicted end of the dependents of an action that ended without success.
+
+    Of several parents, the first one that ended determines the end of an action.
+    """
+
+    position: int
+    """The position of the action among the actions that end without success."""
+    foresight: Foresight
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """An unfinished action during the preflight of its plan."""
+
+    action: Action
+    parents: list["Step"] = field(default_factory=list)
+    """The unfinished parents."""
+    ends_of_parents: list[InheritedEnd] = field(default_factory=list)
+    """The ends that it inherits from parents that ended before the preflight."""
+    planned: list["Step"] = field(default_factory=list)
+    """The unfinished planned actions that it derives."""
+    derived: list[DerivedAction] = field(default_factory=list)
+    """The derived actions with their actual or predicted ends."""
+    foresight: Foresight | None = None
+    """The predicted end, once it is known."""
+    end_of_dependents: InheritedEnd | None = None
+    end_of_planned: Foresight | None = None
+    """The end of its planned actions, if it ends without deriving them."""
+
+
+def add_parents(plan: ActionPlan, steps: Mapping[int, Step]) -> None:
+    """Add the unfinished parents of each step."""
     links = ActionParent.objects.filter(child__action_plan=plan).exclude(child__state__in=Action.FINAL)
     for child, parent in links.values_list("child", "parent"):
-        if child in actions and parent in actions:
-            parents[child].append(parent)
-    return parents
+        if child in steps and parent in steps:
+            steps[child].parents.append(steps[parent])
 
 
-def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
-    """Return the pending actions with their unsuccessful parents: child, parent, its UUID and its state.
-
-    The parents are in the order of their ends. Without ``on_failure: stop``, the list is empty.
-    """
-    if plan.on_failure != ActionPlan.OnFailure.STOP:
-        return []
+def add_ended_parents(plan: ActionPlan, steps: Mapping[int, Step], positions: Iterator[int]) -> None:
+    """Add the ends that pending actions inherit from parents that ended without success."""
     links = ActionParent.objects.filter(child__action_plan=plan, child__state=State.PENDING)
     ended = links.filter(parent__state__in=WITHOUT_SUCCESS, parent__deleted_at=None)
     in_order_of_end = ended.order_by("parent__updated_at", "parent", "child")
-    return list(in_order_of_end.values_list("child", "parent", "parent__uuid", "parent__state"))
+    for child, parent, state in in_order_of_end.values_list("child", "parent__uuid", "parent__state"):
+        if child in steps:
+            end = Foresight(State(state), not_executed_message(parent, state))
+            steps[child].ends_of_parents.append(InheritedEnd(next(positions), end))
 
 
-def ended_derived(plan: ActionPlan, details: bool) -> list[tuple[int, DerivedAction]]:
-    """Return the planned derived actions that have ended, each with the key of its origin."""
+def add_ended_derived(plan: ActionPlan, steps: Mapping[int, Step], details: bool) -> None:
+    """Add the planned derived actions that have ended to the actions that derived them."""
     derived = plan.actions.present().filter(derived_from__isnull=False, state__in=Action.FINAL)
-    rows = derived.order_by("pk").values_list("derived_from", *COLUMNS)
-    found = [(origin, DerivedAction(*row)) for origin, *row in rows]
-    if details:
-        return found
-    return [(key, replace(one, status_message=generic_message(one.state, one.status_message))) for key, one in found]
+    for origin, *row in derived.order_by("pk").values_list("derived_from", *COLUMNS):
+        one = DerivedAction(*row)
+        if not details:
+            one = replace(one, status_message=generic_message(one.state, one.status_message))
+        if origin in steps:
+            steps[origin].derived.append(one)
 
 
 class PreflightRun:
     """The prediction of a plan: it visits each unfinished action after its parents."""
 
     def __init__(
-        self,
-        plan: ActionPlan,
-        actions: Mapping[int, Action],
-        parents: Mapping[int, Sequence[int]],
-        excluded: Mapping[UUID, Match] = NOTHING_EXCLUDED,
+        self, plan: ActionPlan, steps: Mapping[int, Step], excluded: Mapping[UUID, Match], positions: Iterator[int]
     ) -> None:
-        self.plan, self.actions, self.parents, self.excluded = plan, actions, parents, excluded
-        self.ended_parents: dict[int, list[int]] = defaultdict(list)
+        self.plan, self.steps, self.excluded, self.positions = plan, steps, excluded, positions
         self.model = SimulatedCloud.load()
-        self.ends: dict[int, tuple[int, Foresight]] = {}
-        """By the key of an action that ends its dependents: its position in time, and the end of the dependents."""
-        self.derived: dict[int, list[int]] = defaultdict(list)
-        """The planned actions, by their origin."""
-        self.derived_ends: dict[int, list[DerivedAction]] = defaultdict(list)
-        """The derived actions with their actual or predicted ends, by their origin."""
         self.looked_up: dict[tuple[str, str], Match | None] = {}
         """The exclusions of actions that are in no table, by action type and target."""
-        self.foreseen: dict[int, Foresight] = {}
-        self.underived: dict[int, Foresight] = {}
-        """By the key of an action that ends without deriving its planned actions: the end of these."""
-
-    def record_ended_parents(self, links: Iterable[tuple[int, int, UUID, str]]) -> None:
-        """Record the ended parents and their states, to end their dependents."""
-        for child, parent, uuid, state in links:
-            self.ended_parents[child].append(parent)
-            self.ends.setdefault(parent, (len(self.ends), Foresight(State(state), not_executed_message(uuid, state))))
-
-    def record_ended_derived(self, ended: Iterable[tuple[int, DerivedAction]]) -> None:
-        for origin, one in ended:
-            self.derived_ends[origin].append(one)
 
     def prospects(self) -> list[Prospect]:
-        order = execution_order(self.actions, self.parents)
-        for key in order:
-            if origin := self.actions[key].derived_from_id:
-                self.derived[origin].append(key)
+        order = execution_order(self.steps.values())
+        for step in order:
+            if origin := self.origin_of(step):
+                origin.planned.append(step)
         self.load_targets()
         with using_cloud(self.model):
-            for key in order:
-                self.foresee_with_planned(key)
-        found = [Prospect(self.actions[key], self.foreseen[key]) for key in order]
-        stuck = self.actions.keys() - set(order)
-        return found + [Prospect(self.actions[key], Foresight(State.CANCELLED, STUCK)) for key in sorted(stuck)]
+            found = [Prospect(step.action, self.foresee_with_planned(step)) for step in order]
+        stuck = self.steps.keys() - {step.action.pk for step in order}
+        stuck_end = Foresight(State.CANCELLED, STUCK)
+        return found + [Prospect(self.steps[key].action, stuck_end) for key in sorted(stuck)]
+
+    def origin_of(self, step: Step) -> Step | None:
+        """Return the unfinished action that derives an action, or None."""
+        key = step.action.derived_from_id
+        return self.steps.get(key) if key else None
 
     def load_targets(self) -> None:
         """Read all nodes and trees of stacks that are targets of the actions of the plan."""
         types, members = plugins.load("ACTION_TYPES"), self.model.members
-        members.ended |= {action.uuid for action in self.actions.values()}
+        actions = [step.action for step in self.steps.values()]
+        members.ended |= {action.uuid for action in actions}
 
         def targets(*bases: type) -> list[str]:
-            concerned = (action for action in self.actions.values() if has_base_type(types, action, bases))
+            concerned = (action for action in actions if has_base_type(types, action, bases))
             return [target for action in concerned if is_uuid(target := str(action.target))]
 
         members.load(targets(NodeAction))
         self.model.stacks.load(targets(*STACK_ACTIONS))
 
-    def foresee_with_planned(self, key: int) -> None:
-        """Predict an action and the planned actions that it derives."""
-        if key in self.foreseen:
-            return
-        action = self.actions[key]
-        foresight = self.foresee_action(action)
+    def foresee_with_planned(self, step: Step) -> Foresight:
+        """Predict an action and the planned actions that it derives, unless they were predicted before."""
+        if step.foresight:
+            return step.foresight
+        foresight = self.foresee_step(step)
         if foresight.derived is not None:
-            self.match_rules([self.actions[one] for one in self.derived[key] if self.is_on_new_resource(one)])
-            ends = self.derived_ends[key]
-            for planned in self.derived[key]:
-                self.foresee_with_planned(planned)
-                ends.append(self.foreseen[planned].of(self.actions[planned]))
-            foresight = self.foresee_with_derived(action, foresight, ends)
-            self.record_result(action, foresight)
-        self.foreseen[key] = foresight
+            self.match_rules([planned.action for planned in step.planned if self.is_on_new_resource(planned.action)])
+            for planned in step.planned:
+                step.derived.append(self.foresee_with_planned(planned).of(planned.action))
+            foresight = self.foresee_with_derived(step.action, foresight, step.derived)
+            self.record_result(step, foresight)
+        step.foresight = foresight
+        return foresight
 
     def foresee_with_derived(self, action: Action, foresight: Foresight, ends: list[DerivedAction]) -> Foresight:
         """Predict the unplanned actions that an action derives, and then the action itself."""
@@ -270,36 +280,37 @@ class PreflightRun:
         excluded = excluded_now([self.with_stored_target(one) for one in [*unknown, *within]])
         self.looked_up |= {rule_key(one): excluded.get(one.uuid) for one in [*unknown, *within]}
 
-    def inherit_end(self, action: Action) -> Foresight | None:
+    def inherit_end(self, step: Step) -> Foresight | None:
         """Return the end of an action that is not executed because of a parent or its origin, and record it."""
-        if action.has_derived or action.state != State.PENDING:
+        if step.action.has_derived or step.action.state != State.PENDING:
             return None
-        key = action.pk
-        parents = (*self.ended_parents[key], *self.parents[key])
-        if inherited := [self.ends[parent] for parent in parents if parent in self.ends]:
-            # The first parent that ended determines the end of the action.
-            self.ends[key] = min(inherited, key=itemgetter(0))
-            self.underived[key] = self.ends[key][1]
-        elif action.derived_from_id in self.underived:
-            self.underived[key] = self.underived[action.derived_from_id]
-        return self.underived.get(key)
+        inherited = [*step.ends_of_parents, *filter(None, (parent.end_of_dependents for parent in step.parents))]
+        origin = self.origin_of(step)
+        if inherited:
+            step.end_of_dependents = min(inherited, key=attrgetter("position"))
+            step.end_of_planned = step.end_of_dependents.foresight
+        elif origin:
+            step.end_of_planned = origin.end_of_planned
+        return step.end_of_planned
 
-    def foresee_action(self, action: Action) -> Foresight:
-        if inherited := self.inherit_end(action):
+    def foresee_step(self, step: Step) -> Foresight:
+        if inherited := self.inherit_end(step):
             return inherited
-        origin = self.foreseen.get(action.derived_from_id) if action.derived_from_id else None
-        if origin and origin.state is None and has_base_type(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST):
+        action, origin = step.action, self.origin_of(step)
+        if origin and origin.foresight and origin.foresight.state is None and self.is_written_first(action):
             # Its origin may create its target.
-            return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
+            return Foresight(None, f"It follows from the action that is to derive it. {origin.foresight.message}")
         match = self.excluded.get(action.uuid) or self.looked_up.get(rule_key(action))
-        foresight = (
-            excluded_foresight(action, match) if match else DryRun(action, self.planned_actions_of(action)).foresee()
-        )
-        self.record_result(action, foresight)
+        foresight = excluded_foresight(action, match) if match else DryRun(action, planned_actions_of(step)).foresee()
+        self.record_result(step, foresight)
         return foresight
 
-    def is_on_new_resource(self, key: int) -> bool:
-        return self.model.stacks.find_new(str(self.actions[key].target)) is not None
+    def is_written_first(self, action: Action) -> bool:
+        """Return whether the target of an action is written when the action that derives it is executed."""
+        return has_base_type(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST)
+
+    def is_on_new_resource(self, action: Action) -> bool:
+        return self.model.stacks.find_new(str(action.target)) is not None
 
     def with_stored_target(self, action: Action) -> Action:
         """Return an action on the root stack instead of a resource in no table: both affect the same project only."""
@@ -310,23 +321,19 @@ class PreflightRun:
         inputs = {**action.input_parameters, "resource_id": str(root.uuid)}
         return Action(uuid=action.uuid, action_type=action.action_type, input_parameters=inputs)
 
-    def planned_actions_of(self, action: Action) -> Sequence[DerivedAction]:
-        """Return the planned derived actions of an action, before it begins."""
-        waiting = [self.actions[key] for key in self.derived[action.pk]]
-        return [*self.derived_ends[action.pk], *(Foresight(one.state).of(one) for one in waiting)]
-
-    def record_result(self, action: Action, foresight: Foresight) -> None:
+    def record_result(self, step: Step, foresight: Foresight) -> None:
         """Record the consequences of the end of an action for its dependents and planned actions."""
         if foresight.state is None:
             return  # Its end cannot be predicted, or follows from its derived actions.
+        action = step.action
         ends_dependents = foresight.state in WITHOUT_SUCCESS and self.ends_dependents(action)
         if not (action.is_to_derive or ends_dependents):
             return
         end = Foresight(*end_with(action.uuid, foresight.state))
         if action.is_to_derive:
-            self.underived[action.pk] = end
+            step.end_of_planned = end
         if ends_dependents:
-            self.ends[action.pk] = len(self.ends), end
+            step.end_of_dependents = InheritedEnd(next(self.positions), end)
 
     def ends_dependents(self, action: Action) -> bool:
         """Return whether the dependents of an action end with it."""
@@ -357,21 +364,26 @@ def excluded_foresight(action: Action, match: Match) -> Foresight:
     return Foresight(action.state, action.status_message)
 
 
-def execution_order(actions: Mapping[int, Action], parents: Mapping[int, Iterable[int]]) -> list[int]:
-    """Return the keys in the order in which one worker would execute the actions.
+def planned_actions_of(step: Step) -> Sequence[DerivedAction]:
+    """Return the planned derived actions of an action, before it begins."""
+    planned = [step.action for step in step.planned]
+    return [*step.derived, *(Foresight(action.state).of(action) for action in planned)]
+
+
+def execution_order(steps: Iterable[Step]) -> list[Step]:
+    """Return the steps in the order in which one worker would execute their actions.
 
     Running actions come first, then the generations of the graph, each sorted by key. Actions in cycles are omitted.
     """
-    children = defaultdict(list)
-    waiting = dict.fromkeys(actions, 0)
-    for child, its in parents.items():
-        for parent in its:
+    children: dict[Step, list[Step]] = defaultdict(list)
+    waiting = {step: len(step.parents) for step in steps}
+    for child in waiting:
+        for parent in child.parents:
             children[parent].append(child)
-            waiting[child] += 1
-    order: list[int] = []
-    generation = [key for key, number in waiting.items() if not number]
+    order: list[Step] = []
+    generation = [step for step, number in waiting.items() if not number]
     while generation:
-        order += sorted(generation, key=lambda key: (actions[key].state == State.PENDING, key))
+        order += sorted(generation, key=lambda step: (step.action.state == State.PENDING, step.action.pk))
         released = []
         for parent in generation:
             for child in children[parent]:
