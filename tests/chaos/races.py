@@ -19,7 +19,7 @@ from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.planning.completion import complete_plan
 from tests.chaos.start_delays import AdaptiveStartDelay
-from tests.plans.test_races import Race
+from tests.races import Race
 from watcher_site.models import Service
 
 # The rows of this many rounds are created and read together.

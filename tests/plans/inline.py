@@ -5,6 +5,8 @@ from collections.abc import Set
 from actions.models import Action
 from plans.applier.applier import Applier
 from plans.executors import HungJob, Job, Report
+from plans.models import ActionPlan
+from watcher_site.models import Service
 
 
 class InlineExecutor:
@@ -60,3 +62,9 @@ def run_waiting(slots: int = 1) -> None:
         if not applier.heartbeat.holds:
             applier.heartbeat.beat()
     applier.stop()
+
+
+def claim(plan: ActionPlan, applier: Service) -> None:
+    """Begin a plan, as an applier does when it claims the plan."""
+    plan.begin(applier)
+    plan.save_state()

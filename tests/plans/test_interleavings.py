@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from actions.engine import execution
 from actions.models import Action
 from actions.operations import dependencies, skipping
+from actions.operations.skipping import restore_action, restore_actions, skip_action, skip_actions
 from actions.types.base import LeaseLost
 from actions.types.nop import Nop
 from plans.applier.applier import Applier
@@ -16,15 +17,39 @@ from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.models.querysets import ActionPlanQuerySet
 from plans.planning import completion, continuation
+from tests.api import Caller
 from tests.builders import make_plan
 from tests.interleaving import Rival, interrupt_after, interrupt_before
-from tests.plans.inline import InlineExecutor
-from tests.plans.test_races import claim, patch, restore_one, restore_several, skip_one, skip_several
+from tests.plans.inline import InlineExecutor, claim
 from watcher_site.models import Service
 from watcher_site.refusals import Conflict, Refused
 from watcher_site.state_machine import ConcurrentTransition
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+
+def skip_one(plan: ActionPlan) -> None:
+    skip_action(plan.actions.get().uuid, "alice")
+
+
+def skip_several(plan: ActionPlan) -> None:
+    skip_actions(plan, [plan.actions.get().uuid], "alice")
+
+
+def patch(plan: ActionPlan) -> bool:
+    document = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
+    answer = Caller(User.objects.get()).patch(f"/actions/{plan.actions.get().uuid}", document)
+    assert answer.status_code in {200, 403, 404, 409}, answer.content
+    return answer.status_code == 200
+
+
+def restore_one(plan: ActionPlan) -> None:
+    restore_action(plan.actions.get().uuid)
+
+
+def restore_several(plan: ActionPlan) -> None:
+    restore_actions(plan, [plan.actions.get().uuid])
+
 
 SKIPS = pytest.mark.parametrize("skip", [skip_one, skip_several, patch])
 RESTORES = pytest.mark.parametrize("restore", [restore_one, restore_several])

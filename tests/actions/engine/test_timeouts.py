@@ -24,7 +24,7 @@ from plans.planning.proposals import propose
 from plans.workers.process import Watchdog
 from tests.builders import action, make_plan
 from tests.plans.inline import run_waiting
-from tests.plans.test_races import Race
+from tests.races import Race
 from watcher_site.models import Service
 
 LATE = "It took longer than 5 seconds"

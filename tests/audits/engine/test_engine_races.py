@@ -14,7 +14,7 @@ from audits.operations.creation import create_audit
 from plans.models import ActionPlan
 from tests.builders import make_node
 from tests.chaos.start_delays import AdaptiveStartDelay
-from tests.plans.test_races import Race
+from tests.races import Race
 from tests.rounds import rounds
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 

@@ -15,7 +15,7 @@ from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor, run_waiting
-from tests.plans.test_races import Race
+from tests.races import Race
 from watcher_site.models import Service
 from watcher_site.refusals import Conflict
 

@@ -14,7 +14,7 @@ from plans.models import ActionPlan
 from plans.operations.approval import approve_plan, version_of_actions, withdraw_approval
 from tests.builders import action, make_plan
 from tests.interleaving import Rival, interrupt_before
-from tests.plans.test_races import ROUNDS, Race
+from tests.races import ROUNDS, Race
 from watcher_site.refusals import Conflict
 from watcher_site.request_context import CallingContext
 

@@ -16,7 +16,7 @@ from plans.operations.marks import mark
 from tests.builders import make_cluster, make_node, make_resource, make_server
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.operations.test_marking import again, make_action, make_group
-from tests.plans.test_races import Race
+from tests.races import Race
 from tests.rounds import rounds
 from watcher_site.refusals import Conflict
 

@@ -18,7 +18,7 @@ from plans.planning.scheduling import schedule
 from tests.builders import make_plan
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.inline import InlineExecutor
-from tests.plans.test_races import ROUNDS, Race
+from tests.races import ROUNDS, Race
 from tests.waiting import wait_for
 from watcher_site.models import Service
 

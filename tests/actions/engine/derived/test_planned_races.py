@@ -16,8 +16,8 @@ from tests.actions.engine.derived.test_planned_actions import X_THEN_Y, A, edges
 from tests.builders import action
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.deriving import behave, plan_to_derive, waits
+from tests.plans.inline import claim
 from tests.plans.test_interleavings import refused
-from tests.plans.test_races import claim
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

@@ -14,7 +14,7 @@ from tests.builders import make_cluster, make_policy
 from tests.plans.inline import run_waiting
 from tests.plans.kills import kill_at_every_change
 from tests.plans.recording_policy import Recording, Several
-from tests.plans.test_races import Race
+from tests.races import Race
 
 pytestmark = pytest.mark.django_db
 MISSING = "8c1c4e8e-6d51-4b4a-9e39-3d8e8f1d9a55"

@@ -12,8 +12,7 @@ from plans.models import ActionPlan
 from tests.actions.types.clusters.builders import proposed
 from tests.builders import make_cluster, make_flavor, make_member, make_node, make_profile
 from tests.plans.applier.test_commits import counted, counted_commits
-from tests.plans.inline import run_waiting
-from tests.plans.test_races import claim
+from tests.plans.inline import claim, run_waiting
 from watcher_site.models import Service
 
 

@@ -12,8 +12,8 @@ from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from tests.actions.types.clusters.builders import proposed, reload
 from tests.builders import make_cluster, make_member
-from tests.plans.inline import run_waiting
-from tests.plans.test_races import Race, claim
+from tests.plans.inline import claim, run_waiting
+from tests.races import Race
 from tests.rounds import rounds
 from watcher_site.models import Service
 

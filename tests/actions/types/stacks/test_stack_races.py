@@ -11,7 +11,7 @@ from tests.actions.types.stacks.builders import create, mark, part, proposed, re
 from tests.builders import make_flavor, make_node
 from tests.interleaving import Rival, interrupt_before
 from tests.plans.inline import run_waiting
-from tests.plans.test_races import Race
+from tests.races import Race
 from tests.rounds import rounds
 from watcher_site.models import Service
 
