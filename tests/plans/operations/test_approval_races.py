@@ -1,4 +1,4 @@
-"""Races of approvals with real threads on PostgreSQL: no plan starts without the approval of its current actions."""
+"""Approvals interleaved with starts and changes: no plan starts without the approval of its current actions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,14 +11,15 @@ from pytest_django import Settings
 from actions.operations import skipping
 from actions.operations.skipping import restore_action, skip_action
 from plans.models import ActionPlan
+from plans.models.querysets import ActionPlanQuerySet
 from plans.operations.approval import approve_plan, version_of_actions, withdraw_approval
 from tests.builders import action, make_plan
-from tests.interleaving import Rival, interrupt_before
-from tests.races import ROUNDS, Race
+from tests.interleaving import Rival, interrupt_after, interrupt_before
 from watcher_site.refusals import Conflict
 from watcher_site.request_context import CallingContext
+from watcher_site.state_machine import ConcurrentTransition
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 ALICE = CallingContext(user="alice")
 
 
@@ -37,85 +38,83 @@ def make_plan_with_skipped_action() -> ActionPlan:
     return plan
 
 
-def test_start_and_withdrawal_exclude_each_other() -> None:
-    with Race() as race:
-        for _ in range(ROUNDS):
-            plan = make_plan({"a": []})
-            approve_plan(plan, "bob")
-            mine = again(plan)
-            started, withdrawn = race.run(
-                lambda mine=mine: mine.launch(ALICE), lambda plan=plan: withdraw_approval(plan)
-            )
-            assert started != withdrawn
-            found = again(plan)
-            assert (found.state, found.approved_by) == (("PENDING", "bob") if started else ("RECOMMENDED", None))
-
-
-def test_start_and_restore_of_an_action_exclude_each_other() -> None:
-    with Race() as race:
-        for _ in range(ROUNDS):
-            plan = make_plan_with_skipped_action()
-            approve_plan(plan, "bob")
-            mine, skipped = again(plan), action(plan, "a").uuid
-            started, restored = race.run(
-                lambda mine=mine: mine.launch(ALICE), lambda skipped=skipped: restore_action(skipped)
-            )
-            assert started != restored
-            found = again(plan)
-            assert (found.state, found.approved_by, action(plan, "a").state) == (
-                ("PENDING", "bob", "SKIPPED") if started else ("RECOMMENDED", None, "PENDING")
-            )
-
-
-def test_plan_is_not_started_by_a_user_who_read_it_before_a_concurrent_approval() -> None:
-    with Race() as race:
-        for _ in range(ROUNDS):
-            plan = make_plan({"a": []})
-            mine = again(plan)
-            won = race.run(lambda mine=mine: mine.launch(ALICE), lambda plan=plan: approve_plan(plan, "bob"))
-            assert won == [False, True]
-            assert (again(plan).state, again(plan).approved_by) == ("RECOMMENDED", "bob")
-
-
-def test_one_of_two_users_approves_a_plan() -> None:
-    with Race() as race:
-        for _ in range(ROUNDS):
-            plan = make_plan({"a": []})
-            won = race.run(lambda plan=plan: approve_plan(plan, "bob"), lambda plan=plan: approve_plan(plan, "rosa"))
-            assert sorted(won) == [False, True]
-            assert again(plan).approved_by == ("bob" if won[0] else "rosa")
-
-
-def test_approval_that_precedes_a_concurrent_restore_is_withdrawn() -> None:
-    """Either the restore is first, and the approval covers it, or the approval is first, and is withdrawn."""
-    with Race() as race:
-        for _ in range(ROUNDS):
-            plan = make_plan_with_skipped_action()
-            skipped = action(plan, "a").uuid
-            won = race.run(
-                lambda plan=plan: approve_plan(plan, "bob"), lambda skipped=skipped: restore_action(skipped)
-            )
-            assert won == [True, True]
-            found, restored = again(plan), action(plan, "a")
-            assert found.approved_by is None or found.approved_at > restored.updated_at
-
-
 def shown(plan: ActionPlan) -> str:
     return version_of_actions(plan.actions.all().latest_changes())
 
 
-def test_no_approval_of_the_shown_actions_covers_a_concurrent_restore() -> None:
-    with Race() as race:
-        for _ in range(ROUNDS):
-            plan = make_plan_with_skipped_action()
-            skipped, version = action(plan, "a").uuid, shown(plan)
-            _, restored = race.run(
-                lambda plan=plan, version=version: approve_plan(plan, "bob", version),
-                lambda skipped=skipped: restore_action(skipped),
-            )
-            assert restored
-            # The restore withdraws an approval that was first. An approval that was second is refused.
-            assert again(plan).approved_by is None
+def test_start_waits_for_a_concurrent_withdrawal_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []})
+    approve_plan(plan, "bob")
+    mine = again(plan)
+    start = Rival(lambda: mine.launch(ALICE))
+    interrupt_after(monkeypatch, ActionPlanQuerySet, "update", start)
+    withdraw_approval(plan)
+    with pytest.raises(ConcurrentTransition):
+        start.result()
+    assert (again(plan).state, again(plan).approved_by) == ("RECOMMENDED", None)
+
+
+def test_withdrawal_waits_for_a_concurrent_start_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []})
+    approve_plan(plan, "bob")
+    withdrawal = Rival(lambda: withdraw_approval(plan))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", withdrawal)
+    again(plan).launch(ALICE)
+    with pytest.raises(Conflict):
+        withdrawal.result()
+    assert (again(plan).state, again(plan).approved_by) == ("PENDING", "bob")
+
+
+def test_start_waits_for_a_concurrent_restore_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan_with_skipped_action()
+    approve_plan(plan, "bob")
+    mine = again(plan)
+    start = Rival(lambda: mine.launch(ALICE))
+    interrupt_before(monkeypatch, skipping, "withdraw_approvals", start)
+    restore_action(action(plan, "a").uuid)
+    with pytest.raises(ConcurrentTransition):
+        start.result()
+    assert (again(plan).state, again(plan).approved_by) == ("RECOMMENDED", None)
+
+
+def test_restore_waits_for_a_concurrent_start_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan_with_skipped_action()
+    approve_plan(plan, "bob")
+    skipped = action(plan, "a").uuid
+    restore = Rival(lambda: restore_action(skipped))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", restore)
+    again(plan).launch(ALICE)
+    with pytest.raises(Conflict):
+        restore.result()
+    assert (again(plan).state, action(plan, "a").state) == ("PENDING", "SKIPPED")
+
+
+def test_plan_is_not_started_by_a_user_who_read_it_before_its_approval() -> None:
+    plan = make_plan({"a": []})
+    approve_plan(again(plan), "bob")
+    with pytest.raises(Conflict):
+        plan.launch(ALICE)
+    assert (again(plan).state, again(plan).approved_by) == ("RECOMMENDED", "bob")
+
+
+def test_approval_waits_for_a_concurrent_approval_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []})
+    late = Rival(lambda: approve_plan(plan, "rosa"))
+    interrupt_after(monkeypatch, ActionPlanQuerySet, "update", late)
+    approve_plan(plan, "bob")
+    with pytest.raises(Conflict):
+        late.result()
+    assert again(plan).approved_by == "bob"
+
+
+def test_restore_waits_for_a_concurrent_approval_and_withdraws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan_with_skipped_action()
+    skipped = action(plan, "a").uuid
+    restore = Rival(lambda: restore_action(skipped))
+    interrupt_after(monkeypatch, ActionPlanQuerySet, "update", restore)
+    approve_plan(plan, "bob", shown(plan))
+    restore.result()
+    assert (again(plan).approved_by, action(plan, "a").state) == (None, "PENDING")
 
 
 @pytest.mark.parametrize(

@@ -100,20 +100,6 @@ def test_plan_rescheduled_during_a_claim_does_not_begin(
     assert again(plan).state == "PENDING"
 
 
-def test_cancelling_and_claiming_a_due_plan_exclude_each_other(applier: Service) -> None:
-    with Race() as race:
-        for _ in range(ROUNDS):
-            plan = make_plan({"a": []}, state="PENDING", opens_at=timezone.now())
-            found, theirs = again(plan), again(plan)
-            claimed, cancelled = race.run(
-                lambda found=found: claim(found, applier), lambda theirs=theirs: theirs.abandon("alice")
-            )
-            assert claimed != cancelled
-            assert (again(plan).state, plan.actions.get().state) == (
-                ("ONGOING", "PENDING") if claimed else ("CANCELLED", "CANCELLED")
-            )
-
-
 def test_plan_started_for_a_time_and_cancelled_concurrently_is_cancelled_or_pending() -> None:
     with Race() as race:
         for _ in range(ROUNDS):
