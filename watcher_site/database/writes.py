@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from typing import Any, Protocol
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
@@ -16,6 +17,8 @@ class WrittenOnce:
 
 
 Rows = dict[type[models.Model], list[models.Model]]
+Part = tuple[str, Sequence[Any]]
+"""A part of a statement, with the values of its placeholders."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,12 @@ class Change:
 class Announced(Protocol):
     """The notifications of a changed row, written with the change."""
 
-    def parts(self, changed: str | None = None, keys: Sequence[int] = ()) -> tuple[list[str], str, list[Any]]:
-        """Return the common table expressions of an INSERT, the INSERT, and their values.
+    def parts(self, *, changed: str | None = None, keys: Sequence[int] = ()) -> list[Part]:
+        """Return the common table expressions of an INSERT, and the INSERT as the last part.
 
-        ``changed`` is the name of a table of the changed rows; without it, the notifications are about the rows with
-        the keys.
+        Args:
+            changed: the name of a table of the changed rows.
+            keys: the primary keys of the rows, if ``changed`` is None.
         """
 
     def write(self, keys: Sequence[int]) -> None:
@@ -96,27 +100,25 @@ def write_in_one_statement(
     change: Change, further: Sequence[Change], new: Rows, announced: Announced | None, database: Any
 ) -> bool:
     sql, params = change.compose(database)
-    parts = [f"changed AS ({sql} RETURNING {'*' if announced else '1'})"]
+    tables: list[Part] = [(f"changed AS ({sql} RETURNING {'*' if announced else '1'})", params)]
     for place, row in enumerate(further):
-        sql, values = row.compose(database)
-        parts.append(f"ended{place} AS ({sql} AND EXISTS (SELECT 1 FROM changed))")  # noqa: S608
-        params += values
+        sql, params = row.compose(database)
+        tables.append((f"further{place} AS ({sql} AND EXISTS (SELECT 1 FROM changed))", params))  # noqa: S608
     if announced:
-        source, insertion, values = announced.parts("changed")
-        parts += [*source, f"announced AS ({insertion})"]
-        params += values
+        *source, (sql, values) = announced.parts(changed="changed")
+        tables += [*source, (f"announced AS ({sql})", values)]
     # The last part returns the keys of one model, which show whether anything was written.
     keyed = next((model for model in reversed(new) if not issubclass(model, WrittenOnce)), None)
+    last: Part = ("SELECT 1 FROM changed", [])
     for model, rows in new.items():
-        if model is not keyed:
-            parts.append(f"made{len(parts)} AS ({compose_insert(model, len(rows), 'changed')})")
-            params += values_of(rows, record_fields(model), database)
-    rows, last = [], "SELECT 1 FROM changed"
-    if keyed:
-        rows = new[keyed]
-        last = compose_insert(keyed, len(rows), "changed")
-        params += values_of(rows, record_fields(keyed), database)
-    return set_keys(rows, f"WITH {', '.join(parts)} {last}", params, database)
+        sql, params = compose_insert(model, len(rows), "changed"), values_of(rows, record_fields(model), database)
+        if model is keyed:
+            last = (sql, params)
+        else:
+            tables.append((f"inserted{len(tables)} AS ({sql})", params))
+    sqls, values_by_part = zip(*tables, last, strict=True)
+    statement = f"WITH {', '.join(sqls[:-1])} {sqls[-1]}"
+    return set_keys(new[keyed] if keyed else [], statement, list(chain(*values_by_part)), database)
 
 
 def insert(rows: Sequence[models.Model]) -> None:

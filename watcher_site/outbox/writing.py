@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from watcher_site import plugins
 from watcher_site.database.text import make_storable
+from watcher_site.database.writes import Part
 from watcher_site.models import Notification, Subscription
 from watcher_site.models.notifications import NAME_LENGTH
 from watcher_site.monitoring.metrics import state_changes
@@ -111,8 +112,8 @@ class Announcement:
     events: Sequence[Event]
     old_state: str | None = None
 
-    def parts(self, changed: str | None = None, keys: Sequence[int] = ()) -> tuple[list[str], str, list[Any]]:
-        """Return the common table expressions of the INSERT, the INSERT, and the values of both.
+    def parts(self, *, changed: str | None = None, keys: Sequence[int] = ()) -> list[Part]:
+        """Return the common table expressions of the INSERT, and the INSERT as the last part.
 
         Args:
             changed: the name of a table of the same statement with the changed rows.
@@ -123,25 +124,28 @@ class Announcement:
             rows = f"{rows} IN ({', '.join(['%s'] * len(keys))})"
         is_typed = connection.vendor == "postgresql"
         row = "(%s::integer, %s::text, %s::text, %s::jsonb)" if is_typed else "(%s, %s, %s, %s)"
-        source = [
-            f"events(place, event_type, priority, fault) AS (VALUES {', '.join([row] * len(self.events))})",
-            f"source(id, object_uuid, snapshot) AS ({rows})",
-        ]
-        events = [
+        event_rows = ", ".join([row] * len(self.events))
+        event_values = [
             value
             for place, event in enumerate(self.events)
             for value in (place, f"{self.kind.name}.{event.name}", event.priority, as_json(event.fault))
         ]
         now = connection.ops.adapt_datetimefield_value(timezone.now())
         constants = [self.kind.name, self.old_state, settings.HOST, find_person(), now]
-        return source, insertion(is_typed), [*events, *values, *keys, *constants]
+        return [
+            (f"events(place, event_type, priority, fault) AS (VALUES {event_rows})", event_values),
+            (f"source(id, object_uuid, snapshot) AS ({rows})", [*values, *keys]),
+            (insertion(is_typed), constants),
+        ]
 
     def write(self, keys: Sequence[int]) -> None:
         """Write notifications of the objects with these primary keys, with their state in the open transaction."""
         for start in range(0, len(keys), BATCH):
-            source, insert, values = self.parts(keys=keys[start : start + BATCH])
+            (events, event_values), (source, source_values), (insert, insert_values) = self.parts(
+                keys=keys[start : start + BATCH]
+            )
             with connection.cursor() as cursor:
-                cursor.execute(f"WITH {', '.join(source)} {insert}", values)
+                cursor.execute(f"WITH {events}, {source} {insert}", [*event_values, *source_values, *insert_values])
 
 
 def find_person() -> str | None:
