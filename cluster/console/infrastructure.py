@@ -10,6 +10,7 @@ from cluster.console.filters import ComputeNodeFilters, PoolFilters, VolumeFilte
 from cluster.console.tables import ComputeNodeTable, HostedServerTable, PoolTable, VolumeTable, convert_to_gigabytes
 from cluster.models import ComputeNode, HostAggregate, Pool, Server, Volume, VolumeAttachment
 from watcher_site.console.pages import ListPage, RecordPage
+from watcher_site.console.paging import OrderedRows
 
 AGGREGATES = Prefetch("aggregates", HostAggregate.objects.present())
 
@@ -47,8 +48,9 @@ class ComputeNodePage(RecordPage):
         here = (
             Server.objects.present().filter(Q(node=node) | Q(destination=node)).select_related("node", "destination")
         )
+        table = HostedServerTable(OrderedRows(here))
         return super().get_context_data(
-            table=RequestConfig(self.request, paginate={"per_page": 50}).configure(HostedServerTable(here)),
+            table=RequestConfig(self.request, paginate={"per_page": 50}).configure(table),
             capacities=[
                 (_("vCPU"), node.used_vcpus, node.capacity_vcpus),
                 (_("Memory (GB)"), convert_to_gigabytes(node.used_memory), convert_to_gigabytes(node.capacity_memory)),
@@ -70,6 +72,7 @@ class PoolList(InfrastructureList):
     table_class = PoolTable
     filterset_class = PoolFilters
     heading = _("Pools")
+    help_page = "console#compute-nodes"
     guidance = _("No storage pools. Load a topology with manage.py load_topology FILE.")
 
     def get_queryset(self) -> QuerySet[Pool]:
@@ -82,6 +85,7 @@ class VolumeList(InfrastructureList):
     table_class = VolumeTable
     filterset_class = VolumeFilters
     heading = _("Volumes")
+    help_page = "console#compute-nodes"
     guidance = _("No volumes. Load a topology with manage.py load_topology FILE.")
 
     def get_queryset(self) -> QuerySet[Volume]:

@@ -42,7 +42,7 @@ class PolicyList(MemberList):
 
     def get_queryset(self) -> QuerySet[Policy]:
         having = Count("bindings", filter=Q(bindings__deleted_at=None))
-        return Policy.objects.present().annotate(cluster_count=having)
+        return Policy.objects.present().annotate(cluster_count=having).order_by("name", "pk")
 
 
 class PolicyPage(RecordPage):

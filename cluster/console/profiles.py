@@ -10,6 +10,7 @@ from cluster.console.filters import ProfileFilters
 from cluster.console.tables import NodeTable, ProfileTable
 from cluster.models import Node, Profile
 from watcher_site.console.pages import ListPage, RecordPage
+from watcher_site.console.paging import OrderedRows
 
 
 class MemberList(ListPage):
@@ -28,7 +29,8 @@ class ProfileList(MemberList):
     guidance = _("No profiles yet. Create them through the API, from microversion 1.12: POST /v1/profiles.")
 
     def get_queryset(self) -> QuerySet[Profile]:
-        return Profile.objects.present().annotate(node_count=Count("nodes", filter=Q(nodes__deleted_at=None)))
+        here = Count("nodes", filter=Q(nodes__deleted_at=None))
+        return Profile.objects.present().annotate(node_count=here).order_by("name", "pk")
 
 
 class ProfilePage(RecordPage):
@@ -38,9 +40,7 @@ class ProfilePage(RecordPage):
     permission_required = "cluster.view_profile"
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        table = NodeTable(
-            Node.objects.present().filter(profile=self.object).select_related("cluster"),
-            exclude=("profile", "index", "tainted"),
-        )
+        nodes = Node.objects.present().filter(profile=self.object).select_related("cluster")
+        table = NodeTable(OrderedRows(nodes), exclude=("profile", "index", "tainted"))
         configured = RequestConfig(self.request, paginate={"per_page": 50}).configure(table)
         return super().get_context_data(table=configured, **context)

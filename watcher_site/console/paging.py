@@ -1,5 +1,10 @@
-"""Pagination of tables: the page sizes, and the limit of counted rows."""
+"""Pagination of tables: the page sizes, the order of equal rows, and the limit of counted rows."""
 
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 from django_tables2.data import TableQuerysetData
 
@@ -17,7 +22,24 @@ def drop_unknown_page_size(request: HttpRequest) -> None:
         request.GET = query  # type: ignore[assignment]
 
 
-class LimitedRows(TableQuerysetData):
+class OrderedRows(TableQuerysetData):
+    """The rows of a table, in one order on all its pages."""
+
+    data: QuerySet[Any]
+
+    def order_by(self, aliases: Iterable[str]) -> None:
+        """Order the rows, those with equal values by their keys: else pages would repeat some rows and lack others."""
+        super().order_by(aliases)
+        columns = self.data.query.order_by
+        if columns and columns[-1] not in {"pk", "-pk"}:
+            self.data = self.data.order_by(*columns, "-pk" if is_descending(columns[-1]) else "pk")
+
+
+def is_descending(column: Any) -> bool:
+    return column.descending if isinstance(column, OrderBy) else str(column).startswith("-")
+
+
+class LimitedRows(OrderedRows):
     """The rows of a table, counted and shown up to a limit, because later pages cost more.
 
     Attributes:

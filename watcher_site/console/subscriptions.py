@@ -118,7 +118,8 @@ class SubscriptionList(ListPage):
             Count("deliveries", filter=Q(deliveries__state=state))
             for state in (Delivery.State.PENDING, Delivery.State.UNDELIVERED)
         )
-        return Subscription.objects.present().annotate(waiting_count=waiting, undelivered_count=undelivered)
+        found = Subscription.objects.present().annotate(waiting_count=waiting, undelivered_count=undelivered)
+        return found.order_by("name", "pk")
 
 
 class SubscriptionPage(RecordPage):

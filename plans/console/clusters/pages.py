@@ -29,6 +29,7 @@ from plans.operations.clusters import create_cluster
 from watcher_site.authorization.permissions import may, target_of_page
 from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, StoredMessageColumn, TimeColumn
 from watcher_site.console.pages import FollowedPage, RecordPage
+from watcher_site.console.paging import OrderedRows
 from watcher_site.templatetags.console import linked
 
 RECENT = 10
@@ -156,7 +157,9 @@ class ClusterPage(FollowedPage):
         holders = list(unfinished_holders(cluster))
         return super().get_context_data(
             sizes=describe_sizes(cluster, members.count()),
-            members=self.configure(NodeTable(members, exclude=("profile", "cluster", "role"), prefix="node-"), 50),
+            members=self.configure(
+                NodeTable(OrderedRows(members), exclude=("profile", "cluster", "role"), prefix="node-"), 50
+            ),
             bindings=self.configure(BindingTable(bindings.order_by("priority", "pk")), None),
             recent=ActionTable(recent, exclude=("resource",), orderable=False),
             holders=holders,

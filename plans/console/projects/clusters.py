@@ -23,6 +23,7 @@ from plans.console.projects.operations import OwnCreation, OwnOperation
 from plans.operations.base import Operation
 from watcher_site.console.columns import TABLE_ATTRIBUTES
 from watcher_site.console.pages import FollowedPage, ListPage
+from watcher_site.console.paging import OrderedRows
 from watcher_site.messages import translate_message
 
 VERBS = {
@@ -104,7 +105,7 @@ class OwnClusterPage(OwnProjectsMixin, FollowedPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         cluster: Cluster = self.object
         members = cluster.members()
-        table = OwnNodeTable(members, prefix="node-")
+        table = OwnNodeTable(OrderedRows(members), prefix="node-")
         return super().get_context_data(
             sizes=describe_sizes(cluster, members.count()),
             members=RequestConfig(self.request, paginate={"per_page": 50}).configure(table),

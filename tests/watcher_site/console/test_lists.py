@@ -1,14 +1,16 @@
 """The number of rows of a list, and its sorting on narrow screens."""
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
-from django.urls import reverse
+from django.test import Client, RequestFactory
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from tests.builders import make_plan, make_server
+from watcher_site.console.pages import ListPage
 from watcher_site.history import record
 from watcher_site.request_context import CallingContext
 
@@ -105,3 +107,29 @@ def test_sort_form_of_a_plan_page_returns_to_the_actions(browser: Client) -> Non
     )
     assert 'action="#actions-heading"' in form
     assert '<input type="hidden" name="action_type" value="nop">' in form
+
+
+def test_pages_of_a_list_contain_each_row_once_although_its_values_are_equal(browser: Client) -> None:
+    for number in range(160):
+        make_server(f"web-{number:03}", memory=1024 * (number % 2 + 1))
+    pages = [text(browser.get(reverse("cluster:servers"), {"sort": "-memory", "page": page})) for page in (1, 2, 3, 4)]
+    assert len(set(re.findall(">(web-[0-9]{3})<", "".join(pages)))) == 160
+
+
+def lists(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[type[ListPage]]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from lists(pattern.url_patterns)
+        elif issubclass(view := getattr(pattern.callback, "view_class", object), ListPage):
+            yield view
+
+
+def test_every_list_has_a_default_order(cloud_admin: User) -> None:
+    request = RequestFactory().get("/")
+    request.user = cloud_admin
+    found = list(lists(get_resolver("watcher_site.console.urls").url_patterns))
+    assert len(found) > 15
+    for page in found:
+        view = page()
+        view.setup(request)
+        assert view.get_queryset().ordered, page
