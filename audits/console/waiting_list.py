@@ -12,10 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from audits.engine.capacity import Answer, planned_answers
 from cluster.console.filters import ServerFilters
+from cluster.console.tables import AS_IT_IS
 from cluster.models import Server
 from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, TimeColumn, fill_placeholders
 from watcher_site.console.pages import ListPage
-from watcher_site.templatetags.console import state_badge
+from watcher_site.templatetags.console import gigabytes, state_badge
 from watcher_site.templatetags.names import named_link
 
 # The descriptions of planned actions for servers, by type.
@@ -31,8 +32,8 @@ class WaitingFilters(ServerFilters):
 class WaitingTable(tables.Table):
     name = tables.Column(linkify=("cluster:server", {"uuid": tables.A("uuid")}))
     project_id = tables.Column(verbose_name=_("project"), default="—")
-    vcpus = NumberColumn(verbose_name=_("VCPUs"))
-    memory = NumberColumn(verbose_name=_("memory (MB)"))
+    vcpus = NumberColumn(verbose_name=_("vCPU"), attrs=AS_IT_IS)
+    memory = NumberColumn(verbose_name=_("memory (GB)"))
     disk = NumberColumn(verbose_name=_("disk (GB)"))
     created_at = TimeColumn(accessor="created_at", verbose_name=_("requested"))
     answer = tables.Column(empty_values=(), orderable=False, verbose_name=_("planned action"))
@@ -45,6 +46,9 @@ class WaitingTable(tables.Table):
     def __init__(self, *arguments: Any, answers: Mapping[str, Answer], **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.answers = answers
+
+    def render_memory(self, value: int) -> str:
+        return gigabytes(value)
 
     def render_answer(self, record: Any) -> SafeString | str:
         answer = self.answers.get(str(record.uuid))

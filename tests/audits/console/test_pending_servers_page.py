@@ -54,6 +54,11 @@ def test_pending_server_links_to_its_capacity_plan(browser: Client, settings: Se
     assert "no capacity: set to error in" in text
 
 
+def test_list_shows_the_memory_in_gigabytes(browser: Client) -> None:
+    make_server("one", state="pending", memory=3072)
+    assert '<td class="number text-end text-nowrap" data-label="Memory (GB)"><div>3</div></td>' in text_of(browser)
+
+
 def test_list_is_filtered_by_name(browser: Client) -> None:
     make_server("one", state="pending")
     assert "No results." in text_of(browser, name="two")

@@ -63,7 +63,8 @@ def test_recorded_events_have_labels() -> None:
     ("event", "english", "german"),
     [
         ("action_plan.start", "start action plan", "Aktionsplan: starten"),
-        ("user.set_groups", "set groups user", "Benutzer: Gruppen setzen"),
+        ("user.set_groups", "set groups of user", "Benutzer: Gruppen setzen"),
+        ("user.login", "login of user", "Benutzer: anmelden"),
         ("plug_in.do_more", "do more plug in", "plug in: do more"),
         ("command.apply_plan", "apply plan command", "Befehl: apply plan"),
         ("login", "login", "login"),
