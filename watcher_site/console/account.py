@@ -216,6 +216,9 @@ class TokenOperationView(OperationView):
             raise Http404
         return found
 
+    def name_of(self, record: AuthToken) -> str:
+        return f"{record.token_key}…"
+
     def perform(self, record: AuthToken) -> str:
         end_token(record)
         return _("The token %(token)s… was revoked.") % {"token": record.token_key}

@@ -234,9 +234,12 @@ class OperationView(Page, ByUUID, View, ABC):
         return redirect(self.redirect_url(record, False))
 
     def render_confirmation(self, record: Any) -> HttpResponse:
-        return render(
-            self.request, "confirm.html", {"record": record, "view": self, "back": self.redirect_url(record, False)}
-        )
+        context = {"name": self.name_of(record), "view": self, "back": self.redirect_url(record, False)}
+        return render(self.request, "confirm.html", context)
+
+    def name_of(self, record: Any) -> str:
+        """Return the name of the record for users, or an empty text if it has none."""
+        return getattr(record, "called", str(record))
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()

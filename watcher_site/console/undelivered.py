@@ -142,6 +142,9 @@ class DeleteUndelivered(DeadLetterOperationView):
     question = _("Delete this notification?")
     consequence = _("The receiver will not get this notification.")
 
+    def name_of(self, delivery: Delivery) -> str:
+        return delivery.notification.event_type
+
     def perform(self, delivery: Delivery) -> str:
         deliveries.delete_dead_letter(delivery)
         return _("Deleted notification %(event)s.") % {"event": delivery.notification.event_type}

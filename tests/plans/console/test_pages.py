@@ -142,6 +142,13 @@ def test_cancel_requires_confirmation(administrator: Client) -> None:
     assert ActionPlan.objects.get().state == "CANCELLED"
 
 
+@pytest.mark.parametrize("verb", ["cancel", "delete"])
+def test_confirmation_names_the_action_plan(administrator: Client, verb: str) -> None:
+    plan = make_plan({"a": []}, audit=make_audit("Maintenance of compute-03"))
+    question = administrator.get(reverse(f"plans:{verb}", args=[plan.uuid])).content.decode()
+    assert "<strong><bdi>Maintenance of compute-03</bdi></strong>:" in question
+
+
 def test_deleting_a_running_plan_is_refused_with_the_advice_to_cancel_it(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     assert "Cannot delete the action plan: it is ONGOING. Cancel it first." in press(administrator, "delete", plan)
