@@ -20,7 +20,7 @@ from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.console.pages import Page
 from watcher_site.database.records import parse_uuid
 from watcher_site.messages import Text
-from watcher_site.templatetags.console import humanize_name
+from watcher_site.templatetags.console import clock, humanize_name
 from watcher_site.templatetags.names import brief
 from watcher_site.windows.durations import describe_duration
 
@@ -147,7 +147,7 @@ def facts_of_plan(plan: Any) -> dict[Text, Any]:
         _("Actions"): plan.total_actions,
         _("Skipped actions"): plan.skipped_actions,
         _("On failure"): plan.on_failure,
-        _("Created"): f"{plan.created_at:%Y-%m-%d %H:%M} UTC",
+        _("Created"): clock(plan.created_at),
         _("Duration"): duration and describe_duration(duration),
     }
 

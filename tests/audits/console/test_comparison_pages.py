@@ -154,3 +154,12 @@ def test_plan_comparison_shows_audits_only_with_the_permission_to_view_audits(
         client.force_login(user)
         shown[user] = "Parameter threshold" in compared(client, *plans).content.decode()
     assert shown == {stranger: False, cloud_admin: True}
+
+
+def test_times_are_in_the_zone_of_the_reader(
+    client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan]
+) -> None:
+    client.force_login(cloud_admin)
+    client.cookies["zone"] = "Asia/Tokyo"
+    ActionPlan.objects.update(created_at="2026-01-01T20:00:00Z")
+    assert "2026-01-02 05:00:00 Asia/Tokyo" in compared(client, *pair).content.decode()
