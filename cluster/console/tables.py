@@ -18,8 +18,6 @@ from cluster.operations.marks import mark_reasons_of
 from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, StoredMessageColumn, TimeColumn
 from watcher_site.templatetags.console import gigabytes, state_badge, use_bar
 
-# Prevents line breaks at hyphens of names.
-ONE_LINE = {"td": {"class": "text-nowrap"}}
 NAME = {"td": {"class": "name"}}
 # Keeps the lower-case letter of "vCPU" in the header.
 AS_IT_IS = {"th": {"class": "text-end as-it-is"}, "td": {"class": "text-end text-nowrap number"}}
@@ -49,7 +47,7 @@ class ComputeNodeTable(tables.Table):
     hostname = tables.Column(linkify=("cluster:node", {"uuid": tables.A("uuid")}), attrs=NAME)
     state = StateColumn(verbose_name=_("service"), order_by=("state", "status"))
     power_state = StateColumn(verbose_name=_("power"))
-    zone = tables.Column(attrs=ONE_LINE)
+    zone = tables.Column()
     aggregates = tables.Column(empty_values=(), orderable=False, verbose_name=_("aggregates"), attrs=NAME)
     vcpus = UseColumn("used_vcpus", "capacity_vcpus", "vCPU", verbose_name=_("vCPU"))
     memory = UseColumn("used_memory", "capacity_memory", "GB", convert_to_gigabytes, verbose_name=_("Memory"))

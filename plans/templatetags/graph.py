@@ -49,7 +49,7 @@ def graph_boxes(boxes: Iterable[Box], details: bool) -> SafeString:
 
 def draw_box(box: Box, details: bool) -> str:
     action, place = box.action, box.place
-    resource, label = escape(visible(box.resource)), escape(visible(box.resource_label))
+    resource, label = escape(visible(box.resource)), escape(box.resource_label)
     kind, state = escape(action.action_type), escape(action.state)
     short_kind, kind_label = escape(shorten_label(action.action_type, TYPE_LENGTH)), escape(box.type_label)
     message = action.status_message if details else generic_message(action.state, action.status_message)
@@ -66,7 +66,7 @@ def draw_box(box: Box, details: bool) -> str:
         f'<g transform="translate({place.x} {place.y})">'
         f'<rect class="outline" width="{place.width}" height="{place.height}" rx="6" />'
         f'<rect class="stripe" width="5" height="{place.height}" rx="2.5" />'
-        f'<text class="box-name" x="14" y="17">{first_line}</text> '
+        f'<text class="box-name" x="14" y="17" clip-path="url(#inside-of-box)">{first_line}</text> '
         f'<text class="box-type" x="14" y="33">{second_line}</text> '
         f'<text class="box-state" x="14" y="49">{state}</text></g></a>'
     )

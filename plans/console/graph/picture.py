@@ -26,6 +26,7 @@ from plans.console.graph.layers import (
     with_derived_edges,
 )
 from plans.models import ActionPlan
+from watcher_site.templatetags.names import visible
 
 DRAWN_ACTIONS = 300
 LABEL_LENGTH = 18
@@ -278,7 +279,7 @@ class Box:
 
     @property
     def resource_label(self) -> str:
-        return shorten_label(self.resource)
+        return shorten_label(visible(self.resource))
 
     @property
     def resource(self) -> str:
@@ -295,7 +296,7 @@ def picture_of(plan: ActionPlan, total: int, first_layer: str = "") -> dict[str,
     picture = draw_picture(
         list(actions), with_derived_edges(edges, {key: action.derived_from for key, action in actions.items()})
     )
-    return {"picture": picture, "boxes": make_boxes(picture, actions)}
+    return {"picture": picture, "boxes": make_boxes(picture, actions), "box_width": WIDTH}
 
 
 def layers_from(found: list[Layer], first: str) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page
 
-from actions.models import Action
+from actions.models import Action, ActionEvent, ActionParent
 from plans.models import ActionPlan
 from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import (
+    make_aggregate,
     make_audit,
     make_cluster,
     make_flavor,
@@ -26,6 +27,7 @@ from tests.builders import (
     make_volume,
 )
 from tests.end_to_end.console.browser import browser_page
+from tests.watcher_site.notifications.relaying import subscribe_to
 
 pytestmark = [
     pytest.mark.any_database,
@@ -38,12 +40,13 @@ LONG = "x" * 255
 LISTS = [
     *("audits:list", "plans:list", "actions:list", "exclusions:list", "clusters:list", "stacks:list"),
     *("cluster:nodes", "cluster:servers", "cluster:pools", "cluster:volumes", "cluster:members", "cluster:profiles"),
+    "notifications:list",
 ]
 # The elements that scroll horizontally, with the widths of their content and of their container.
 WIDER = """() => [document.documentElement, ...document.querySelectorAll(".table-responsive, .table-container")]
   .filter((part) => part.scrollWidth > part.clientWidth).map((part) => [part.scrollWidth, part.clientWidth])"""
-# Cells whose text overlaps the next cells.
-OVERLAPPING = """() => [...document.querySelectorAll("td")]
+# Cells whose text overlaps the next cells, and events that are wider than their list.
+OVERLAPPING = """() => [...document.querySelectorAll("td, .events li")]
   .filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
   .map((cell) => [cell.className, cell.scrollWidth, cell.clientWidth])"""
 
@@ -51,7 +54,9 @@ OVERLAPPING = """() => [...document.querySelectorAll("td")]
 @pytest.fixture
 def rows(transactional_db: None) -> ActionPlan:
     make_flavor("small")
-    server = make_server(LONG, make_node(LONG), unhealthy_reason=LONG, project_id=LONG)
+    node = make_node(LONG, zone=LONG[:255])
+    make_aggregate(1, LONG, node)
+    server = make_server(LONG, node, unhealthy_reason=LONG, project_id=LONG)
     profile = make_profile(LONG)
     cluster = make_cluster(LONG, profile=profile, project_id=LONG, status_reason=LONG)
     make_member(LONG, server=server, cluster=cluster, profile=profile, status_reason=LONG)
@@ -65,10 +70,15 @@ def rows(transactional_db: None) -> ActionPlan:
         "source_node": LONG,
         "migration_type": "live",
     }
-    Action.objects.create(action_plan=plan, action_type="migrate", input_parameters=parameters, status_message=LONG)
+    first = Action.objects.create(
+        action_plan=plan, action_type="migrate", input_parameters=parameters, status_message=LONG
+    )
+    ActionEvent.objects.create(action=first, event="execute", details=LONG)
     host = f"compute-{'x' * 20}.example.org"
     parameters |= {"resource_name": "xxxxxxxxxxxx", "source_node": host, "destination_node": host}
-    Action.objects.create(action_plan=plan, action_type="migrate", input_parameters=parameters)
+    second = Action.objects.create(action_plan=plan, action_type="migrate", input_parameters=parameters)
+    ActionParent.objects.create(child=second, parent=first)
+    subscribe_to(f"http://192.0.2.7/{LONG}", LONG, event_types=["x" * 60] * 2)
     return plan
 
 

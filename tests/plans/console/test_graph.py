@@ -11,8 +11,9 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actions.models import Action
 from plans.console.graph.layers import Edge, Layer, compute_layers, with_derived_edges
-from plans.console.graph.picture import draw_picture, layers_from
+from plans.console.graph.picture import draw_picture, layers_from, picture_of
 from plans.models import ActionPlan
 from tests.builders import make_plan
 
@@ -147,3 +148,13 @@ def test_german_graph_has_numbers_with_decimal_points(client: Client, cloud_admi
     page = client.get(reverse("plans:detail", args=[plan.uuid]), headers={"Accept-Language": "de"}).content.decode()
     assert '<html lang="de"' in page
     assert re.findall(r'\b(?:x|y|width|height)="[\d.]*,[^"]*"', page) == []
+
+
+@pytest.mark.django_db
+def test_label_with_control_characters_is_cut_with_their_marks() -> None:
+    plan = make_plan()
+    Action.objects.create(
+        action_plan=plan, action_type="migrate", input_parameters={"resource_name": "evil-\u202egpj.exe-\u2066name"}
+    )
+    (box,) = picture_of(plan, 1)["boxes"]
+    assert box.resource_label == "evil-U+202Egpj.ex…"
