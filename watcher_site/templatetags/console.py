@@ -210,8 +210,9 @@ def total(counts: Mapping[str, int]) -> int:
 
 @register.filter
 def counted(number: int) -> str:
-    """Return a number of records that were counted up to a limit, as 10,000+ above that."""
-    return f"{number_format(MOST_COUNTED, force_grouping=True)}+" if number > MOST_COUNTED else str(number)
+    """Return a number of records that were counted up to a limit: 1,234, or 10,000+ above the limit."""
+    shown = number_format(min(number, MOST_COUNTED), force_grouping=True)
+    return f"{shown}+" if number > MOST_COUNTED else shown
 
 
 @register.filter
@@ -219,7 +220,8 @@ def counted_in_total(counts: Mapping[str, int]) -> str:
     """Return the sum of such numbers, with a + if one of them is above the limit."""
     number = total({state: min(count, MOST_COUNTED) for state, count in counts.items()})
     is_more = max(counts.values(), default=0) > MOST_COUNTED
-    return f"{number_format(number, force_grouping=True)}+" if is_more else str(number)
+    shown = number_format(number, force_grouping=True)
+    return f"{shown}+" if is_more else shown
 
 
 @register.filter

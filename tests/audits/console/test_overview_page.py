@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from tests.builders import make_audit, make_node, make_plan, make_server
 from watcher_site.models import Service
+from watcher_site.templatetags.console import counted
 
 
 def overview(client: Client, user: User) -> str:
@@ -100,3 +101,8 @@ def test_overview_query_count_does_not_depend_on_the_number_of_records(
     client.force_login(cloud_admin)
     with django_assert_num_queries(12):
         client.get(reverse("home"))
+
+
+@pytest.mark.parametrize(("number", "shown"), [(999, "999"), (1234, "1,234"), (10_001, "10,000+")])
+def test_counts_have_group_separators(number: int, shown: str) -> None:
+    assert counted(number) == shown
