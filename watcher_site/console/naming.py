@@ -1,9 +1,10 @@
-"""Replacement of UUIDs in messages of lists by names with links to the pages of the objects.
+"""Replacement of UUIDs in messages of lists by names, which are links to the pages of the objects in the console.
 
 Stored messages, and those of the API, keep the UUIDs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 from uuid import UUID
 
 from django.apps import apps
@@ -21,8 +22,24 @@ Names = Mapping[str, str]
 def find_names(texts: Iterable[str], known: Names) -> dict[str, str]:
     """Return the known names, and links to other objects whose UUIDs are in the texts, in at most five queries.
 
-    A deleted object has no page: its name is returned without a link. If it has no record any more, an action in the
-    same texts may know its name.
+    A deleted object has no page: its name is returned without a link.
+    """
+    return find_shown_names(
+        texts,
+        known,
+        lambda record: plain_name(record) if record.deleted_at else link(record, PAGES[record._meta.label]),
+    )
+
+
+def find_plain_names(texts: Iterable[str], known: Names) -> dict[str, str]:
+    """Return the known names, and those of other objects whose UUIDs are in the texts, in at most five queries."""
+    return find_shown_names(texts, known, plain_name)
+
+
+def find_shown_names(texts: Iterable[str], known: Names, show: Callable[[Any], str]) -> dict[str, str]:
+    """Return the known names, and those of other objects in the texts.
+
+    If an object has no record any more, an action in the same texts may know its name.
     """
     names = dict(known)
     recorded: dict[str, str] = {}
@@ -31,14 +48,25 @@ def find_names(texts: Iterable[str], known: Names) -> dict[str, str]:
         if not unknown:
             break
         for record in apps.get_model(label)._default_manager.filter(uuid__in=unknown):
-            is_deleted = record.deleted_at is not None
-            called = getattr(record, "called", None) or str(record)
-            names[str(record.uuid)] = called if is_deleted else link(record, PAGES[label])
+            names[str(record.uuid)] = show(record)
             recorded |= getattr(record, "known_names", {})
         unknown -= names.keys()
     return recorded | names
 
 
+def linked_name(record: Any) -> str:
+    return plain_name(record) if record.deleted_at else link(record, PAGES[record._meta.label])
+
+
+def plain_name(record: Any) -> str:
+    return getattr(record, "called", None) or str(record)
+
+
 def name_objects(text: str, names: Names) -> SafeString:
     """Return a text with names in place of UUIDs. UUIDs without a name are shortened, truncated UUIDs are removed."""
     return linked(text, {UUID(one): names.get(one, short(one)) for one in UUIDS.findall(text)})
+
+
+def name_objects_plainly(text: str, names: Names) -> str:
+    """Return a text with names in place of UUIDs, for terminals. UUIDs without a name are kept."""
+    return UUIDS.sub(lambda match: names.get(match[0], match[0]), text)

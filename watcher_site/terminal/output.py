@@ -13,12 +13,15 @@ from rich.text import Text
 
 from watcher_site.api.media import plain
 from watcher_site.api.serializers import Row
+from watcher_site.console.naming import find_plain_names, name_objects_plainly
 from watcher_site.history.reading import cell, csv_line
 from watcher_site.messages import without_controls
 
 TABLE, JSON, CSV = FORMATS = ("table", "json", "csv")
 SHORT_LENGTH = 8
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# The parameters of an action with the UUID and the name of its object.
+NAMING = {"resource_id", "resource_name"}
 # Cells are not wrapped, so that identifiers can be copied. Terminals wrap long lines.
 UNLIMITED_WIDTH = 100_000
 STYLES = {"SUCCEEDED": "green", "FAILED": "bold red", "SKIPPED": "yellow", "CANCELLED": "magenta", "ERROR": "bold red"}
@@ -62,7 +65,8 @@ class Printer:
         # Errors of arguments are raised by the first page, before anything is printed.
         pages = iter(pages)
         first = next(pages, [])
-        rows = chain.from_iterable(map(decode, chain([first], pages)))
+        decoded = map(decode, chain([first], pages))
+        rows = chain.from_iterable(map(name_objects_in_messages, decoded) if self.format == TABLE else decoded)
         if self.format == JSON:
             self.print_json_list(pick(rows, fields) if is_chosen else rows)
         elif self.format == CSV:
@@ -72,7 +76,8 @@ class Printer:
 
     def print_one(self, row: Row, fields: Sequence[str]) -> None:
         """Print these fields of one row, in a table with a line for each."""
-        (decoded,) = pick(decode([row]), fields)
+        rows = decode([row])
+        (decoded,) = pick(name_objects_in_messages(rows) if self.format == TABLE else rows, fields)
         if self.format == JSON:
             self.write(to_json(decoded))
         elif self.format == CSV:
@@ -136,6 +141,18 @@ def decode(rows: list[Row]) -> list[Row]:
     """Return rows as clients of the API receive them, with texts for UUIDs and times."""
     decoded: list[Row] = orjson.loads(orjson.dumps(rows, default=plain))
     return decoded
+
+
+def name_objects_in_messages(rows: list[Row]) -> list[Row]:
+    """Replace UUIDs in status messages by names of objects, as the console does, in at most five queries."""
+    parameters = [row.get("input_parameters") or {} for row in rows]
+    known = {str(one["resource_id"]): str(one["resource_name"]) for one in parameters if one.keys() >= NAMING}
+    messages = [row.get("status_message") or "" for row in rows]
+    names = find_plain_names(messages, known)
+    for row, message in zip(rows, messages, strict=True):
+        if message:
+            row["status_message"] = name_objects_plainly(message, names)
+    return rows
 
 
 def pick(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[Row]:

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from actions.api.actions import known
 from actions.models import Action
+from actions.models.naming import resource
 from plans.api.action_plans import ActionPlanView
 from plans.api.preflight import foreseen_action_row, preflight_summary
 from plans.applier.foreground import Display, follow_plan
@@ -18,13 +19,16 @@ from plans.operations.approval import approve_plan, withdraw_approval
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import schedule
+from plans.preflight import Prospect
 from plans.preflight_storage import find_result, read_prospects, store_result
+from watcher_site.api.serializers import Row
+from watcher_site.console.naming import name_objects_plainly
 from watcher_site.processes import commands
 from watcher_site.processes.command_line import OUT_OF_ORDER
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state_machine import TransitionNotAllowed
 from watcher_site.terminal.groups import CommandGroup, ListObjects, Operation, ShowObject, Subcommand
-from watcher_site.terminal.output import CSV, JSON, decode, to_json
+from watcher_site.terminal.output import CSV, JSON, TABLE, decode, to_json
 from watcher_site.terminal.resources import Filter, Resource
 
 State = ActionPlan.State
@@ -162,12 +166,15 @@ class Preflight(Subcommand):
     def handle(self, **options: Any) -> None:
         found = find_result(self.resource.find(options["object"]), details=True)
         store_result(found)
-        rows = [foreseen_action_row(prospect) for prospect in read_prospects(found.select())]
+        prospects = read_prospects(found.select())
+        rows = [foreseen_action_row(prospect) for prospect in prospects]
         if options["format"] == JSON:
             (answer,) = decode([{**preflight_summary(found), "actions": rows}])
             self.group.stdout.write(to_json(answer))
         else:
             fields = ("uuid", "outcome", "action_type", "target", "status_message")
+            if options["format"] == TABLE:
+                rows = [row | shown_texts(prospect) for row, prospect in zip(rows, prospects, strict=True)]
             if rows or options["format"] == CSV:
                 self.printer(options).print_list([rows], fields, is_chosen=False)
             # CSV output contains rows only.
@@ -175,6 +182,15 @@ class Preflight(Subcommand):
             stream.write(preflight_plan.summary(found), str)
         if status := preflight_plan.exit_status({str(row["outcome"]) for row in rows}):
             sys.exit(status)
+
+
+def shown_texts(prospect: Prospect) -> Row:
+    """Return the texts of a foreseen action that have names in place of UUIDs in tables, as in the console."""
+    action = prospect.action
+    return {
+        "target": resource(action.input_parameters) or action.target,
+        "status_message": name_objects_plainly(prospect.predicted_message, action.known_names),
+    }
 
 
 def read_seconds(text: str) -> float:

@@ -8,6 +8,7 @@ from django.core.management import CommandParser
 from plans.management.arguments import add_plan, find_plan
 from plans.models.preflight_results import PreflightResult
 from plans.preflight import UNKNOWN, Preflight, Prospect, preflight
+from watcher_site.console.naming import name_objects_plainly
 from watcher_site.processes import commands
 
 NOT_ALL_SUCCEED, NOT_ALL_FORESEEN = 1, 3
@@ -34,7 +35,8 @@ class Command(commands.Command):
 
 def line(prospect: Prospect) -> str:
     action = prospect.action
-    return f"{prospect.outcome:<9}  {action.uuid}  {action.called}  {prospect.predicted_message}".rstrip()
+    message = name_objects_plainly(prospect.predicted_message, action.known_names)
+    return f"{prospect.outcome:<9}  {action.uuid}  {action.called}  {message}".rstrip()
 
 
 def summary(found: Preflight | PreflightResult) -> str:

@@ -1,6 +1,6 @@
 """`manage.py plans`: action plans in a terminal."""
 
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,13 +9,15 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from actions.models import Action
 from plans.applier import foreground
 from plans.models import ActionPlan
-from tests.builders import action, make_audit, make_plan
+from tests.builders import action, make_audit, make_plan, make_server
 from tests.command_runs import Run, newest, run
 from tests.plans.inline import run_waiting
 from watcher_site.models import HistoryEntry
 
 __all__ = ["run"]
 FIRST, SECOND = UUID("aa11" + "0" * 28), UUID("aa22" + "0" * 28)
+# Checks of migrations, the plans, their titles, and the names of actions and servers in their messages.
+QUERIES = 5
 
 
 def again(plan: ActionPlan) -> ActionPlan:
@@ -29,6 +31,27 @@ def test_list_is_a_table_with_short_uuids_of_other_objects(run: Run) -> None:
     heading, row = run("plans", "list", "--columns", columns).output.splitlines()
     assert heading.split()[:4] == ["UUID", "TITLE", "STATE", "STRATEGY"]
     assert row.split() == [str(plan.uuid), "Tonight", "RECOMMENDED", "dummy", str(audit.uuid)[:8]]
+
+
+@pytest.mark.parametrize(("format", "is_named"), [("table", True), ("csv", False), ("json", False)])
+@pytest.mark.parametrize("subcommand", [["list"], ["show"]])
+def test_message_names_objects_in_tables_only(run: Run, subcommand: list[str], format: str, *, is_named: bool) -> None:
+    server = make_server("web-1")
+    plan = make_plan({"a": []})
+    ActionPlan.objects.update(status_message=f"1 action failed: Instance {server.uuid} could not be found.")
+    output = run("plans", *subcommand, *([plan.uuid] if subcommand == ["show"] else []), "--format", format).output
+    assert ("Instance web-1 could" in output, f"Instance {server.uuid} could" in output) == (is_named, not is_named)
+
+
+@pytest.mark.parametrize("number", [2, 8])
+def test_query_count_of_a_list_does_not_depend_on_the_number_of_messages(
+    run: Run, number: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    plans = [make_plan({"a": []}) for _ in range(number)]
+    for plan in plans:
+        ActionPlan.objects.filter(pk=plan.pk).update(status_message=f"{make_server(f'web-{plan.pk}').uuid} failed.")
+    with django_assert_num_queries(QUERIES):
+        run("plans", "list")
 
 
 def test_json_has_the_fields_of_the_newest_microversion(run: Run, cloud_admin: User) -> None:
@@ -272,6 +295,22 @@ def test_preflight_in_json_has_the_fields_of_the_api(run: Run, cloud_admin: User
     answer = newest(cloud_admin).get(f"/action_plans/{plan.uuid}/preflight").json()
     del answer["action_plan_uuid"], answer["actions"][0]["links"]
     assert run("plans", "preflight", plan.uuid, "--format", "json").json == answer
+
+
+@pytest.mark.parametrize("command", [["plans", "preflight"], ["preflight_plan"]])
+def test_preflight_names_servers_instead_of_their_uuids(run: Run, command: list[str]) -> None:
+    plan = make_plan({"a": []})
+    identifier = str(uuid4())
+    parameters = {
+        "migration_type": "live",
+        "source_node": "compute-01",
+        "resource_id": identifier,
+        "resource_name": "web-1",
+    }
+    plan.actions.update(action_type="migrate", target=identifier, input_parameters=parameters)
+    output = run(*command, plan.uuid).output
+    assert "Instance web-1 not found" in output
+    assert identifier[:8] not in output
 
 
 def test_former_commands_still_work(run: Run) -> None:
