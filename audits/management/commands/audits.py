@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from actions.api.actions import known
 from audits.api.audits import AuditView
-from audits.models import Audit, AuditTemplate, Goal, Strategy
+from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
 from audits.operations.changes import change_audit, trigger_audit
 from audits.operations.creation import create_audit
 from watcher_site.processes import commands
@@ -67,6 +67,8 @@ class Create(Subcommand):
     def handle(self, **options: Any) -> str | None:
         if options["name"] is not None and not options["name"].strip():
             raise Invalid("--name: must not be empty.")
+        if options["name"] is not None and len(options["name"]) > NAME_LENGTH:
+            raise Invalid(f"--name: must have at most {NAME_LENGTH} characters, and has {len(options['name'])}.")
         template = options["template"]
         if template is not None:
             template = find_record(AuditTemplate.objects.present(), "audit template", template, "name").uuid

@@ -108,3 +108,9 @@ def test_goals_and_strategies_are_listed_and_shown(run: Run) -> None:
     make_strategy("saving", "energy")
     assert "energy" in run("goals", "list").output
     assert run("strategies", "show", "saving", "--format", "json").json["goal_name"] == "energy"
+
+
+def test_long_name_is_refused_with_the_limit(run: Run) -> None:
+    ended = run("audits", "create", "--goal", "dummy", "--name", "n" * 64)
+    assert (ended.status, ended.errors) == (2, "CommandError: --name: must have at most 63 characters, and has 64.\n")
+    assert not Audit.objects.exists()
