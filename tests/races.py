@@ -3,6 +3,7 @@
 Test each rule in a defined order first, with `tests.interleaving`.
 """
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -11,10 +12,17 @@ from typing import Any
 from django.db import connections
 
 from plans.models import ActionPlan
-from tests.rounds import rounds
 from tests.waiting import PATIENCE
 from watcher_site.refusals import Refused
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
+
+FACTOR = int(os.environ.get("WATCHER_TEST_ROUNDS", "1"))
+
+
+def rounds(number: int) -> int:
+    """Return a number of rounds, multiplied by the variable WATCHER_TEST_ROUNDS."""
+    return number * FACTOR
+
 
 # `tests.chaos` runs thousands of rounds.
 ROUNDS = rounds(60)

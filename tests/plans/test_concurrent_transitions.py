@@ -3,7 +3,7 @@
 import pytest
 
 from tests.chaos.races import RACES, OperationRace, count
-from tests.rounds import rounds
+from tests.races import rounds
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

@@ -12,8 +12,7 @@ from plans.applier.timeouts import fail_overdue_actions
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
-from tests.races import Race
-from tests.rounds import rounds
+from tests.races import Race, rounds
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

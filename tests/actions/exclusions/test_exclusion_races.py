@@ -13,8 +13,7 @@ from tests.actions.exclusions.builders import make_exclusion
 from tests.actions.exclusions.test_exclusions import nop, states
 from tests.plans.applier.test_commits import begin
 from tests.plans.inline import run_waiting
-from tests.races import Race
-from tests.rounds import rounds
+from tests.races import Race, rounds
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 ROUNDS = rounds(15)

@@ -14,8 +14,7 @@ from audits.operations.creation import create_audit
 from plans.models import ActionPlan
 from tests.builders import make_node
 from tests.chaos.start_delays import AdaptiveStartDelay
-from tests.races import Race
-from tests.rounds import rounds
+from tests.races import Race, rounds
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

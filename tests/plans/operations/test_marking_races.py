@@ -16,8 +16,7 @@ from plans.operations.marks import mark
 from tests.builders import make_cluster, make_node, make_resource, make_server
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.operations.test_marking import again, make_action, make_group
-from tests.races import Race
-from tests.rounds import rounds
+from tests.races import Race, rounds
 from watcher_site.refusals import Conflict
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

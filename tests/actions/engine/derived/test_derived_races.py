@@ -15,8 +15,7 @@ from tests.builders import action, make_plan
 from tests.interleaving import Rival, interrupt_after
 from tests.plans.deriving import behave, deriving
 from tests.plans.inline import run_waiting
-from tests.races import Race
-from tests.rounds import rounds
+from tests.races import Race, rounds
 from watcher_site.models import Service
 from watcher_site.refusals import Conflict
 

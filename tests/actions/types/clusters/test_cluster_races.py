@@ -13,8 +13,7 @@ from plans.models import ActionPlan
 from tests.actions.types.clusters.builders import proposed, reload
 from tests.builders import make_cluster, make_member
 from tests.plans.inline import claim, run_waiting
-from tests.races import Race
-from tests.rounds import rounds
+from tests.races import Race, rounds
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

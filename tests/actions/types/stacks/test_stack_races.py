@@ -11,8 +11,7 @@ from tests.actions.types.stacks.builders import create, mark, part, proposed, re
 from tests.builders import make_flavor, make_node
 from tests.interleaving import Rival, interrupt_before
 from tests.plans.inline import run_waiting
-from tests.races import Race
-from tests.rounds import rounds
+from tests.races import Race, rounds
 from watcher_site.models import Service
 
 __all__ = ["appliers"]
