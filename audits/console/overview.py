@@ -13,6 +13,7 @@ from plans.models import ActionPlan
 from watcher_site.console.pages import ConsistentReadsMixin, Page
 from watcher_site.database.counting import MOST_COUNTED, count_up_to
 from watcher_site.models import Service
+from watcher_site.templatetags.navigation import PARTS_OF_TRENDS
 
 SHOWN = 6
 
@@ -36,6 +37,7 @@ class Overview(Page, ConsistentReadsMixin, TemplateView):
                 {"action_counts": order_state_counts(count_by_state(Action))} if may_see("actions.view_action") else {}
             ),
             **(count_cluster_objects() if may_see("cluster.view_computenode") else {}),
+            shows_trends=any(map(may_see, PARTS_OF_TRENDS)),
             services=Service.objects.present().order_by("name", "host"),
             **context,
         )

@@ -27,6 +27,8 @@ class Place:
     label: Text
     name: str
     permission: str = ""
+    one_of: tuple[str, ...] = ()
+    """Permissions of which one is sufficient."""
     further_paths: tuple[str, ...] = ()
     """Further paths within the console whose pages belong to it."""
     replaces: str = ""
@@ -41,6 +43,8 @@ class Place:
         """Return whether the navigation of a user contains this link."""
         if self.replaces:
             return user.is_authenticated and not may(user, self.replaces) and bool(known_projects(user))
+        if self.one_of:
+            return any(may(user, permission, target) for permission in self.one_of)
         return not self.permission or may(user, self.permission, target)
 
     @property
@@ -62,8 +66,9 @@ class Group:
     places: tuple[Place, ...]
 
 
+PARTS_OF_TRENDS = ("plans.view_actionplan", "cluster.view_computenode", "cluster.view_server")
 GROUPS = (
-    Group("", (Place(_("Overview"), "home", key="o"), Place(_("Trends"), "trends"))),
+    Group("", (Place(_("Overview"), "home", key="o"), Place(_("Trends"), "trends", one_of=PARTS_OF_TRENDS))),
     Group(
         _("Optimize"),
         (
@@ -78,10 +83,20 @@ GROUPS = (
         (
             Place(_("Compute nodes"), "cluster:nodes", "cluster.view_computenode", key="n"),
             Place(
-                _("Servers"), "cluster:servers", "cluster.view_server", ("audits/waiting/", "marks/servers/"), key="s"
+                _("Servers"),
+                "cluster:servers",
+                "cluster.view_server",
+                further_paths=("audits/waiting/", "marks/servers/"),
+                key="s",
             ),
-            Place(_("Clusters"), "clusters:list", "cluster.view_cluster", ("marks/nodes/",), key="c"),
-            Place(_("Stacks"), "stacks:list", "cluster.view_stack", ("marks/stacks/", "marks/resources/"), key="k"),
+            Place(_("Clusters"), "clusters:list", "cluster.view_cluster", further_paths=("marks/nodes/",), key="c"),
+            Place(
+                _("Stacks"),
+                "stacks:list",
+                "cluster.view_stack",
+                further_paths=("marks/stacks/", "marks/resources/"),
+                key="k",
+            ),
         ),
     ),
     Group(

@@ -1,10 +1,11 @@
 """The pages of the clusters of the user's projects."""
 
 from typing import Any
+from uuid import UUID
 
 import django_tables2 as tables
 from django.contrib import messages
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -14,7 +15,7 @@ from django_tables2 import RequestConfig
 
 from cluster.console.filters import ClusterFilters
 from cluster.console.tables import NodeTable
-from cluster.models import Cluster, Node, Profile
+from cluster.models import Cluster, Node, Profile, Server
 from plans.console.clusters import operations, pages
 from plans.console.clusters.forms import OperationForm
 from plans.console.clusters.pages import ClusterTable, describe_sizes, unfinished_holders
@@ -72,6 +73,10 @@ class OwnNodeTable(NodeTable):
     def render_status_reason(self, value: str) -> str:
         return translate_message(value)
 
+    def render_server(self, value: UUID, record: Any) -> str:
+        """Return the name of the server, or the UUID if it has no record."""
+        return record.server_name or str(value)
+
 
 class OwnClusterList(OwnProjectsMixin, ListPage):
     model = Cluster
@@ -105,7 +110,8 @@ class OwnClusterPage(OwnProjectsMixin, FollowedPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         cluster: Cluster = self.object
         members = cluster.members()
-        table = OwnNodeTable(OrderedRows(members), prefix="node-")
+        names = Server.objects.filter(uuid=OuterRef("physical_id")).values("name")
+        table = OwnNodeTable(OrderedRows(members.annotate(server_name=Subquery(names[:1]))), prefix="node-")
         return super().get_context_data(
             sizes=describe_sizes(cluster, members.count()),
             members=RequestConfig(self.request, paginate={"per_page": 50}).configure(table),

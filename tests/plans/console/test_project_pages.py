@@ -271,6 +271,12 @@ def test_member_scales_a_cluster_without_plan_only_and_deletes_it(member: Client
     assert not Cluster.objects.present().filter(pk=cluster.pk).exists()
 
 
+def test_page_of_a_cluster_names_the_servers_of_its_nodes(member: Client, records: Any) -> None:
+    page = member.get(reverse("projects:cluster", args=[records["acme"]["cluster"].uuid])).content.decode()
+    address = reverse("projects:server", args=[records["acme"]["server"].uuid])
+    assert f'<a href="{address}">acme server</a>' in page
+
+
 # The lists, then the pages of servers, stacks and clusters; three queries of each are for the session.
 QUERIES = (8, 7, 6, 6, 8, 8)
 

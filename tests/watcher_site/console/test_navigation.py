@@ -62,6 +62,7 @@ def test_navigation_omits_pages_without_the_permission(client: Client, stranger:
     text = client.get(reverse("home")).content.decode()
     assert f'href="{reverse("plans:list")}"' not in text
     assert "Optimize" not in text
+    assert reverse("trends") not in text
 
 
 @pytest.mark.parametrize("path", ["/console/plans", "/console/clusters/profiles", f"/console/plans/{UUID(int=7)}"])
