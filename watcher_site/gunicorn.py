@@ -60,6 +60,8 @@ worker_connections = settings.WEB_CONNECTIONS + settings.WEB_THREADS
 logger_class = AccessLogger
 logconfig_dict = settings.LOGGING
 control_socket_disable = True
+# gunicorn's maximum: the site responds to too long searches and filters itself.
+limit_request_line = 8190
 # The proxies whose X-Forwarded-Proto sets the scheme; none if empty.
 forwarded_allow_ips = ",".join(map(str, settings.TRUSTED_PROXIES))
 

@@ -112,6 +112,14 @@ def test_site_responds_while_slow_clients_hold_connections(port: int, number: in
 
 
 @pytest.mark.slow
+def test_search_of_5000_characters_reaches_the_site(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.request("GET", f"/console/search/?q={'x' * 5000}")
+    response = connection.getresponse()
+    assert (response.status, response.headers["Location"].partition("?")[0]) == (302, "/console/login/")
+
+
+@pytest.mark.slow
 def test_connection_of_an_incomplete_request_is_closed_after_the_timeout() -> None:
     with serving(WATCHER_REQUEST_TIMEOUT="0.1") as (_, port):
         for data in (b"", HEAD, BODY):
