@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from actions.models import Action
 from plans.models import ActionPlan
+from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import make_plan
 
 Assertion = Any
@@ -64,6 +65,34 @@ def test_confirmation_shows_the_scheduled_time(administrator: Client) -> None:
     plan = make_migrations(1)
     ActionPlan.objects.filter(pk=plan.pk).update(opens_at=datetime(2050, 3, 1, 22, tzinfo=UTC), zone="UTC")
     assert "Tue 2050-03-01 22:00 UTC" in confirmation(administrator, plan)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (0, "The plan has no actions: it ends at once when it is started."),
+        (1, "The only action is skipped: the plan ends at once when it is started."),
+        (3, "All 3 actions are skipped: the plan ends at once when it is started."),
+    ],
+)
+def test_confirmation_says_that_no_action_would_run(administrator: Client, number: int, message: str) -> None:
+    plan = make_migrations(number)
+    plan.actions.update(state="SKIPPED")
+    assert message in confirmation(administrator, plan)
+
+
+def test_confirmation_of_a_plan_with_a_pending_action_has_no_warning(administrator: Client) -> None:
+    assert "ends at once" not in confirmation(administrator, make_migrations(1))
+
+
+@pytest.mark.parametrize(
+    ("number", "message"), [(1, "The only action would be skipped:"), (3, "All 3 actions would be skipped:")]
+)
+def test_preflight_says_that_exclusions_skip_all_actions(administrator: Client, number: int, message: str) -> None:
+    plan = make_migrations(number)
+    make_exclusion(action_types=["migrate"])
+    page = administrator.get(reverse("plans:preflight", args=[plan.uuid]), headers={"hx-request": "true"})
+    assert message in " ".join(page.content.decode().split())
 
 
 def test_confirmation_warns_that_no_applier_runs(administrator: Client) -> None:
